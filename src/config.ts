@@ -1,0 +1,224 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { z } from "zod";
+import { InvalidInputError } from "./domain/errors.ts";
+import { agentNameSchema } from "./domain/session.ts";
+
+/**
+ * Environment and flags become one validated, frozen value here, and nowhere else; every default stands here.
+ * Each variable is described in docs/configuration.md.
+ */
+const forgeSettingsSchema = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("github"),
+    webUrl: z.url(),
+    apiUrl: z.url(),
+    token: z.string().min(1).optional(),
+    app: z.strictObject({ id: z.string(), privateKey: z.string() }).optional(),
+  }),
+  z.strictObject({
+    kind: z.literal("gitea"),
+    webUrl: z.url(),
+    apiUrl: z.url(),
+    token: z.string().min(1).optional(),
+  }),
+  z.strictObject({
+    kind: z.literal("git"),
+    webUrl: z.url(),
+    username: z.string().min(1).optional(),
+    token: z.string().min(1).optional(),
+  }),
+]);
+
+/** A provider that an operator adds: any program that speaks the Agent Client Protocol on stdin and stdout. */
+export const customProviderSchema = z.strictObject({
+  id: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,40}$/u, "must be letters, digits, _ and -, starting with a letter"),
+  name: z.string().optional(),
+  command: z.string().min(1),
+  /** `{model}` stands for the model's name. */
+  arguments: z.array(z.string()).default([]),
+  environment: z.record(z.string(), z.string()).default({}),
+  readOnly: z.array(z.string()).default([]),
+  defaultModel: z.string().nullable().default(null),
+});
+export type CustomProvider = z.infer<typeof customProviderSchema>;
+
+const flag = z
+  .enum(["true", "false", "1", "0"])
+  .transform((value) => value === "true" || value === "1")
+  .default(false);
+const whole = (minimum: number, maximum: number, byDefault: number) =>
+  z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
+const json = <T extends z.ZodType>(schema: T) =>
+  z
+    .string()
+    .transform((value, context): unknown => {
+      try {
+        return JSON.parse(value);
+      } catch {
+        context.addIssue("must be JSON");
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);
+
+const environmentSchema = z.object({
+  OFFSTAGE_DATA: z.string().min(1).default("./.offstage"),
+  OFFSTAGE_HOST: z.string().min(1).default("127.0.0.1"),
+  OFFSTAGE_PORT: whole(0, 65_535, 4747),
+  OFFSTAGE_PUBLIC_URL: z.url().optional(),
+  OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
+  DATABASE_URL: z.url().optional(),
+  OFFSTAGE_SANDBOX: z.enum(["bubblewrap", "none"]).default("bubblewrap"),
+  OFFSTAGE_CONCURRENCY: whole(1, 1_000, 4),
+  OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: whole(1, 100_000, 20),
+  OFFSTAGE_ALLOW_LOCAL_REPOSITORIES: flag,
+  OFFSTAGE_DEFAULT_AGENT: agentNameSchema.optional(),
+  OFFSTAGE_PROVIDERS: json(z.array(customProviderSchema)).optional(),
+  OFFSTAGE_PERMISSIONS: z.enum(["allow", "deny"]).default("allow"),
+  OFFSTAGE_STALL_SECONDS: whole(1, 86_400, 600),
+  OFFSTAGE_LEASE_SECONDS: whole(1, 600, 12),
+  OFFSTAGE_RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 600),
+  OFFSTAGE_COMMIT_AUTHOR: z
+    .string()
+    .regex(/^[^<>\n]+ <[^<>\s]+@[^<>\s]+>$/u, "must be written Name <address@host>")
+    .default("Offstage <offstage@localhost>"),
+  OFFSTAGE_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  OFFSTAGE_FORGES: json(z.array(forgeSettingsSchema)).optional(),
+  GITHUB_TOKEN: z.string().min(1).optional(),
+  OFFSTAGE_GITHUB_APP_ID: z.string().min(1).optional(),
+  OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: z.string().min(1).optional(),
+  ANTHROPIC_API_KEY: z.string().min(1).optional(),
+  ANTHROPIC_BASE_URL: z.url().optional(),
+  OPENAI_API_KEY: z.string().min(1).optional(),
+  OPENAI_BASE_URL: z.url().optional(),
+  GEMINI_API_KEY: z.string().min(1).optional(),
+  GOOGLE_GEMINI_BASE_URL: z.url().optional(),
+  OFFSTAGE_MODEL_BASE_URL: z.url().optional(),
+  OFFSTAGE_MODEL_API_KEY: z.string().min(1).optional(),
+  OFFSTAGE_MODEL: z.string().min(1).optional(),
+});
+
+type Environment = z.infer<typeof environmentSchema>;
+
+/** Flags of the command line; each wins over its variable. */
+export interface ConfigFlags {
+  readonly data?: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: string | undefined;
+  readonly sandbox?: string | undefined;
+}
+
+const flagVariables = {
+  data: "OFFSTAGE_DATA",
+  host: "OFFSTAGE_HOST",
+  port: "OFFSTAGE_PORT",
+  sandbox: "OFFSTAGE_SANDBOX",
+} as const;
+
+export type Config = ReturnType<typeof readConfig>;
+
+/**
+ * @throws InvalidInputError naming the variable or flag, its problem and so its mend
+ */
+export function readConfig(variables: Readonly<Record<string, string | undefined>>, flags: ConfigFlags = {}) {
+  const merged: Record<string, string | undefined> = {};
+  // An empty variable is one that is not set, as shells and Compose files write it.
+  for (const [name, value] of Object.entries(variables)) if (value !== "") merged[name] = value;
+  for (const [name, variable] of Object.entries(flagVariables)) {
+    const value = flags[name as keyof ConfigFlags];
+    if (value !== undefined) merged[variable] = value;
+  }
+  const parsed = environmentSchema.safeParse(merged);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const variable = String(issue?.path[0]);
+    const ofFlag = Object.entries(flagVariables).find(
+      ([name, named]) => named === variable && flags[name as keyof ConfigFlags] !== undefined,
+    );
+    throw new InvalidInputError(`${ofFlag === undefined ? variable : `--${ofFlag[0]}`}: ${issue?.message}`);
+  }
+  return Object.freeze(configOf(parsed.data));
+}
+
+function configOf(environment: Environment) {
+  const data = resolve(environment.OFFSTAGE_DATA);
+  const author = /^(.*) <(.*)>$/u.exec(environment.OFFSTAGE_COMMIT_AUTHOR);
+  return {
+    data,
+    databaseUrl: environment.DATABASE_URL ?? null,
+    databaseDirectory: join(data, "postgres"),
+    host: environment.OFFSTAGE_HOST,
+    port: environment.OFFSTAGE_PORT,
+    /** Null: derived from the address that the server listens on. */
+    publicUrl: environment.OFFSTAGE_PUBLIC_URL?.replace(/\/+$/u, "") ?? null,
+    adminKey: environment.OFFSTAGE_ADMIN_KEY ?? null,
+    sandbox: environment.OFFSTAGE_SANDBOX,
+    concurrency: environment.OFFSTAGE_CONCURRENCY,
+    maxRunningPerOrganization: environment.OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION,
+    allowLocalRepositories: environment.OFFSTAGE_ALLOW_LOCAL_REPOSITORIES,
+    defaultAgent: environment.OFFSTAGE_DEFAULT_AGENT ?? null,
+    customProviders: environment.OFFSTAGE_PROVIDERS ?? [],
+    permissions: environment.OFFSTAGE_PERMISSIONS,
+    stallMs: environment.OFFSTAGE_STALL_SECONDS * 1_000,
+    leaseMs: environment.OFFSTAGE_LEASE_SECONDS * 1_000,
+    rateLimitPerMinute: environment.OFFSTAGE_RATE_LIMIT_PER_MINUTE,
+    commitAuthor: { name: author?.[1] ?? "", email: author?.[2] ?? "" },
+    logLevel: environment.OFFSTAGE_LOG_LEVEL,
+    forges: forgesOf(environment),
+    models: modelsOf(environment),
+  } as const;
+}
+
+function forgesOf(environment: Environment) {
+  const forges = [...(environment.OFFSTAGE_FORGES ?? [])];
+  const github = { kind: "github", webUrl: "https://github.com", apiUrl: "https://api.github.com" } as const;
+  if (environment.OFFSTAGE_GITHUB_APP_ID !== undefined) {
+    const file = environment.OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE;
+    if (file === undefined) {
+      throw new InvalidInputError("OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: must be set beside OFFSTAGE_GITHUB_APP_ID");
+    }
+    forges.push({ ...github, app: { id: environment.OFFSTAGE_GITHUB_APP_ID, privateKey: readKeyFile(file) } });
+  } else if (!forges.some((forge) => forge.webUrl === github.webUrl)) {
+    forges.push(environment.GITHUB_TOKEN === undefined ? github : { ...github, token: environment.GITHUB_TOKEN });
+  }
+  return forges;
+}
+
+function readKeyFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new InvalidInputError(`OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: ${path} can't be read`, { cause });
+  }
+}
+
+function modelsOf(environment: Environment) {
+  return {
+    ...(environment.ANTHROPIC_API_KEY !== undefined && {
+      anthropic: {
+        apiKey: environment.ANTHROPIC_API_KEY,
+        ...(environment.ANTHROPIC_BASE_URL !== undefined && { baseUrl: environment.ANTHROPIC_BASE_URL }),
+      },
+    }),
+    ...(environment.OPENAI_API_KEY !== undefined && {
+      openai: {
+        apiKey: environment.OPENAI_API_KEY,
+        ...(environment.OPENAI_BASE_URL !== undefined && { baseUrl: environment.OPENAI_BASE_URL }),
+      },
+    }),
+    ...(environment.GEMINI_API_KEY !== undefined && {
+      google: {
+        apiKey: environment.GEMINI_API_KEY,
+        ...(environment.GOOGLE_GEMINI_BASE_URL !== undefined && { baseUrl: environment.GOOGLE_GEMINI_BASE_URL }),
+      },
+    }),
+    ...(environment.OFFSTAGE_MODEL_BASE_URL !== undefined && {
+      compatible: {
+        baseUrl: environment.OFFSTAGE_MODEL_BASE_URL,
+        ...(environment.OFFSTAGE_MODEL_API_KEY !== undefined && { apiKey: environment.OFFSTAGE_MODEL_API_KEY }),
+        ...(environment.OFFSTAGE_MODEL !== undefined && { model: environment.OFFSTAGE_MODEL }),
+      },
+    }),
+  };
+}

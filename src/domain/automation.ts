@@ -1,0 +1,61 @@
+import { z } from "zod";
+import { isBranchName } from "./git-ref.ts";
+import { agentNameSchema } from "./session.ts";
+import { text } from "./text.ts";
+
+const uuidLike = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/u;
+
+export const macroSchema = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/u, "must be 1 to 63 of a-z, 0-9 and -, and start with a letter or digit")
+  .refine((macro) => !uuidLike.test(macro), "must not look like a UUID");
+
+const fields = {
+  name: text(200),
+  macro: macroSchema,
+  instructions: text(100_000).meta({ description: "A Liquid template; `event` is the trigger's body." }),
+  agent: agentNameSchema.nullish(),
+  codeRepoIds: z.array(text(200)).max(20),
+  repositories: z.array(text(2_000)).max(20),
+  targetBranch: z.string().refine(isBranchName, "is not a branch name that git takes").nullish(),
+  priority: z.number().int().min(1).max(9).meta({ description: "1 most urgent, 9 least; default 5." }),
+  paused: z.boolean(),
+};
+
+export const createAutomationSchema = z.object({
+  ...fields,
+  codeRepoIds: fields.codeRepoIds.default([]),
+  repositories: fields.repositories.default([]),
+  priority: fields.priority.default(5),
+  paused: fields.paused.default(false),
+});
+export type CreateAutomation = z.infer<typeof createAutomationSchema>;
+
+/** Only what is sent changes. */
+export const updateAutomationSchema = z.object(fields).partial();
+export type UpdateAutomation = z.infer<typeof updateAutomationSchema>;
+
+export const automationSchema = z.object({
+  id: z.uuid(),
+  organizationId: z.uuid(),
+  name: z.string(),
+  macro: z.string(),
+  instructions: z.string(),
+  agent: z.string().nullable(),
+  repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),
+  targetBranch: z.string().nullable(),
+  priority: z.number().int(),
+  paused: z.boolean(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+});
+export type Automation = z.infer<typeof automationSchema>;
+
+export const previewAutomationSchema = z.object({
+  event: z.record(z.string(), z.unknown()).default({}).meta({ description: "A sample payload." }),
+});
+export const automationPreviewSchema = z.object({ prompt: z.string() });
+
+/** Any JSON object: the automation's instructions see it as `event`. */
+export const eventContextSchema = z.record(z.string(), z.unknown());
+export type EventContext = z.infer<typeof eventContextSchema>;

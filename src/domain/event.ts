@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { failureCodes } from "./errors.ts";
+import { stepNames } from "./step.ts";
+import { sessionStatuses } from "./status.ts";
+
+/**
+ * What happens to a session, as one tagged union: the same shape in the database, on the stream and in the web app.
+ * `seq` counts from 1 without a gap within a session, in the order of commits.
+ */
+const step = z.enum(stepNames);
+
+export const failureSchema = z.object({
+  code: z.enum(failureCodes),
+  reason: z.string(),
+  retryable: z.boolean(),
+  mend: z.string(),
+});
+
+export const toolContentSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("diff"), path: z.string(), oldText: z.string().nullable(), newText: z.string() }),
+]);
+
+const payloads = {
+  "session.created": z.object({ title: z.string() }),
+  "session.status": z.object({
+    from: z.enum(sessionStatuses),
+    to: z.enum(sessionStatuses),
+    reason: z.string().optional(),
+    failure: failureSchema.optional(),
+  }),
+  notice: z.object({ level: z.enum(["info", "warning"]), text: z.string() }),
+  "message.user": z.object({ messageId: z.string(), text: z.string(), from: z.string().nullable() }),
+  "step.started": z.object({ step, attempt: z.number().int() }),
+  "step.progress": z.object({
+    step,
+    text: z.string(),
+    /** Share done, 0 to 1, where it is known. */
+    fraction: z.number().min(0).max(1).optional(),
+  }),
+  "step.completed": z.object({ step, durationMs: z.number().int(), detail: z.string().optional() }),
+  "step.failed": z.object({ step, durationMs: z.number().int(), failure: failureSchema }),
+  "agent.started": z.object({
+    provider: z.string(),
+    model: z.string().nullable(),
+    resumed: z.boolean(),
+  }),
+  /** Text of one message arrives in pieces: those with the same `part` belong together, in order. */
+  "agent.message": z.object({ part: z.string(), text: z.string() }),
+  "agent.thought": z.object({ part: z.string(), text: z.string() }),
+  /** The whole state of a tool call as known now; a later event with the same id replaces it. */
+  "agent.tool": z.object({
+    toolCallId: z.string(),
+    title: z.string(),
+    kind: z.string(),
+    status: z.enum(["pending", "in_progress", "completed", "failed"]),
+    locations: z.array(z.object({ path: z.string(), line: z.number().int().optional() })),
+    content: z.array(toolContentSchema),
+    input: z.string().optional(),
+  }),
+  "agent.plan": z.object({
+    entries: z.array(z.object({ text: z.string(), status: z.enum(["pending", "in_progress", "completed"]) })),
+  }),
+  "agent.usage": z.object({
+    inputTokens: z.number().int().optional(),
+    outputTokens: z.number().int().optional(),
+    totalTokens: z.number().int().optional(),
+    contextUsed: z.number().int().optional(),
+    contextSize: z.number().int().optional(),
+  }),
+  "agent.permission": z.object({ title: z.string(), decision: z.enum(["allowed", "denied"]), option: z.string() }),
+  "agent.turn": z.object({ stopReason: z.string(), durationMs: z.number().int() }),
+  "workspace.commit": z.object({
+    repositoryId: z.string(),
+    sha: z.string(),
+    subject: z.string(),
+    by: z.enum(["agent", "offstage"]),
+  }),
+  "branch.pushed": z.object({ repositoryId: z.string(), branch: z.string(), sha: z.string() }),
+  "pullRequest.opened": z.object({
+    repositoryId: z.string(),
+    number: z.number().int(),
+    url: z.string(),
+    /** False where it was open already and only found. */
+    created: z.boolean(),
+  }),
+} as const;
+
+type Payloads = typeof payloads;
+export type EventType = keyof Payloads;
+
+/** An event before the store gave it its number and time. */
+export type NewEvent = { [T in EventType]: { readonly type: T; readonly data: z.infer<Payloads[T]> } }[EventType];
+export type SessionEvent = NewEvent & { readonly seq: number; readonly createdAt: string };
+
+const envelope = { seq: z.number().int(), createdAt: z.iso.datetime() };
+
+export const sessionEventSchema = z.discriminatedUnion(
+  "type",
+  (Object.keys(payloads) as EventType[]).map((type) =>
+    z.object({ ...envelope, type: z.literal(type), data: payloads[type] }),
+  ) as never,
+) as unknown as z.ZodType<SessionEvent>;
+
+export const eventPageSchema = z.object({
+  events: z.array(sessionEventSchema),
+  /** Pass as `after` for the next page; null where this page ends at the newest event. */
+  nextCursor: z.string().nullable(),
+});
+export type EventPage = z.infer<typeof eventPageSchema>;

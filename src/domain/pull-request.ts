@@ -1,0 +1,11 @@
+import { z } from "zod";
+
+export const pullRequestSchema = z.object({
+  repositoryId: z.uuid(),
+  number: z.number().int(),
+  url: z.url(),
+  head: z.string(),
+  target: z.string(),
+  state: z.enum(["open", "merged", "closed"]),
+});
+export type PullRequest = z.infer<typeof pullRequestSchema>;

@@ -1,0 +1,117 @@
+import { z } from "zod";
+import { isBranchName } from "./git-ref.ts";
+import { text } from "./text.ts";
+
+export const forgeKinds = ["github", "gitea", "git"] as const;
+export type ForgeKind = (typeof forgeKinds)[number];
+
+export const createRepositorySchema = z.object({
+  url: text(2_000).meta({ description: "http(s), ssh or scp-like URL, without credentials." }),
+  name: text(200).optional(),
+  branch: z.string().refine(isBranchName, "is not a branch name that git takes").optional()
+    .meta({ description: "Default target branch; else the remote's default branch." }),
+  description: z.string().max(2_000).optional(),
+});
+export type CreateRepository = z.infer<typeof createRepositorySchema>;
+export const updateRepositorySchema = z.object({
+  name: text(200).optional(),
+  branch: z.string().refine(isBranchName, "is not a branch name that git takes").nullish(),
+  description: z.string().max(2_000).nullish(),
+});
+export type UpdateRepository = z.infer<typeof updateRepositorySchema>;
+
+export const repositorySchema = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  url: z.string(),
+  branch: z.string().nullable(),
+  description: z.string().nullable(),
+  organizationId: z.uuid(),
+  enabledAt: z.iso.datetime().nullable(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  /** The forge it lives on. Never a secret in `configuration`. */
+  integration: z
+    .object({
+      id: z.string(),
+      name: z.string(),
+      type: z.enum(forgeKinds),
+      configuration: z.object({ webUrl: z.string().nullable() }),
+    })
+    .optional(),
+});
+export type Repository = z.infer<typeof repositorySchema>;
+
+/** A repository's address after the edge: what is connected, compared and shown. */
+export interface RepositoryAddress {
+  /** As git fetches it, canonical: no credentials, no trailing slash, no `.git` doubled. */
+  readonly cloneUrl: string;
+  /** Compared to find the same repository again: scheme-less host/path, lower-cased host, without `.git`. */
+  readonly key: string;
+  /** `owner/name`, or the last part of the path. */
+  readonly name: string;
+  readonly host: string | null;
+  readonly path: string;
+  readonly local: boolean;
+}
+
+export type AddressProblem = { readonly problem: string };
+
+/**
+ * Reads a repository's URL: http(s), ssh, scp-like (`git@host:path`), or `file://` and absolute paths.
+ * Returns the problem as a sentence's end ("has credentials in it: …") instead of throwing, so that the edge can name the field.
+ * Whether local repositories are allowed is the caller's to decide.
+ */
+export function parseRepositoryUrl(input: string): RepositoryAddress | AddressProblem {
+  const value = input.trim();
+  if (/\s/u.test(value)) return { problem: "has white space in it" };
+  if (value.startsWith("-")) return { problem: "must not start with a dash" };
+  if (value.startsWith("/")) return localAddress(value);
+  const scp = /^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+):(?!\/\/)(\/?[^:]+)$/u.exec(value);
+  if (scp !== null) return remoteAddress(`ssh://${scp[1] ?? "git"}@${scp[2]}/${scp[3]?.replace(/^\//u, "")}`, value);
+  return remoteAddress(value, value);
+}
+
+function localAddress(path: string): RepositoryAddress | AddressProblem {
+  if (path.split("/").includes("..")) return { problem: "must not contain .." };
+  const clean = path.replace(/\/+$/u, "");
+  if (clean === "") return { problem: "has no path to a repository" };
+  const name = clean.slice(clean.lastIndexOf("/") + 1).replace(/\.git$/u, "");
+  return { cloneUrl: clean, key: `file:${clean}`, name, host: null, path: clean, local: true };
+}
+
+function remoteAddress(url: string, original: string): RepositoryAddress | AddressProblem {
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch {
+    return { problem: "is not a URL: write https://host/owner/name, ssh://git@host/owner/name or git@host:owner/name" };
+  }
+  if (parsed.protocol === "file:") return localAddress(decodeURIComponent(parsed.pathname));
+  if (!["http:", "https:", "ssh:"].includes(parsed.protocol)) {
+    return { problem: `has the scheme ${parsed.protocol}// which is not supported: use https, http or ssh` };
+  }
+  const isSsh = parsed.protocol === "ssh:";
+  if (parsed.password !== "" || (!isSsh && parsed.username !== "")) {
+    return { problem: "has credentials in it: remove them and configure the forge's token on the server instead" };
+  }
+  if (parsed.search !== "" || parsed.hash !== "") return { problem: "must not have a query or fragment" };
+  const path = parsed.pathname.replace(/\/+$/u, "").replace(/^\/+/u, "");
+  if (path === "" || path === ".git") return { problem: "has no path to a repository" };
+  if (path.split("/").some((part) => part === ".." || part === "")) return { problem: "has an empty or .. part in its path" };
+  const bare = path.replace(/\.git$/u, "");
+  const host = parsed.host.toLowerCase();
+  return {
+    cloneUrl: isSsh && !original.includes("://") ? original : `${parsed.protocol}//${isSsh && parsed.username !== "" ? `${parsed.username}@` : ""}${host}/${path}`,
+    key: `${host}/${bare}`,
+    name: bare.split("/").slice(-2).join("/"),
+    host,
+    path: bare,
+    local: false,
+  };
+}
+
+/** Whether `parseRepositoryUrl` found a problem. */
+export function isAddressProblem(value: RepositoryAddress | AddressProblem): value is AddressProblem {
+  return "problem" in value;
+}

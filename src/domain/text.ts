@@ -1,0 +1,21 @@
+import { z } from "zod";
+
+/** Text as PostgreSQL and every JSON reader can hold it: well-formed Unicode without NUL. */
+export function text(maximumLength: number) {
+  return z
+    .string()
+    .min(1, "must not be empty")
+    .max(maximumLength, `must be at most ${maximumLength.toLocaleString("en")} characters`)
+    .refine((value) => value.isWellFormed(), "must be valid Unicode: it has half of a surrogate pair")
+    .refine((value) => !value.includes("\0"), "must not contain NUL (U+0000)");
+}
+
+/** Cuts at a word to at most `maximumLength` UTF-16 units, never inside a character. */
+export function cutAtWord(value: string, maximumLength: number): string {
+  if (value.length <= maximumLength) return value;
+  const head = value.slice(0, maximumLength + 1);
+  const space = head.search(/\s\S*$/u);
+  const cut = space > maximumLength / 2 ? head.slice(0, space) : head.slice(0, maximumLength);
+  // A cut between the halves of a surrogate pair leaves half a character: drop it.
+  return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trimEnd();
+}

@@ -1,0 +1,39 @@
+import type { Readable, Writable } from "node:stream";
+
+/** What a process sees of the machine. Paths are the same inside and outside, so that locations mean the same. */
+export interface SandboxRequest {
+  readonly command: string;
+  readonly arguments: readonly string[];
+  /** The whole environment of the process; nothing of the server's own is added but PATH. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Read-write, and working directory unless `workingDirectory` says otherwise. */
+  readonly workspace: string;
+  readonly workingDirectory?: string;
+  /** The session's private home, kept between turns; read-write. */
+  readonly home: string;
+  /** Read-only beside the system's own folders: the mirrors, the harness's programs. */
+  readonly readOnly: readonly string[];
+  /** Aborting kills every process inside. */
+  readonly signal: AbortSignal;
+}
+
+export interface SandboxedProcess {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Settles once every process inside is gone; never rejects. */
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  /** Ends every process inside; safe to call twice. */
+  kill(): void;
+}
+
+export interface Sandbox {
+  readonly kind: "bubblewrap" | "none";
+  /** False for `none`. */
+  readonly isolates: boolean;
+  /** Null where it works here, else what is missing and the exact mend. Really starts one to find out. */
+  check(): Promise<string | null>;
+  start(request: SandboxRequest): SandboxedProcess;
+  /** Makes a directory (recursively) that sandboxed processes may write to, whatever uid they run as. */
+  makeWritable(directory: string): Promise<void>;
+}
