@@ -62,13 +62,16 @@ const json = <T extends z.ZodType>(schema: T) =>
     })
     .pipe(schema);
 
-const environmentSchema = z.object({
+export const environmentSchema = z.object({
   OFFSTAGE_DATA: z.string().min(1).default("./.offstage"),
   OFFSTAGE_HOST: z.string().min(1).default("127.0.0.1"),
   OFFSTAGE_PORT: whole(0, 65_535, 4747),
   OFFSTAGE_PUBLIC_URL: z.url().optional(),
   OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
-  DATABASE_URL: z.url().optional(),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(?:ql)?:\/\//u, "must start with postgres:// or postgresql://")
+    .optional(),
   OFFSTAGE_SANDBOX: z.enum(["bubblewrap", "none"]).default("bubblewrap"),
   OFFSTAGE_CONCURRENCY: whole(1, 1_000, 4),
   OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: whole(1, 100_000, 20),

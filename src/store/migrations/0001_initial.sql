@@ -189,7 +189,6 @@ create table pull_request (
   created_at timestamptz not null default now(),
   unique (repository_id, head, target)
 );
-create index pull_request_session on pull_request (session_id);
 
 -- First answers of requests sent with an Idempotency-Key.
 create table idempotency (

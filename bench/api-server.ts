@@ -1,0 +1,56 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createApp } from "../src/api/app.ts";
+import { openDatabase } from "../src/database/database.ts";
+import { startEmbeddedServer } from "../src/database/embedded.ts";
+import { checkInstructions, renderInstructions } from "../src/domain/template.ts";
+import { createLogger } from "../src/observability.ts";
+import { bootstrap } from "../src/store/organizations.ts";
+
+/**
+ * The real API over the real embedded database, without a worker that would carry out what is created.
+ * A process of its own, so that the load is not made by the process that bears it. Told apart by IPC.
+ */
+export interface ApiServerReady {
+  readonly url: string;
+  readonly databaseUrl: string;
+}
+
+export const benchKey = "bench-admin-key-0123456789abcdefghijklmnop";
+
+async function serve(): Promise<void> {
+  const logger = createLogger("error");
+  const directory = await mkdtemp(join(tmpdir(), "offstage-bench-"));
+  // The database runs as an unprivileged user where we are root, and must reach its folder.
+  await chmod(directory, 0o711);
+  const embedded = await startEmbeddedServer({ directory: join(directory, "postgres"), beside: false, logger });
+  const database = await openDatabase({ url: embedded.url, directory, logger });
+  await bootstrap(database, { adminKey: benchKey });
+  let url = "http://127.0.0.1";
+  const app = await createApp({
+    database,
+    logger,
+    publicUrl: () => url,
+    sandboxed: true,
+    allowLocalRepositories: false,
+    rateLimitPerMinute: 1_000_000,
+    defaultAgent: () => Promise.resolve(null),
+    agents: () => Promise.resolve([]),
+    integrationOf: () => undefined,
+    renderInstructions,
+    checkInstructions,
+    webDirectory: null,
+    ready: () => Promise.resolve(true),
+  });
+  url = await app.listen({ host: "127.0.0.1", port: 0 });
+  const ready: ApiServerReady = { url, databaseUrl: embedded.url };
+  process.send?.(ready);
+  await new Promise<void>((resolve) => process.once("disconnect", () => resolve()));
+  await app.close();
+  await database.close();
+  await embedded.stop();
+  await rm(directory, { recursive: true, force: true });
+}
+
+if (process.send !== undefined) await serve();

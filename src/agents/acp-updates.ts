@@ -1,0 +1,140 @@
+import type * as acp from "@agentclientprotocol/sdk";
+import type { NewEvent } from "../domain/event.ts";
+
+/** Text arrives word by word; an event for each would be thousands. */
+const gatherMs = 250;
+const gatherLength = 4_000;
+/** How much of a tool's output one event holds. */
+const outputLimit = 20_000;
+const contentLimit = 20;
+
+type ToolState = Extract<NewEvent, { type: "agent.tool" }>["data"];
+type TextType = "agent.message" | "agent.thought";
+
+export type Updates = ReturnType<typeof createUpdates>;
+
+/** Turns the protocol's updates into events, told one after the other. */
+export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: () => void) {
+  const tools = new Map<string, ToolState>();
+  let listening = false;
+  let part = 0;
+  let gathered: { type: TextType; text: string } | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let last = "";
+  let seen = false;
+  let broken = false;
+  let told: Promise<void> = Promise.resolve();
+
+  function tell(event: NewEvent): Promise<void> {
+    told = told.then(() => emit(event));
+    // The failure is heard by whoever awaits `settled`.
+    told.catch(() => (broken = true));
+    return told;
+  }
+
+  function flush(): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    if (gathered === null) return;
+    void tell({ type: gathered.type, data: { part: String(part), text: gathered.text } });
+    gathered = null;
+  }
+
+  /** A message ends where something else comes between. */
+  function endPart(): void {
+    flush();
+    part += 1;
+  }
+
+  function takeText(type: TextType, text: string): void {
+    if (text === "") return;
+    if (gathered !== null && gathered.type !== type) endPart();
+    if (type === "agent.message") last += text;
+    gathered = { type, text: (gathered?.text ?? "") + text };
+    if (gathered.text.length > gatherLength) flush();
+    else timer ??= setTimeout(flush, gatherMs);
+  }
+
+  function takeTool(update: acp.ToolCall | acp.ToolCallUpdate): void {
+    const before = tools.get(update.toolCallId);
+    const next = mergeTool(before, update);
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(next)) return;
+    tools.set(update.toolCallId, next);
+    endPart();
+    last = "";
+    void tell({ type: "agent.tool", data: next });
+  }
+
+  async function take(update: acp.SessionUpdate): Promise<void> {
+    touch();
+    if (!listening) return;
+    switch (update.sessionUpdate) {
+      case "agent_message_chunk":
+      case "agent_thought_chunk":
+        seen = true;
+        takeText(update.sessionUpdate === "agent_message_chunk" ? "agent.message" : "agent.thought", textOf(update.content));
+        break;
+      case "tool_call":
+      case "tool_call_update":
+        seen = true;
+        takeTool(update);
+        break;
+      case "plan":
+        endPart();
+        void tell({ type: "agent.plan", data: { entries: update.entries.map(({ content, status }) => ({ text: content, status })) } });
+        break;
+      case "usage_update":
+        void tell({ type: "agent.usage", data: { contextUsed: Math.round(update.used), contextSize: Math.round(update.size) } });
+        break;
+      default:
+    }
+    // A slow store slows the harness down, instead of letting updates pile up here.
+    await told;
+  }
+
+  return {
+    take,
+    tell,
+    /** From here on updates are news, and not a session's replayed history. */
+    listen: () => void (listening = true),
+    started: () => listening,
+    anything: () => seen,
+    toolRuns: () => [...tools.values()].some((tool) => tool.status === "in_progress"),
+    /** Whether an event could not be told. */
+    failed: () => broken,
+    finalMessage: () => last.trim(),
+    /** @throws what telling an event threw */
+    settled: () => (flush(), told),
+  };
+}
+
+function mergeTool(before: ToolState | undefined, update: acp.ToolCall | acp.ToolCallUpdate): ToolState {
+  const input = update.rawInput === undefined ? before?.input : JSON.stringify(update.rawInput).slice(0, outputLimit);
+  return {
+    toolCallId: update.toolCallId,
+    title: (update.title ?? before?.title ?? update.toolCallId).slice(0, 500),
+    kind: update.kind ?? before?.kind ?? "other",
+    status: update.status ?? before?.status ?? "pending",
+    locations: update.locations?.slice(0, contentLimit).map(({ path, line }) => ({ path, ...(line != null && { line }) })) ?? before?.locations ?? [],
+    content: update.content?.slice(0, contentLimit).flatMap(contentOf) ?? before?.content ?? [],
+    ...(input !== undefined && { input }),
+  };
+}
+
+function contentOf(content: acp.ToolCallContent): ToolState["content"] {
+  if (content.type === "content") return [{ type: "text", text: cut(textOf(content.content)) }];
+  if (content.type === "diff") {
+    const { path, oldText, newText } = content;
+    return [{ type: "diff", path, oldText: oldText == null ? null : cut(oldText), newText: cut(newText) }];
+  }
+  return [];
+}
+
+function textOf(block: acp.ContentBlock): string {
+  return block.type === "text" ? block.text.replaceAll("\0", "\u2400").toWellFormed() : "";
+}
+
+function cut(text: string): string {
+  const clean = text.replaceAll("\0", "\u2400").toWellFormed();
+  return clean.length <= outputLimit ? clean : `${clean.slice(0, outputLimit).toWellFormed()}\n… (${clean.length - outputLimit} more characters)`;
+}

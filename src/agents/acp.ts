@@ -1,0 +1,236 @@
+import { Readable, Writable } from "node:stream";
+import * as acp from "@agentclientprotocol/sdk";
+import { RunError } from "../domain/errors.ts";
+import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
+import { createUpdates, type Updates } from "./acp-updates.ts";
+import type { TurnRequest, TurnResult } from "./harness.ts";
+
+/** A harness that was told to cancel gets this long to end by itself. */
+const cancelGraceMs = 300;
+/** A harness that does not even answer the first request is not coming. */
+const startLimitMs = 60_000;
+const stallLookMs = 250;
+
+/**
+ * One turn with any harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and stdout:
+ * starts it, resumes or opens its session, says the message, and tells each update as an event, until the turn ends.
+ * No process of the harness is left when this settles.
+ * @throws RunError agent_crashed, agent_stalled, agent_refused, model_error; the signal's reason when it aborts
+ */
+export async function runTurn(request: TurnRequest): Promise<TurnResult> {
+  const ended = new AbortController();
+  const signal = AbortSignal.any([request.signal, ended.signal]);
+  const child = request.start(request.launch, ended.signal);
+  const errors = readErrors(child);
+  const updates = createUpdates(request.emit, errors.touch);
+  const connection = connect(child, request, updates);
+  try {
+    const crash = crashed(child, errors);
+    const work = converse(connection, request, updates).catch((error: unknown) => {
+      // The harness refused a request of the protocol: what it says is most often what the model's server said.
+      if (error instanceof acp.RequestError) throw modelFailure(`${error.message} ${JSON.stringify(error.data ?? "")}`);
+      // A closed connection is told by the program's end, which says more.
+      if (updates.failed()) throw error;
+      return crash;
+    });
+    const watch = Promise.race([
+      crash,
+      stalled(request, updates, errors, signal),
+      aborted(request, connection, updates),
+    ]);
+    // Whichever comes later has nobody left to hear it.
+    work.catch(() => undefined);
+    watch.catch(() => undefined);
+    const result = await Promise.race([work, watch]);
+    judge(result, updates, errors);
+    return result;
+  } finally {
+    ended.abort();
+    child.kill();
+    await child.exited;
+    connection.close();
+    await updates.settled();
+  }
+}
+
+interface Errors {
+  /** When there was the last sign of life. */
+  readonly lastSign: () => number;
+  readonly touch: () => void;
+  /** The end of what the harness wrote to stderr. */
+  readonly tail: () => string;
+  /** The last error of the model that the harness logged, if any since the last text or tool. */
+  readonly modelError: () => string | null;
+}
+
+function readErrors(child: SandboxedProcess): Errors {
+  let said = "";
+  let modelError: string | null = null;
+  let lastSign = performance.now();
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    said = `${said}${chunk}`.slice(-20_000);
+    modelError = modelErrorIn(chunk) ?? modelError;
+  });
+  return {
+    lastSign: () => lastSign,
+    touch: () => {
+      lastSign = performance.now();
+      modelError = null;
+    },
+    tail: () => said.trim().slice(-1_000),
+    modelError: () => modelError,
+  };
+}
+
+/** Harnesses log what the model's server answered; the protocol has no word for it. */
+function modelErrorIn(chunk: string): string | null {
+  const line = chunk.split("\n").findLast((part) => /\b(?:AI_APICallError|APIError|API Error|status(?:Code)?["=: ]+[45]\d\d)\b/u.test(part));
+  if (line === undefined) return null;
+  const message = /"message":"((?:[^"\\]|\\.)*)"/u.exec(line)?.[1] ?? /AI_APICallError: (.*)$/u.exec(line)?.[1];
+  return (message ?? line).slice(0, 500);
+}
+
+function connect(child: SandboxedProcess, request: TurnRequest, updates: Updates): acp.ClientConnection {
+  const stream = acp.ndJsonStream(
+    Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
+    Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>,
+  );
+  return acp
+    .client({ name: "offstage" })
+    .onRequest(acp.methods.client.session.requestPermission, async ({ params }) => {
+      const wanted = request.permission === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
+      const option = wanted.map((kind) => params.options.find((offered) => offered.kind === kind)).find((found) => found !== undefined);
+      const decision = option !== undefined && request.permission === "allow" ? "allowed" : "denied";
+      const title = params.toolCall.title ?? params.toolCall.toolCallId;
+      await updates.tell({ type: "agent.permission", data: { title, decision, option: option?.name ?? "none offered" } });
+      return { outcome: option === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: option.optionId } };
+    })
+    .onNotification(acp.methods.client.session.update, ({ params }) => updates.take(params.update))
+    .connect(stream);
+}
+
+async function converse({ agent }: acp.ClientConnection, request: TurnRequest, updates: Updates): Promise<TurnResult> {
+  const startedAt = performance.now();
+  const initialized = await agent.request(acp.methods.agent.initialize, {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    clientInfo: { name: "offstage", version: "0" },
+    // The harness reads, writes and runs inside its own sandbox, not through us.
+    clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+  });
+  const { sessionId, configOptions, resumed } = await openSession(agent, request, initialized.agentCapabilities ?? {});
+  await request.onSession(sessionId);
+  await chooseModel(agent, sessionId, configOptions, request);
+  await updates.tell({ type: "agent.started", data: { provider: request.provider.id, model: request.model, resumed } });
+  updates.listen();
+  const text = resumed || request.transcript === null ? request.message : `${request.transcript}\n\n${request.message}`;
+  const prompt: acp.PromptRequest = { sessionId, prompt: [{ type: "text", text }] };
+  const { stopReason } = await agent.request(acp.methods.agent.session.prompt, prompt);
+  await updates.settled();
+  await updates.tell({ type: "agent.turn", data: { stopReason, durationMs: Math.round(performance.now() - startedAt) } });
+  return { stopReason, finalMessage: updates.finalMessage() };
+}
+
+/** The session of the turn before where the harness still has it, else a new one. What it replays is not news. */
+async function openSession(agent: acp.ClientContext, request: TurnRequest, capabilities: acp.AgentCapabilities) {
+  const place: acp.NewSessionRequest = { cwd: request.workingDirectory, mcpServers: [] };
+  if (request.resume !== null && capabilities.loadSession === true) {
+    try {
+      const loaded = await agent.request(acp.methods.agent.session.load, { ...place, sessionId: request.resume });
+      return { sessionId: request.resume, configOptions: loaded?.configOptions ?? [], resumed: true };
+    } catch (error) {
+      // Gone with an old worker's disk, or never saved: the transcript stands in for it.
+      if (!(error instanceof acp.RequestError)) throw error;
+    }
+  }
+  const opened = await agent.request(acp.methods.agent.session.new, place);
+  return { sessionId: opened.sessionId, configOptions: opened.configOptions ?? [], resumed: false };
+}
+
+async function chooseModel(
+  agent: acp.ClientContext,
+  sessionId: string,
+  options: readonly acp.SessionConfigOption[],
+  { launch }: TurnRequest,
+): Promise<void> {
+  const option = options.find((candidate) => candidate.category === "model");
+  if (launch.model === null || option === undefined || option.type !== "select" || option.currentValue === launch.model) return;
+  const offered = option.options.flatMap((entry) => ("options" in entry ? entry.options : [entry])).map((entry) => entry.value);
+  // A harness may take models that it does not list: those it was given at launch.
+  if (!offered.includes(launch.model)) return;
+  await agent.request(acp.methods.agent.session.setConfigOption, { sessionId, configId: option.id, value: launch.model });
+}
+
+async function crashed(child: SandboxedProcess, errors: Errors): Promise<never> {
+  const { code, signal } = await child.exited;
+  throw new RunError({
+    code: "agent_crashed",
+    reason: `The agent's program ended in the middle of its turn (${signal ?? `exit ${code}`})${errors.tail() === "" ? "." : `: ${errors.tail()}`}`,
+    retryable: true,
+    mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
+  });
+}
+
+/** Never resolves: rejects when there was no sign of life for too long. A tool that runs is one. */
+async function stalled(request: TurnRequest, updates: Updates, errors: Errors, signal: AbortSignal): Promise<never> {
+  const limit = (): number => (updates.started() ? request.stallMs : Math.max(request.stallMs, startLimitMs));
+  return new Promise((_, reject) => {
+    const look = setInterval(() => {
+      const quietMs = performance.now() - errors.lastSign();
+      const failing = errors.modelError();
+      if (updates.toolRuns() || quietMs < (failing === null ? limit() : Math.min(limit(), modelErrorLimitMs))) return;
+      clearInterval(look);
+      reject(failing === null ? stallError(quietMs) : modelFailure(failing));
+    }, stallLookMs);
+    signal.addEventListener("abort", () => clearInterval(look), { once: true });
+  });
+}
+
+/** Some harnesses try a failing model for ever without a word: after so long with nothing but errors the turn is over. */
+const modelErrorLimitMs = 30_000;
+
+function stallError(quietMs: number): RunError {
+  return new RunError({
+    code: "agent_stalled",
+    reason: `The agent gave no sign of life for ${Math.round(quietMs / 1_000)} s: no message, no tool call, no running command.`,
+    retryable: true,
+    mend: "Retry the session; if the model is slow, raise OFFSTAGE_STALL_SECONDS.",
+  });
+}
+
+function modelFailure(said: string): RunError {
+  return new RunError({
+    code: "model_error",
+    reason: `The model answered only errors: ${said}`,
+    retryable: true,
+    mend: "Check the model's name, its key and its quota, then retry.",
+  });
+}
+
+/** Never resolves: on the signal asks the harness to cancel, gives it a moment, then rejects with the signal's reason. */
+function aborted(request: TurnRequest, connection: acp.ClientConnection, updates: Updates): Promise<never> {
+  return new Promise((_, reject) => {
+    const stop = (): void => {
+      if (request.resume !== null || updates.started()) {
+        // The notification may find the harness gone already, which is as good.
+        connection.agent.notify(acp.methods.agent.session.cancel, { sessionId: request.resume ?? "" }).catch(() => undefined);
+      }
+      setTimeout(() => reject(request.signal.reason as Error), cancelGraceMs);
+    };
+    if (request.signal.aborted) stop();
+    else request.signal.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** The protocol has no word for an error: a turn counts by what came of it. */
+function judge({ stopReason }: TurnResult, updates: Updates, errors: Errors): void {
+  if (stopReason === "refusal") {
+    throw new RunError({
+      code: "agent_refused",
+      reason: "The model refused to go on with this task.",
+      retryable: false,
+      mend: "Say the task in other words, or choose another model.",
+    });
+  }
+  const said = errors.modelError();
+  if (!updates.anything()) throw modelFailure(said ?? (errors.tail() || "the turn ended without a message or a tool call"));
+}

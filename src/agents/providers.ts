@@ -1,0 +1,249 @@
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, dirname, join } from "node:path";
+import type { HarnessLaunch, ModelProviders, Provider } from "./harness.ts";
+
+export interface CustomProviderSettings {
+  readonly id: string;
+  readonly name?: string | undefined;
+  readonly command: string;
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly readOnly: readonly string[];
+  readonly defaultModel: string | null;
+}
+
+export interface RegistryOptions {
+  readonly models: ModelProviders;
+  readonly custom: readonly CustomProviderSettings[];
+}
+
+const noKey = "no model key: set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OFFSTAGE_MODEL_BASE_URL";
+
+/** The rows of the registry, in the order in which the default is looked for. */
+export function createProviders(options: RegistryOptions): Provider[] {
+  const { models } = options;
+  return [
+    ...options.custom.map(customProvider),
+    claudeCode(models),
+    codex(models),
+    openCode(models),
+    gemini(models),
+  ];
+}
+
+/** A program on PATH, or one that came with a package beside us. */
+function findProgram(name: string): string | null {
+  const folders = [...(process.env["PATH"] ?? "").split(delimiter), join(import.meta.dirname, "../../node_modules/.bin")];
+  const found = folders.map((folder) => join(folder, name)).find((path) => path.startsWith("/") && existsSync(path));
+  return found ?? null;
+}
+
+function claudeCode(models: ModelProviders): Provider {
+  const program = findProgram("claude-agent-acp");
+  return {
+    id: "claudeCode",
+    name: "Claude Code",
+    defaultModel: "default",
+    problem: () =>
+      Promise.resolve(
+        program === null
+          ? "not installed: npm install -g @agentclientprotocol/claude-agent-acp"
+          : models.anthropic === undefined
+            ? "no key: set ANTHROPIC_API_KEY"
+            : null,
+      ),
+    launch: ({ model, home }) =>
+      launchOf(program, [], model, {
+        ANTHROPIC_API_KEY: models.anthropic?.apiKey,
+        ANTHROPIC_BASE_URL: models.anthropic?.baseUrl,
+        ANTHROPIC_MODEL: model === "default" ? undefined : (model ?? undefined),
+        CLAUDE_CONFIG_DIR: join(home, ".claude"),
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+        CLAUDE_CODE_MAX_RETRIES: "2",
+        IS_SANDBOX: "1",
+      }),
+  };
+}
+
+function codex(models: ModelProviders): Provider {
+  const program = findProgram("codex-acp");
+  const settings = (model: string | null): string =>
+    JSON.stringify({
+      ...(model !== null && { model }),
+      model_provider: "offstage",
+      model_providers: {
+        offstage: {
+          name: "OpenAI",
+          base_url: models.openai?.baseUrl ?? "https://api.openai.com/v1",
+          env_key: "OPENAI_API_KEY",
+          wire_api: "responses",
+        },
+      },
+    });
+  return {
+    id: "codex",
+    name: "Codex",
+    defaultModel: "gpt-5.5-codex",
+    problem: () =>
+      Promise.resolve(
+        program === null
+          ? "not installed: npm install -g @agentclientprotocol/codex-acp"
+          : models.openai === undefined
+            ? "no key: set OPENAI_API_KEY"
+            : null,
+      ),
+    launch: ({ model, home }) =>
+      launchOf(program, [], model, {
+        OPENAI_API_KEY: models.openai?.apiKey,
+        CODEX_HOME: join(home, ".codex"),
+        CODEX_CONFIG: settings(model),
+        MODEL_PROVIDER: "offstage",
+        INITIAL_AGENT_MODE: "agent-full-access",
+        NO_BROWSER: "1",
+      }),
+  };
+}
+
+function gemini(models: ModelProviders): Provider {
+  const program = findProgram("gemini");
+  return {
+    id: "gemini",
+    name: "Gemini CLI",
+    defaultModel: "gemini-3.1-pro-preview",
+    problem: () =>
+      Promise.resolve(
+        program === null ? "not installed: npm install -g @google/gemini-cli" : models.google === undefined ? "no key: set GEMINI_API_KEY" : null,
+      ),
+    launch: ({ model }) => ({
+      ...launchOf(program, ["--acp", ...(model === null ? [] : ["-m", model])], model, {
+        GEMINI_API_KEY: models.google?.apiKey,
+        GOOGLE_GEMINI_BASE_URL: models.google?.baseUrl,
+        GEMINI_CLI_TRUST_WORKSPACE: "true",
+      }),
+      files: { ".gemini/settings.json": JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }) },
+    }),
+  };
+}
+
+/** OpenCode names a model `<model provider>/<model>`; ours are those that the configuration has keys for. */
+function openCode(models: ModelProviders): Provider {
+  const program = openCodeProgram();
+  const defaultModel = defaultModelOf(models);
+  return {
+    id: "opencode",
+    name: "OpenCode",
+    defaultModel,
+    problem: () =>
+      Promise.resolve(program === null ? "not installed: npm install -g opencode-ai" : defaultModel === null ? noKey : null),
+    launch: ({ model }) => {
+      const named = openCodeModel(models, model ?? defaultModel ?? "");
+      return launchOf(program, ["acp", "--print-logs", "--log-level", "ERROR"], named, {
+        OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeSettings(models, named)),
+        OPENCODE_DISABLE_MODELS_FETCH: "1",
+        OPENCODE_DISABLE_AUTOUPDATE: "1",
+        OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+      });
+    },
+  };
+}
+
+/** The program itself, inside the package of this platform: the wrapper on PATH would need its install script. */
+function openCodeProgram(): string | null {
+  const name = `opencode-${process.platform}-${process.arch}`;
+  const require = createRequire(import.meta.url);
+  for (const candidate of [name, `${name}-baseline`]) {
+    try {
+      const path = join(dirname(require.resolve(`${candidate}/package.json`)), "bin/opencode");
+      if (existsSync(path)) return path;
+    } catch {
+      // That package is not installed here; another may be.
+    }
+  }
+  return findProgram("opencode");
+}
+
+function defaultModelOf(models: ModelProviders): string | null {
+  if (models.compatible?.model !== undefined) return models.compatible.model;
+  if (models.anthropic !== undefined) return "anthropic/claude-sonnet-5";
+  if (models.openai !== undefined) return "openai/gpt-5.5";
+  if (models.google !== undefined) return "google/gemini-3.1-pro-preview";
+  return null;
+}
+
+const compatibleId = "compatible";
+
+function openCodeModel(models: ModelProviders, model: string): string {
+  const provider = model.split("/")[0] ?? "";
+  const isNamed = model.includes("/") && [compatibleId, "anthropic", "openai", "google"].includes(provider);
+  if (isNamed) return model;
+  const owner = models.compatible !== undefined ? compatibleId : models.anthropic !== undefined ? "anthropic" : models.openai !== undefined ? "openai" : "google";
+  return `${owner}/${model}`;
+}
+
+function openCodeSettings(models: ModelProviders, model: string): unknown {
+  const name = model.slice(model.indexOf("/") + 1);
+  const options = (settings: { apiKey?: string; baseUrl?: string } | undefined) =>
+    settings === undefined ? null : { options: { apiKey: settings.apiKey, ...(settings.baseUrl !== undefined && { baseURL: settings.baseUrl }) } };
+  const provider = {
+    anthropic: options(models.anthropic),
+    openai: options(models.openai),
+    google: options(models.google),
+    [compatibleId]:
+      models.compatible === undefined
+        ? null
+        : {
+            npm: "@ai-sdk/openai-compatible",
+            name: "Configured model server",
+            options: { baseURL: models.compatible.baseUrl, apiKey: models.compatible.apiKey ?? "none" },
+            models: { [name]: { name, tool_call: true } },
+          },
+  };
+  const configured = Object.fromEntries(Object.entries(provider).filter(([, settings]) => settings !== null));
+  return {
+    enabled_providers: Object.keys(configured),
+    provider: configured,
+    model,
+    small_model: model,
+    autoupdate: false,
+    share: "disabled",
+    permission: { edit: "allow", bash: "allow", webfetch: "allow", external_directory: "allow" },
+  };
+}
+
+/** A row of the operator's own: `{model}` in its arguments and environment stands for the model's name. */
+function customProvider(settings: CustomProviderSettings): Provider {
+  const program = settings.command.startsWith("/") ? (existsSync(settings.command) ? settings.command : null) : findProgram(settings.command);
+  return {
+    id: settings.id,
+    name: settings.name ?? settings.id,
+    defaultModel: settings.defaultModel,
+    problem: () => Promise.resolve(program === null ? `${settings.command} was not found: install it, or correct OFFSTAGE_PROVIDERS` : null),
+    launch: ({ model }) => {
+      const fill = (text: string): string => text.replaceAll("{model}", model ?? "");
+      const environment = Object.fromEntries(Object.entries(settings.environment).map(([name, value]) => [name, fill(value)]));
+      const launch = launchOf(program, settings.arguments.map(fill), model, environment);
+      return { ...launch, readOnly: [...launch.readOnly, ...settings.readOnly] };
+    },
+  };
+}
+
+/** The folder of the program is readable to it: a package's, whole, where it came in one. */
+function launchOf(
+  program: string | null,
+  parameters: readonly string[],
+  model: string | null,
+  environment: Readonly<Record<string, string | undefined>>,
+): HarnessLaunch {
+  const command = program ?? "";
+  const packages = /^.*\/node_modules(?=\/)/u.exec(command)?.[0];
+  return {
+    command,
+    arguments: parameters,
+    model,
+    environment: Object.fromEntries(Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined)),
+    readOnly: command.startsWith("/usr/") || command === "" ? [] : [packages !== undefined && command.includes("/.bin/") ? packages : dirname(command)],
+    files: {},
+  };
+}

@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+import cookie from "@fastify/cookie";
+import Fastify, { type FastifyInstance } from "fastify";
+import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
+import { NotFoundError } from "../domain/errors.ts";
+import { addAgentOperations } from "./agents.ts";
+import { authenticate, withoutKey } from "./auth.ts";
+import { addAutomationOperations } from "./automations.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { addDocumentation } from "./documentation.ts";
+import { sendError } from "./errors.ts";
+import { createEventStreams } from "./event-stream.ts";
+import { keepAnswer, replayOrBegin } from "./idempotency.ts";
+import { addJobOperations } from "./jobs.ts";
+import { addKeyOperations } from "./keys.ts";
+import { addLoginOperations } from "./logins.ts";
+import { addOlderOperations } from "./older-clients.ts";
+import { createRateLimit } from "./rate-limit.ts";
+import { addRepositoryOperations } from "./repositories.ts";
+import { addSessionOperations } from "./sessions.ts";
+import { addWebApp } from "./web-app.ts";
+
+const bodyLimit = 1024 * 1024;
+/** Published clients put this before every path. */
+const olderPrefix = "/api/public-api";
+
+/** The HTTP server: every operation, its description, and the web app. It does not listen yet. */
+export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
+  const app = Fastify({
+    loggerInstance: options.logger,
+    disableRequestLogging: true,
+    bodyLimit,
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    rewriteUrl: ({ url = "/" }) => (url.startsWith(`${olderPrefix}/`) ? url.slice(olderPrefix.length) : url),
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 500 },
+  }) as unknown as App;
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  app.setErrorHandler(sendError);
+  readBodies(app);
+  await app.register(cookie);
+  await addDocumentation(app);
+  addHooks(app, options);
+
+  const streams = await createEventStreams(options.database);
+  app.addHook("preClose", () => streams.close());
+  addSessionOperations(app, options, streams);
+  addAutomationOperations(app, options);
+  addJobOperations(app, options);
+  addRepositoryOperations(app, options);
+  addKeyOperations(app, options);
+  addLoginOperations(app, options);
+  addAgentOperations(app, options);
+  addOlderOperations(app, options);
+  addHealth(app, options);
+  await addWebApp(app, options.webDirectory);
+  return app;
+}
+
+/** All bodies are JSON, whatever their type says: curl's default says that JSON is a form. An empty one is no body. */
+function readBodies(app: App): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined);
+    try {
+      done(null, JSON.parse(String(body)));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
+function addHooks(app: App, options: ApiOptions): void {
+  const { database } = options;
+  const takeToken = createRateLimit(options.rateLimitPerMinute);
+  app.decorateRequest("principal", null);
+  app.decorateRequest("idempotency", null);
+  app.addHook("onRequest", async (request, reply) => {
+    void reply.header("X-Request-Id", request.id);
+    const { operation } = request.routeOptions.config;
+    if (operation === undefined) return;
+    void reply.header("Cache-Control", "no-store");
+    request.principal = await authenticate(database, request, operation);
+    if (request.principal !== null) takeToken(request.principal, reply);
+  });
+  app.addHook("preHandler", async (request, reply) => {
+    if (request.routeOptions.config.operation?.creates === true) await replayOrBegin(database, request, reply);
+  });
+  app.addHook("onSend", (request, reply, body) => keepAnswer(database, request, reply, body).then(() => body));
+  app.addHook("onResponse", (request, reply, done) => {
+    const { method, url } = request;
+    request.log.info({ method, url: withoutKey(url), status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, "request");
+    done();
+  });
+  app.setNotFoundHandler((request) => {
+    throw new NotFoundError(`there is no ${request.method} ${withoutKey(request.url).slice(0, 200)}: see /reference`);
+  });
+}
+
+function addHealth(app: App, { ready }: ApiOptions): void {
+  app.get("/healthz", { schema: { hide: true } }, () => ({ status: "ok" }));
+  app.get("/readyz", { schema: { hide: true } }, async (_request, reply) => {
+    const isReady = await ready().catch(() => false);
+    return reply.status(isReady ? 200 : 503).send(isReady ? { status: "ready" } : { error: "the database does not answer" });
+  });
+}

@@ -1,0 +1,187 @@
+import { z } from "zod";
+import {
+  automationPreviewSchema,
+  automationSchema,
+  createAutomationSchema,
+  eventContextSchema,
+  previewAutomationSchema,
+  updateAutomationSchema,
+  type Automation,
+  type EventContext,
+} from "../domain/automation.ts";
+import { ConflictError, InvalidInputError, NotFoundError } from "../domain/errors.ts";
+import { queuedJobSchema, jobSchema, type QueuedJob } from "../domain/job.ts";
+import type { Principal } from "../domain/key.ts";
+import { pageQuerySchema } from "../domain/list.ts";
+import { createAutomation, deleteAutomation, getAutomation, listAutomations, updateAutomation } from "../store/automations.ts";
+import { createJob, listJobs } from "../store/jobs.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { toJob } from "./jobs.ts";
+import { checkJsonValue } from "./json-value.ts";
+import { checkAgent, resolveRepositories } from "./resolve.ts";
+import { answers, keyOrIdParameters } from "./shapes.ts";
+
+const tags = ["Automations"];
+
+export function addAutomationOperations(app: App, options: ApiOptions): void {
+  const { database } = options;
+  app.post(
+    "/automation/create",
+    {
+      config: { operation: { scope: "write", creates: true } },
+      schema: { tags, operationId: "createAutomation", body: createAutomationSchema, response: answers(automationSchema) },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const { repositories, codeRepoIds, agent = null, targetBranch = null, ...rest } = request.body;
+      await checkAgent(options, agent);
+      options.checkInstructions(rest.instructions);
+      const resolved = await resolveRepositories(options, organizationId, { repositories, codeRepoIds });
+      const repositoryIds = resolved.map(({ id }) => id);
+      return createAutomation(database, organizationId, { ...rest, agent, targetBranch, repositoryIds });
+    },
+  );
+  app.get(
+    "/automation/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listAutomations",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ automations: z.array(automationSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listAutomations(database, principalOfRequest(request).organizationId, request.query);
+      return { automations: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/automation/:keyOrId",
+    {
+      config: { operation: { scope: "read" } },
+      schema: { tags, operationId: "getAutomation", params: keyOrIdParameters, response: answers(automationSchema) },
+    },
+    (request) => requireAutomation(options, principalOfRequest(request), request.params.keyOrId),
+  );
+  addAutomationChanges(app, options);
+  addRuns(app, options);
+  for (const noun of ["automation", "agent"] as const) addTrigger(app, options, noun);
+}
+
+function addAutomationChanges(app: App, options: ApiOptions): void {
+  const { database } = options;
+  app.post(
+    "/automation/:keyOrId/update",
+    {
+      config: { operation: { scope: "write" } },
+      schema: {
+        tags,
+        operationId: "updateAutomation",
+        params: keyOrIdParameters,
+        body: updateAutomationSchema,
+        response: answers(automationSchema),
+      },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const { id } = await requireAutomation(options, principal, request.params.keyOrId);
+      const { repositories, codeRepoIds, ...changes } = request.body;
+      await checkAgent(options, changes.agent);
+      if (changes.instructions !== undefined) options.checkInstructions(changes.instructions);
+      const named = repositories !== undefined || codeRepoIds !== undefined;
+      const resolved = named ? await resolveRepositories(options, principal.organizationId, { repositories, codeRepoIds }) : undefined;
+      const repositoryIds = resolved?.map((repository) => repository.id);
+      return updateAutomation(database, principal.organizationId, id, { ...changes, repositoryIds });
+    },
+  );
+  app.post(
+    "/automation/:keyOrId/delete",
+    {
+      config: { operation: { scope: "write" } },
+      schema: { tags, operationId: "deleteAutomation", params: keyOrIdParameters, response: answers(automationSchema) },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const { id } = await requireAutomation(options, principal, request.params.keyOrId);
+      return deleteAutomation(database, principal.organizationId, id);
+    },
+  );
+  app.post(
+    "/automation/:keyOrId/preview",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "previewAutomation",
+        summary: "Render the instructions with a sample event, without running anything",
+        params: keyOrIdParameters,
+        body: previewAutomationSchema,
+        response: answers(automationPreviewSchema),
+      },
+    },
+    async (request) => {
+      const automation = await requireAutomation(options, principalOfRequest(request), request.params.keyOrId);
+      return { prompt: await options.renderInstructions(automation.instructions, request.body.event) };
+    },
+  );
+}
+
+function addRuns(app: App, options: ApiOptions): void {
+  app.get(
+    "/automation/:keyOrId/runs",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listRuns",
+        params: keyOrIdParameters,
+        querystring: pageQuerySchema,
+        response: answers(z.object({ runs: z.array(jobSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const { id } = await requireAutomation(options, principal, request.params.keyOrId);
+      const page = await listJobs(options.database, principal.organizationId, { ...request.query, automationId: id });
+      return { runs: page.items.map((job) => toJob(options, job)), nextCursor: page.nextCursor };
+    },
+  );
+}
+
+/** The specification's trigger; `agent` is the older noun for the same. */
+function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent"): void {
+  app.post(
+    `/${noun}/:keyOrId/trigger`,
+    {
+      config: { operation: { scope: "write", creates: true } },
+      schema: {
+        tags,
+        operationId: noun === "automation" ? "triggerAutomation" : "triggerAgent",
+        summary: "Trigger an automation; the body is its event",
+        params: keyOrIdParameters,
+        querystring: z.object({ apiKey: z.string().optional() }),
+        body: eventContextSchema.nullish(),
+        response: answers(queuedJobSchema),
+      },
+    },
+    (request) => trigger(options, principalOfRequest(request), request.params.keyOrId, request.body ?? {}),
+  );
+}
+
+async function trigger(options: ApiOptions, principal: Principal, keyOrId: string, payload: EventContext): Promise<QueuedJob> {
+  if (Array.isArray(payload)) throw new InvalidInputError("the body must be a JSON object");
+  checkJsonValue(payload, "the body");
+  const automation = await requireAutomation(options, principal, keyOrId);
+  if (automation.paused) throw new ConflictError(`automation ${automation.macro} is paused: resume it first`);
+  const { id: automationId, priority } = automation;
+  return createJob(options.database, principal.organizationId, { automationId, priority, payload });
+}
+
+async function requireAutomation(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {
+  const automation = await getAutomation(options.database, principal.organizationId, keyOrId.replaceAll("\0", ""));
+  if (automation === null) throw new NotFoundError(`automation ${keyOrId.slice(0, 100)} was not found`);
+  return automation;
+}

@@ -1,0 +1,57 @@
+import type { FastifyBaseLogger, FastifyInstance, RawReplyDefaultExpression, RawRequestDefaultExpression, RawServerDefault } from "fastify";
+import type { ZodTypeProvider } from "fastify-type-provider-zod";
+import type { Database } from "../database/database.ts";
+import type { Agent } from "../domain/agent.ts";
+import type { EventContext } from "../domain/automation.ts";
+import type { Principal, Scope } from "../domain/key.ts";
+import type { Repository } from "../domain/repository.ts";
+import type { Logger } from "../observability.ts";
+
+/** What the operations need; handed in by the program, so that none reaches for a global. */
+export interface ApiOptions {
+  readonly database: Database;
+  readonly logger: Logger;
+  /** The web app's address, without a trailing slash; known once the server listens. */
+  readonly publicUrl: () => string;
+  /** False where the operator runs agents without a sandbox. */
+  readonly sandboxed: boolean;
+  readonly allowLocalRepositories: boolean;
+  readonly rateLimitPerMinute: number;
+  readonly defaultAgent: () => Promise<string | null>;
+  readonly agents: () => Promise<Agent[]>;
+  readonly integrationOf: (url: string) => Repository["integration"];
+  /** @throws InvalidInputError where the template can't be rendered with this event */
+  readonly renderInstructions: (template: string, event: EventContext) => Promise<string>;
+  readonly checkInstructions: (template: string) => void;
+  /** The built web app, or null to serve the API alone. */
+  readonly webDirectory: string | null;
+  readonly ready: () => Promise<boolean>;
+}
+
+export type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+/** How an operation is guarded, beside its schema. */
+export interface OperationConfig {
+  /** Needed of the key; null where no key is needed. */
+  readonly scope: Scope | null;
+  /** Creates something, so that an Idempotency-Key is honoured. */
+  readonly creates?: boolean;
+  /** Status for a request without any key: 401, but 400 where the specification says so. */
+  readonly missingKey?: 400 | 401;
+}
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    operation?: OperationConfig;
+  }
+  interface FastifyRequest {
+    principal: Principal | null;
+    idempotency: { readonly organizationId: string; readonly key: string } | null;
+  }
+}

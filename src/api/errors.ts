@@ -1,0 +1,65 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
+import { z } from "zod";
+import {
+  ConflictError,
+  ForbiddenError,
+  InvalidInputError,
+  NotFoundError,
+  OffstageError,
+  UnauthenticatedError,
+  UnavailableError,
+} from "../domain/errors.ts";
+
+/** The only body that an error has. */
+export const errorSchema = z.object({ error: z.string() }).meta({ id: "Error" });
+
+/** A key made too many requests. */
+export class TooManyRequestsError extends OffstageError {
+  readonly code = "too_many_requests";
+}
+
+/** The one place where an error becomes an answer. Headers carry what a machine needs beside the sentence. */
+export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const { status, sentence } = answerOf(error);
+  if (status >= 500) request.log.error({ err: error }, "a request failed for a reason that nobody foresaw");
+  const retryAfter = error instanceof ConflictError || error instanceof UnavailableError ? error.retryAfterSeconds : undefined;
+  if (retryAfter !== undefined) void reply.header("Retry-After", String(retryAfter));
+  void reply.status(status).type("application/json; charset=utf-8").serializer(JSON.stringify).send({ error: sentence });
+}
+
+function answerOf(error: FastifyError): { status: number; sentence: string } {
+  if (error instanceof OffstageError) return { status: statusOf(error), sentence: error.message };
+  if (hasZodFastifySchemaValidationErrors(error)) return { status: 400, sentence: sentenceOf(error) };
+  switch (error.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return { status: 413, sentence: "the body is larger than 1 MiB: send less" };
+    case "FST_ERR_CTP_INVALID_JSON_BODY":
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+      return { status: 400, sentence: "the body must be valid JSON" };
+    default:
+  }
+  if (error instanceof SyntaxError) return { status: 400, sentence: "the body must be valid JSON" };
+  if (error.statusCode !== undefined && error.statusCode < 500) return { status: error.statusCode, sentence: error.message };
+  return { status: 500, sentence: "something broke inside Offstage; the server's log has the reason under this X-Request-Id" };
+}
+
+function statusOf(error: OffstageError): number {
+  if (error instanceof InvalidInputError) return 400;
+  if (error instanceof UnauthenticatedError) return 401;
+  if (error instanceof ForbiddenError) return 403;
+  if (error instanceof NotFoundError) return 404;
+  if (error instanceof ConflictError) return 409;
+  if (error instanceof TooManyRequestsError) return 429;
+  return error instanceof UnavailableError ? 503 : 500;
+}
+
+/** The first problem as one sentence: the field, what is wrong with it, and so the mend. */
+function sentenceOf(error: FastifyError & { validation: readonly { instancePath: string; message?: string | undefined }[] }): string {
+  const [issue] = error.validation;
+  const field = (issue?.instancePath ?? "").replace(/^\//u, "").replaceAll("/", ".");
+  const message = (issue?.message ?? "is invalid").replace(/^Invalid input: /u, "");
+  const where = field === "" ? (error.validationContext === "querystring" ? "the query" : `the ${error.validationContext ?? "body"}`) : field;
+  if (message.endsWith("received undefined")) return `${where} is required`;
+  return /^(?:must|is|or|has) /u.test(message) ? `${where} ${message}` : `${where}: ${message}`;
+}

@@ -1,0 +1,112 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Database } from "../database/database.ts";
+import { isFinal } from "../domain/status.ts";
+import { listEvents } from "../store/events.ts";
+import { getSession } from "../store/sessions.ts";
+
+const heartbeatMs = 15_000;
+const pageSize = 200;
+
+export interface EventStreams {
+  /** Streams a session's events after number `after` until the session is over or the client leaves. */
+  stream(request: FastifyRequest, reply: FastifyReply, session: { organizationId: string; id: string }, after: number): Promise<void>;
+  /** Ends every stream, so that the server can close. */
+  close(): Promise<void>;
+}
+
+/**
+ * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): one LISTEN for the process,
+ * fanned out. What is sent is read from the store by number, so that nothing is lost or sent twice.
+ */
+export async function createEventStreams(database: Database): Promise<EventStreams> {
+  const wakers = new Map<string, Set<() => void>>();
+  const open = new Set<AbortController>();
+  const subscription = await database.listen("offstage_event", (sessionId) => {
+    if (sessionId === "") for (const all of wakers.values()) for (const wake of all) wake();
+    else for (const wake of wakers.get(sessionId) ?? []) wake();
+  });
+
+  async function stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { organizationId, id }: { organizationId: string; id: string },
+    after: number,
+  ): Promise<void> {
+    const ended = new AbortController();
+    open.add(ended);
+    request.raw.once("close", () => ended.abort());
+    const bell = createBell(wakers, id);
+    reply.hijack();
+    const { raw } = reply;
+    raw.writeHead(200, {
+      ...(reply.getHeaders() as Record<string, string>),
+      "Content-Type": "text/event-stream; charset=utf-8",
+      "Cache-Control": "no-store",
+      // Proxies that gather answers would hold the events back.
+      "X-Accel-Buffering": "no",
+    });
+    raw.write(": connected\n\n");
+    const heartbeat = setInterval(() => raw.write(": heartbeat\n\n"), heartbeatMs);
+    try {
+      let sent = after;
+      while (!ended.signal.aborted) {
+        // Looked at before the events: whatever led to the end is among them then.
+        const over = isFinal((await getSession(database, organizationId, id))?.status ?? "cancelled");
+        const page = await listEvents(database, organizationId, id, sent, pageSize);
+        for (const event of page?.events ?? []) {
+          raw.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+          sent = event.seq;
+        }
+        if (page?.nextCursor != null) continue;
+        if (over) {
+          raw.write("event: end\ndata: {}\n\n");
+          break;
+        }
+        await bell.rung(ended.signal);
+      }
+    } catch (error) {
+      request.log.warn({ err: error }, "an event stream broke off; the client will come back");
+    } finally {
+      clearInterval(heartbeat);
+      bell.remove();
+      open.delete(ended);
+      raw.end();
+    }
+  }
+
+  return {
+    stream,
+    async close() {
+      for (const ended of open) ended.abort();
+      await subscription.close();
+    },
+  };
+}
+
+/** Remembers a ring that came while nobody waited. */
+function createBell(wakers: Map<string, Set<() => void>>, id: string) {
+  let rang = false;
+  let answer: (() => void) | null = null;
+  const ring = (): void => {
+    rang = true;
+    answer?.();
+  };
+  const all = wakers.get(id) ?? new Set();
+  wakers.set(id, all.add(ring));
+  return {
+    async rung(signal: AbortSignal): Promise<void> {
+      if (!rang && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          answer = resolve;
+          signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+      }
+      rang = false;
+      answer = null;
+    },
+    remove(): void {
+      all.delete(ring);
+      if (all.size === 0) wakers.delete(id);
+    },
+  };
+}

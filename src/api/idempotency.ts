@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Database } from "../database/database.ts";
+import { ConflictError, InvalidInputError } from "../domain/errors.ts";
+import { abandonRequest, beginRequest, finishRequest } from "../store/idempotency.ts";
+import { principalOfRequest } from "./auth.ts";
+
+/**
+ * Before the handler of a POST that creates something: a request that was answered before gets that answer again.
+ * @throws ConflictError for another body under the same key, or while the first is under way
+ */
+export async function replayOrBegin(database: Database, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const key = request.headers["idempotency-key"];
+  if (key === undefined) return;
+  if (typeof key !== "string" || !/^[\u0021-\u007e]{1,255}$/u.test(key)) {
+    throw new InvalidInputError("Idempotency-Key must be 1 to 255 visible ASCII characters");
+  }
+  const { organizationId } = principalOfRequest(request);
+  const path = request.url.split("?")[0];
+  const hash = createHash("sha256").update(JSON.stringify([path, request.body ?? null])).digest();
+  const known = await beginRequest(database, organizationId, key, hash);
+  switch (known.state) {
+    case "new":
+      request.idempotency = { organizationId, key };
+      return;
+    case "replay":
+      await reply
+        .status(known.status)
+        .header("Idempotent-Replayed", "true")
+        .type("application/json; charset=utf-8")
+        .serializer((body: unknown) => String(body))
+        .send(known.body);
+      return;
+    case "mismatch":
+      throw new ConflictError("Idempotency-Key was used for another request: choose a new one");
+    case "inProgress":
+      throw new ConflictError("the first request with this Idempotency-Key is still under way", 1);
+  }
+}
+
+/** Before the answer leaves: keeps it, unless it tells of a fault of ours, which may be gone the next time. */
+export async function keepAnswer(database: Database, request: FastifyRequest, reply: FastifyReply, body: unknown): Promise<void> {
+  if (request.idempotency === null) return;
+  const { organizationId, key } = request.idempotency;
+  if (reply.statusCode >= 500 || typeof body !== "string") await abandonRequest(database, organizationId, key);
+  else await finishRequest(database, organizationId, key, reply.statusCode, body);
+}

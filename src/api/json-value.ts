@@ -1,0 +1,29 @@
+import { InvalidInputError } from "../domain/errors.ts";
+
+/** Deeper than any event of a forge, and shallow enough for every reader of it. */
+const deepest = 64;
+
+/**
+ * Whether the database can keep a JSON value that a client sent: no NUL, no half of a surrogate pair, not too deep.
+ * @throws InvalidInputError naming where the problem is
+ */
+export function checkJsonValue(value: unknown, name: string): void {
+  const left: { value: unknown; path: string; depth: number }[] = [{ value, path: name, depth: 0 }];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { value: inner, path, depth } = next;
+    if (depth > deepest) throw new InvalidInputError(`${name} is nested deeper than ${deepest} levels`);
+    if (typeof inner === "string") checkString(inner, path);
+    if (typeof inner !== "object" || inner === null) continue;
+    for (const [key, item] of Object.entries(inner)) {
+      checkString(key, `a name in ${path}`);
+      left.push({ value: item, path: Array.isArray(inner) ? `${path}[${key}]` : `${path}.${key}`, depth: depth + 1 });
+    }
+  }
+}
+
+function checkString(value: string, path: string): void {
+  if (value.includes("\0")) throw new InvalidInputError(`${path.slice(0, 200)} must not contain NUL (U+0000)`);
+  if (!value.isWellFormed()) {
+    throw new InvalidInputError(`${path.slice(0, 200)} must be valid Unicode: it has half of a surrogate pair`);
+  }
+}

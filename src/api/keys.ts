@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { InvalidInputError } from "../domain/errors.ts";
+import { createdKeySchema, createKeySchema, keySchema } from "../domain/key.ts";
+import { pageQuerySchema } from "../domain/list.ts";
+import { createKey, listKeys, revokeKey } from "../store/keys.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { answers, idParameters } from "./shapes.ts";
+
+const tags = ["Keys"];
+
+export function addKeyOperations(app: App, { database }: ApiOptions): void {
+  app.post(
+    "/key/create",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: { tags, operationId: "createKey", summary: "Make an API key, shown only in this answer", body: createKeySchema, response: answers(createdKeySchema) },
+    },
+    async (request) => {
+      if (request.headers["idempotency-key"] !== undefined) {
+        throw new InvalidInputError("Idempotency-Key is not taken here: the key would have to be stored to be answered again");
+      }
+      const { record, key } = await createKey(database, principalOfRequest(request).organizationId, request.body);
+      return { ...record, key };
+    },
+  );
+  app.get(
+    "/key/list",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "listKeys",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ keys: z.array(keySchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listKeys(database, principalOfRequest(request).organizationId, request.query);
+      return { keys: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/key/:id/revoke",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: { tags, operationId: "revokeKey", params: idParameters, response: answers(keySchema) },
+    },
+    (request) => revokeKey(database, principalOfRequest(request).organizationId, request.params.id),
+  );
+}

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { UnauthenticatedError } from "../domain/errors.ts";
+import { createBrowserSession, deleteBrowserSession, findBrowserPrincipal, redeemLoginLink } from "../store/logins.ts";
+import { findPrincipal } from "../store/keys.ts";
+import { cookieName } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { answers } from "./shapes.ts";
+
+const cookieDays = 30;
+const tags = ["Sign-in"];
+
+/** Signs a browser in: a one-time link's token, or a pasted key, for a cookie that scripts can't read. */
+export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions): void {
+  const cookie = () => ({
+    path: "/",
+    httpOnly: true,
+    sameSite: "strict" as const,
+    secure: publicUrl().startsWith("https:"),
+    maxAge: cookieDays * 24 * 60 * 60,
+  });
+  app.post(
+    "/login/create",
+    {
+      config: { operation: { scope: null } },
+      schema: {
+        tags,
+        operationId: "createLogin",
+        body: z.union([z.strictObject({ token: z.string().max(200) }), z.strictObject({ key: z.string().max(500) })]),
+        response: answers(z.object({ organizationId: z.uuid() })),
+      },
+    },
+    async (request, reply) => {
+      const token = "token" in request.body ? await redeemLoginLink(database, request.body.token) : await byKey(request.body.key);
+      const principal = token === null ? null : await findBrowserPrincipal(database, token);
+      if (token === null || principal === null) {
+        throw new UnauthenticatedError("this link was used or is too old: make a new one with `offstage login-link`");
+      }
+      void reply.setCookie(cookieName, token, cookie());
+      return { organizationId: principal.organizationId };
+    },
+  );
+  async function byKey(key: string): Promise<string> {
+    const principal = await findPrincipal(database, key.trim());
+    if (principal === null) throw new UnauthenticatedError("the API key is wrong, revoked or expired");
+    return createBrowserSession(database, principal);
+  }
+  app.post(
+    "/login/delete",
+    {
+      config: { operation: { scope: null } },
+      schema: { tags, operationId: "deleteLogin", response: answers(z.object({})) },
+    },
+    async (request, reply) => {
+      const token = request.cookies[cookieName];
+      if (token !== undefined) await deleteBrowserSession(database, token);
+      void reply.clearCookie(cookieName, cookie());
+      return {};
+    },
+  );
+}

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { pageQuerySchema } from "../domain/list.ts";
+import { createRepositorySchema, repositorySchema, updateRepositorySchema, type Repository } from "../domain/repository.ts";
+import { createRepository, deleteRepository, listRepositories, updateRepository, type RepositoryRecord } from "../store/repositories.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { readAddress } from "./resolve.ts";
+import { answers, idParameters, requireUuid } from "./shapes.ts";
+
+const tags = ["Repositories"];
+
+export function addRepositoryOperations(app: App, options: ApiOptions): void {
+  const { database } = options;
+  const show = (record: RepositoryRecord): Repository => {
+    const integration = options.integrationOf(record.url);
+    return integration === undefined ? record : { ...record, integration };
+  };
+  app.post(
+    "/repository/create",
+    {
+      config: { operation: { scope: "write", creates: true } },
+      schema: { tags, operationId: "createRepository", body: createRepositorySchema, response: answers(repositorySchema) },
+    },
+    async (request) => {
+      const { url, name, branch = null, description = null } = request.body;
+      const address = readAddress(options, "url", url);
+      const input = { url: address.cloneUrl, key: address.key, name: name ?? address.name, branch, description };
+      return show(await createRepository(database, principalOfRequest(request).organizationId, input));
+    },
+  );
+  app.get(
+    "/repository/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listRepositories",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listRepositories(database, principalOfRequest(request).organizationId, request.query);
+      return { codeRepositories: page.items.map(show), nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/repository/:id/update",
+    {
+      config: { operation: { scope: "write" } },
+      schema: { tags, operationId: "updateRepository", params: idParameters, body: updateRepositorySchema, response: answers(repositorySchema) },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      return show(await updateRepository(database, principalOfRequest(request).organizationId, id, request.body));
+    },
+  );
+  app.post(
+    "/repository/:id/delete",
+    {
+      config: { operation: { scope: "write" } },
+      schema: { tags, operationId: "deleteRepository", params: idParameters, response: answers(repositorySchema) },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      return show(await deleteRepository(database, principalOfRequest(request).organizationId, id));
+    },
+  );
+}

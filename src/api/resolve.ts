@@ -1,0 +1,66 @@
+import { splitAgentName } from "../domain/agent.ts";
+import { InvalidInputError } from "../domain/errors.ts";
+import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repository.ts";
+import { createRepository, findRepositories, type RepositoryRecord } from "../store/repositories.ts";
+import type { ApiOptions } from "./context.ts";
+
+const repositoryLimit = 20;
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
+
+/** @throws InvalidInputError naming `field`, where it is no repository's URL or a local one that is not allowed */
+export function readAddress(options: ApiOptions, field: string, url: string): RepositoryAddress {
+  const address = parseRepositoryUrl(url);
+  if (isAddressProblem(address)) throw new InvalidInputError(`${field} ${address.problem}`);
+  if (address.local && !options.allowLocalRepositories) {
+    throw new InvalidInputError(
+      `${field} is a local path: the operator must allow local repositories (OFFSTAGE_ALLOW_LOCAL_REPOSITORIES=true)`,
+    );
+  }
+  return address;
+}
+
+/**
+ * The repositories that a request names by URL and by id, each once, in the order named.
+ * A URL that is not connected yet is connected now.
+ * @throws InvalidInputError naming the entry
+ */
+export async function resolveRepositories(
+  options: ApiOptions,
+  organizationId: string,
+  request: { readonly repositories?: readonly string[] | undefined; readonly codeRepoIds?: readonly string[] | undefined },
+): Promise<RepositoryRecord[]> {
+  const { repositories: urls = [], codeRepoIds: ids = [] } = request;
+  // All is checked before anything is connected: a request that is refused leaves nothing behind.
+  const addresses = urls.map((url, index) => readAddress(options, `repositories.${index}`, url));
+  const unknown = ids.find((id) => !uuid.test(id));
+  const owned = unknown === undefined ? await findRepositories(options.database, organizationId, ids) : [];
+  const missing = unknown ?? ids.find((id) => !owned.some((repository) => repository.id === id.toLowerCase()));
+  if (missing !== undefined) {
+    throw new InvalidInputError(`codeRepoIds: this organization has no repository ${missing}: see GET /repository/list`);
+  }
+  const resolved = new Map<string, RepositoryRecord>();
+  for (const address of addresses) {
+    const { cloneUrl, key, name } = address;
+    const input = { url: cloneUrl, key, name, branch: null, description: null };
+    const repository = await createRepository(options.database, organizationId, input);
+    resolved.set(repository.id, repository);
+  }
+  for (const id of ids) {
+    const repository = owned.find((candidate) => candidate.id === id.toLowerCase());
+    if (repository !== undefined) resolved.set(repository.id, repository);
+  }
+  if (resolved.size > repositoryLimit) {
+    throw new InvalidInputError(`repositories and codeRepoIds name ${resolved.size} repositories: at most ${repositoryLimit}`);
+  }
+  return [...resolved.values()];
+}
+
+/** @throws InvalidInputError with the list of providers, where the agent's is none of them */
+export async function checkAgent(options: ApiOptions, agent: string | null | undefined): Promise<void> {
+  if (agent == null) return;
+  const known = (await options.agents()).map(({ id }) => id);
+  const { provider } = splitAgentName(agent);
+  if (!known.includes(provider)) {
+    throw new InvalidInputError(`agent: there is no provider ${provider}; the providers are ${known.join(", ")}`);
+  }
+}

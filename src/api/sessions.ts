@@ -1,0 +1,185 @@
+import { z } from "zod";
+import { NotFoundError } from "../domain/errors.ts";
+import { eventPageSchema } from "../domain/event.ts";
+import type { Principal } from "../domain/key.ts";
+import { pageQuerySchema } from "../domain/list.ts";
+import { newSession } from "../domain/new-session.ts";
+import {
+  createSessionFields,
+  createSessionSchema,
+  sendMessageSchema,
+  sessionDetailSchema,
+  sessionDiffSchema,
+  sessionSchema,
+  type CreateSession,
+  type SessionDetail,
+} from "../domain/session.ts";
+import { sessionStatuses } from "../domain/status.ts";
+import { listEvents } from "../store/events.ts";
+import {
+  addMessage,
+  cancelSession,
+  createSession,
+  getDiff,
+  getSession,
+  listSessions,
+  queueSession,
+  searchSessions,
+  type SessionRecord,
+} from "../store/sessions.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import type { EventStreams } from "./event-stream.ts";
+import { checkAgent, resolveRepositories } from "./resolve.ts";
+import { answers, idParameters, requireUuid } from "./shapes.ts";
+
+const tags = ["Sessions"];
+const sessionPageSchema = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
+
+/** A session as the API shows it: the record, and its address in the web app. */
+export function toSession(options: ApiOptions, record: SessionRecord): SessionDetail {
+  return { ...record, htmlUrl: `${options.publicUrl()}/sessions/${record.id}` };
+}
+
+/** Session creation, under its own name and the older one. */
+export async function createFromRequest(options: ApiOptions, principal: Principal, body: CreateSession): Promise<SessionDetail> {
+  await checkAgent(options, body.agent);
+  const repositories = await resolveRepositories(options, principal.organizationId, body);
+  const unknown = Object.keys(body).filter((field) => !createSessionFields.has(field));
+  const notices = unknown.length === 0 ? [] : [`The request had fields that Offstage does not know, which were ignored: ${unknown.join(", ").slice(0, 500)}`];
+  const session = newSession({
+    ...body,
+    repositories,
+    createdBy: principal.keyId,
+    sandboxed: options.sandboxed,
+    notices: notices.map((notice) => notice.replaceAll("\0", "").toWellFormed()),
+  });
+  return toSession(options, await createSession(options.database, principal.organizationId, session));
+}
+
+export function addSessionOperations(app: App, options: ApiOptions, streams: EventStreams): void {
+  const { database } = options;
+  const show = (record: SessionRecord): SessionDetail => toSession(options, record);
+
+  app.post(
+    "/session/create",
+    {
+      config: { operation: { scope: "write", creates: true, missingKey: 400 } },
+      schema: { tags, operationId: "postPublic-apiSessionCreate", summary: "Create a session", body: createSessionSchema, response: answers(sessionSchema) },
+    },
+    (request) => createFromRequest(options, principalOfRequest(request), request.body),
+  );
+  app.get(
+    "/session/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: { tags, operationId: "listSessions", querystring: pageQuerySchema.extend({ status: z.enum(sessionStatuses).optional() }), response: answers(sessionPageSchema) },
+    },
+    async (request) => {
+      const page = await listSessions(database, principalOfRequest(request).organizationId, request.query);
+      return { sessions: page.items.map(show), nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/session/search",
+    {
+      config: { operation: { scope: "read" } },
+      schema: { tags, operationId: "searchSessions", querystring: pageQuerySchema.extend({ q: z.string().min(1).max(500) }), response: answers(sessionPageSchema) },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const page = await searchSessions(database, organizationId, request.query.q.replaceAll("\0", ""), request.query);
+      return { sessions: page.items.map(show), nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/session/:id",
+    {
+      config: { operation: { scope: "read" } },
+      schema: { tags, operationId: "getSession", params: idParameters, response: answers(sessionDetailSchema) },
+    },
+    async (request) => show(await requireSession(options, principalOfRequest(request), request.params.id)),
+  );
+  addChanges(app, options, show);
+  addProgress(app, options, streams);
+}
+
+function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {
+  const { database } = options;
+  const changes = { queue: queueSession, cancel: cancelSession } as const;
+  for (const [verb, change] of Object.entries(changes)) {
+    app.post(
+      `/session/:id/${verb}`,
+      {
+        config: { operation: { scope: "write" } },
+        schema: { tags, operationId: `${verb}Session`, params: idParameters, response: answers(sessionDetailSchema) },
+      },
+      async (request) => {
+        const id = requireUuid("session", request.params.id);
+        return show(await change(database, principalOfRequest(request).organizationId, id));
+      },
+    );
+  }
+  app.post(
+    "/session/:id/message",
+    {
+      config: { operation: { scope: "write", creates: true } },
+      schema: { tags, operationId: "sendMessage", params: idParameters, body: sendMessageSchema, response: answers(sessionDetailSchema) },
+    },
+    async (request) => {
+      const { organizationId, keyId } = principalOfRequest(request);
+      const id = requireUuid("session", request.params.id);
+      return show(await addMessage(database, organizationId, id, request.body.message, keyId));
+    },
+  );
+}
+
+function addProgress(app: App, options: ApiOptions, streams: EventStreams): void {
+  const { database } = options;
+  const after = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0);
+  app.get(
+    "/session/:id/events",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listEvents",
+        summary: "A page of events; with Accept: text/event-stream, all of them as they happen",
+        params: idParameters,
+        querystring: z.object({ after, limit: z.coerce.number().int().min(1).max(1_000).default(200) }),
+        response: answers(eventPageSchema),
+      },
+    },
+    async (request, reply) => {
+      const { organizationId } = principalOfRequest(request);
+      const { id } = await requireSession(options, principalOfRequest(request), request.params.id);
+      if (request.headers.accept?.includes("text/event-stream") === true) {
+        const last = Number(request.headers["last-event-id"]);
+        await streams.stream(request, reply, { organizationId, id }, Number.isSafeInteger(last) && last > 0 ? last : request.query.after);
+        return reply;
+      }
+      const page = await listEvents(database, organizationId, id, request.query.after, request.query.limit);
+      if (page === null) throw new NotFoundError(`session ${id} was not found`);
+      return page;
+    },
+  );
+  app.get(
+    "/session/:id/diff",
+    {
+      config: { operation: { scope: "read" } },
+      schema: { tags, operationId: "getDiff", params: idParameters, response: answers(sessionDiffSchema) },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const diff = await getDiff(database, organizationId, requireUuid("session", request.params.id));
+      if (diff === null) throw new NotFoundError(`session ${request.params.id} was not found`);
+      return diff;
+    },
+  );
+}
+
+async function requireSession(options: ApiOptions, principal: Principal, id: string): Promise<SessionRecord> {
+  const session = await getSession(options.database, principal.organizationId, requireUuid("session", id));
+  if (session === null) throw new NotFoundError(`session ${id} was not found`);
+  return session;
+}

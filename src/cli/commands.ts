@@ -1,0 +1,62 @@
+import type { Key, Scope } from "../domain/key.ts";
+
+/** Flags that the commands on the server's machine share; each wins over its variable in docs/configuration.md. */
+export interface ServerFlags {
+  readonly data?: string;
+  readonly host?: string;
+  readonly port?: string;
+  readonly sandbox?: string;
+}
+
+/** One line of `offstage doctor`. */
+export interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  /** What was found: a version, a path, how many. */
+  readonly detail: string;
+  /** What to do, as exact as it can be; null where nothing is needed. */
+  readonly mend: string | null;
+  /** True where the service runs without it; such a check never makes `doctor` fail. */
+  readonly optional?: boolean;
+}
+
+/**
+ * What the commands need that only `main.ts` may wire: the server itself, its store, the basic agent.
+ * A handler reports what the user did wrong or can mend as one of the errors of `domain/errors.ts`:
+ * `InvalidInputError` ends the program with 2, every other error with 1.
+ */
+export interface Commands {
+  /** Serves until `signal` aborts, then drains and resolves. It prints its own addresses. */
+  start(flags: ServerFlags, signal: AbortSignal): Promise<void>;
+  doctor(flags: ServerFlags): Promise<readonly Check[]>;
+  createKey(
+    flags: ServerFlags,
+    key: { name: string; scopes: Scope[]; expiresAt: string | null },
+  ): Promise<{ record: Key; key: string }>;
+  listKeys(flags: ServerFlags): Promise<readonly Key[]>;
+  /** @throws NotFoundError where there is no such key */
+  revokeKey(flags: ServerFlags, id: string): Promise<Key>;
+  /** @returns the whole address to open, good once and for `ttlMs` milliseconds */
+  createLoginLink(flags: ServerFlags, link: { scopes: Scope[]; ttlMs: number }): Promise<string>;
+}
+
+/** Where a command writes and what it may know of its surroundings, so that none reads them by itself. */
+export interface Terminal {
+  /** To stdout: the command's answer. */
+  write(text: string): void;
+  /** To stderr: what went wrong, and hints. */
+  warn(text: string): void;
+  /** Whether stdout shows colours. */
+  readonly color: boolean;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly workingDirectory: string;
+  /** Aborts on Ctrl-C and SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+/** What every command is built with; `finish` keeps the exit code that it ends with. */
+export interface CommandContext {
+  readonly commands: Commands;
+  readonly terminal: Terminal;
+  readonly finish: (exitCode: number) => void;
+}

@@ -1,0 +1,112 @@
+import { stripVTControlCharacters, styleText } from "node:util";
+import type { SessionEvent } from "../domain/event.ts";
+
+export interface EventLines {
+  /** The text to print for one event; empty for those that say nothing to a person at a shell. */
+  of(event: SessionEvent): string;
+  /** What is still held back of the last message. */
+  rest(): string;
+}
+
+type Shade = "red" | "green" | "yellow" | "dim" | "bold";
+
+/** Colours `text` where colours are shown. */
+export function shade(format: Shade, text: string, color: boolean): string {
+  return color ? styleText(format, text, { validateStream: false }) : text;
+}
+
+/**
+ * Turns events into lines for a terminal. It holds state: a message's text comes in pieces, of which whole lines are
+ * printed as they fill, and a tool call is told once, and again only if it failed.
+ */
+export function createEventLines(color: boolean): EventLines {
+  const toldTools = new Set<string>();
+  let part = "";
+  let held = "";
+
+  const rest = (): string => {
+    const text = held === "" ? "" : `${held}\n`;
+    held = "";
+    part = "";
+    return text;
+  };
+
+  const message = (piece: { part: string; text: string }): string => {
+    const before = piece.part === part ? "" : rest();
+    part = piece.part;
+    const lines = (held + piece.text).split("\n");
+    held = lines.pop() ?? "";
+    return before + lines.map((line) => `${line}\n`).join("");
+  };
+
+  const tool = (call: { toolCallId: string; title: string; status: string }): string => {
+    if (call.status === "failed") return `  ${shade("red", "✗", color)} ${call.title}\n`;
+    if (call.title === "" || toldTools.has(call.toolCallId)) return "";
+    toldTools.add(call.toolCallId);
+    return `  ${shade("dim", `· ${call.title}`, color)}\n`;
+  };
+
+  return {
+    rest,
+    of(raw) {
+      const event = printableEvent(raw);
+      if (event.type === "agent.message") return message(event.data);
+      const text = event.type === "agent.tool" ? tool(event.data) : lineOf(event, color);
+      return text === "" ? "" : rest() + text;
+    },
+  };
+}
+
+/** What an agent says could hold escape sequences that move the cursor or write the clipboard: none reach a terminal. */
+export function printable(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return stripVTControlCharacters(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/gu, "");
+}
+
+function printableEvent(event: SessionEvent): SessionEvent {
+  return JSON.parse(JSON.stringify(event), printableValue) as SessionEvent;
+}
+
+function printableValue(_key: string, value: unknown): unknown {
+  return typeof value === "string" ? printable(value) : value;
+}
+
+function lineOf(event: SessionEvent, color: boolean): string {
+  switch (event.type) {
+    case "session.status":
+      return event.data.to === "queued" ? shade("dim", "queued\n", color) : "";
+    case "notice":
+      return `${shade(event.data.level === "warning" ? "yellow" : "dim", event.data.text, color)}\n`;
+    case "step.started":
+      return `${shade("bold", `▸ ${event.data.step}`, color)}\n`;
+    case "step.progress":
+      return `  ${shade("dim", event.data.text + percent(event.data.fraction), color)}\n`;
+    case "step.completed":
+      return `${shade("green", "✓", color)} ${event.data.step}  ${duration(event.data.durationMs)}\n`;
+    case "step.failed":
+      return `${shade("red", "✗", color)} ${event.data.step}  ${duration(event.data.durationMs)}\n`;
+    case "agent.started":
+      return `  ${shade("dim", `${event.data.provider} ${event.data.model ?? ""}`.trimEnd(), color)}\n`;
+    case "agent.permission":
+      return `  ${shade("dim", `permission ${event.data.decision}: ${event.data.title}`, color)}\n`;
+    case "workspace.commit":
+      return `  ${event.data.sha.slice(0, 8)} ${event.data.subject}\n`;
+    case "branch.pushed":
+      return `  pushed ${event.data.branch}\n`;
+    default:
+      return "";
+  }
+}
+
+function percent(fraction: number | undefined): string {
+  return fraction === undefined ? "" : ` ${Math.round(fraction * 100)} %`;
+}
+
+/** `340 ms`, `1.2 s`, `2 min 5 s`. */
+export function duration(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${milliseconds} ms`;
+  const tenths = Math.round(milliseconds / 100);
+  if (tenths < 600) return `${(tenths / 10).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1_000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}

@@ -1,0 +1,21 @@
+/** What the program's exit code tells; each is in `--help` and docs/configuration.md. */
+export const exitCodes = {
+  ok: 0,
+  /** The server refused or could not be reached, a check failed, or the followed session failed. */
+  failed: 1,
+  /** The command line or the configuration is wrong. */
+  usage: 2,
+  /** The followed session was cancelled. */
+  cancelled: 3,
+  /** Ctrl-C while following: the session goes on. */
+  interrupted: 130,
+} as const;
+
+export const exitCodesHelp = `
+Exit codes:
+  0    done; with --follow: the session completed
+  1    failed: the server refused or was not reached, a check of doctor failed,
+       or the followed session failed
+  2    the command line or the configuration is wrong
+  3    the followed session was cancelled
+  130  interrupted while following; the session goes on`;

@@ -1,0 +1,40 @@
+import type { Client } from "../client.ts";
+import type { SessionDetail } from "../domain/session.ts";
+import type { Terminal } from "./commands.ts";
+import { createEventLines, printable, shade } from "./event-lines.ts";
+import { exitCodes } from "./exit-code.ts";
+
+/**
+ * Prints a session's events as they come, and what it led to; ends with the session.
+ * @returns the exit code that tells how it ended
+ */
+export async function follow(client: Client, sessionId: string, terminal: Terminal): Promise<number> {
+  const lines = createEventLines(terminal.color);
+  for await (const event of client.streamEvents(sessionId, { signal: terminal.signal })) {
+    terminal.write(lines.of(event));
+  }
+  terminal.write(lines.rest());
+  terminal.signal.throwIfAborted();
+  const session = await client.session.get(sessionId);
+  terminal.write(outcome(session, terminal.color));
+  return exitCodeOf(session);
+}
+
+function exitCodeOf(session: SessionDetail): number {
+  if (session.status === "completed") return exitCodes.ok;
+  return session.status === "cancelled" ? exitCodes.cancelled : exitCodes.failed;
+}
+
+/** What the session led to: its pull requests, else why there is none. */
+export function outcome(session: SessionDetail, color: boolean): string {
+  const lines = session.pullRequests.map((pullRequest) => `pull request  ${pullRequest.url}`);
+  if (session.failure !== null) {
+    lines.push(shade("red", `failed: ${printable(session.failure.reason)}`, color), session.failure.mend);
+    if (session.failure.retryable) lines.push("trying again may help");
+  } else if (session.status === "cancelled") {
+    lines.push(shade("yellow", "cancelled", color));
+  } else if (lines.length === 0) {
+    lines.push("completed without a pull request");
+  }
+  return `\n${lines.filter((line) => line !== "").join("\n")}\n`;
+}

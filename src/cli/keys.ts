@@ -1,0 +1,76 @@
+import { InvalidArgumentError, type Command } from "commander";
+import { scopes, type Key, type Scope } from "../domain/key.ts";
+import type { CommandContext } from "./commands.ts";
+import { serverFlags, withDataFlag } from "./server-flags.ts";
+
+const dayMs = 24 * 60 * 60 * 1_000;
+
+export function addKeysCommand(program: Command, context: CommandContext): void {
+  const keys = program.command("keys").description("make, list and revoke API keys on the server's machine");
+  addCreate(keys, context);
+  addList(keys, context);
+  addRevoke(keys, context);
+}
+
+function addCreate(keys: Command, { commands, terminal }: CommandContext): void {
+  const command = keys
+    .command("create")
+    .description("make a key and print it, this once")
+    .option("--name <name>", "what the key is for", "command line")
+    .option("--scopes <list>", "of read, write and admin, with commas", parseScopes, ["read", "write"])
+    .option("--expires-in-days <days>", "let it expire", parseDays);
+  withDataFlag(command).action(async (options: { name: string; scopes: Scope[]; expiresInDays?: number }) => {
+    const expiresAt =
+      options.expiresInDays === undefined ? null : new Date(Date.now() + options.expiresInDays * dayMs).toISOString();
+    const { name, scopes: chosen } = options;
+    const created = await commands.createKey(serverFlags({ ...options }), { name, scopes: chosen, expiresAt });
+    // The key alone on stdout, so that a script can take it.
+    terminal.write(`${created.key}\n`);
+    terminal.warn(`${created.record.prefix}… (${created.record.scopes.join(", ")}) is shown this once: keep it now\n`);
+  });
+}
+
+function addList(keys: Command, { commands, terminal }: CommandContext): void {
+  withDataFlag(keys.command("list").description("list the keys by their prefix")).action(async (options) => {
+    const listed = await commands.listKeys(serverFlags(options));
+    terminal.write(listed.length === 0 ? "no keys\n" : keyTable(listed));
+  });
+}
+
+function addRevoke(keys: Command, { commands, terminal }: CommandContext): void {
+  const command = keys.command("revoke <id>").description("revoke a key; it stops working at once");
+  withDataFlag(command).action(async (id: string, options) => {
+    const revoked = await commands.revokeKey(serverFlags(options), id);
+    terminal.write(`revoked ${revoked.prefix}… (${revoked.name})\n`);
+  });
+}
+
+/** Reads `read,write`; used by every command that grants scopes. */
+export function parseScopes(value: string): Scope[] {
+  return value.split(",").map((part) => {
+    const scope = scopes.find((known) => known === part.trim());
+    if (scope === undefined) throw new InvalidArgumentError(`"${part}" is no scope: use ${scopes.join(", ")}.`);
+    return scope;
+  });
+}
+
+function parseDays(value: string): number {
+  const days = Number(value);
+  if (!Number.isFinite(days) || days <= 0 || days > 36_500) {
+    throw new InvalidArgumentError("must be a number of days between 0 and 36500.");
+  }
+  return days;
+}
+
+function keyTable(keys: readonly Key[]): string {
+  const rows = keys.map((key) => [key.id, `${key.prefix}…`, key.scopes.join(","), stateOf(key), key.name]);
+  const all = [["ID", "PREFIX", "SCOPES", "STATE", "NAME"], ...rows];
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  return all.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}\n`).join("");
+}
+
+function stateOf(key: Key): string {
+  if (key.revokedAt !== null) return `revoked ${key.revokedAt}`;
+  if (key.expiresAt === null) return "active";
+  return Date.parse(key.expiresAt) <= Date.now() ? `expired ${key.expiresAt}` : `until ${key.expiresAt}`;
+}

@@ -1,0 +1,28 @@
+import { InvalidArgumentError, type Command } from "commander";
+import type { Scope } from "../domain/key.ts";
+import type { CommandContext } from "./commands.ts";
+import { parseScopes } from "./keys.ts";
+import { serverFlags, withDataFlag } from "./server-flags.ts";
+
+const minuteMs = 60_000;
+const longestMinutes = 7 * 24 * 60;
+
+export function addLoginLinkCommand(program: Command, { commands, terminal }: CommandContext): void {
+  const command = program
+    .command("login-link")
+    .description("print a link that signs one browser in to the web app, once")
+    .option("--scopes <list>", "of read, write and admin, with commas", parseScopes, ["read", "write", "admin"])
+    .option("--minutes <number>", "how long the link is good", parseMinutes, 60);
+  withDataFlag(command).action(async (options: { scopes: Scope[]; minutes: number }) => {
+    const link = { scopes: options.scopes, ttlMs: options.minutes * minuteMs };
+    terminal.write(`${await commands.createLoginLink(serverFlags({ ...options }), link)}\n`);
+  });
+}
+
+function parseMinutes(value: string): number {
+  const minutes = Number(value);
+  if (!Number.isInteger(minutes) || minutes < 1 || minutes > longestMinutes) {
+    throw new InvalidArgumentError(`must be a whole number from 1 to ${longestMinutes}.`);
+  }
+  return minutes;
+}

@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import { ConflictError, InvalidInputError, NotFoundError } from "../domain/errors.ts";
+import type { Check, Commands, Terminal } from "./commands.ts";
+import { runProgram } from "./program.ts";
+
+const key = {
+  id: "3f0c5d3e-8a57-4f0e-9d4f-0d9f6ad1c001",
+  name: "laptop",
+  prefix: "ofs_abc",
+  scopes: ["read", "write"] as ("read" | "write")[],
+  createdAt: "2026-01-01T00:00:00.000Z",
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+};
+
+/** Runs a command line with handlers that note what they were called with. */
+async function program(argv: string[], given: Partial<Commands> = {}, environment: Record<string, string> = {}) {
+  const calls: unknown[][] = [];
+  const noted =
+    <T>(name: string, answer: T) =>
+    async (...values: unknown[]): Promise<T> => {
+      calls.push([name, ...values]);
+      return answer;
+    };
+  const commands: Commands = {
+    start: noted("start", undefined),
+    doctor: noted("doctor", []),
+    createKey: noted("createKey", { record: key, key: "ofs_secret" }),
+    listKeys: noted("listKeys", [key]),
+    revokeKey: noted("revokeKey", key),
+    createLoginLink: noted("createLoginLink", "http://127.0.0.1:4747/sign-in#token"),
+    ...given,
+  };
+  let out = "";
+  let err = "";
+  const { signal } = new AbortController();
+  const terminal: Terminal = {
+    write: (text) => void (out += text),
+    warn: (text) => void (err += text),
+    color: false,
+    environment,
+    workingDirectory: "/home/someone/project",
+    signal,
+  };
+  return { code: await runProgram(commands, terminal, "1.2.3", argv), out, err, calls, signal };
+}
+
+describe("offstage", () => {
+  it("starts the service where no command is named, with the flags given", async () => {
+    const { code, calls, signal } = await program(["--data", "/srv/offstage", "--port", "0"]);
+    expect(code).toBe(0);
+    expect(calls).toEqual([["start", { data: "/srv/offstage", port: "0" }, signal]]);
+  });
+
+  it.each([
+    ["an unknown flag", ["start", "--prot", "1"], "unknown option '--prot'"],
+    ["an unknown flag without a command", ["--nope"], "unknown option '--nope'"],
+    ["an unknown word", ["strat"], "too many arguments"],
+    ["a flag of another command", ["doctor", "--port", "1"], "unknown option '--port'"],
+    ["an argument that is missing", ["run"], "missing required argument 'prompt'"],
+    ["a scope that does not exist", ["keys", "create", "--scopes", "read,root"], '"root" is no scope'],
+    ["a time out of range", ["login-link", "--minutes", "0"], "whole number"],
+    ["run without a key", ["run", "do it"], "OFFSTAGE_API_KEY"],
+    ["run with a server that is no address", ["run", "do it", "--key", "k", "--server", "here"], "--server"],
+  ])("ends with 2 at %s", async (_case, argv, message) => {
+    const { code, err, calls } = await program(argv);
+    expect(code).toBe(2);
+    expect(err).toContain(message);
+    expect(calls).toEqual([]);
+  });
+
+  it.each([
+    [["--help"]],
+    [["start", "--help"]],
+    [["run", "--help"]],
+    [["doctor", "--help"]],
+    [["keys", "create", "--help"]],
+  ])("answers %j on stdout with 0", async (argv) => {
+    const { code, out, calls } = await program(argv);
+    expect(code).toBe(0);
+    expect(out).toContain("Usage: offstage");
+    expect(calls).toEqual([]);
+  });
+
+  it("documents its exit codes and its version", async () => {
+    expect((await program(["--help"])).out).toContain("Exit codes:");
+    expect((await program(["run", "--help"])).out).toContain("Exit codes:");
+    expect((await program(["--version"])).out).toBe("1.2.3\n");
+  });
+
+  it.each([
+    [new InvalidInputError("OFFSTAGE_PORT: must be a number"), 2],
+    [new NotFoundError("key 1 was not found"), 1],
+    [new ConflictError("taken"), 1],
+    [new TypeError("a fault of ours"), 1],
+  ])("reports %s and ends with %i", async (error, expected) => {
+    const { code, err } = await program(["keys", "list"], { listKeys: () => Promise.reject(error) });
+    expect(code).toBe(expected);
+    expect(err).toContain(error.message);
+  });
+});
+
+describe("offstage doctor", () => {
+  const found: Check = { name: "git", ok: true, detail: "2.39.5", mend: null };
+  const absent: Check = { name: "gemini", ok: false, detail: "not installed", mend: "npm i -g it", optional: true };
+  const missing: Check = { name: "sandbox", ok: false, detail: "no bwrap", mend: "apt-get install bubblewrap" };
+
+  it("prints each check with its mend, and is content where only something optional is absent", async () => {
+    const { code, out } = await program(["doctor"], { doctor: () => Promise.resolve([found, absent]) });
+    expect(code).toBe(0);
+    expect(out).toBe("ok       git     2.39.5\nabsent   gemini  not installed\n                 → npm i -g it\n");
+  });
+
+  it("ends with 1 where something is missing", async () => {
+    const { code, out } = await program(["doctor"], { doctor: () => Promise.resolve([found, missing]) });
+    expect(code).toBe(1);
+    expect(out).toContain("→ apt-get install bubblewrap");
+  });
+});
+
+describe("offstage keys and login-link", () => {
+  it("prints the new key alone on stdout", async () => {
+    const { out, err, calls } = await program(["keys", "create", "--name", "ci", "--scopes", "write", "--data", "/d"]);
+    expect(out).toBe("ofs_secret\n");
+    expect(err).toContain("this once");
+    expect(calls).toEqual([["createKey", { data: "/d" }, { name: "ci", scopes: ["write"], expiresAt: null }]]);
+  });
+
+  it("lets a key expire in days from now", async () => {
+    const { calls } = await program(["keys", "create", "--expires-in-days", "2"]);
+    const [, , created] = calls[0] as [string, unknown, { expiresAt: string }];
+    const days = (Date.parse(created.expiresAt) - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(1.99);
+    expect(days).toBeLessThanOrEqual(2);
+  });
+
+  it("lists keys without the keys themselves, and revokes one", async () => {
+    expect((await program(["keys", "list"])).out).toMatch(/ofs_abc….*read,write.*active.*laptop/u);
+    const { calls } = await program(["keys", "revoke", key.id]);
+    expect(calls).toEqual([["revokeKey", {}, key.id]]);
+  });
+
+  it("prints the link, good for the minutes asked for", async () => {
+    const { out, calls } = await program(["login-link", "--minutes", "5", "--scopes", "read"]);
+    expect(out).toBe("http://127.0.0.1:4747/sign-in#token\n");
+    expect(calls).toEqual([["createLoginLink", {}, { scopes: ["read"], ttlMs: 300_000 }]]);
+  });
+});

@@ -1,0 +1,67 @@
+import { Command, CommanderError } from "commander";
+import { InvalidInputError, OffstageError } from "../domain/errors.ts";
+import type { CommandContext, Commands, Terminal } from "./commands.ts";
+import { addDoctorCommand } from "./doctor.ts";
+import { exitCodes, exitCodesHelp } from "./exit-code.ts";
+import { addKeysCommand } from "./keys.ts";
+import { addLoginLinkCommand } from "./login-link.ts";
+import { addRunCommand } from "./run.ts";
+import { addStartCommand } from "./start.ts";
+
+/**
+ * Reads the command line and carries the command out. Never throws and never exits the process.
+ * @param argv the arguments after the program's own name
+ * @returns the exit code, see `exitCodes`
+ */
+export async function runProgram(
+  commands: Commands,
+  terminal: Terminal,
+  version: string,
+  argv: readonly string[],
+): Promise<number> {
+  let exitCode: number = exitCodes.ok;
+  const finish = (code: number): void => {
+    exitCode = code;
+  };
+  try {
+    await createProgram({ commands, terminal, finish }, version).parseAsync([...argv], { from: "user" });
+    return exitCode;
+  } catch (error) {
+    return report(error, terminal);
+  }
+}
+
+function createProgram(context: CommandContext, version: string): Command {
+  const { terminal } = context;
+  const program = new Command("offstage")
+    .description("Self-hosted background coding agents: a prompt in, one pull request out.")
+    .version(version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.write(text),
+      writeErr: (text) => terminal.warn(text),
+      getOutHasColors: () => terminal.color,
+      getErrHasColors: () => terminal.color,
+    })
+    .showHelpAfterError("(see --help)")
+    .addHelpText("afterAll", exitCodesHelp);
+  addStartCommand(program, context);
+  addRunCommand(program, context);
+  addDoctorCommand(program, context);
+  addKeysCommand(program, context);
+  addLoginLinkCommand(program, context);
+  return program;
+}
+
+function report(error: unknown, terminal: Terminal): number {
+  // Commander has printed its message by then; it throws for --help and --version too.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+  if (error instanceof InvalidInputError) {
+    terminal.warn(`offstage: ${error.message}\n`);
+    return exitCodes.usage;
+  }
+  // An error that nobody meant is a fault of ours: its stack helps to find it.
+  const text = error instanceof OffstageError ? error.message : error instanceof Error ? error.stack : String(error);
+  terminal.warn(`offstage: ${text}\n`);
+  return exitCodes.failed;
+}

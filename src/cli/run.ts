@@ -1,0 +1,105 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { createClient, type Client } from "../client.ts";
+import { InvalidInputError, OffstageError } from "../domain/errors.ts";
+import type { CommandContext, Terminal } from "./commands.ts";
+import { exitCodes } from "./exit-code.ts";
+import { follow } from "./follow.ts";
+
+interface RunOptions {
+  readonly repository: string[];
+  readonly agent?: string;
+  readonly targetBranch?: string;
+  readonly branch?: string;
+  readonly follow?: true;
+  readonly server?: string;
+  readonly key?: string;
+}
+
+export const defaultServer = "http://127.0.0.1:4747";
+
+export function addRunCommand(program: Command, { terminal, finish }: CommandContext): void {
+  program
+    .command("run <prompt>")
+    .description("create a session on a running server")
+    .option("--repository <url or path>", "repository to work on; may be given more than once", collect, [])
+    .option("--agent <provider:model>", "agent to use (default: the server's)")
+    .option("--target-branch <branch>", "branch that the pull request goes to (default: the repository's)")
+    .option("--branch <branch>", "branch to work on (default: one named after the prompt)")
+    .option("--follow", "print what happens until the session is over")
+    .option("--server <url>", `address of the server (default: OFFSTAGE_SERVER, else ${defaultServer})`)
+    .option("--key <key>", "API key (default: OFFSTAGE_API_KEY, which keeps it out of the process list)")
+    .action(async (prompt: string, options: RunOptions) => {
+      finish(await run(prompt, options, terminal));
+    });
+}
+
+/** Creates the session and, where asked, follows it; returns the exit code. */
+async function run(prompt: string, options: RunOptions, terminal: Terminal): Promise<number> {
+  const server = serverAddress(options.server ?? terminal.environment["OFFSTAGE_SERVER"]);
+  const client = createClient({ baseUrl: server, key: apiKey(options, terminal) });
+  const session = await reaching(server, () =>
+    client.session.create({
+      prompt,
+      repositories: options.repository.map((repository) => repositoryAddress(repository, terminal.workingDirectory)),
+      ...(options.agent !== undefined && { agent: options.agent }),
+      ...(options.targetBranch !== undefined && { targetBranch: options.targetBranch }),
+      ...(options.branch !== undefined && { branchName: options.branch }),
+    }),
+  );
+  terminal.write(`${session.htmlUrl}\n`);
+  return options.follow === true ? followTo(client, session.id, server, terminal) : exitCodes.ok;
+}
+
+async function followTo(client: Client, id: string, server: string, terminal: Terminal): Promise<number> {
+  try {
+    return await reaching(server, () => follow(client, id, terminal));
+  } catch (error) {
+    if (!terminal.signal.aborted) throw error;
+    terminal.warn(`\nno longer following; session ${id} goes on\n`);
+    return exitCodes.interrupted;
+  }
+}
+
+function collect(value: string, before: string[]): string[] {
+  return [...before, value];
+}
+
+/** @throws InvalidInputError where it is no http(s) address */
+function serverAddress(given: string | undefined): string {
+  const address = given === undefined || given === "" ? defaultServer : given;
+  if (!URL.canParse(address) || !/^https?:$/u.test(new URL(address).protocol)) {
+    throw new InvalidInputError(`--server: "${address}" is not an http or https address`);
+  }
+  return address.replace(/\/+$/u, "");
+}
+
+function apiKey(options: RunOptions, terminal: Terminal): string {
+  const key = options.key ?? terminal.environment["OFFSTAGE_API_KEY"];
+  if (key !== undefined && key !== "") return key;
+  throw new InvalidInputError(
+    "no API key: set OFFSTAGE_API_KEY or give --key; `offstage keys create` on the server's machine makes one",
+  );
+}
+
+/** A path of this machine becomes absolute, since the server has another working directory; a URL stays as it is. */
+export function repositoryAddress(given: string, workingDirectory: string): string {
+  const isScpLike = /^(?:[\w.-]+@)?[\w.-]{2,}:(?!\/\/)/u.test(given) && !/^[./]/u.test(given);
+  return given.includes("://") || isScpLike ? given : resolve(workingDirectory, given);
+}
+
+/** A connection that can't be made is the user's to mend, not a fault of the program. */
+async function reaching<T>(server: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof TypeError) || error.cause === undefined) throw error;
+    throw new UnreachableServerError(
+      `${server} can't be reached: start it with \`offstage start\`, or name it with --server`,
+    );
+  }
+}
+
+class UnreachableServerError extends OffstageError {
+  readonly code = "unreachable";
+}

@@ -1,0 +1,173 @@
+import { z } from "zod";
+import { agentListSchema } from "./domain/agent.ts";
+import { automationSchema, type createAutomationSchema, type EventContext } from "./domain/automation.ts";
+import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/event.ts";
+import { OffstageError } from "./domain/errors.ts";
+import { jobSchema, queuedJobSchema } from "./domain/job.ts";
+import { repositorySchema } from "./domain/repository.ts";
+import { sessionDetailSchema, sessionDiffSchema, sessionSchema, type createSessionSchema } from "./domain/session.ts";
+
+/** The server answered with an error: `message` is its sentence. */
+export class ClientError extends OffstageError {
+  readonly code = "refused";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface ClientOptions {
+  /** The server's address without a trailing slash; "" in a page that the server itself serves. */
+  readonly baseUrl: string;
+  /** An API key; a browser that signed in has its cookie instead. */
+  readonly key?: string;
+}
+
+export interface PageOf {
+  readonly limit?: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface StreamOptions {
+  /** Number of the last event known; 0, the default, for all. */
+  readonly after?: number;
+  readonly signal?: AbortSignal;
+  /** Told when the connection is made and when it is lost. */
+  readonly onConnection?: (connected: boolean) => void;
+}
+
+const sessionsPage = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
+const repositoriesPage = z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() });
+const longestPauseMs = 10_000;
+
+export type Client = ReturnType<typeof createClient>;
+
+/** The API as typed calls, for the command line and the web app. Each throws ClientError where the server refuses. */
+export function createClient({ baseUrl, key }: ClientOptions) {
+  const headers: Record<string, string> = key === undefined ? {} : { Authorization: `Bearer ${key}` };
+
+  async function call<T>(schema: z.ZodType<T>, path: string, body?: unknown): Promise<T> {
+    const response = await fetch(`${baseUrl}${path}`, {
+      headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
+      ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw await refusal(response);
+    return schema.parse(await response.json());
+  }
+
+  return {
+    session: {
+      create: (body: z.input<typeof createSessionSchema>) => call(sessionSchema, "/session/create", body),
+      list: (page: PageOf = {}) => call(sessionsPage, `/session/list${query({ ...page })}`),
+      search: (q: string, page: PageOf = {}) => call(sessionsPage, `/session/search${query({ q, ...page })}`),
+      get: (id: string) => call(sessionDetailSchema, `/session/${id}`),
+      queue: (id: string) => call(sessionDetailSchema, `/session/${id}/queue`, {}),
+      cancel: (id: string) => call(sessionDetailSchema, `/session/${id}/cancel`, {}),
+      message: (id: string, body: { message: string }) => call(sessionDetailSchema, `/session/${id}/message`, body),
+      events: (id: string, page: { after?: string; limit?: number } = {}) => call(eventPageSchema, `/session/${id}/events${query(page)}`),
+      diff: (id: string) => call(sessionDiffSchema, `/session/${id}/diff`),
+    },
+    automation: {
+      create: (body: z.input<typeof createAutomationSchema>) => call(automationSchema, "/automation/create", body),
+      trigger: (keyOrId: string, event: EventContext) => call(queuedJobSchema, `/automation/${keyOrId}/trigger`, event),
+    },
+    job: { get: (id: string) => call(jobSchema, `/job/${id}`) },
+    agent: { list: () => call(agentListSchema, "/agent/list") },
+    repository: { list: (page: PageOf = {}) => call(repositoriesPage, `/repository/list${query({ ...page })}`) },
+    login: {
+      create: (body: { token: string } | { key: string }) => call(z.object({ organizationId: z.string() }), "/login/create", body),
+      delete: () => call(z.object({}), "/login/delete", {}),
+    },
+    streamEvents: (id: string, options: StreamOptions = {}) => streamEvents(`${baseUrl}/session/${id}/events`, headers, options),
+  };
+}
+
+/** Asked anew each time: the compiler believes that it can't have changed since. */
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+function query(parameters: Record<string, string | number | undefined>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  return given.length === 0 ? "" : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
+}
+
+async function refusal(response: Response): Promise<ClientError> {
+  const body: unknown = await response.json().catch(() => null);
+  const parsed = z.object({ error: z.string() }).safeParse(body);
+  return new ClientError(response.status, parsed.data?.error ?? `the server answered ${response.status}`);
+}
+
+/**
+ * A session's events in order, each once, until the session is over. A lost connection is made again from the last event seen.
+ * @throws ClientError where the server refuses, which trying again would not change
+ */
+async function* streamEvents(url: string, headers: Record<string, string>, options: StreamOptions): AsyncGenerator<SessionEvent> {
+  const { signal, onConnection } = options;
+  let seen = options.after ?? 0;
+  for (let failures = 0; signal?.aborted !== true; failures += 1) {
+    try {
+      const response = await fetch(url, {
+        headers: { ...headers, Accept: "text/event-stream", "Last-Event-ID": String(seen) },
+        ...(signal !== undefined && { signal }),
+      });
+      if (!response.ok && response.status < 500 && response.status !== 429) throw await refusal(response);
+      if (!response.ok || response.body === null) throw new TypeError(`the server answered ${response.status}`);
+      onConnection?.(true);
+      for await (const message of readMessages(response.body)) {
+        failures = 0;
+        if (message.event === "end") return;
+        if (message.data === "") continue;
+        const event = sessionEventSchema.parse(JSON.parse(message.data));
+        if (event.seq <= seen) continue;
+        seen = event.seq;
+        yield event;
+      }
+    } catch (error) {
+      if (error instanceof OffstageError || isAborted(signal)) throw error;
+    }
+    onConnection?.(false);
+    await pause(Math.min(longestPauseMs, 200 * 2 ** failures) * (0.5 + Math.random() / 2), signal);
+  }
+}
+
+interface StreamMessage {
+  event: string;
+  data: string;
+}
+
+/** The messages of an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). */
+async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamMessage> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const blocks = (rest + value).split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) yield readMessage(block);
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+function readMessage(block: string): StreamMessage {
+  const message: StreamMessage = { event: "message", data: "" };
+  for (const line of block.split("\n")) {
+    const [, field, value = ""] = /^(\w+): ?(.*)$/u.exec(line) ?? [];
+    if (field === "event") message.event = value;
+    if (field === "data") message.data += value;
+  }
+  return message;
+}
+
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

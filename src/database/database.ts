@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import pg from "pg";
+import type { Logger } from "../observability.ts";
+import { startEmbeddedServer } from "./embedded.ts";
+import { migrate } from "./migrate.ts";
+import { createNotifications, type Notifications } from "./notifications.ts";
+
+/** What runs a query: the pool, or one connection inside a transaction. */
+export type Queryable = Pick<pg.ClientBase, "query">;
+
+export interface Database extends Pick<Notifications, "listen" | "notify"> {
+  readonly pool: pg.Pool;
+  /** Commits when `work` resolves, rolls back when it rejects. */
+  transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
+  /** Closes what was opened, the embedded server included. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+const migrations = join(import.meta.dirname, "../store/migrations");
+const poolSize = 20;
+
+/**
+ * Opens PostgreSQL, the embedded one where `url` is null, and brings its schema up to date.
+ * @param options.beside for a short command beside a running server on the same folder
+ * @throws ConflictError, InvalidInputError as `startEmbeddedServer`
+ */
+export async function openDatabase(options: {
+  readonly url: string | null;
+  readonly directory: string;
+  readonly logger: Logger;
+  readonly beside?: boolean;
+}): Promise<Database> {
+  const { logger } = options;
+  const server =
+    options.url === null
+      ? await startEmbeddedServer({ directory: options.directory, beside: options.beside ?? false, logger })
+      : null;
+  const url = server?.url ?? options.url ?? "";
+  const pool = new pg.Pool({ connectionString: url, max: poolSize });
+  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection broke"));
+  const notifications = createNotifications(pool, url, logger);
+  let closed: Promise<void> | null = null;
+  async function close(): Promise<void> {
+    await notifications.close();
+    await pool.end();
+    await server?.stop();
+  }
+  try {
+    await migrate(pool, migrations);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    pool,
+    transaction: (work) => transaction(pool, work),
+    listen: notifications.listen,
+    notify: notifications.notify,
+    close: () => (closed ??= close()),
+  };
+}
+
+async function transaction<T>(pool: pg.Pool, work: (transaction: Queryable) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query("begin");
+    const result = await work(client);
+    await client.query("commit");
+    return result;
+  } catch (error) {
+    await client.query("rollback").catch((rollbackError: Error) => (broken = rollbackError));
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}

@@ -1,0 +1,101 @@
+import { setTimeout as pause } from "node:timers/promises";
+import pg from "pg";
+import type { Logger } from "../observability.ts";
+
+export interface Subscription {
+  close(): Promise<void>;
+}
+
+export interface Notifications {
+  /** Hears a channel. After a lost connection every listener is called with "": look yourself. */
+  listen(channel: string, heard: (payload: string) => void): Promise<Subscription>;
+  /** Tells every process, after the commit: never throws, since the slow poll finds what a lost word told of. */
+  notify(channel: string, payload: string): void;
+  close(): Promise<void>;
+}
+
+/** Inside a transaction NOTIFY takes a lock that puts all commits in a row, so words go out after it, gathered. */
+const gatherMs = 5;
+const longestPauseMs = 5_000;
+
+/** LISTEN and NOTIFY over one connection for each process. */
+export function createNotifications(pool: pg.Pool, url: string, logger: Logger): Notifications {
+  const listeners = new Map<string, Set<(payload: string) => void>>();
+  const waiting = new Set<string>();
+  let sending: Promise<void> | null = null;
+  let client: pg.Client | null = null;
+  let connecting: Promise<void> | null = null;
+  let closed = false;
+
+  async function connect(): Promise<void> {
+    for (let attempt = 0; !closed; attempt += 1) {
+      const fresh = new pg.Client({ connectionString: url });
+      try {
+        await fresh.connect();
+        fresh.on("notification", ({ channel, payload }) => {
+          for (const heard of listeners.get(channel) ?? []) heard(payload ?? "");
+        });
+        fresh.once("error", (error) => lost(fresh, error));
+        fresh.once("end", () => lost(fresh, null));
+        client = fresh;
+        for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
+        if (attempt > 0) for (const all of listeners.values()) for (const heard of all) heard("");
+        return;
+      } catch (error) {
+        logger.warn({ err: error }, "could not listen on the database; will try again");
+        await fresh.end().catch(() => undefined);
+        await pause(Math.min(longestPauseMs, 100 * 2 ** attempt));
+      }
+    }
+  }
+
+  function lost(which: pg.Client, error: Error | null): void {
+    if (client !== which || closed) return;
+    client = null;
+    logger.warn({ err: error }, "lost the connection that listens on the database; connecting again");
+    connecting = connect().then(() => {
+      for (const all of listeners.values()) for (const heard of all) heard("");
+    });
+  }
+
+  async function send(): Promise<void> {
+    while (waiting.size > 0) {
+      await pause(gatherMs);
+      const words = [...waiting].map((word) => JSON.parse(word) as [string, string]);
+      waiting.clear();
+      try {
+        await pool.query({
+          name: "notify",
+          text: "select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as word (channel, payload)",
+          values: [words.map(([channel]) => channel), words.map(([, payload]) => payload)],
+        });
+      } catch (error) {
+        if (!closed) logger.warn({ err: error }, "could not notify; those who wait will find out by themselves");
+      }
+    }
+  }
+
+  return {
+    async listen(channel, heard) {
+      const all = listeners.get(channel) ?? new Set();
+      listeners.set(channel, all.add(heard));
+      if (client === null) await (connecting ??= connect());
+      else if (all.size === 1) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+      return {
+        close() {
+          all.delete(heard);
+          return Promise.resolve();
+        },
+      };
+    },
+    notify(channel, payload) {
+      waiting.add(JSON.stringify([channel, payload]));
+      sending ??= send().finally(() => (sending = null));
+    },
+    async close() {
+      closed = true;
+      await sending;
+      await client?.end().catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { mkdir } from "node:fs/promises";
+import { execa } from "execa";
+import type { Check } from "./cli/commands.ts";
+import type { Config } from "./config.ts";
+import { OffstageError } from "./domain/errors.ts";
+import { chooseDefaultAgent, createRegistry, createSandbox, openBeside } from "./offstage.ts";
+
+/** What this machine has and what it lacks, each with the exact mend: the substance of `offstage doctor`. */
+export async function diagnose(config: Config): Promise<Check[]> {
+  const providers = createRegistry(config);
+  const agents = await Promise.all(
+    providers.map(async (provider): Promise<Check> => {
+      const problem = await provider.problem();
+      return {
+        name: `agent ${provider.id}`,
+        ok: problem === null,
+        detail: problem === null ? (provider.defaultModel ?? "ready") : "not available",
+        mend: problem,
+        optional: true,
+      };
+    }),
+  );
+  return [
+    nodeCheck(),
+    await gitCheck(),
+    await sandboxCheck(config),
+    await databaseCheck(config),
+    modelCheck(config),
+    ...agents,
+    defaultAgentCheck(await chooseDefaultAgent(config, providers)),
+  ];
+}
+
+function nodeCheck(): Check {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const ok = major > 22 || (major === 22 && minor >= 18);
+  return { name: "node", ok, detail: process.versions.node, mend: ok ? null : "install Node 22.18 or newer" };
+}
+
+async function gitCheck(): Promise<Check> {
+  const { failed, stdout } = await execa("git", ["--version"], { reject: false });
+  return failed
+    ? { name: "git", ok: false, detail: "not found", mend: "install git, for example `apt-get install git`" }
+    : { name: "git", ok: true, detail: stdout.replace("git version ", ""), mend: null };
+}
+
+async function sandboxCheck(config: Config): Promise<Check> {
+  const problem = await createSandbox(config).check();
+  const name = `sandbox ${config.sandbox}`;
+  if (problem !== null) return { name, ok: false, detail: "does not work here", mend: problem };
+  return { name, ok: true, detail: config.sandbox === "none" ? "agents are not isolated" : "works", mend: null };
+}
+
+async function databaseCheck(config: Config): Promise<Check> {
+  const name = config.databaseUrl === null ? "database (embedded)" : "database";
+  try {
+    await mkdir(config.data, { recursive: true });
+    const database = await openBeside(config);
+    const { rows } = await database.pool.query<{ server_version: string }>("show server_version");
+    await database.close();
+    return { name, ok: true, detail: `PostgreSQL ${rows[0]?.server_version}`, mend: null };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const mend = error instanceof OffstageError ? reason : `${reason}: check DATABASE_URL, or the folder ${config.data}`;
+    return { name, ok: false, detail: "can't be opened", mend };
+  }
+}
+
+function modelCheck(config: Config): Check {
+  const found = Object.keys(config.models);
+  return found.length > 0
+    ? { name: "model keys", ok: true, detail: found.join(", "), mend: null }
+    : {
+        name: "model keys",
+        ok: false,
+        detail: "none",
+        mend: "set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OFFSTAGE_MODEL_BASE_URL",
+        optional: true,
+      };
+}
+
+function defaultAgentCheck(agent: string | null): Check {
+  return agent === null
+    ? { name: "default agent", ok: false, detail: "none can run", mend: "give one of the agents above what it lacks" }
+    : { name: "default agent", ok: true, detail: agent, mend: null };
+}

@@ -1,0 +1,80 @@
+import { defaultBranchName, firstMessage, titleOf } from "./session.ts";
+
+/** A session as the store takes it: every default is settled. */
+export interface NewSession {
+  readonly id: string;
+  readonly title: string;
+  readonly description: string;
+  readonly prompt: string | null;
+  readonly status: "draft" | "queued";
+  readonly agent: string | null;
+  readonly targetBranch: string | null;
+  readonly branchName: string;
+  readonly priority: number;
+  readonly repositories: readonly { readonly id: string; readonly directory: string }[];
+  readonly automationId: string | null;
+  readonly jobId: string | null;
+  readonly payload: unknown;
+  readonly createdBy: string | null;
+  readonly sandboxed: boolean;
+  /** What the agent is told first. */
+  readonly message: string;
+  readonly notices: readonly string[];
+}
+
+export interface SessionRequest {
+  readonly prompt?: string | undefined;
+  readonly description?: string | undefined;
+  readonly title?: string | undefined;
+  readonly agent?: string | null | undefined;
+  readonly targetBranch?: string | null | undefined;
+  readonly branchName?: string | null | undefined;
+  readonly queueRightAway?: boolean | null | undefined;
+  readonly repositories: readonly { readonly id: string; readonly name: string }[];
+  readonly priority?: number | undefined;
+  readonly automationId?: string | undefined;
+  readonly jobId?: string | undefined;
+  readonly payload?: unknown;
+  readonly createdBy?: string | null | undefined;
+  readonly sandboxed: boolean;
+  readonly notices?: readonly string[] | undefined;
+}
+
+/** Settles what the specification leaves to the service: title, description, branch, folders. */
+export function newSession(request: SessionRequest): NewSession {
+  // Random, not by time: the branch name takes its first eight digits.
+  const id = crypto.randomUUID();
+  const title = request.title ?? titleOf(request.prompt ?? request.description ?? "");
+  return {
+    id,
+    title,
+    description: request.description ?? request.prompt ?? "",
+    prompt: request.prompt ?? null,
+    status: request.queueRightAway === false ? "draft" : "queued",
+    agent: request.agent ?? null,
+    targetBranch: request.targetBranch ?? null,
+    branchName: request.branchName ?? defaultBranchName(title, id),
+    priority: request.priority ?? 5,
+    repositories: withDirectories(request.repositories),
+    automationId: request.automationId ?? null,
+    jobId: request.jobId ?? null,
+    payload: request.payload ?? null,
+    createdBy: request.createdBy ?? null,
+    sandboxed: request.sandboxed,
+    message: firstMessage(request),
+    notices: request.notices ?? [],
+  };
+}
+
+/** Each repository's folder in the workspace: the last part of its name, made safe, numbered where two are alike. */
+function withDirectories(repositories: SessionRequest["repositories"]): { id: string; directory: string }[] {
+  const taken = new Set<string>();
+  return repositories.map(({ id, name }) => {
+    const last = name.slice(name.lastIndexOf("/") + 1);
+    const safe = last.replace(/[^A-Za-z0-9._-]+/gu, "-").replace(/^[.-]+/u, "").slice(0, 60) || "repository";
+    let directory = safe;
+    for (let number = 2; taken.has(directory.toLowerCase()); number += 1) directory = `${safe}-${number}`;
+    taken.add(directory.toLowerCase());
+    return { id, directory };
+  });
+}

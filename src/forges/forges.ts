@@ -1,0 +1,39 @@
+import { isAddressProblem, parseRepositoryUrl, type Repository, type RepositoryAddress } from "../domain/repository.ts";
+import type { Forge, ForgeSettings } from "./forge.ts";
+import { createGitea } from "./gitea.ts";
+import { createGitHub } from "./github.ts";
+import { createPlainGit } from "./plain-git.ts";
+
+export interface Forges {
+  /** The configured forge that serves the address, else plain git. */
+  forgeOf(address: RepositoryAddress): Forge;
+  /** The same as the API shows it; never a secret. */
+  integrationOf(url: string): Repository["integration"];
+}
+
+/** Makes an adapter for each configured forge; the longest address wins where one lies below another. */
+export function createForges(settings: readonly ForgeSettings[]): Forges {
+  const forges = settings.toSorted((a, b) => b.webUrl.length - a.webUrl.length).map(createForge);
+  const anyGit = createPlainGit(null);
+  const forgeOf = (address: RepositoryAddress): Forge => forges.find((forge) => forge.serves(address)) ?? anyGit;
+  return {
+    forgeOf,
+    integrationOf(url) {
+      const address = parseRepositoryUrl(url);
+      if (isAddressProblem(address)) return undefined;
+      const { id, kind, name, webUrl } = forgeOf(address);
+      return { id, name, type: kind, configuration: { webUrl } };
+    },
+  };
+}
+
+function createForge(settings: ForgeSettings): Forge {
+  switch (settings.kind) {
+    case "github":
+      return createGitHub(settings);
+    case "gitea":
+      return createGitea(settings);
+    case "git":
+      return createPlainGit(settings);
+  }
+}

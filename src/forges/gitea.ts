@@ -1,0 +1,79 @@
+import type { RepositoryAddress } from "../domain/repository.ts";
+import type { Forge, ForgePullRequest, ForgeSettings, OpenPullRequest } from "./forge.ts";
+import { callForge, refusedBy, type ForgeAnswer } from "./http.ts";
+import { servesAddress } from "./serves.ts";
+
+type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
+
+/** What is used of Gitea's answer (https://docs.gitea.com/api, repoListPullRequests). */
+interface PullRequest {
+  readonly number: number;
+  readonly html_url: string;
+  readonly state: "open" | "closed";
+  readonly merged: boolean;
+  readonly head: { readonly ref: string };
+  readonly base: { readonly ref: string };
+}
+
+const pageSize = 50;
+/** Pull requests looked through for one of a branch: the list has no filter for it. */
+const pagesLooked = 20;
+
+/** Gitea and Forgejo. */
+export function createGitea(settings: GiteaSettings): Forge {
+  const { host } = new URL(settings.webUrl);
+
+  function call(address: RepositoryAddress, method: "GET" | "POST", path: string, signal: AbortSignal, body?: unknown): Promise<ForgeAnswer> {
+    const headers: Record<string, string> = settings.token === undefined ? {} : { Authorization: `token ${settings.token}` };
+    const request = { method, headers, signal, ...(body !== undefined && { body }) };
+    return callForge(`${settings.apiUrl}/repos/${address.path}${path}`, request);
+  }
+
+  async function findPullRequest(address: RepositoryAddress, head: string, target: string, signal: AbortSignal): Promise<ForgePullRequest | null> {
+    let closed: ForgePullRequest | null = null;
+    for (let page = 1; page <= pagesLooked; page += 1) {
+      const answer = await call(address, "GET", `/pulls?state=all&sort=newest&limit=${pageSize}&page=${page}`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer);
+      const listed = answer.body as PullRequest[];
+      const found = listed.map(toPullRequest).filter((candidate) => candidate.head === head && candidate.target === target);
+      const open = found.find((candidate) => candidate.state === "open");
+      if (open !== undefined) return open;
+      closed ??= found[0] ?? null;
+      if (listed.length < pageSize) break;
+    }
+    return closed;
+  }
+
+  async function openPullRequest(address: RepositoryAddress, request: OpenPullRequest, signal: AbortSignal) {
+    const known = await findPullRequest(address, request.head, request.target, signal);
+    if (known?.state === "open") return { ...known, created: false };
+    const { head, target: base, title, body } = request;
+    const answer = await call(address, "POST", "/pulls", signal, { head, base, title, body });
+    if (answer.status === 201) return { ...toPullRequest(answer.body as PullRequest), created: true };
+    // Another look: it may have been opened by a request whose answer was lost.
+    const opened = answer.status === 409 ? await findPullRequest(address, head, base, signal) : null;
+    if (opened?.state === "open") return { ...opened, created: false };
+    throw refusedBy(host, answer);
+  }
+
+  return {
+    kind: "gitea",
+    id: `gitea:${host}`,
+    name: host,
+    webUrl: settings.webUrl,
+    opensPullRequests: true,
+    serves: (address) => servesAddress(settings.webUrl, address),
+    credentials: () => Promise.resolve(settings.token === undefined ? null : { username: "offstage", password: settings.token }),
+    findPullRequest,
+    openPullRequest,
+    async readPullRequest(address, number, signal) {
+      const answer = await call(address, "GET", `/pulls/${number}`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer);
+      return toPullRequest(answer.body as PullRequest);
+    },
+  };
+}
+
+function toPullRequest({ number, html_url: url, state, merged, head, base }: PullRequest): ForgePullRequest {
+  return { number, url, state: merged ? "merged" : state, head: head.ref, target: base.ref };
+}

@@ -1,0 +1,126 @@
+import { createSign } from "node:crypto";
+import type { components } from "@octokit/openapi-types";
+import { RunError } from "../domain/errors.ts";
+import type { RepositoryAddress } from "../domain/repository.ts";
+import type { Forge, ForgePullRequest, ForgeSettings, OpenPullRequest } from "./forge.ts";
+import { callForge, refusedBy, type ForgeAnswer } from "./http.ts";
+import { servesAddress } from "./serves.ts";
+
+type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
+type PullRequest = Pick<components["schemas"]["pull-request"], "number" | "html_url" | "state" | "merged_at" | "head" | "base">;
+
+/** An installation's token lives an hour; it is renewed well before. */
+const renewBeforeMs = 10 * 60_000;
+const apiVersion = "2022-11-28";
+
+/** GitHub and GitHub Enterprise Server (https://docs.github.com/rest/pulls/pulls), by a token or as a GitHub App. */
+export function createGitHub(settings: GitHubSettings): Forge {
+  const host = new URL(settings.webUrl).host;
+  const installations = new Map<string, { token: string; renewAt: number }>();
+
+  async function token(address: RepositoryAddress, signal: AbortSignal): Promise<string | null> {
+    if (settings.app === undefined) return settings.token ?? null;
+    const owner = address.path.split("/")[0] ?? "";
+    const known = installations.get(owner);
+    if (known !== undefined && Date.now() < known.renewAt) return known.token;
+    const fresh = await installationToken(address, settings.app, signal);
+    installations.set(owner, fresh);
+    return fresh.token;
+  }
+
+  async function installationToken(address: RepositoryAddress, app: { id: string; privateKey: string }, signal: AbortSignal) {
+    const headers = { Authorization: `Bearer ${appToken(app)}`, Accept: "application/vnd.github+json", "X-GitHub-Api-Version": apiVersion };
+    const installation = await callForge(`${settings.apiUrl}/repos/${address.path}/installation`, { method: "GET", headers, signal });
+    if (installation.status !== 200) throw refusedBy(host, installation);
+    const { id } = installation.body as { id: number };
+    const made = await callForge(`${settings.apiUrl}/app/installations/${id}/access_tokens`, { method: "POST", headers, body: {}, signal });
+    if (made.status !== 201) throw refusedBy(host, made);
+    const { token: value, expires_at: expiresAt } = made.body as { token: string; expires_at: string };
+    return { token: value, renewAt: Date.parse(expiresAt) - renewBeforeMs };
+  }
+
+  async function call(address: RepositoryAddress, method: "GET" | "POST", path: string, signal: AbortSignal, body?: unknown): Promise<ForgeAnswer> {
+    const secret = await token(address, signal);
+    return callForge(`${settings.apiUrl}/repos/${address.path}${path}`, {
+      method,
+      signal,
+      headers: {
+        Accept: "application/vnd.github+json",
+        "X-GitHub-Api-Version": apiVersion,
+        ...(secret !== null && { Authorization: `Bearer ${secret}` }),
+      },
+      ...(body !== undefined && { body }),
+    });
+  }
+
+  async function findPullRequest(address: RepositoryAddress, head: string, target: string, signal: AbortSignal): Promise<ForgePullRequest | null> {
+    const owner = address.path.split("/")[0] ?? "";
+    const query = new URLSearchParams({ head: `${owner}:${head}`, base: target, state: "all", per_page: "100" });
+    const answer = await call(address, "GET", `/pulls?${query.toString()}`, signal);
+    if (answer.status !== 200) throw refusedBy(host, answer);
+    const found = (answer.body as PullRequest[]).map(toPullRequest);
+    return found.find((pullRequest) => pullRequest.state === "open") ?? found[0] ?? null;
+  }
+
+  async function openPullRequest(address: RepositoryAddress, request: OpenPullRequest, signal: AbortSignal) {
+    const known = await findPullRequest(address, request.head, request.target, signal);
+    if (known?.state === "open") return { ...known, created: false };
+    const { head, target: base, title, body } = request;
+    const answer = await call(address, "POST", "/pulls", signal, { head, base, title, body });
+    if (answer.status === 201) return { ...toPullRequest(answer.body as PullRequest), created: true };
+    // Another look: it may have been opened by a request whose answer was lost.
+    const opened = answer.status === 422 ? await findPullRequest(address, head, base, signal) : null;
+    if (opened?.state === "open") return { ...opened, created: false };
+    throw refusedBy(host, answer);
+  }
+
+  return {
+    kind: "github",
+    id: `github:${host}`,
+    name: host === "github.com" ? "GitHub" : host,
+    webUrl: settings.webUrl,
+    opensPullRequests: true,
+    serves: (address) => servesAddress(settings.webUrl, address),
+    async credentials(address, signal) {
+      const password = await token(address, signal);
+      return password === null ? null : { username: "x-access-token", password };
+    },
+    findPullRequest,
+    openPullRequest,
+    async readPullRequest(address, number, signal) {
+      const answer = await call(address, "GET", `/pulls/${number}`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer);
+      return toPullRequest(answer.body as PullRequest);
+    },
+  };
+}
+
+function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
+  return {
+    number: pullRequest.number,
+    url: pullRequest.html_url,
+    state: pullRequest.merged_at !== null ? "merged" : pullRequest.state === "open" ? "open" : "closed",
+    head: pullRequest.head.ref,
+    target: pullRequest.base.ref,
+  };
+}
+
+/** The App's own token (RS256, ten minutes at most): https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app */
+function appToken({ id, privateKey }: { readonly id: string; readonly privateKey: string }): string {
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const now = Math.floor(Date.now() / 1_000);
+  const unsigned = `${encode({ alg: "RS256", typ: "JWT" })}.${encode({ iat: now - 60, exp: now + 540, iss: id })}`;
+  try {
+    return `${unsigned}.${createSign("RSA-SHA256").update(unsigned).sign(privateKey, "base64url")}`;
+  } catch (cause) {
+    throw new RunError(
+      {
+        code: "repository_access_denied",
+        reason: "The GitHub App's private key can't be used to sign.",
+        retryable: false,
+        mend: "Set OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE to the .pem file that GitHub gave for the App.",
+      },
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,31 @@
+import { RunError } from "../domain/errors.ts";
+import type { Forge, ForgeSettings } from "./forge.ts";
+import { servesAddress } from "./serves.ts";
+
+type PlainGitSettings = Extract<ForgeSettings, { kind: "git" }>;
+
+/** Any server that speaks git: the pushed branch is the result. Null settings serve every address, without credentials. */
+export function createPlainGit(settings: PlainGitSettings | null): Forge {
+  const unsupported = (): Promise<never> =>
+    Promise.reject(
+      new RunError({
+        code: "pull_request_refused",
+        reason: "This server has no pull request API that Offstage knows.",
+        retryable: false,
+        mend: "Open the pull request by hand from the pushed branch.",
+      }),
+    );
+  return {
+    kind: "git",
+    id: settings === null ? "git" : `git:${new URL(settings.webUrl).host}`,
+    name: settings === null ? "git" : new URL(settings.webUrl).host,
+    webUrl: settings?.webUrl ?? null,
+    opensPullRequests: false,
+    serves: (address) => settings === null || servesAddress(settings.webUrl, address),
+    credentials: () =>
+      Promise.resolve(settings?.token === undefined ? null : { username: settings.username ?? "git", password: settings.token }),
+    findPullRequest: unsupported,
+    openPullRequest: unsupported,
+    readPullRequest: unsupported,
+  };
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env node
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { styleText } from "node:util";
+import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
+import { runProgram } from "./cli/program.ts";
+import { readConfig } from "./config.ts";
+import { diagnose } from "./doctor.ts";
+import { createLogger } from "./observability.ts";
+import { startOffstage, withStore } from "./offstage.ts";
+import { createKey, listKeys, revokeKey } from "./store/keys.ts";
+import { createLoginLink } from "./store/logins.ts";
+
+const stopping = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopping.abort());
+
+const terminal: Terminal = {
+  write: (text) => void process.stdout.write(text),
+  warn: (text) => void process.stderr.write(text),
+  color: process.stdout.isTTY && process.stdout.hasColors(),
+  environment: process.env,
+  workingDirectory: process.cwd(),
+  signal: stopping.signal,
+};
+
+const commands: Commands = {
+  start,
+  doctor: (flags) => diagnose(configOf(flags)),
+  createKey: (flags, key) => withStore(configOf(flags), (database, id) => createKey(database, id, key)),
+  listKeys: (flags) =>
+    withStore(configOf(flags), async (database, id) => (await listKeys(database, id, { limit: 100 })).items),
+  revokeKey: (flags, key) => withStore(configOf(flags), (database, id) => revokeKey(database, id, key)),
+  createLoginLink: (flags, link) => {
+    const config = configOf(flags);
+    return withStore(config, async (database, id) => {
+      const token = await createLoginLink(database, id, link);
+      return `${config.publicUrl ?? `http://${config.host}:${config.port}`}/sign-in#${token}`;
+    });
+  },
+};
+
+function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
+  return readConfig(process.env, flags);
+}
+
+/** Serves until the signal, then lets running sessions go back to the queue. */
+async function start(flags: ServerFlags, signal: AbortSignal): Promise<void> {
+  const config = configOf(flags);
+  if (config.sandbox === "none") {
+    terminal.warn(
+      `${styleText("yellow", "Warning")}: --sandbox none: agents run with this server's rights and can read whatever it can.\n`,
+    );
+  }
+  const offstage = await startOffstage(config, createLogger(config.logLevel));
+  try {
+    terminal.write(`Offstage answers at ${offstage.url}\n`);
+    if (offstage.first !== null) {
+      const { adminKey, loginLink } = offstage.first;
+      if (adminKey !== null) terminal.write(`Admin key, shown only now: ${adminKey}\n`);
+      terminal.write(`Sign in to the web app, once: ${loginLink}\n`);
+    }
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  } finally {
+    await offstage.stop();
+  }
+}
+
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as { version: string };
+process.exitCode = await runProgram(commands, terminal, version, process.argv.slice(2));

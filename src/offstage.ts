@@ -1,0 +1,240 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { createProviders } from "./agents/providers.ts";
+import type { Provider } from "./agents/harness.ts";
+import { createApp } from "./api/app.ts";
+import type { Config } from "./config.ts";
+import { openDatabase, type Database } from "./database/database.ts";
+import type { Agent } from "./domain/agent.ts";
+import { checkInstructions, renderInstructions } from "./domain/template.ts";
+import { createForges } from "./forges/forges.ts";
+import { createLogger, type Logger } from "./observability.ts";
+import { createBubblewrap } from "./sandboxes/bubblewrap.ts";
+import { createUnsandboxed } from "./sandboxes/none.ts";
+import type { Sandbox } from "./sandboxes/sandbox.ts";
+import { createLoginLink } from "./store/logins.ts";
+import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
+import { createMask } from "./worker/mask.ts";
+import { runJob } from "./worker/run-job.ts";
+import { runSession } from "./worker/run-session.ts";
+import { startWorker } from "./worker/worker.ts";
+import { createWorkspaces } from "./worker/workspace.ts";
+
+/** How long the link that the first start prints signs a browser in. */
+const firstLoginLinkMs = 24 * 60 * 60 * 1_000;
+
+export interface Offstage {
+  /** Where the server answers, without a trailing slash. */
+  readonly url: string;
+  readonly database: Database;
+  /** Only on the very first start: the admin key (null where the operator gave it) and the link that signs in. */
+  readonly first: { readonly adminKey: string | null; readonly loginLink: string } | null;
+  /** Lets requests end, hands running sessions back, closes the database. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Wires every part for one process tree and starts it: API, web app, worker and, by default, the database. */
+export async function startOffstage(config: Config, logger: Logger): Promise<Offstage> {
+  await mkdir(config.data, { recursive: true });
+  const stops: (() => Promise<void>)[] = [];
+  const stopAll = async (): Promise<void> => {
+    for (const stop of stops.splice(0).reverse()) await stop();
+  };
+  try {
+    return await start(config, logger, stops, stopAll);
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+}
+
+async function start(
+  config: Config,
+  logger: Logger,
+  stops: (() => Promise<void>)[],
+  stopAll: () => Promise<void>,
+): Promise<Offstage> {
+  const database = await openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
+  stops.push(() => database.close());
+  const organization = await bootstrap(database, { adminKey: config.adminKey });
+
+  const sandbox = createSandbox(config);
+  const providers = createRegistry(config);
+  const defaultAgent = () => chooseDefaultAgent(config, providers);
+  const forges = createForges(config.forges);
+
+  // Known only once the server listens, when the port is chosen by the system.
+  let listening = config.publicUrl ?? "";
+  const publicUrl = (): string => listening;
+
+  const app = await createApp({
+    database,
+    logger,
+    publicUrl,
+    sandboxed: sandbox.isolates,
+    allowLocalRepositories: config.allowLocalRepositories,
+    rateLimitPerMinute: config.rateLimitPerMinute,
+    defaultAgent,
+    agents: () => listAgents(providers, defaultAgent),
+    integrationOf: forges.integrationOf,
+    renderInstructions,
+    checkInstructions,
+    webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../dist/web" : "web"),
+    ready: async () => (await database.pool.query("select 1")).rowCount === 1,
+  });
+  stops.push(() => app.close());
+  const url = await listen(app, config);
+  listening = config.publicUrl ?? url;
+
+  const mask = createMask(secretsOf(config));
+  const workspaces = createWorkspaces({
+    dataDirectory: config.data,
+    sandbox,
+    author: config.commitAuthor,
+    allowLocalRepositories: config.allowLocalRepositories,
+  });
+  const worker = await startWorker({
+    database,
+    logger,
+    id: await workerId(config.data),
+    concurrency: config.concurrency,
+    leaseMs: config.leaseMs,
+    maxRunningPerOrganization: config.maxRunningPerOrganization,
+    runSession: (session, signal) =>
+      runSession(
+        {
+          database,
+          logger,
+          workspaces,
+          sandbox,
+          providers,
+          defaultAgent,
+          forgeOf: forges.forgeOf,
+          mask,
+          publicUrl,
+          stallMs: config.stallMs,
+          permissions: config.permissions,
+        },
+        session,
+        signal,
+      ),
+    runJob: (job) => runJob({ database, logger, sandboxed: sandbox.isolates }, job),
+  });
+  stops.push(() => worker.stop());
+
+  let stopped: Promise<void> | null = null;
+  return {
+    url: listening,
+    database,
+    first: await firstSignIn(database, organization, listening),
+    stop: () => (stopped ??= stopAll()),
+  };
+}
+
+async function firstSignIn(
+  database: Database,
+  organization: Awaited<ReturnType<typeof bootstrap>>,
+  url: string,
+): Promise<Offstage["first"]> {
+  if (!organization.created) return null;
+  const token = await createLoginLink(database, organization.organizationId, {
+    scopes: ["admin"],
+    ttlMs: firstLoginLinkMs,
+  });
+  return { adminKey: organization.adminKey, loginLink: `${url}/sign-in#${token}` };
+}
+
+async function listen(app: Awaited<ReturnType<typeof createApp>>, config: Config): Promise<string> {
+  await app.listen({ host: config.host, port: config.port });
+  const address = app.server.address();
+  const port = typeof address === "object" && address !== null ? address.port : config.port;
+  // An address that means "all" is no address to open in a browser.
+  const host = config.host === "0.0.0.0" || config.host === "::" ? "127.0.0.1" : config.host;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+export function createSandbox(config: Config): Sandbox {
+  return config.sandbox === "none" ? createUnsandboxed() : createBubblewrap();
+}
+
+export function createRegistry(config: Config): Provider[] {
+  return createProviders({ models: config.models, custom: config.customProviders });
+}
+
+/** The operator's choice, else the first provider that can run, with its default model. */
+export async function chooseDefaultAgent(config: Config, providers: readonly Provider[]): Promise<string | null> {
+  if (config.defaultAgent !== null) return config.defaultAgent;
+  for (const provider of providers) {
+    if ((await provider.problem()) !== null) continue;
+    return provider.defaultModel === null ? provider.id : `${provider.id}:${provider.defaultModel}`;
+  }
+  return null;
+}
+
+export async function listAgents(
+  providers: readonly Provider[],
+  defaultAgent: () => Promise<string | null>,
+): Promise<Agent[]> {
+  const byDefault = (await defaultAgent())?.split(":")[0];
+  return Promise.all(
+    providers.map(async (provider) => {
+      const problem = await provider.problem();
+      return {
+        id: provider.id,
+        name: provider.name,
+        available: problem === null,
+        problem,
+        defaultModel: provider.defaultModel,
+        isDefault: provider.id === byDefault,
+      };
+    }),
+  );
+}
+
+/** Everything that must never be stored or shown, whoever prints it. */
+function secretsOf(config: Config): string[] {
+  const { anthropic, openai, google, compatible } = config.models;
+  const forgeSecrets = config.forges.flatMap((forge) =>
+    forge.kind === "github" ? [forge.token, forge.app?.privateKey] : [forge.token],
+  );
+  return [...forgeSecrets, anthropic?.apiKey, openai?.apiKey, google?.apiKey, compatible?.apiKey, config.adminKey].filter(
+    (secret) => typeof secret === "string",
+  );
+}
+
+/** The same over restarts, so that a killed worker's next life takes up its own work at once. */
+async function workerId(dataDirectory: string): Promise<string> {
+  const file = join(dataDirectory, "worker-id");
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  const id = `${hostname()}-${randomUUID()}`;
+  await writeFile(file, id);
+  return id;
+}
+
+/**
+ * Opens the store for one command beside a server that may be running, and closes it again.
+ * @throws NotFoundError where the server was never started, so that there is nothing to work on
+ */
+export async function withStore<T>(
+  config: Config,
+  work: (database: Database, organizationId: string) => Promise<T>,
+): Promise<T> {
+  const database = await openBeside(config);
+  try {
+    return await work(database, await findDefaultOrganization(database));
+  } finally {
+    await database.close();
+  }
+}
+
+/** The database for a short command, whether or not a server runs on it. */
+export function openBeside(config: Config): Promise<Database> {
+  const { databaseUrl: url, databaseDirectory: directory } = config;
+  return openDatabase({ url, directory, logger: createLogger("error"), beside: true });
+}

@@ -1,0 +1,189 @@
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { promisify } from "node:util";
+import { startProcess } from "./process.ts";
+import type { Sandbox, SandboxRequest } from "./sandbox.ts";
+
+/** Under root the agent runs as this uid and gid, which no account has: root inside would be root of the kernel. */
+export const sandboxUid = 64_748;
+
+const installHint = "install bubblewrap, for example `apt-get install bubblewrap`";
+/** What programs read of the system's settings; accounts, keys and the rest of /etc stay outside. */
+const settingsRead = [
+  "/etc/alternatives",
+  "/etc/ssl",
+  "/etc/ca-certificates",
+  "/etc/pki",
+  "/etc/resolv.conf",
+  "/etc/hosts",
+  "/etc/nsswitch.conf",
+  "/etc/ld.so.cache",
+  "/etc/ld.so.conf",
+  "/etc/ld.so.conf.d",
+  "/etc/localtime",
+  "/etc/mime.types",
+];
+const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/**
+ * bubblewrap (https://github.com/containers/bubblewrap): namespaces of its own for processes, mounts, IPC and host name,
+ * a read-only system, no capabilities, and nothing of the host but what is named.
+ * The environment goes to bubblewrap as its own, never as arguments, which every process of the machine can read.
+ */
+export function createBubblewrap(): Sandbox {
+  const isRoot = process.getuid?.() === 0;
+  let known: Promise<string | null> | null = null;
+
+  function start(request: SandboxRequest) {
+    const environment = { PATH: pathInside(), ...request.environment };
+    return startProcess("bwrap", parametersOf(request, isRoot), { environment, signal: request.signal }, { cwd: "/", descendants: false });
+  }
+
+  async function check(): Promise<string | null> {
+    if (process.platform !== "linux") return "bubblewrap needs Linux: run Offstage there, or choose --sandbox none";
+    if (spawnSync("bwrap", ["--version"]).error !== undefined) return `bubblewrap is not installed: ${installHint}`;
+    if (isRoot && spawnSync("setpriv", ["--version"]).error !== undefined) {
+      return "setpriv is not installed, which gives up root's rights: install util-linux, or run Offstage as another user";
+    }
+    const folder = await mkdtemp(join(tmpdir(), "offstage-check-"));
+    try {
+      await makeWritable(folder);
+      const place = { workspace: folder, home: folder, readOnly: [], environment: {}, signal: AbortSignal.timeout(10_000) };
+      const trial = start({ ...place, command: "sh", arguments: ["-c", "touch works"] });
+      trial.stdin.end();
+      const [{ code }, said] = await Promise.all([trial.exited, text(trial.stderr)]);
+      if (code === 0) return null;
+      return `bubblewrap does not start here (${said.trim() || `exit ${code}`}): allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)`;
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  async function makeWritable(directory: string): Promise<void> {
+    await mkdir(directory, { recursive: true });
+    if (isRoot) await giveAway(directory);
+  }
+
+  return {
+    kind: "bubblewrap",
+    isolates: true,
+    // What was found to work is not tried again before every turn; what did not work may have been mended.
+    check: async () => {
+      const problem = await (known ??= check());
+      if (problem !== null) known = null;
+      return problem;
+    },
+    start,
+    makeWritable,
+  };
+}
+
+/**
+ * Only folders that no agent has touched yet are given away: links in them are of our own making, and are not followed.
+ * The program does it in one go, where a call for each of 80,000 files would take seconds.
+ */
+async function giveAway(path: string): Promise<void> {
+  await promisify(execFile)("chown", ["-R", "-h", `${sandboxUid}:${sandboxUid}`, path]);
+}
+
+function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
+  const { workspace, home, workingDirectory = workspace } = request;
+  const programs = [dirname(dirname(process.execPath)), ...request.readOnly];
+  return [
+    ...(isRoot ? ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"] : ["--unshare-all", "--share-net", "--unshare-user"]),
+    "--die-with-parent",
+    "--new-session",
+    "--hostname",
+    "offstage",
+    "--cap-drop",
+    "ALL",
+    ...(isRoot ? ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"] : []),
+    ...systemParameters(),
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--perms",
+    "1777",
+    "--tmpfs",
+    "/tmp",
+    ...ancestorsOf([home, workspace, ...programs]).flatMap((folder) => ["--perms", "0755", "--dir", folder]),
+    ...programs.flatMap(readOnly),
+    "--bind",
+    home,
+    home,
+    ...(workspace === home ? [] : ["--bind", workspace, workspace]),
+    "--chdir",
+    isRoot ? "/" : workingDirectory,
+    "--",
+    // Without its capabilities root may not enter a folder of the agent's, so that the agent's uid does.
+    ...(isRoot ? [...dropRoot, "env", "--chdir", workingDirectory] : []),
+    request.command,
+    ...request.arguments,
+  ];
+}
+
+/**
+ * bubblewrap as root makes the mounts without a user namespace, which would leave the kernel's uid 0 inside;
+ * then this gives up the uid, every capability, and the way back to either.
+ */
+const dropRoot = [
+  "setpriv",
+  "--reuid",
+  String(sandboxUid),
+  "--regid",
+  String(sandboxUid),
+  "--clear-groups",
+  "--inh-caps=-all",
+  "--bounding-set=-all",
+  "--no-new-privs",
+  "--",
+];
+
+function systemParameters(): string[] {
+  const links = systemFolders
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => (lstatSync(folder).isSymbolicLink() ? ["--symlink", readlinkSync(folder), folder] : readOnly(folder)));
+  return ["--ro-bind", "/usr", "/usr", ...links, "--perms", "0755", "--dir", "/etc", ...settingsRead.filter((path) => existsSync(path)).flatMap(readOnly)];
+}
+
+/** The folders on the way to what is bound, made so that anyone may pass: bubblewrap's own are for root alone. */
+function ancestorsOf(paths: readonly string[]): string[] {
+  const found = new Set<string>();
+  for (const path of paths.flatMap((named) => (existsSync(named) ? [named, realpathSync(named)] : []))) {
+    for (let folder = dirname(path); folder !== "/"; folder = dirname(folder)) found.add(folder);
+  }
+  const system = ["/usr", "/etc", "/proc", "/dev", ...systemFolders];
+  return [...found].filter((folder) => folder !== "/tmp" && !system.some((root) => `${folder}/`.startsWith(`${root}/`))).sort();
+}
+
+/** Bound where it is, and where it really is when that is elsewhere: programs find themselves by either. */
+function readOnly(path: string): string[] {
+  if (!existsSync(path)) return [];
+  const real = realpathSync(path);
+  return real === path || path.startsWith("/etc/") ? ["--ro-bind", real, path] : ["--ro-bind", real, real, "--ro-bind", real, path];
+}
+
+/** The node that runs us first, so that harnesses written for it need no other. */
+function pathInside(): string {
+  return [dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(":");
+}
+
+/** Installs bubblewrap where it is missing, the machine has apt and we may use it. @returns whether it is there now */
+export async function installBubblewrap(): Promise<boolean> {
+  const isThere = () => spawnSync("bwrap", ["--version"]).error === undefined;
+  if (isThere() || process.getuid?.() !== 0) return isThere();
+  const run = promisify(execFile);
+  const environment = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  try {
+    await run("apt-get", ["update", "-qq"], { env: environment });
+    await run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "bubblewrap"], { env: environment });
+  } catch {
+    // No apt, or it can't reach its archive: the caller says how to install it by hand.
+  }
+  return isThere();
+}

@@ -1,0 +1,22 @@
+import { mkdir } from "node:fs/promises";
+import { startProcess } from "./process.ts";
+import type { Sandbox } from "./sandbox.ts";
+
+/** No sandbox, by the operator's explicit choice: the agent has the server's own rights. Only its environment is cleared. */
+export function createUnsandboxed(): Sandbox {
+  return {
+    kind: "none",
+    isolates: false,
+    check: () => Promise.resolve(null),
+    start: (request) =>
+      startProcess(
+        request.command,
+        request.arguments,
+        { environment: { PATH: process.env["PATH"] ?? "", ...request.environment }, signal: request.signal },
+        { cwd: request.workingDirectory ?? request.workspace, descendants: true },
+      ),
+    async makeWritable(directory) {
+      await mkdir(directory, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,360 @@
+import type { Database, Queryable } from "../database/database.ts";
+import { ConflictError, type Failure } from "../domain/errors.ts";
+import type { NewEvent } from "../domain/event.ts";
+import type { SessionStatus } from "../domain/status.ts";
+import { appendEvents } from "./events.ts";
+import { announce, lockSession, moveSession, type Locked } from "./transition.ts";
+
+/** A worker's hold on a session: `attempt` is the fence, a write under an older one changes nothing. */
+export interface Claim {
+  readonly sessionId: string;
+  readonly organizationId: string;
+  readonly attempt: number;
+}
+
+export interface ClaimedSession extends Claim {
+  readonly title: string;
+  readonly agent: string | null;
+  readonly targetBranch: string | null;
+  readonly branchName: string;
+  readonly payload: unknown;
+  /** Where the harness keeps the conversation. */
+  readonly harness: { readonly provider: string; readonly sessionId: string } | null;
+  /** What the last finished turn ended with. */
+  readonly summary: string | null;
+  readonly requester: { readonly name: string } | null;
+  readonly repositories: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly url: string;
+    readonly branch: string | null;
+    readonly directory: string;
+    readonly position: number;
+    readonly baseSha: string | null;
+    readonly headSha: string | null;
+  }[];
+}
+
+/** Another worker holds the session, or it is over: nothing was written. */
+export class LeaseLostError extends ConflictError {}
+
+/** After so many claims in a row without a finished turn a session is given up. */
+const claimLimit = 5;
+/** Candidates looked at in one claim, where the first of the queue belong to organizations at their limit. */
+const candidateLimit = 50;
+
+/**
+ * Takes the most urgent queued session whose organization is below its limit, under a new attempt number.
+ * The organization's row is locked while its running sessions are counted, so that the limit holds strictly.
+ */
+export async function claimSession(
+  database: Database,
+  options: { readonly worker: string; readonly leaseMs: number; readonly maxRunningPerOrganization: number },
+): Promise<ClaimedSession | null> {
+  const claim = await database.transaction(async (transaction) => {
+    const { rows } = await transaction.query<{ id: string; organization_id: string }>({
+      name: "claim_candidates",
+      text: `select candidate.id, candidate.organization_id from (
+               select distinct on (organization_id) id, organization_id, priority, queued_at from session
+               where status = 'queued' order by organization_id, priority, queued_at, id) as candidate
+             order by priority, queued_at limit $1`,
+      values: [candidateLimit],
+    });
+    for (const { organization_id } of rows) {
+      const taken = await claimInOrganization(transaction, organization_id, options);
+      if (taken !== null) return taken;
+    }
+    return null;
+  });
+  if (claim === null) return null;
+  database.notify("offstage_event", claim.sessionId);
+  return readClaimed(database, claim);
+}
+
+async function claimInOrganization(
+  transaction: Queryable,
+  organizationId: string,
+  options: { readonly worker: string; readonly leaseMs: number; readonly maxRunningPerOrganization: number },
+): Promise<Claim | null> {
+  const limits = await transaction.query<{ maximum: number | null }>(
+    "select max_running_sessions as maximum from organization where id = $1 for update",
+    [organizationId],
+  );
+  const maximum = limits.rows[0]?.maximum ?? options.maxRunningPerOrganization;
+  const counted = await transaction.query<{ running: number }>(
+    "select count(*)::integer as running from session where organization_id = $1 and status = 'running'",
+    [organizationId],
+  );
+  if ((counted.rows[0]?.running ?? 0) >= maximum) return null;
+  const { rows } = await transaction.query<Locked>(
+    `update session set attempt = attempt + 1, claims_without_progress = claims_without_progress + 1, worker = $2,
+       lease_until = now() + $3 * interval '1 millisecond', cancel_requested = false
+     where id = (select id from session where status = 'queued' and organization_id = $1
+       order by priority, queued_at, id for update skip locked limit 1)
+     returning id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested"`,
+    [organizationId, options.worker, options.leaseMs],
+  );
+  const [session] = rows;
+  if (session === undefined) return null;
+  await moveSession(transaction, session, "running");
+  return { sessionId: session.id, organizationId, attempt: session.attempt };
+}
+
+async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSession> {
+  const { rows } = await database.pool.query<Omit<ClaimedSession, keyof Claim>>(
+    `select title, agent, target_branch as "targetBranch", branch_name as "branchName", payload, harness, summary,
+       (select jsonb_build_object('name', name) from api_key where api_key.id = session.created_by) as requester,
+       coalesce((
+         select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url,
+           'branch', repository.branch, 'directory', part.directory, 'position', part.position,
+           'baseSha', part.base_sha, 'headSha', part.head_sha) order by part.position)
+         from session_repository part join repository on repository.id = part.repository_id
+         where part.session_id = session.id), '[]') as repositories
+     from session where id = $1`,
+    [claim.sessionId],
+  );
+  const [session] = rows;
+  if (session === undefined) throw new LeaseLostError(`session ${claim.sessionId} is gone`);
+  return { ...claim, ...session };
+}
+
+/** Keeps the session for `leaseMs` more; null where it was lost. */
+export async function renewClaim(
+  database: Database,
+  claim: Claim,
+  leaseMs: number,
+): Promise<{ cancelRequested: boolean } | null> {
+  const { rows } = await database.pool.query<{ cancelRequested: boolean }>({
+    name: "renew_claim",
+    text: `update session set lease_until = now() + $3 * interval '1 millisecond'
+           where id = $1 and attempt = $2 and status in ('running', 'waiting')
+           returning cancel_requested as "cancelRequested"`,
+    values: [claim.sessionId, claim.attempt, leaseMs],
+  });
+  return rows[0] ?? null;
+}
+
+/**
+ * Puts sessions back in the queue whose lease ran out, or all of `worker`, which calls it when it starts again.
+ * @returns how many there were
+ */
+export async function recoverSessions(database: Database, options: { readonly worker?: string }): Promise<number> {
+  const { rows } = await database.pool.query<{ id: string; organization_id: string }>(
+    `select id, organization_id from session where status in ('running', 'waiting')
+       and (lease_until < now() or worker = $1)`,
+    [options.worker ?? null],
+  );
+  for (const { id, organization_id } of rows) {
+    const reached = await database.transaction(async (transaction) => {
+      const session = await lockSession(transaction, organization_id, id);
+      const { rows: fresh } = await transaction.query<{ lost: boolean; claims: number }>(
+        `select status in ('running', 'waiting') and (lease_until < now() or worker = $2) as lost,
+           claims_without_progress as claims from session where id = $1`,
+        [id, options.worker ?? null],
+      );
+      return fresh[0]?.lost === true ? recover(transaction, session, fresh[0].claims) : null;
+    });
+    if (reached !== null) announce(database, id, reached);
+  }
+  return rows.length;
+}
+
+async function recover(transaction: Queryable, session: Locked, claims: number): Promise<SessionStatus> {
+  if (session.cancelRequested) {
+    await moveSession(transaction, session, "cancelled");
+    return "cancelled";
+  }
+  if (claims >= claimLimit) {
+    const failure: Failure = {
+      code: "too_many_attempts",
+      reason: `The worker died ${claims} times while it worked on this session.`,
+      retryable: true,
+      mend: "Look for the reason in the worker's log (memory is the usual one), then retry.",
+    };
+    await moveSession(transaction, session, "failed", { failure });
+    return "failed";
+  }
+  await moveSession(transaction, session, "queued", { reason: "the worker that had it died; another takes it up" });
+  return "queued";
+}
+
+/** Runs a write of a claim with the session's row locked. @throws LeaseLostError where the fence is stale */
+async function underClaim<T>(
+  database: Database,
+  claim: Claim,
+  work: (transaction: Queryable, session: Locked) => Promise<T>,
+): Promise<T> {
+  return database.transaction(async (transaction) => {
+    const session = await lockSession(transaction, claim.organizationId, claim.sessionId);
+    const holds = session.attempt === claim.attempt && (session.status === "running" || session.status === "waiting");
+    if (!holds) throw new LeaseLostError(`the claim on session ${claim.sessionId} was lost`);
+    return work(transaction, session);
+  });
+}
+
+/** @throws LeaseLostError */
+export async function appendClaimEvents(database: Database, claim: Claim, events: readonly NewEvent[]): Promise<void> {
+  await underClaim(database, claim, (transaction) => appendEvents(transaction, claim.sessionId, events));
+  database.notify("offstage_event", claim.sessionId);
+}
+
+export interface ClaimedMessage {
+  readonly id: string;
+  readonly position: number;
+  readonly text: string;
+  /** It was given to the agent before, by a worker that did not come to its end. */
+  readonly interrupted: boolean;
+}
+
+/** The first message that is not done, marked as running; null where all are done. @throws LeaseLostError */
+export function nextMessage(database: Database, claim: Claim): Promise<ClaimedMessage | null> {
+  return underClaim(database, claim, async (transaction) => {
+    const { rows } = await transaction.query<ClaimedMessage>(
+      `select id, position, text, status = 'running' as interrupted from message
+       where session_id = $1 and status <> 'done' order by position limit 1`,
+      [claim.sessionId],
+    );
+    const [message] = rows;
+    if (message === undefined) return null;
+    await transaction.query("update message set status = 'running' where id = $1", [message.id]);
+    return message;
+  });
+}
+
+/** The turn is done: `answer`, the agent's last words, become the session's summary. @throws LeaseLostError */
+export function completeMessage(database: Database, claim: Claim, messageId: string, answer: string): Promise<void> {
+  return underClaim(database, claim, async (transaction) => {
+    await transaction.query("update message set status = 'done' where id = $1", [messageId]);
+    await transaction.query("update session set claims_without_progress = 0, summary = $2 where id = $1", [
+      claim.sessionId,
+      answer,
+    ]);
+  });
+}
+
+/** @throws LeaseLostError */
+export function saveHarness(
+  database: Database,
+  claim: Claim,
+  harness: { readonly provider: string; readonly sessionId: string },
+): Promise<void> {
+  return underClaim(database, claim, async (transaction) => {
+    await transaction.query("update session set harness = $2 where id = $1", [claim.sessionId, JSON.stringify(harness)]);
+  });
+}
+
+export interface RepositoryProgress {
+  readonly baseSha?: string;
+  readonly headSha?: string;
+  readonly pushedSha?: string;
+  readonly patch?: string;
+  readonly patchTruncated?: boolean;
+}
+
+/** Keeps what is known of one repository of the session; what is not given stays. @throws LeaseLostError */
+export function saveRepository(
+  database: Database,
+  claim: Claim,
+  position: number,
+  { baseSha, headSha, pushedSha, patch, patchTruncated }: RepositoryProgress,
+): Promise<void> {
+  return underClaim(database, claim, async (transaction) => {
+    await transaction.query(
+      `update session_repository set base_sha = coalesce($3, base_sha), head_sha = coalesce($4, head_sha),
+         pushed_sha = coalesce($5, pushed_sha), patch = coalesce($6, patch),
+         patch_truncated = coalesce($7, patch_truncated)
+       where session_id = $1 and position = $2`,
+      // PostgreSQL's text holds no NUL; a diff that shows one is of a file that is not text.
+      [claim.sessionId, position, baseSha, headSha, pushedSha, patch?.replaceAll("\0", "\u2400"), patchTruncated],
+    );
+  });
+}
+
+export interface OpenedPullRequest {
+  readonly repositoryId: string;
+  readonly head: string;
+  readonly target: string;
+  readonly number: number;
+  readonly url: string;
+  readonly state: "open" | "merged" | "closed";
+}
+
+/** Once for each (repository, head, target). @returns whether it was not known before @throws LeaseLostError */
+export function savePullRequest(database: Database, claim: Claim, opened: OpenedPullRequest): Promise<boolean> {
+  return underClaim(database, claim, async (transaction) => {
+    const { rows } = await transaction.query<{ inserted: boolean }>(
+      `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       on conflict (repository_id, head, target) do update
+         set number = excluded.number, url = excluded.url, state = excluded.state
+       returning xmax = 0 as inserted`,
+      [
+        crypto.randomUUID(),
+        claim.organizationId,
+        claim.sessionId,
+        opened.repositoryId,
+        opened.head,
+        opened.target,
+        opened.number,
+        opened.url,
+        opened.state,
+      ],
+    );
+    return rows[0]?.inserted === true;
+  });
+}
+
+/** What was said in the turns before, for a harness that can't resume. */
+export async function transcript(database: Database, claim: Claim): Promise<{ from: "user" | "agent"; text: string }[]> {
+  const { rows } = await database.pool.query<{ type: string; text: string; part: string | null }>(
+    `select type, data ->> 'text' as text, data ->> 'part' as part from event
+     where session_id = $1 and type in ('message.user', 'agent.message')
+       and (type <> 'message.user' or coalesce((select status from message
+         where message.id = (event.data ->> 'messageId')::uuid), 'done') = 'done')
+     order by seq`,
+    [claim.sessionId],
+  );
+  const turns: { from: "user" | "agent"; text: string; part: string | null }[] = [];
+  for (const { type, text, part } of rows) {
+    const from = type === "message.user" ? "user" : "agent";
+    const last = turns.at(-1);
+    if (last !== undefined && from === "agent" && last.from === "agent") {
+      last.text += last.part === part ? text : `\n\n${text}`;
+      last.part = part;
+    } else turns.push({ from, text, part });
+  }
+  return turns.some((turn) => turn.from === "agent") ? turns.map(({ from, text }) => ({ from, text })) : [];
+}
+
+/**
+ * Ends the run. A message that came while it ended puts the session back in the queue instead of letting it be lost.
+ * @returns the status that it reached
+ * @throws LeaseLostError
+ */
+export async function finishSession(
+  database: Database,
+  claim: Claim,
+  outcome: { readonly status: "completed" | "failed" | "cancelled"; readonly summary: string | null; readonly failure: Failure | null },
+): Promise<SessionStatus> {
+  const reached = await underClaim(database, claim, async (transaction, session) => {
+    const { summary, failure } = outcome;
+    // The row is locked, so that no message can come between this look and the move.
+    const waiting = await transaction.query("select 1 from message where session_id = $1 and status = 'pending' limit 1", [
+      claim.sessionId,
+    ]);
+    const to = outcome.status === "completed" && waiting.rowCount === 1 ? "queued" : outcome.status;
+    await moveSession(transaction, session, to, { summary, failure });
+    return to;
+  });
+  announce(database, claim.sessionId, reached);
+  return reached;
+}
+
+/** Hands the session back to the queue, for a worker that is shutting down. @throws LeaseLostError */
+export async function releaseClaim(database: Database, claim: Claim): Promise<void> {
+  await underClaim(database, claim, async (transaction, session) => {
+    await moveSession(transaction, session, "queued", { reason: "the worker is shutting down; another takes it up" });
+    await transaction.query("update session set claims_without_progress = 0 where id = $1", [claim.sessionId]);
+  });
+  announce(database, claim.sessionId, "queued");
+}

@@ -1,0 +1,39 @@
+import { InvalidInputError } from "../domain/errors.ts";
+import type { Page } from "../domain/list.ts";
+
+/**
+ * Lists go newest first by (created_at, id), and a cursor is the last row's pair: no list counts or skips rows.
+ */
+export interface Position {
+  readonly createdAt: string;
+  readonly id: string;
+}
+
+/** @throws InvalidInputError where the cursor is none that a list answered */
+export function readCursor(cursor: string | undefined): Position | null {
+  if (cursor === undefined) return null;
+  const [createdAt = "", id = ""] = Buffer.from(cursor, "base64url").toString().split(" ");
+  if (!/^\d{4}-[\d:T.-]+Z$/u.test(createdAt) || !/^[0-9a-f-]{36}$/u.test(id)) {
+    throw new InvalidInputError("cursor: must be the nextCursor of the page before");
+  }
+  return { createdAt, id };
+}
+
+/** Microseconds, which a JavaScript Date would cut off: two rows of one millisecond must not be skipped. */
+export const cursorColumn = (table: string): string =>
+  `to_char(${table}.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as cursor_time`;
+
+/** Makes a page of one row more than asked for: the surplus row tells that there is a next page. */
+export function pageOf<Row extends { id: string; cursor_time: string }, T>(
+  rows: readonly Row[],
+  limit: number,
+  toItem: (row: Row) => T,
+): Page<T> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  return {
+    items: shown.map(toItem),
+    nextCursor: more ? Buffer.from(`${last.cursor_time} ${last.id}`).toString("base64url") : null,
+  };
+}

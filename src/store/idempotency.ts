@@ -1,0 +1,70 @@
+import type { Database } from "../database/database.ts";
+
+export type RequestState =
+  | { readonly state: "new" }
+  | { readonly state: "replay"; readonly status: number; readonly body: string }
+  | { readonly state: "mismatch" }
+  | { readonly state: "inProgress" };
+
+/** An answer is kept for a day; a request whose server died before its answer is given up after a minute. */
+const keptFor = "24 hours";
+const givenUpAfter = "60 seconds";
+
+/** Enters a request under its Idempotency-Key, or tells what is known under that key already. */
+export async function beginRequest(
+  database: Database,
+  organizationId: string,
+  key: string,
+  requestHash: Buffer,
+): Promise<RequestState> {
+  const { rowCount } = await database.pool.query(
+    `insert into idempotency (organization_id, key, request_hash) values ($1, $2, $3)
+     on conflict (organization_id, key) do update
+       set request_hash = excluded.request_hash, status = null, body = null, created_at = now()
+       where idempotency.created_at < now() - interval '${keptFor}'
+         or (idempotency.status is null and idempotency.created_at < now() - interval '${givenUpAfter}')`,
+    [organizationId, key, requestHash],
+  );
+  if (rowCount === 1) return { state: "new" };
+  const { rows } = await database.pool.query<{ request_hash: Buffer; status: number | null; body: string | null }>(
+    "select request_hash, status, body from idempotency where organization_id = $1 and key = $2",
+    [organizationId, key],
+  );
+  const [known] = rows;
+  if (known === undefined) return { state: "inProgress" };
+  if (!known.request_hash.equals(requestHash)) return { state: "mismatch" };
+  if (known.status === null || known.body === null) return { state: "inProgress" };
+  return { state: "replay", status: known.status, body: known.body };
+}
+
+/** Keeps the first answer, to be given again. */
+export async function finishRequest(
+  database: Database,
+  organizationId: string,
+  key: string,
+  status: number,
+  body: string,
+): Promise<void> {
+  await database.pool.query("update idempotency set status = $3, body = $4 where organization_id = $1 and key = $2", [
+    organizationId,
+    key,
+    status,
+    body,
+  ]);
+}
+
+/** The request failed without having done anything: the key is free again. */
+export async function abandonRequest(database: Database, organizationId: string, key: string): Promise<void> {
+  await database.pool.query("delete from idempotency where organization_id = $1 and key = $2 and status is null", [
+    organizationId,
+    key,
+  ]);
+}
+
+/** Forgets answers that are no longer given again. @returns how many */
+export async function pruneRequests(database: Database): Promise<number> {
+  const { rowCount } = await database.pool.query(
+    `delete from idempotency where created_at < now() - interval '${keptFor}'`,
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,143 @@
+import type { Database } from "../database/database.ts";
+import type { EventContext } from "../domain/automation.ts";
+import type { Job } from "../domain/job.ts";
+import type { Page, PageQuery } from "../domain/list.ts";
+import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
+
+export type JobRecord = Omit<Job, "sessionHtmlUrl">;
+
+interface JobRow {
+  id: string;
+  task: "RunWorkflow";
+  status: Job["status"];
+  priority: number;
+  automation_id: string;
+  session_id: string | null;
+  error: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const columns = "id, task, status, priority, automation_id, session_id, error, created_at, updated_at";
+
+const toRecord = (row: JobRow): JobRecord => ({
+  id: row.id,
+  task: row.task,
+  status: row.status,
+  priority: row.priority,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+  automationId: row.automation_id,
+  sessionId: row.session_id,
+  error: row.error,
+});
+
+/** Queues a run of an automation: the row is its own place in the queue, so one statement is all. */
+export async function createJob(
+  database: Database,
+  organizationId: string,
+  input: { readonly automationId: string; readonly priority: number; readonly payload: EventContext },
+): Promise<JobRecord> {
+  const { rows } = await database.pool.query<JobRow>({
+    name: "create_job",
+    text: `insert into job (id, organization_id, automation_id, priority, payload) values ($1, $2, $3, $4, $5)
+           returning ${columns}`,
+    values: [crypto.randomUUID(), organizationId, input.automationId, input.priority, JSON.stringify(input.payload)],
+  });
+  database.notify("offstage_work", "");
+  return toRecord(rows[0] as JobRow);
+}
+
+export async function getJob(database: Database, organizationId: string, id: string): Promise<JobRecord | null> {
+  const { rows } = await database.pool.query<JobRow>(
+    `select ${columns} from job where id = $1 and organization_id = $2`,
+    [id, organizationId],
+  );
+  return rows[0] === undefined ? null : toRecord(rows[0]);
+}
+
+/** All of the organization's, or those of one automation. */
+export async function listJobs(
+  database: Database,
+  organizationId: string,
+  { limit, cursor, automationId }: PageQuery & { readonly automationId?: string },
+): Promise<Page<JobRecord>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<JobRow & { cursor_time: string }>(
+    `select ${columns}, ${cursorColumn("job")} from job
+     where organization_id = $1 and ($5::uuid is null or automation_id = $5)
+       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id, automationId],
+  );
+  return pageOf(rows, limit, toRecord);
+}
+
+export interface ClaimedJob {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly attempt: number;
+  readonly payload: EventContext;
+  readonly automation: {
+    readonly id: string;
+    readonly name: string;
+    readonly instructions: string;
+    readonly agent: string | null;
+    readonly targetBranch: string | null;
+    readonly priority: number;
+    readonly repositories: readonly { readonly id: string; readonly name: string; readonly url: string }[];
+  };
+}
+
+/** Takes the most urgent pending job. */
+export async function claimJob(
+  database: Database,
+  { worker, leaseMs }: { readonly worker: string; readonly leaseMs: number },
+): Promise<ClaimedJob | null> {
+  const { rows } = await database.pool.query<ClaimedJob>({
+    name: "claim_job",
+    text: `with claimed as (
+        update job set status = 'running', worker = $1, lease_until = now() + $2 * interval '1 millisecond',
+          attempt = attempt + 1, updated_at = now()
+        where id = (select id from job where status = 'pending' order by priority, created_at
+          for update skip locked limit 1)
+        returning *)
+      select claimed.id, claimed.organization_id as "organizationId", claimed.attempt, claimed.payload,
+        jsonb_build_object('id', automation.id, 'name', automation.name, 'instructions', automation.instructions,
+          'agent', automation.agent, 'targetBranch', automation.target_branch, 'priority', claimed.priority,
+          'repositories', coalesce((
+            select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
+              order by array_position(automation.repository_ids, repository.id))
+            from repository where repository.id = any(automation.repository_ids)), '[]')) as automation
+      from claimed join automation on automation.id = claimed.automation_id`,
+    values: [worker, leaseMs],
+  });
+  return rows[0] ?? null;
+}
+
+/** The job did its part: the session is there, and links back. A claim that was lost changes nothing. */
+export async function completeJob(database: Database, claim: ClaimedJob, sessionId: string): Promise<void> {
+  await database.pool.query(
+    `update job set status = 'completed', session_id = $3, lease_until = null, updated_at = now()
+     where id = $1 and attempt = $2 and status = 'running'`,
+    [claim.id, claim.attempt, sessionId],
+  );
+}
+
+export async function failJob(database: Database, claim: ClaimedJob, error: string): Promise<void> {
+  await database.pool.query(
+    `update job set status = 'failed', error = $3, lease_until = null, updated_at = now()
+     where id = $1 and attempt = $2 and status = 'running'`,
+    [claim.id, claim.attempt, error],
+  );
+}
+
+/** Puts jobs back whose lease ran out, or all of `worker`. @returns how many */
+export async function recoverJobs(database: Database, options: { readonly worker?: string }): Promise<number> {
+  const { rowCount } = await database.pool.query(
+    `update job set status = 'pending', lease_until = null, updated_at = now()
+     where status = 'running' and (lease_until < now() or worker = $1)`,
+    [options.worker ?? null],
+  );
+  return rowCount ?? 0;
+}

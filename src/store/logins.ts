@@ -1,0 +1,70 @@
+import type { Database, Queryable } from "../database/database.ts";
+import type { Principal, Scope } from "../domain/key.ts";
+import { hashOf, randomToken } from "./secret.ts";
+
+/** How long a browser stays signed in. */
+const browserSessionDays = 30;
+
+/** @returns the token of a link that signs one browser in, once, within `ttlMs` milliseconds */
+export async function createLoginLink(
+  database: Database,
+  organizationId: string,
+  { scopes, ttlMs }: { readonly scopes: readonly Scope[]; readonly ttlMs: number },
+): Promise<string> {
+  const token = randomToken();
+  await database.pool.query(
+    `insert into login_link (hash, organization_id, scopes, expires_at)
+     values ($1, $2, $3, now() + $4 * interval '1 millisecond')`,
+    [hashOf(token), organizationId, scopes, ttlMs],
+  );
+  return token;
+}
+
+/** Trades a link's token for a browser session; null where it is unknown, used or too old. */
+export function redeemLoginLink(database: Database, token: string): Promise<string | null> {
+  return database.transaction(async (transaction) => {
+    const { rows } = await transaction.query<{ organization_id: string; scopes: Scope[] }>(
+      `update login_link set used_at = now() where hash = $1 and used_at is null and expires_at > now()
+       returning organization_id, scopes`,
+      [hashOf(token)],
+    );
+    const [link] = rows;
+    if (link === undefined) return null;
+    const principal = { organizationId: link.organization_id, keyId: null, userId: null, scopes: link.scopes };
+    return insertBrowserSession(transaction, principal);
+  });
+}
+
+/** Signs a browser in that showed a key. @returns the cookie's value */
+export function createBrowserSession(database: Database, principal: Principal): Promise<string> {
+  return insertBrowserSession(database.pool, principal);
+}
+
+async function insertBrowserSession(queryable: Queryable, principal: Principal): Promise<string> {
+  const token = randomToken();
+  await queryable.query(
+    `insert into browser_session (hash, organization_id, key_id, scopes, expires_at)
+     values ($1, $2, $3, $4, now() + $5 * interval '1 day')`,
+    [hashOf(token), principal.organizationId, principal.keyId, principal.scopes, browserSessionDays],
+  );
+  return token;
+}
+
+/** Who a browser's cookie stands for; null where it is unknown, expired, or its key was revoked. */
+export async function findBrowserPrincipal(database: Database, token: string): Promise<Principal | null> {
+  const { rows } = await database.pool.query<{ organization_id: string; key_id: string | null; scopes: Scope[] }>({
+    name: "find_browser_principal",
+    text: `select browser.organization_id, browser.key_id, browser.scopes from browser_session browser
+           left join api_key on api_key.id = browser.key_id
+           where browser.hash = $1 and browser.expires_at > now() and api_key.revoked_at is null
+             and (api_key.expires_at is null or api_key.expires_at > now())`,
+    values: [hashOf(token)],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  return { organizationId: row.organization_id, keyId: row.key_id, userId: null, scopes: row.scopes };
+}
+
+export async function deleteBrowserSession(database: Database, token: string): Promise<void> {
+  await database.pool.query("delete from browser_session where hash = $1", [hashOf(token)]);
+}

@@ -1,0 +1,125 @@
+import type { Database } from "../database/database.ts";
+import { NotFoundError } from "../domain/errors.ts";
+import type { Page, PageQuery } from "../domain/list.ts";
+import type { Repository, UpdateRepository } from "../domain/repository.ts";
+import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
+
+export type RepositoryRecord = Omit<Repository, "integration">;
+
+interface RepositoryRow {
+  id: string;
+  organization_id: string;
+  name: string;
+  url: string;
+  branch: string | null;
+  description: string | null;
+  enabled_at: Date;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const toRecord = (row: RepositoryRow): RepositoryRecord => ({
+  id: row.id,
+  name: row.name,
+  url: row.url,
+  branch: row.branch,
+  description: row.description,
+  organizationId: row.organization_id,
+  enabledAt: row.enabled_at.toISOString(),
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+});
+
+/** Connects a repository; the same address again, however spelt, is the row that is there. */
+export async function createRepository(
+  database: Database,
+  organizationId: string,
+  input: {
+    readonly url: string;
+    readonly key: string;
+    readonly name: string;
+    readonly branch: string | null;
+    readonly description: string | null;
+  },
+): Promise<RepositoryRecord> {
+  const { rows } = await database.pool.query<RepositoryRow>({
+    name: "create_repository",
+    // An update that changes nothing, since "do nothing" would not return the row that is there.
+    text: `insert into repository (id, organization_id, name, url, address_key, branch, description)
+           values ($1, $2, $3, $4, $5, $6, $7)
+           on conflict (organization_id, address_key) where deleted_at is null
+             do update set address_key = excluded.address_key
+           returning *`,
+    values: [crypto.randomUUID(), organizationId, input.name, input.url, input.key, input.branch, input.description],
+  });
+  const [row] = rows;
+  if (row === undefined) throw new Error("the repository was not returned");
+  return toRecord(row);
+}
+
+export async function listRepositories(
+  database: Database,
+  organizationId: string,
+  { limit, cursor }: PageQuery,
+): Promise<Page<RepositoryRecord>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<RepositoryRow & { cursor_time: string }>(
+    `select repository.*, ${cursorColumn("repository")} from repository
+     where organization_id = $1 and deleted_at is null
+       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id],
+  );
+  return pageOf(rows, limit, toRecord);
+}
+
+/** Those of `ids` that the organization has. */
+export async function findRepositories(
+  database: Database,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<RepositoryRecord[]> {
+  const { rows } = await database.pool.query<RepositoryRow>(
+    "select * from repository where organization_id = $1 and deleted_at is null and id = any($2::uuid[])",
+    [organizationId, ids],
+  );
+  return rows.map(toRecord);
+}
+
+/** Only what is given changes; null empties. @throws NotFoundError */
+export async function updateRepository(
+  database: Database,
+  organizationId: string,
+  id: string,
+  changes: UpdateRepository,
+): Promise<RepositoryRecord> {
+  const { rows } = await database.pool.query<RepositoryRow>(
+    `update repository set name = coalesce($3, name), branch = case when $4 then $5 else branch end,
+       description = case when $6 then $7 else description end, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning *`,
+    [
+      id,
+      organizationId,
+      changes.name,
+      changes.branch !== undefined,
+      changes.branch,
+      changes.description !== undefined,
+      changes.description,
+    ],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return toRecord(row);
+}
+
+/** Disconnects it; sessions that used it keep their history. @throws NotFoundError */
+export async function deleteRepository(database: Database, organizationId: string, id: string): Promise<RepositoryRecord> {
+  const { rows } = await database.pool.query<RepositoryRow>(
+    `update repository set deleted_at = now(), updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning *`,
+    [id, organizationId],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return toRecord(row);
+}

@@ -1,0 +1,241 @@
+import type { Database } from "../database/database.ts";
+import { ConflictError, NotFoundError } from "../domain/errors.ts";
+import type { NewEvent } from "../domain/event.ts";
+import type { Page } from "../domain/list.ts";
+import type { NewSession } from "../domain/new-session.ts";
+import type { SessionDiff } from "../domain/session.ts";
+import { isFinal, type SessionStatus } from "../domain/status.ts";
+import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
+import { appendEvents } from "./events.ts";
+import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
+import { announce, lockSession, moveSession } from "./transition.ts";
+
+export type { SessionRecord } from "./session-record.ts";
+
+/**
+ * Session, first events, message and repositories in one statement, which is one round trip and one commit.
+ * A job that already has its session gets that one back, so that running a job twice is harmless.
+ */
+export async function createSession(database: Database, organizationId: string, input: NewSession): Promise<SessionRecord> {
+  const events: NewEvent[] = [
+    { type: "session.created", data: { title: input.title } },
+    ...input.notices.map((text): NewEvent => ({ type: "notice", data: { level: "warning", text } })),
+    { type: "message.user", data: { messageId: input.id, text: input.message, from: null } },
+  ];
+  const { rowCount } = await database.pool.query({
+    name: "create_session",
+    text: `with created as (
+        insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
+          priority, automation_id, job_id, payload, created_by, sandboxed, last_event, queued_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, jsonb_array_length($16::jsonb),
+          case when $6 = 'queued' then now() end)
+        on conflict (job_id) do nothing
+        returning id),
+      first_events as (
+        insert into event (session_id, seq, type, data)
+        select created.id, item.position, item.value ->> 'type', item.value -> 'data'
+        from created, jsonb_array_elements($16::jsonb) with ordinality as item (value, position)),
+      message as (
+        insert into message (id, session_id, position, text) select $1, created.id, 1, $17 from created)
+      , repositories as (
+        insert into session_repository (session_id, repository_id, position, directory)
+        select created.id, item.id, item.position, item.directory
+        from created, unnest($18::uuid[], $19::text[]) with ordinality as item (id, directory, position))
+      select id from created`,
+    values: [
+      input.id,
+      organizationId,
+      input.title,
+      input.description,
+      input.prompt,
+      input.status,
+      input.agent,
+      input.targetBranch,
+      input.branchName,
+      input.priority,
+      input.automationId,
+      input.jobId,
+      input.payload === null ? null : JSON.stringify(input.payload),
+      input.createdBy,
+      input.sandboxed,
+      JSON.stringify(events),
+      input.message,
+      input.repositories.map((repository) => repository.id),
+      input.repositories.map((repository) => repository.directory),
+    ],
+  });
+  if (rowCount === 1) announce(database, input.id, input.status);
+  const created = rowCount === 1 ? input.id : await sessionOfJob(database, organizationId, input.jobId);
+  return requireSession(database, organizationId, created);
+}
+
+async function sessionOfJob(database: Database, organizationId: string, jobId: string | null): Promise<string> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    "select id from session where job_id = $1 and organization_id = $2",
+    [jobId, organizationId],
+  );
+  return rows[0]?.id ?? "";
+}
+
+async function requireSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
+  const session = await getSession(database, organizationId, id);
+  if (session === null) throw new NotFoundError(`session ${id} was not found`);
+  return session;
+}
+
+export async function getSession(database: Database, organizationId: string, id: string): Promise<SessionRecord | null> {
+  const { rows } = await database.pool.query<SessionRow>({
+    name: "get_session",
+    text: `select ${sessionColumns} from session where session.id = $1 and session.organization_id = $2`,
+    values: [id, organizationId],
+  });
+  return rows[0] === undefined ? null : toSessionRecord(rows[0]);
+}
+
+export interface SessionListQuery {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+  readonly status?: SessionStatus | undefined;
+  readonly automationId?: string | undefined;
+}
+
+export function listSessions(database: Database, organizationId: string, query: SessionListQuery): Promise<Page<SessionRecord>> {
+  return selectPage(database, organizationId, query, null);
+}
+
+/** Sessions whose title or description has every word of `q` (the last may be a beginning), or whose id it is. */
+export function searchSessions(
+  database: Database,
+  organizationId: string,
+  q: string,
+  query: SessionListQuery,
+): Promise<Page<SessionRecord>> {
+  return selectPage(database, organizationId, query, q);
+}
+
+/** The words of a search as a tsquery, which takes nothing but letters and digits of them. */
+function searchWords(q: string): string | null {
+  const words = q.match(/[\p{L}\p{N}]+/gu);
+  return words === null ? null : words.map((word) => `${word}:*`).join(" & ");
+}
+
+const searchCondition =
+  "(to_tsvector('simple', session.title || ' ' || left(session.description, 20000)) @@ to_tsquery('simple', $SEARCH) or session.id::text = lower($ID))";
+
+async function selectPage(
+  database: Database,
+  organizationId: string,
+  { limit, cursor, status, automationId }: SessionListQuery,
+  q: string | null,
+): Promise<Page<SessionRecord>> {
+  const after = readCursor(cursor);
+  const values: unknown[] = [organizationId, limit + 1];
+  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const conditions = ["session.organization_id = $1"];
+  if (status !== undefined) conditions.push(`session.status = ${bind(status)}`);
+  if (automationId !== undefined) conditions.push(`session.automation_id = ${bind(automationId)}`);
+  if (after !== null) {
+    conditions.push(`(session.created_at, session.id) < (${bind(after.createdAt)}::timestamptz, ${bind(after.id)}::uuid)`);
+  }
+  if (q !== null) conditions.push(searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim())));
+  const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
+    `select ${sessionColumns}, ${cursorColumn("session")} from session where ${conditions.join(" and ")}
+     order by session.created_at desc, session.id desc limit $2`,
+    values,
+  );
+  return pageOf(rows, limit, toSessionRecord);
+}
+
+/** For the older `/task` lists, which number their pages and so must count. */
+export async function pageSessions(
+  database: Database,
+  organizationId: string,
+  { limit, page, q }: { readonly limit: number; readonly page: number; readonly q?: string | undefined },
+): Promise<{ items: SessionRecord[]; totalCount: number }> {
+  const values: unknown[] = [organizationId];
+  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const search =
+    q === undefined ? "" : ` and ${searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim()))}`;
+  const where = `session.organization_id = $1${search}`;
+  const counted = await database.pool.query<{ count: string }>(`select count(*) from session where ${where}`, values);
+  const { rows } = await database.pool.query<SessionRow>(
+    `select ${sessionColumns} from session where ${where} order by session.created_at desc, session.id desc
+     limit ${bind(limit)} offset ${bind((page - 1) * limit)}`,
+    values,
+  );
+  return { items: rows.map(toSessionRecord), totalCount: Number(counted.rows[0]?.count ?? 0) };
+}
+
+/** Starts a draft, or a session that is over once more. @throws NotFoundError, ConflictError */
+export async function queueSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
+  await database.transaction(async (transaction) => {
+    const session = await lockSession(transaction, organizationId, id);
+    if (session.status === "failed" || session.status === "cancelled") {
+      // The message that did not get its answer is asked again.
+      await transaction.query(
+        `update message set status = 'pending' where session_id = $1
+           and position = (select max(position) from message where session_id = $1)`,
+        [id],
+      );
+    }
+    await moveSession(transaction, session, "queued");
+    await transaction.query("update session set claims_without_progress = 0 where id = $1", [id]);
+  });
+  announce(database, id, "queued");
+  return requireSession(database, organizationId, id);
+}
+
+/** At once where nothing runs; else the worker is told and ends it. @throws NotFoundError, ConflictError */
+export async function cancelSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
+  const runs = await database.transaction(async (transaction) => {
+    const session = await lockSession(transaction, organizationId, id);
+    if (isFinal(session.status)) throw new ConflictError(`session ${id} is ${session.status} already`);
+    if (session.status !== "running" && session.status !== "waiting") {
+      await moveSession(transaction, session, "cancelled");
+      return false;
+    }
+    await transaction.query("update session set cancel_requested = true, updated_at = now() where id = $1", [id]);
+    return true;
+  });
+  if (runs) database.notify("offstage_cancel", id);
+  announce(database, id, "cancelled");
+  return requireSession(database, organizationId, id);
+}
+
+/** Adds a follow-up: a session that is over is queued again, a running one takes it after its turn. @throws NotFoundError */
+export async function addMessage(
+  database: Database,
+  organizationId: string,
+  id: string,
+  text: string,
+  from: string | null,
+): Promise<SessionRecord> {
+  const messageId = crypto.randomUUID();
+  await database.transaction(async (transaction) => {
+    const session = await lockSession(transaction, organizationId, id);
+    await transaction.query(
+      `insert into message (id, session_id, position, text)
+       select $1, $2, coalesce(max(position), 0) + 1, $3 from message where session_id = $2`,
+      [messageId, id, text],
+    );
+    await appendEvents(transaction, id, [{ type: "message.user", data: { messageId, text, from } }]);
+    if (isFinal(session.status)) await moveSession(transaction, session, "queued");
+    await transaction.query("update session set claims_without_progress = 0 where id = $1", [id]);
+  });
+  announce(database, id, "queued");
+  return requireSession(database, organizationId, id);
+}
+
+/** What the session changed so far, each repository's patch as last taken out of its sandbox; null where there is none. */
+export async function getDiff(database: Database, organizationId: string, id: string): Promise<SessionDiff | null> {
+  if ((await getSession(database, organizationId, id)) === null) return null;
+  const { rows } = await database.pool.query<SessionDiff["repositories"][number]>(
+    `select part.repository_id as "repositoryId", coalesce(repository.name, part.directory) as name,
+       part.base_sha as "baseSha", part.head_sha as "headSha", coalesce(part.patch, '') as patch,
+       part.patch_truncated as truncated
+     from session_repository part left join repository on repository.id = part.repository_id
+     where part.session_id = $1 order by part.position`,
+    [id],
+  );
+  return { repositories: rows };
+}

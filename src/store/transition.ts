@@ -1,0 +1,64 @@
+import type { Database, Queryable } from "../database/database.ts";
+import { ConflictError, NotFoundError, type Failure } from "../domain/errors.ts";
+import { canMove, type SessionStatus } from "../domain/status.ts";
+import { appendEvents } from "./events.ts";
+
+export interface Locked {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly status: SessionStatus;
+  readonly attempt: number;
+  readonly cancelRequested: boolean;
+}
+
+/** Locks a session's row until the transaction ends. @throws NotFoundError */
+export async function lockSession(queryable: Queryable, organizationId: string, id: string): Promise<Locked> {
+  const { rows } = await queryable.query<Locked>(
+    `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested"
+     from session where id = $1 and organization_id = $2 for update`,
+    [id, organizationId],
+  );
+  const [session] = rows;
+  if (session === undefined) throw new NotFoundError(`session ${id} was not found`);
+  return session;
+}
+
+/**
+ * The one place where a session's status changes, with the event that tells of it in the same transaction.
+ * The caller holds the row (`lockSession`).
+ * @throws ConflictError where the life of a session (domain/status.ts) has no such move
+ */
+export async function moveSession(
+  queryable: Queryable,
+  session: Locked,
+  to: SessionStatus,
+  details: { readonly reason?: string; readonly failure?: Failure | null; readonly summary?: string | null } = {},
+): Promise<void> {
+  const { id, status: from } = session;
+  if (!canMove(from, to)) throw new ConflictError(`session ${id} is ${from} and can't become ${to}`);
+  const { reason, failure = null, summary = null } = details;
+  await queryable.query(
+    `update session set status = $2,
+       queued_at = case when $2 = 'queued' then now() else queued_at end,
+       started_at = case when $2 = 'running' then coalesce(started_at, now()) else started_at end,
+       finished_at = case when $3 then now() end,
+       failure = $4, summary = coalesce($5, summary),
+       cancel_requested = cancel_requested and $2 = 'running',
+       worker = case when $2 in ('running', 'waiting') then worker end,
+       lease_until = case when $2 in ('running', 'waiting') then lease_until end
+     where id = $1`,
+    [id, to, ["completed", "failed", "cancelled"].includes(to), failure === null ? null : JSON.stringify(failure), summary],
+  );
+  await appendEvents(queryable, id, [
+    {
+      type: "session.status",
+      data: { from, to, ...(reason !== undefined && { reason }), ...(failure !== null && { failure }) },
+    },
+  ]);
+}
+
+/** After the commit: wakes those who watch the session, and the workers where there is something to take. */
+export function announce(database: Database, sessionId: string, status: SessionStatus): void {
+  database.notify("offstage_event", sessionId);
+  if (status === "queued") database.notify("offstage_work", "");
+}

@@ -1,0 +1,127 @@
+import { buffer } from "node:stream/consumers";
+import { RunError } from "../domain/errors.ts";
+import type { GitCredentials } from "../forges/forge.ts";
+import { startProcess } from "../sandboxes/process.ts";
+
+export interface GitOptions {
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  /** The remote that credentials are for; they reach this one process by its environment, and nothing else. */
+  readonly remote?: { readonly url: string; readonly credentials: GitCredentials | null };
+  readonly local?: boolean;
+  readonly onProgress?: (line: string) => void;
+  /** Bytes of stdout that are kept; what is beyond is dropped. */
+  readonly maximumOutput?: number;
+}
+
+export interface GitResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: boolean;
+}
+
+/** git gives up on a connection that moves less than this for so long. */
+const slowConnection = { "http.lowSpeedLimit": "1", "http.lowSpeedTime": "120" };
+const alwaysOff = {
+  "core.hooksPath": "/dev/null",
+  "core.fsmonitor": "false",
+  "gc.auto": "0",
+  "maintenance.auto": "false",
+  "credential.helper": "",
+};
+
+/**
+ * Runs git in a repository of the service's own: never in one that an agent could write to.
+ * No settings of the machine are read, and nothing is asked on a terminal.
+ */
+export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
+  const child = startProcess("git", parameters, { environment: environmentOf(options), signal: options.signal }, {
+    cwd: options.cwd,
+    descendants: false,
+  });
+  child.stdin.end();
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    stderr = `${stderr}${chunk}`.slice(-20_000);
+    const line = chunk.split(/[\r\n]/u).findLast((part) => part.trim() !== "");
+    if (line !== undefined) options.onProgress?.(line.trim());
+  });
+  const limit = options.maximumOutput ?? Number.POSITIVE_INFINITY;
+  const [output, { code }] = await Promise.all([buffer(bounded(child.stdout, limit)), child.exited]);
+  options.signal.throwIfAborted();
+  return { code: code ?? -1, stdout: output.toString("utf8", 0, Math.min(limit, output.length)), stderr, truncated: output.length > limit };
+}
+
+/** As `git`, for what can't fail unless something is broken. @throws Error with git's words */
+export async function mustGit(parameters: readonly string[], options: GitOptions): Promise<string> {
+  const { code, stdout, stderr } = await git(parameters, options);
+  if (code !== 0) throw new Error(`git ${parameters[0]} failed: ${stderr.trim().slice(-2_000)}`);
+  return stdout.trim();
+}
+
+/** Lets one byte more than the limit through, by which the caller sees that there was more; drains the rest. */
+async function* bounded(source: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Buffer> {
+  let passed = 0;
+  for await (const chunk of source) {
+    if (passed <= limit) yield chunk.subarray(0, limit + 1 - passed);
+    passed += chunk.length;
+  }
+}
+
+function environmentOf({ remote, local }: GitOptions): Record<string, string> {
+  const settings: Record<string, string> = { ...alwaysOff, ...slowConnection };
+  if (remote?.credentials != null) {
+    const { username, password } = remote.credentials;
+    const encoded = Buffer.from(`${username}:${password}`).toString("base64");
+    settings[`http.${new URL(remote.url).origin}/.extraHeader`] = `Authorization: Basic ${encoded}`;
+    // A redirect would take the header to another host.
+    settings["http.followRedirects"] = "false";
+  }
+  const numbered = Object.entries(settings).flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ]);
+  return {
+    PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+    // ssh finds the operator's keys and known hosts there; git's own settings in it are not read.
+    HOME: process.env["HOME"] ?? "/",
+    LC_ALL: "C",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_ASKPASS: "",
+    GIT_SSH_COMMAND: "ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new",
+    GIT_ALLOW_PROTOCOL: local === true ? "http:https:ssh:file" : "http:https:ssh",
+    GIT_NO_REPLACE_OBJECTS: "1",
+    GIT_CONFIG_COUNT: String(Object.keys(settings).length),
+    ...Object.fromEntries(numbered),
+  };
+}
+
+/** What git's words about a remote mean to the user. */
+export function remoteError(url: string, stderr: string): RunError {
+  const said = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
+  if (/not found|does not exist|does not appear to be a git repository|returned error: 404/iu.test(stderr)) {
+    return new RunError({
+      code: "repository_not_found",
+      reason: `The repository ${url} was not found, or the configured token may not see it.`,
+      retryable: false,
+      mend: "Check the address; for a private repository give the server a token that can read it.",
+    });
+  }
+  if (/authentication failed|could not read username|returned error: 40[13]|permission denied|access denied/iu.test(stderr)) {
+    return new RunError({
+      code: "repository_access_denied",
+      reason: `The repository ${url} refused access.`,
+      retryable: false,
+      mend: "Give the server a token for this forge that can read and write the repository (docs/forges.md).",
+    });
+  }
+  return new RunError({
+    code: "repository_unreachable",
+    reason: `The repository ${url} could not be reached: ${said}`,
+    retryable: true,
+    mend: "Check the host's name and that the server can reach it, then retry.",
+  });
+}

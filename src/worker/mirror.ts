@@ -1,0 +1,139 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { RunError } from "../domain/errors.ts";
+import type { GitCredentials } from "../forges/forge.ts";
+import { git, mustGit, remoteError, type GitOptions } from "./git.ts";
+
+/** The service's own bare copy of a repository: fetched, never cloned again, and never written by an agent. */
+export interface Mirror {
+  readonly path: string;
+  readonly url: string;
+  readonly local: boolean;
+  readonly credentials: () => Promise<GitCredentials | null>;
+}
+
+/** What the remote has now: the target branch, and the work branch where it is there already. */
+export interface RemoteHeads {
+  readonly targetBranch: string;
+  readonly targetSha: string;
+  readonly branchSha: string | null;
+}
+
+/** Where a repository's mirror lies; one for each address, since an organization's sessions share it. */
+export function mirrorPath(mirrors: string, url: string): string {
+  return join(mirrors, `${createHash("sha256").update(url).digest("hex").slice(0, 32)}.git`);
+}
+
+/** Makes the mirror where it is missing: beside, then renamed, so that a half-made one never counts. */
+export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
+  if (existsSync(mirror.path)) return;
+  const mirrors = join(mirror.path, "..");
+  await mkdir(mirrors, { recursive: true });
+  const unfinished = await mkdtemp(join(mirrors, ".new-"));
+  try {
+    await mustGit(["init", "--quiet", "--bare", join(unfinished, "mirror.git")], { cwd: mirrors, signal });
+    await rename(join(unfinished, "mirror.git"), mirror.path);
+  } catch (error) {
+    // Another session made it in the meantime: its is as good.
+    if (!existsSync(mirror.path)) throw error;
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Looks at the remote's branches. `targetBranch` null means the remote's default branch.
+ * @throws RunError target_branch_not_found, repository_*
+ */
+export async function lookUpHeads(
+  mirror: Mirror,
+  wanted: { readonly targetBranch: string | null; readonly branch: string },
+  signal: AbortSignal,
+): Promise<RemoteHeads> {
+  const target = wanted.targetBranch === null ? "HEAD" : `refs/heads/${wanted.targetBranch}`;
+  const options = await remoteOptions(mirror, signal);
+  const refs = [target, `refs/heads/${wanted.branch}`];
+  const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, ...refs], options);
+  if (code !== 0) throw remoteError(mirror.url, stderr);
+  const shaOf = (ref: string): string | null => {
+    const line = stdout.split("\n").find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
+    return line?.split("\t")[0] ?? null;
+  };
+  const defaultBranch = /^ref: refs\/heads\/(\S+)\tHEAD$/mu.exec(stdout)?.[1];
+  const targetBranch = wanted.targetBranch ?? defaultBranch ?? null;
+  const targetSha = shaOf(target);
+  if (targetBranch === null || targetSha === null) throw targetNotFound(mirror, wanted.targetBranch);
+  return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`) };
+}
+
+function targetNotFound(mirror: Mirror, targetBranch: string | null): RunError {
+  return new RunError({
+    code: "target_branch_not_found",
+    reason:
+      targetBranch === null
+        ? `The repository ${mirror.url} has no commit on its default branch yet.`
+        : `The repository ${mirror.url} has no branch ${targetBranch}.`,
+    retryable: false,
+    mend: targetBranch === null ? "Push a first commit, then retry." : "Create the branch, or name another targetBranch.",
+  });
+}
+
+/** Brings a branch into the mirror under a name of ours, which also keeps it from being pruned. */
+export async function fetchBranch(
+  mirror: Mirror,
+  fetched: { readonly branch: string; readonly sha: string; readonly into: string },
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { branch, sha, into } = fetched;
+  const known = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
+  if (known.code !== 0) {
+    const options = { ...(await remoteOptions(mirror, signal)), onProgress };
+    // The branch may have moved since it was looked up: what was looked up is what counts.
+    const refspec = `+refs/heads/${branch}:refs/offstage/fetching/${into.replaceAll("/", "-")}`;
+    const { code, stderr } = await git(["fetch", "--no-tags", "--progress", "--no-write-fetch-head", mirror.url, refspec], options);
+    if (code !== 0) throw remoteError(mirror.url, stderr);
+  }
+  await mustGit(["update-ref", into, sha], { cwd: mirror.path, signal });
+}
+
+/** @throws RunError push_rejected, branch_diverged, repository_* */
+export async function pushBranch(mirror: Mirror, branch: string, sha: string, signal: AbortSignal): Promise<void> {
+  const options = await remoteOptions(mirror, signal);
+  const ref = `refs/heads/${branch}`;
+  const there = await git(["ls-remote", mirror.url, ref], options);
+  if (there.code !== 0) throw remoteError(mirror.url, there.stderr);
+  // Pushed before a crash, perhaps: then there is nothing to do.
+  if (there.stdout.startsWith(sha)) return;
+  const { code, stdout, stderr } = await git(["push", "--porcelain", "--no-verify", mirror.url, `${sha}:${ref}`], options);
+  if (code === 0) return;
+  throw pushError(mirror, branch, `${stdout}\n${stderr}`);
+}
+
+function pushError(mirror: Mirror, branch: string, said: string): RunError {
+  if (/non-fast-forward|fetch first|stale info/iu.test(said)) {
+    return new RunError({
+      code: "branch_diverged",
+      reason: `The branch ${branch} of ${mirror.url} has commits that this session does not know; nothing was overwritten.`,
+      retryable: false,
+      mend: "Start a new session on the branch, or merge by hand: the diff is on this session.",
+    });
+  }
+  if (/\[remote rejected\]|pre-receive|hook declined|protected branch/iu.test(said)) {
+    const words = [...said.matchAll(/^remote: *(.*)$/gmu)].map((line) => line[1]?.trim()).filter((line) => line !== "").join(" ");
+    return new RunError({
+      code: "push_rejected",
+      reason: `The server rejected the push of ${branch}: ${words || "it gave no reason"}`.slice(0, 1_000),
+      retryable: false,
+      mend: "Let the server take the branch (a rule or hook refused it), or name another branchName, then retry.",
+    });
+  }
+  return remoteError(mirror.url, said);
+}
+
+async function remoteOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptions> {
+  const credentials = await mirror.credentials();
+  return { cwd: mirror.path, signal, local: mirror.local, remote: { url: mirror.url, credentials } };
+}

@@ -1,0 +1,95 @@
+import type { TurnResult } from "../agents/harness.ts";
+import { RunError, type Failure } from "../domain/errors.ts";
+import type { NewEvent } from "../domain/event.ts";
+import type { StepName } from "../domain/step.ts";
+import { appendClaimEvents, finishSession, LeaseLostError, releaseClaim, type ClaimedSession } from "../store/claims.ts";
+import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
+import type { Run, RunDependencies } from "./run.ts";
+import { agentStep } from "./step-agent.ts";
+import { commitStep, salvage } from "./step-commit.ts";
+import { prepareStep } from "./step-prepare.ts";
+import { pullRequestStep } from "./step-pull-request.ts";
+import { pushStep } from "./step-push.ts";
+
+/** Time to save what the agent wrote after the run was over anyway: it must not hold up a cancel. */
+const salvageAfterCancelMs = 1_000;
+const salvageAfterFailureMs = 60_000;
+
+/**
+ * Carries a claimed session to its end: prepare → agent → commit → push → pull request.
+ * Each step looks before it acts, so that the whole can be repeated from the top after a crash anywhere.
+ * Settles when no process of the run is left; every outcome is on the session then.
+ */
+export async function runSession(dependencies: RunDependencies, session: ClaimedSession, signal: AbortSignal): Promise<void> {
+  const { database, logger, mask } = dependencies;
+  const emit = (event: NewEvent): Promise<void> => appendClaimEvents(database, session, [mask.event(event)]);
+  const run: Run = { dependencies, session, signal, emit };
+  try {
+    const summary = await carryOut(run);
+    await finishSession(database, session, { status: "completed", summary: mask.text(summary), failure: null });
+  } catch (error) {
+    if (error instanceof LeaseLostError || signal.reason instanceof ClaimLost) {
+      logger.warn({ session: session.sessionId }, "lost the lease; another worker goes on");
+    } else if (signal.reason instanceof WorkerDraining) {
+      await releaseClaim(database, session);
+    } else if (signal.reason instanceof RunCancelled) {
+      await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterCancelMs) });
+      await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
+    } else {
+      const failure = failureOf(error, run);
+      await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterFailureMs) });
+      await finishSession(database, session, { status: "failed", summary: null, failure });
+    }
+  }
+}
+
+async function carryOut(run: Run): Promise<string> {
+  const prepared = await step(run, "prepare", () => prepareStep(run));
+  const turn = await step(run, "agent", () => agentStep(run));
+  const collected = await step(run, "commit", () => commitStep(run, prepared));
+  const changed = collected.filter((repository) => repository.changed);
+  if (changed.length === 0) {
+    await run.emit({ type: "notice", data: { level: "info", text: "The agent changed nothing: there is no pull request." } });
+    return summaryOf(turn, "The agent changed nothing.");
+  }
+  await step(run, "push", () => pushStep(run, changed));
+  await step(run, "pullRequest", () => pullRequestStep(run, changed, turn?.finalMessage ?? ""));
+  return summaryOf(turn, "Done.");
+}
+
+function summaryOf(turn: TurnResult | null, otherwise: string): string {
+  return turn === null || turn.finalMessage === "" ? otherwise : turn.finalMessage;
+}
+
+/** Runs one named step, and records its start, its end and its duration. */
+async function step<T>(run: Run, name: StepName, work: () => Promise<T>): Promise<T> {
+  run.signal.throwIfAborted();
+  await run.emit({ type: "step.started", data: { step: name, attempt: run.session.attempt } });
+  const startedAt = performance.now();
+  const durationMs = () => Math.round(performance.now() - startedAt);
+  try {
+    const result = await work();
+    run.signal.throwIfAborted();
+    await run.emit({ type: "step.completed", data: { step: name, durationMs: durationMs() } });
+    return result;
+  } catch (error) {
+    if (!run.signal.aborted && !(error instanceof LeaseLostError)) {
+      await run.emit({ type: "step.failed", data: { step: name, durationMs: durationMs(), failure: failureOf(error, run) } });
+    }
+    throw error;
+  }
+}
+
+function failureOf(error: unknown, run: Run): Failure {
+  const { logger, mask } = run.dependencies;
+  if (error instanceof RunError) {
+    return { ...error.failure, reason: mask.text(error.message), mend: mask.text(error.mend) };
+  }
+  logger.error({ err: error, session: run.session.sessionId }, "a run failed for a reason that nobody foresaw");
+  return {
+    code: "internal",
+    reason: "Something broke inside Offstage while it worked on this session.",
+    retryable: true,
+    mend: `Retry the session; if it fails again, look for ${run.session.sessionId} in the server's log.`,
+  };
+}

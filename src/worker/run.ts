@@ -1,0 +1,34 @@
+import type { Provider } from "../agents/harness.ts";
+import type { Database } from "../database/database.ts";
+import type { NewEvent } from "../domain/event.ts";
+import type { RepositoryAddress } from "../domain/repository.ts";
+import type { Forge } from "../forges/forge.ts";
+import type { Logger } from "../observability.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { ClaimedSession } from "../store/claims.ts";
+import type { Mask } from "./mask.ts";
+import type { Workspaces } from "./workspace.ts";
+
+export interface RunDependencies {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly workspaces: Workspaces;
+  readonly sandbox: Sandbox;
+  readonly providers: readonly Provider[];
+  /** The agent where the session names none; null where nothing is installed. */
+  readonly defaultAgent: () => Promise<string | null>;
+  readonly forgeOf: (address: RepositoryAddress) => Forge;
+  readonly mask: Mask;
+  readonly publicUrl: () => string;
+  readonly stallMs: number;
+  readonly permissions: "allow" | "deny";
+}
+
+/** One session being carried out under one claim: what every step gets. */
+export interface Run {
+  readonly dependencies: RunDependencies;
+  readonly session: ClaimedSession;
+  readonly signal: AbortSignal;
+  /** Masks, then stores. @throws LeaseLostError when another worker holds the session */
+  readonly emit: (event: NewEvent) => Promise<void>;
+}

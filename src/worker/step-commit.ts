@@ -1,0 +1,55 @@
+import { saveRepository } from "../store/claims.ts";
+import type { Run } from "./run.ts";
+import { workspaceRepository } from "./step-prepare.ts";
+import type { CollectedRepository, PreparedRepository } from "./workspace.ts";
+
+/** A repository after the agent's work came out of the sandbox, with the place it has in the session. */
+export interface Collected extends CollectedRepository {
+  readonly position: number;
+  readonly targetBranch: string;
+}
+
+/** Commits what the agent left, takes the commits out of the sandbox as objects, and keeps the diff on the session. */
+export async function commitStep(run: Run, prepared: readonly PreparedRepository[]): Promise<Collected[]> {
+  const collected = await collect(run);
+  const results: Collected[] = [];
+  for (const [index, repository] of run.session.repositories.entries()) {
+    const result = collected[index];
+    const before = prepared[index];
+    if (result === undefined || before === undefined) continue;
+    for (const commit of result.commits) {
+      await run.emit({ type: "workspace.commit", data: { repositoryId: repository.id, ...commit } });
+    }
+    results.push({ ...result, position: repository.position, targetBranch: before.targetBranch });
+  }
+  return results;
+}
+
+async function collect(run: Run): Promise<CollectedRepository[]> {
+  const { database, mask, workspaces } = run.dependencies;
+  const { session } = run;
+  const collected = await workspaces.collect({
+    sessionId: session.sessionId,
+    repositories: session.repositories.map((repository) => workspaceRepository(run, repository)),
+    message: session.title,
+    coAuthor: session.requester === null ? null : { name: session.requester.name, email: "requester@localhost" },
+    signal: run.signal,
+  });
+  for (const [index, repository] of session.repositories.entries()) {
+    const result = collected[index];
+    if (result === undefined) continue;
+    const { headSha, patch, patchTruncated } = result;
+    await saveRepository(database, session, repository.position, { headSha, patch: mask.text(patch), patchTruncated });
+  }
+  return collected;
+}
+
+/** After a failure or a cancel: what the agent wrote is kept on the session as a diff. Never throws. */
+export async function salvage(run: Run): Promise<void> {
+  const { logger, workspaces } = run.dependencies;
+  try {
+    if (await workspaces.exists(run.session.sessionId)) await collect(run);
+  } catch (error) {
+    logger.warn({ err: error, session: run.session.sessionId }, "could not keep the diff of a run that did not end well");
+  }
+}

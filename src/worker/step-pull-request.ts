@@ -1,0 +1,49 @@
+import { pullRequestText } from "../domain/pull-request-text.ts";
+import { savePullRequest, type ClaimedSession } from "../store/claims.ts";
+import type { Run } from "./run.ts";
+import type { Collected } from "./step-commit.ts";
+import { addressOf, workspaceRepository } from "./step-prepare.ts";
+
+/** Opens one pull request for each changed repository, or finds the one that is open already. */
+export async function pullRequestStep(run: Run, changed: readonly Collected[], finalMessage: string): Promise<void> {
+  for (const collected of changed) {
+    const repository = run.session.repositories.find((candidate) => candidate.position === collected.position);
+    if (repository !== undefined) await openPullRequest(run, repository, collected, finalMessage);
+  }
+}
+
+async function openPullRequest(
+  run: Run,
+  repository: ClaimedSession["repositories"][number],
+  collected: Collected,
+  finalMessage: string,
+): Promise<void> {
+  const { database, forgeOf, mask, publicUrl, workspaces } = run.dependencies;
+  const address = addressOf(repository);
+  const forge = forgeOf(address);
+  if (!forge.opensPullRequests) {
+    const text = `${repository.name} is on a server without a pull request API that Offstage knows: the branch ${run.session.branchName} is the result.`;
+    await run.emit({ type: "notice", data: { level: "info", text } });
+    return;
+  }
+  const head = run.session.branchName;
+  const target = collected.targetBranch;
+  const { title, body } = pullRequestText({
+    title: run.session.title,
+    finalMessage,
+    sessionUrl: `${publicUrl()}/sessions/${run.session.sessionId}`,
+    template: await workspaces.pullRequestTemplate(workspaceRepository(run, repository), collected.headSha, run.signal),
+    commits: collected.commits,
+  });
+  const opened = await forge.openPullRequest(
+    address,
+    { head, target, title: mask.text(title), body: mask.text(body) },
+    run.signal,
+  );
+  const { number, url, state } = opened;
+  await savePullRequest(database, run.session, { repositoryId: repository.id, head, target, number, url, state });
+  await run.emit({
+    type: "pullRequest.opened",
+    data: { repositoryId: repository.id, number, url, created: opened.created },
+  });
+}

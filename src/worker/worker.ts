@@ -1,0 +1,135 @@
+import type { Database } from "../database/database.ts";
+import type { Logger } from "../observability.ts";
+import { claimSession, recoverSessions, renewClaim, type ClaimedSession } from "../store/claims.ts";
+import { claimJob, recoverJobs, type ClaimedJob } from "../store/jobs.ts";
+import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
+
+export interface WorkerOptions {
+  readonly database: Database;
+  readonly logger: Logger;
+  /** Stable over restarts: what the same worker held in its previous life is its to take up at once. */
+  readonly id: string;
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly maxRunningPerOrganization: number;
+  /** Must end every process that it started before it settles; never rejects for a reason of the session's own. */
+  readonly runSession: (session: ClaimedSession, signal: AbortSignal) => Promise<void>;
+  readonly runJob: (job: ClaimedJob) => Promise<void>;
+}
+
+export interface Worker {
+  /** Stops taking, hands back what runs, and settles when nothing runs. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Looks by itself this often where no notification came: the net under LISTEN, not the way work is found. */
+const pollMs = 2_000;
+
+interface Running {
+  readonly session: ClaimedSession;
+  readonly controller: AbortController;
+  readonly settled: Promise<void>;
+  heldUntil: number;
+}
+
+/** Takes queued sessions and triggered jobs, as many at once as `concurrency` says, and keeps their leases. */
+export async function startWorker(options: WorkerOptions): Promise<Worker> {
+  const { database, logger, leaseMs } = options;
+  const running = new Map<string, Running>();
+  let stopping = false;
+  let looking: Promise<void> | null = null;
+  let lookAgain = false;
+
+  const recovered = await recoverSessions(database, { worker: options.id });
+  if (recovered > 0) logger.info({ sessions: recovered }, "took up what this worker held when it was killed");
+  await recoverJobs(database, { worker: options.id });
+
+  /** One look at a time; a call during a look has it look once more. */
+  function look(): void {
+    lookAgain = true;
+    looking ??= (async () => {
+      while (lookAgain && !stopping) {
+        lookAgain = false;
+        await takeJobs();
+        await takeSessions();
+      }
+    })()
+      .catch((error: unknown) => logger.error({ err: error }, "could not look for work; will look again"))
+      .finally(() => {
+        looking = null;
+      });
+  }
+
+  async function takeJobs(): Promise<void> {
+    while (!stopping) {
+      const job = await claimJob(database, { worker: options.id, leaseMs });
+      if (job === null) return;
+      await options.runJob(job);
+    }
+  }
+
+  async function takeSessions(): Promise<void> {
+    while (!stopping && running.size < options.concurrency) {
+      const session = await claimSession(database, {
+        worker: options.id,
+        leaseMs,
+        maxRunningPerOrganization: options.maxRunningPerOrganization,
+      });
+      if (session === null) return;
+      carryOut(session);
+    }
+  }
+
+  function carryOut(session: ClaimedSession): void {
+    const controller = new AbortController();
+    const settled = options
+      .runSession(session, controller.signal)
+      .catch((error: unknown) => logger.error({ err: error, session: session.sessionId }, "a run broke off"))
+      .finally(() => {
+        running.delete(session.sessionId);
+        look();
+      });
+    running.set(session.sessionId, { session, controller, settled, heldUntil: Date.now() + leaseMs });
+  }
+
+  async function renew(run: Running): Promise<void> {
+    try {
+      const renewed = await renewClaim(database, run.session, leaseMs);
+      if (renewed === null) run.controller.abort(new ClaimLost());
+      else if (renewed.cancelRequested) run.controller.abort(new RunCancelled());
+      else run.heldUntil = Date.now() + leaseMs;
+    } catch (error) {
+      logger.warn({ err: error, session: run.session.sessionId }, "could not renew a lease; will try again");
+      // The database can't tell us, so the clock does: from here on another worker may hold it.
+      if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
+    }
+  }
+
+  const work = await database.listen("offstage_work", look);
+  const cancels = await database.listen("offstage_cancel", (sessionId) => {
+    for (const run of running.values()) if (sessionId === "" || run.session.sessionId === sessionId) void renew(run);
+  });
+  const poll = setInterval(look, pollMs);
+  const renewal = setInterval(() => {
+    for (const run of running.values()) void renew(run);
+  }, leaseMs / 3);
+  const recovery = setInterval(() => {
+    Promise.all([recoverSessions(database, {}), recoverJobs(database, {})]).then(
+      ([sessions, jobs]) => sessions + jobs > 0 && look(),
+      (error: unknown) => logger.warn({ err: error }, "could not recover expired leases; will try again"),
+    );
+  }, leaseMs / 2);
+  look();
+
+  let stopped: Promise<void> | null = null;
+  async function stop(): Promise<void> {
+    stopping = true;
+    clearInterval(poll);
+    clearInterval(recovery);
+    await Promise.all([work.close(), cancels.close(), looking]);
+    for (const run of running.values()) run.controller.abort(new WorkerDraining());
+    await Promise.all([...running.values()].map((run) => run.settled));
+    clearInterval(renewal);
+  }
+  return { stop: () => (stopped ??= stop()) };
+}

@@ -1,0 +1,214 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pullRequestTemplatePaths } from "../domain/pull-request-text.ts";
+import type { GitCredentials } from "../forges/forge.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { collectRepository, type CollectedCommit } from "./collect.ts";
+import { git, mustGit } from "./git.ts";
+import { ensureMirror, fetchBranch, lookUpHeads, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
+
+export interface WorkspaceRepository {
+  readonly id: string;
+  readonly url: string;
+  /** Folder in the workspace. */
+  readonly directory: string;
+  /** The branch to work on. */
+  readonly branch: string;
+  /** Null: the remote's default branch. */
+  readonly targetBranch: string | null;
+  /** Where the session started, if it did before. */
+  readonly baseSha: string | null;
+  readonly credentials: () => Promise<GitCredentials | null>;
+}
+
+export interface PreparedRepository {
+  /** The target branch when the session started: what the diff is against. */
+  readonly baseSha: string;
+  /** Where the work began: the base, or the tip of a branch that was there already. */
+  readonly headSha: string;
+  readonly targetBranch: string;
+}
+
+export interface CollectedRepository {
+  readonly headSha: string;
+  /** Those that are new since the last time. */
+  readonly commits: readonly CollectedCommit[];
+  /** Whether the work branch differs from the base. */
+  readonly changed: boolean;
+  readonly patch: string;
+  readonly patchTruncated: boolean;
+}
+
+export interface WorkspaceOptions {
+  readonly dataDirectory: string;
+  readonly sandbox: Sandbox;
+  readonly author: { readonly name: string; readonly email: string };
+  readonly allowLocalRepositories: boolean;
+}
+
+export interface CollectRequest {
+  readonly sessionId: string;
+  readonly repositories: readonly WorkspaceRepository[];
+  /** Message of the commit of what the agent left uncommitted. */
+  readonly message: string;
+  readonly coAuthor: { readonly name: string; readonly email: string } | null;
+  readonly signal: AbortSignal;
+}
+
+export type Workspaces = ReturnType<typeof createWorkspaces>;
+
+/** How much of a diff is kept on a session. */
+const patchLimit = 2 * 1024 * 1024;
+
+/**
+ * The sessions' folders: `<data>/sessions/<id>/workspace` and `home`, which the agent may write, and a record of ours
+ * beside them, which it may not. Each clone borrows its objects from the mirror (alternates), so that it is made in no time.
+ * Nothing here runs git in a folder that an agent has touched.
+ */
+export function createWorkspaces(options: WorkspaceOptions) {
+  const mirrors = join(options.dataDirectory, "mirrors");
+  const root = (sessionId: string): string => join(options.dataDirectory, "sessions", sessionId);
+  const recordPath = (sessionId: string): string => join(root(sessionId), "prepared.json");
+
+  function mirrorOf(repository: WorkspaceRepository): Mirror {
+    const { url, credentials } = repository;
+    return { path: mirrorPath(mirrors, url), url, local: options.allowLocalRepositories && url.startsWith("/"), credentials };
+  }
+
+  function folders(sessionId: string, urls: readonly string[]) {
+    return {
+      workspace: join(root(sessionId), "workspace"),
+      home: join(root(sessionId), "home"),
+      /** The mirrors, whose objects the clones borrow. */
+      readOnly: urls.map((url) => mirrorPath(mirrors, url)),
+    };
+  }
+
+  async function record(sessionId: string): Promise<PreparedRepository[] | null> {
+    try {
+      return JSON.parse(await readFile(recordPath(sessionId), "utf8")) as PreparedRepository[];
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+      throw error;
+    }
+  }
+
+  /** Lays out the session's clones, or finds them as they were left: the record is written last, so that a half-made one is made again. */
+  async function prepare(request: {
+    readonly sessionId: string;
+    readonly repositories: readonly WorkspaceRepository[];
+    readonly progress: (progress: { text: string; fraction?: number }) => void;
+    readonly signal: AbortSignal;
+  }): Promise<PreparedRepository[]> {
+    const { sessionId, repositories, progress, signal } = request;
+    const known = await record(sessionId);
+    if (known !== null) return known;
+    const { workspace, home } = folders(sessionId, []);
+    await rm(root(sessionId), { recursive: true, force: true });
+    await mkdir(workspace, { recursive: true });
+    const prepared: PreparedRepository[] = [];
+    for (const repository of repositories) {
+      const mirror = mirrorOf(repository);
+      const heads = await fetchHeads(mirror, sessionId, repository, progress, signal);
+      await layOut(mirror, join(workspace, repository.directory), repository, heads, signal);
+      prepared.push(heads);
+    }
+    await options.sandbox.makeWritable(workspace);
+    await options.sandbox.makeWritable(home);
+    await writeFile(`${recordPath(sessionId)}.new`, JSON.stringify(prepared));
+    await rename(`${recordPath(sessionId)}.new`, recordPath(sessionId));
+    return prepared;
+  }
+
+  async function collect(request: CollectRequest): Promise<CollectedRepository[]> {
+    const { sessionId, repositories, signal } = request;
+    const prepared = (await record(sessionId)) ?? [];
+    const collected: CollectedRepository[] = [];
+    for (const [index, repository] of repositories.entries()) {
+      const start = prepared[index];
+      if (start === undefined) continue;
+      const mirror = mirrorOf(repository);
+      const place = { ...folders(sessionId, [repository.url]), directory: repository.directory };
+      const identity = { author: options.author, message: request.message, coAuthor: request.coAuthor };
+      const { headSha, commits } = await collectRepository(
+        { sandbox: options.sandbox, mirror: mirror.path, place, sessionId, start, identity, signal },
+      );
+      const diff = await git(["diff", "--no-ext-diff", "--no-textconv", "--no-color", `${start.baseSha}...${headSha}`], {
+        cwd: mirror.path,
+        signal,
+        maximumOutput: patchLimit,
+      });
+      collected.push({
+        headSha,
+        commits,
+        changed: headSha !== start.baseSha,
+        patch: diff.stdout,
+        patchTruncated: diff.truncated,
+      });
+    }
+    return collected;
+  }
+
+  return {
+    folders,
+    exists: async (sessionId: string): Promise<boolean> => (await record(sessionId)) !== null,
+    prepare,
+    collect,
+    push: (request: { readonly repository: WorkspaceRepository; readonly headSha: string; readonly signal: AbortSignal }) =>
+      pushBranch(mirrorOf(request.repository), request.repository.branch, request.headSha, request.signal),
+    /** The repository's own template for pull requests, as it stands in a commit. */
+    async pullRequestTemplate(repository: WorkspaceRepository, sha: string, signal: AbortSignal): Promise<string | null> {
+      for (const path of pullRequestTemplatePaths) {
+        const { code, stdout } = await git(["cat-file", "blob", `${sha}:${path}`], {
+          cwd: mirrorOf(repository).path,
+          signal,
+          maximumOutput: 20_000,
+        });
+        if (code === 0) return stdout;
+      }
+      return null;
+    },
+    remove: (sessionId: string): Promise<void> => rm(root(sessionId), { recursive: true, force: true }),
+  };
+}
+
+/** Fetches what the session starts from, pinned in the mirror by names of ours. */
+async function fetchHeads(
+  mirror: Mirror,
+  sessionId: string,
+  repository: WorkspaceRepository,
+  progress: (progress: { text: string; fraction?: number }) => void,
+  signal: AbortSignal,
+): Promise<PreparedRepository> {
+  await ensureMirror(mirror, signal);
+  const { targetBranch, targetSha, branchSha } = await lookUpHeads(mirror, repository, signal);
+  const pin = `refs/offstage/${sessionId}/${repository.directory}`;
+  const report = (line: string): void => {
+    const percent = /(\d+)%/u.exec(line)?.[1];
+    progress({ text: line.slice(0, 200), ...(percent !== undefined && { fraction: Number(percent) / 100 }) });
+  };
+  await fetchBranch(mirror, { branch: targetBranch, sha: targetSha, into: `${pin}/target` }, report, signal);
+  if (branchSha !== null) {
+    await fetchBranch(mirror, { branch: repository.branch, sha: branchSha, into: `${pin}/start` }, report, signal);
+  }
+  return { baseSha: repository.baseSha ?? targetSha, headSha: branchSha ?? targetSha, targetBranch };
+}
+
+/** A clone of the session's own: its objects borrowed from the mirror, its work branch checked out. */
+async function layOut(
+  mirror: Mirror,
+  folder: string,
+  repository: WorkspaceRepository,
+  { headSha, targetBranch, baseSha }: PreparedRepository,
+  signal: AbortSignal,
+): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const options = { cwd: folder, signal };
+  await mustGit(["init", "--quiet", "--initial-branch", repository.branch], options);
+  await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
+  await mustGit(["remote", "add", "origin", repository.url], options);
+  await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
+  await mustGit(["reset", "--quiet", "--hard", headSha], options);
+  if (!existsSync(join(folder, ".git/HEAD"))) throw new Error(`the clone in ${folder} was not made`);
+}

@@ -1,0 +1,61 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { exitCodes } from "../src/cli/exit-code.ts";
+import { environmentSchema, readConfig } from "../src/config.ts";
+
+const root = join(import.meta.dirname, "..");
+const document = await readFile(join(root, "docs/configuration.md"), "utf8");
+
+/** The row of a table whose first cell is this name. */
+function row(name: string): string[] {
+  const line = document.split("\n").find((candidate) => candidate.startsWith(`| ${name} |`)) ?? "";
+  return line.split("|").map((cell) => cell.trim());
+}
+
+/** The third cell, where the default stands. */
+function stated(variable: string): string {
+  return row(`\`${variable}\``)[3] ?? "";
+}
+
+describe("docs/configuration.md", () => {
+  it.each(Object.keys(environmentSchema.shape))("describes %s", (variable) => {
+    expect(row(`\`${variable}\``).length).toBeGreaterThan(3);
+  });
+
+  it("names no variable that does not exist", () => {
+    const named = [...document.matchAll(/^\| `([A-Z][A-Z_]+)` \|/gmu)].map(([, variable]) => variable);
+    const known = new Set([...Object.keys(environmentSchema.shape), "OFFSTAGE_SERVER", "OFFSTAGE_API_KEY"]);
+    expect(named.filter((variable) => variable !== undefined && !known.has(variable))).toEqual([]);
+  });
+
+  it("states the defaults that the program has", () => {
+    const config = readConfig({});
+    expect(stated("OFFSTAGE_HOST")).toBe(`\`${config.host}\``);
+    expect(stated("OFFSTAGE_PORT")).toBe(`\`${config.port}\``);
+    expect(stated("OFFSTAGE_SANDBOX")).toBe(`\`${config.sandbox}\``);
+    expect(stated("OFFSTAGE_CONCURRENCY")).toBe(`\`${config.concurrency}\``);
+    expect(stated("OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION")).toBe(`\`${config.maxRunningPerOrganization}\``);
+    expect(stated("OFFSTAGE_STALL_SECONDS")).toBe(`\`${config.stallMs / 1_000}\``);
+    expect(stated("OFFSTAGE_LEASE_SECONDS")).toBe(`\`${config.leaseMs / 1_000}\``);
+    expect(stated("OFFSTAGE_RATE_LIMIT_PER_MINUTE")).toBe(`\`${config.rateLimitPerMinute}\``);
+    expect(stated("OFFSTAGE_PERMISSIONS")).toBe(`\`${config.permissions}\``);
+    expect(stated("OFFSTAGE_LOG_LEVEL")).toBe(`\`${config.logLevel}\``);
+    expect(stated("OFFSTAGE_COMMIT_AUTHOR")).toBe(`\`${config.commitAuthor.name} <${config.commitAuthor.email}>\``);
+  });
+
+  it.each(Object.values(exitCodes))("describes exit code %i", (code) => {
+    expect(row(String(code)).length).toBeGreaterThan(3);
+  });
+});
+
+describe("docs/dependencies.md", () => {
+  it("names each dependency with its version", async () => {
+    type Manifest = Record<string, Record<string, string>>;
+    const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as Manifest;
+    const table = await readFile(join(root, "docs/dependencies.md"), "utf8");
+    const all = { ...manifest["dependencies"], ...manifest["optionalDependencies"], ...manifest["devDependencies"] };
+    const absent = Object.entries(all).filter(([name, version]) => !table.includes(`| \`${name}\` | ${version} |`));
+    expect(absent).toEqual([]);
+  });
+});

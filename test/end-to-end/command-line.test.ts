@@ -1,0 +1,117 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { adminKey, createWorld, startInProcess, type World } from "../world.ts";
+import { waitFor } from "../wait-for.ts";
+import { script } from "./script.ts";
+
+const main = join(import.meta.dirname, "../../src/main.ts");
+let world: World;
+let offstage: Offstage;
+let client: Client;
+let url: string;
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world));
+  ({ url } = await world.forge.createRepository("acme", "command-line", { "README.md": "# Before\n" }));
+});
+
+afterAll(async () => {
+  await offstage?.stop();
+  await world?.close();
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the program as a shell does. `onOutput` sees what it printed so far, and may stop it. */
+function shell(argv: string[], variables: Record<string, string> = {}, onOutput?: (out: string) => void) {
+  const child = spawn(process.execPath, [main, ...argv], {
+    env: { PATH: process.env["PATH"], OFFSTAGE_SERVER: offstage.url, OFFSTAGE_API_KEY: adminKey, ...variables },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let out = "";
+  let err = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    out += chunk.toString();
+    onOutput?.(out);
+  });
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  const ended = new Promise<Ended>((resolve) => child.once("close", (code) => resolve({ code, out, err })));
+  return { ended, interrupt: () => child.kill("SIGINT") };
+}
+
+function sessionIdIn(out: string): string | undefined {
+  return /\/sessions\/([0-9a-f-]{36})\n/u.exec(out)?.[1];
+}
+
+test("run --follow prints the steps and the pull request, and ends with 0", async () => {
+  const { code, out } = await shell(["run", "write shell.txt: hello", "--repository", url, "--follow"]).ended;
+  for (const step of ["prepare", "agent", "commit", "push", "pullRequest"]) {
+    expect(out).toMatch(new RegExp(`▸ ${step}\n[\\s\\S]*✓ ${step}  \\d`, "u"));
+  }
+  expect(out).toMatch(/pull request {2}http\S+\n$/u);
+  expect(out).not.toContain("\u001b");
+  expect(code).toBe(0);
+});
+
+test("run without --follow prints the session's page and nothing else", async () => {
+  const { code, out } = await shell(["run", "say nothing to do"]).ended;
+  expect(code).toBe(0);
+  const session = await client.session.get(sessionIdIn(out) ?? "");
+  expect(out).toBe(`${session.htmlUrl}\n`);
+});
+
+test("run --follow ends with 3 when the session is cancelled", async () => {
+  const asked: Promise<unknown>[] = [];
+  const { ended } = shell(["run", "shell sleep 4712", "--follow"], {}, (out) => {
+    const id = sessionIdIn(out);
+    if (id !== undefined && asked.length === 0 && out.includes("▸ agent")) asked.push(client.session.cancel(id));
+  });
+  const { code, out } = await ended;
+  await Promise.all(asked);
+  expect(code).toBe(3);
+  expect(out).toMatch(/cancelled\n$/u);
+});
+
+test("run --follow ends with 1 and the reason when the session fails", async () => {
+  const missing = `${world.forge.url}/acme/not-there`;
+  const { code, out } = await shell(["run", "write x: y", "--repository", missing, "--follow"]).ended;
+  expect(code).toBe(1);
+  expect(out).toContain("✗ prepare");
+  expect(out).toContain("failed: ");
+});
+
+test("Ctrl-C while following ends with 130 and leaves the session running", async () => {
+  const { ended, interrupt } = shell(["run", "shell sleep 4713", "--follow"], {}, (out) => {
+    if (out.includes("▸ agent")) interrupt();
+  });
+  const { code, out, err } = await ended;
+  expect(code).toBe(130);
+  expect(err).toContain("goes on");
+  const id = sessionIdIn(out) ?? "";
+  expect((await client.session.get(id)).status).toBe("running");
+  await client.session.cancel(id);
+  await waitFor(async () => (await client.session.get(id)).status === "cancelled", "the session is cancelled");
+});
+
+test.each([
+  ["a key that is wrong", { OFFSTAGE_API_KEY: "wrong" }, ["run", "say hi"], 1, /key/iu],
+  ["a server that is not there", { OFFSTAGE_SERVER: "http://127.0.0.1:9" }, ["run", "say hi"], 1, /can't be reached/u],
+  ["no key", { OFFSTAGE_API_KEY: "" }, ["run", "say hi"], 2, /offstage keys create/u],
+  ["an agent that does not exist", {}, ["run", "say hi", "--agent", "nobody:none"], 1, /nobody/u],
+  ["a flag that does not exist", {}, ["run", "say hi", "--folow"], 2, /unknown option/u],
+  ["a setting that is wrong", { OFFSTAGE_PORT: "many" }, ["start"], 2, /OFFSTAGE_PORT/u],
+])("%s is one clear sentence on stderr", async (_case, variables, argv, expected, message) => {
+  const { code, out, err } = await shell(argv, variables).ended;
+  expect(code).toBe(expected);
+  expect(err).toMatch(message);
+  expect(err).not.toContain("    at ");
+  expect(out).toBe("");
+});

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { stepNames, type StepName } from "../../src/domain/step.ts";
+import { startServerProcess, type ServerProcess } from "../server-process.ts";
+import { waitFor } from "../wait-for.ts";
+import { createWorld, untilOver, type World } from "../world.ts";
+import { script } from "./script.ts";
+
+let world: World;
+let server: ServerProcess | undefined;
+
+beforeEach(async () => {
+  world = await createWorld(script);
+});
+
+afterEach(async () => {
+  await server?.kill("SIGKILL");
+  await world.close();
+});
+
+/** Waits for the step to have started, in the store, as a watcher of the page would see it. */
+async function untilStep(current: ServerProcess, id: string, step: StepName): Promise<void> {
+  await waitFor(async () => {
+    const { events } = await current.client.session.events(id, { after: "0", limit: 100 });
+    return events.some((event) => event.type === "step.started" && event.data.step === step);
+  }, `step ${step} starts`);
+}
+
+const prompt = "write one.txt: first, then write two.txt: second";
+
+async function killIn(step: StepName, overrides: Record<string, string> = {}): Promise<void> {
+  const { url } = await world.forge.createRepository("acme", "survivor", { "README.md": "# Survivor\n" });
+  server = await startServerProcess(world, overrides);
+  const session = await server.client.session.create({ prompt, repositories: [url] });
+  await untilStep(server, session.id, step);
+  await server.kill("SIGKILL");
+
+  server = await startServerProcess(world, overrides);
+  const done = await untilOver(server.client, session.id);
+  expect(done).toMatchObject({ status: "completed", failure: null });
+  expect(await world.forge.pullRequests("acme", "survivor")).toHaveLength(1);
+  const patch = (await server.client.session.diff(session.id)).repositories[0]?.patch ?? "";
+  expect(patch).toContain("+first");
+  expect(patch).toContain("+second");
+}
+
+describe("a server killed with SIGKILL and started again ends with exactly one pull request and all the work", () => {
+  test.each(stepNames)("in step %s", (step) => killIn(step));
+
+  test("with the embedded database killed along", () => killIn("agent", { DATABASE_URL: "" }));
+});
+
+test("SIGTERM hands a running session back, and the next start goes on with it", async () => {
+  const { url } = await world.forge.createRepository("acme", "drained", { "README.md": "# Drained\n" });
+  server = await startServerProcess(world);
+  const session = await server.client.session.create({ prompt, repositories: [url] });
+  await untilStep(server, session.id, "agent");
+  await server.kill("SIGTERM");
+  server = await startServerProcess(world);
+  expect((await untilOver(server.client, session.id)).status).toBe("completed");
+  expect(await world.forge.pullRequests("acme", "drained")).toHaveLength(1);
+});

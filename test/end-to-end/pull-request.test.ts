@@ -1,0 +1,224 @@
+import { execFile, execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { SessionEvent } from "../../src/domain/event.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { waitFor } from "../wait-for.ts";
+import { script } from "./script.ts";
+
+let world: World;
+let offstage: Offstage;
+let client: Client;
+let count = 0;
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world));
+});
+
+afterAll(async () => {
+  await offstage?.stop();
+  await world?.close();
+});
+
+/** A repository of its own for each test, so that none depends on another. */
+async function repository(files: Record<string, string> = { "README.md": "# Before\n" }): Promise<{ name: string; url: string }> {
+  const name = `repository-${(count += 1)}`;
+  const { url } = await world.forge.createRepository("acme", name, files);
+  return { name, url };
+}
+
+async function eventsOf(id: string): Promise<SessionEvent[]> {
+  const events: SessionEvent[] = [];
+  for (let after: string | null = "0"; after !== null; ) {
+    const page = await client.session.events(id, { after, limit: 100 });
+    events.push(...page.events);
+    after = page.nextCursor;
+  }
+  return events;
+}
+
+/** Asynchronous, since the forge answers from this very process. */
+async function showFile(url: string, branch: string, path: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "offstage-look-"));
+  try {
+    const authenticated = url.replace("://", `://x:${world.forge.token}@`);
+    await promisify(execFile)("git", ["clone", "-q", "--branch", branch, authenticated, folder]);
+    return readFileSync(join(folder, path), "utf8");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test("a prompt becomes exactly one pull request with the agent's diff", async () => {
+  const { name, url } = await repository();
+  const session = await client.session.create({ prompt: "write hello.txt: hello there", repositories: [url] });
+  const done = await untilOver(client, session.id);
+  expect(done).toMatchObject({ status: "completed", failure: null });
+
+  const pullRequests = await world.forge.pullRequests("acme", name);
+  expect(pullRequests).toHaveLength(1);
+  expect(done.pullRequests).toEqual([expect.objectContaining({ head: done.branchName, target: "main", state: "open" })]);
+  expect(await showFile(url, done.branchName, "hello.txt")).toBe("hello there");
+
+  const { repositories } = await client.session.diff(session.id);
+  expect(repositories[0]?.patch).toContain("+hello there");
+  const events = await eventsOf(session.id);
+  expect(events.map((event) => event.seq)).toEqual(events.map((_, index) => index + 1));
+  const steps = events.filter((event) => event.type === "step.completed").map((event) => event.data.step);
+  expect(steps).toEqual(["prepare", "agent", "commit", "push", "pullRequest"]);
+});
+
+test("a description alone is enough", async () => {
+  const { name, url } = await repository();
+  const session = await client.session.create({ description: "write only.txt: described", repositories: [url] });
+  expect((await untilOver(client, session.id)).status).toBe("completed");
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
+test("a draft waits until it is queued", async () => {
+  const { name, url } = await repository();
+  const body = { prompt: "write draft.txt: later", repositories: [url], queueRightAway: false };
+  const session = await client.session.create(body);
+  expect(session.status).toBe("draft");
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(0);
+  await client.session.queue(session.id);
+  expect((await untilOver(client, session.id)).status).toBe("completed");
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
+test("a follow-up lands as a new commit on the same pull request", async () => {
+  const { name, url } = await repository();
+  const session = await client.session.create({ prompt: "write first.txt: one", repositories: [url] });
+  const first = await untilOver(client, session.id);
+  await client.session.message(session.id, { message: "write second.txt: two" });
+  const second = await untilOver(client, session.id);
+  expect(second.status).toBe("completed");
+  expect(second.pullRequests).toEqual(first.pullRequests);
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+  expect(await showFile(url, second.branchName, "first.txt")).toBe("one");
+  expect(await showFile(url, second.branchName, "second.txt")).toBe("two");
+  const resumed = (await eventsOf(session.id)).filter((event) => event.type === "agent.started");
+  expect(resumed.map((event) => event.data.resumed)).toEqual([false, true]);
+});
+
+test("no change completes without a pull request", async () => {
+  const { name, url } = await repository();
+  const session = await client.session.create({ prompt: "say nothing to do", repositories: [url] });
+  const done = await untilOver(client, session.id);
+  expect(done).toMatchObject({ status: "completed", pullRequests: [] });
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(0);
+});
+
+test("a session without a repository works in a scratch folder", async () => {
+  const session = await client.session.create({ prompt: "write note.txt: scratch" });
+  expect(await untilOver(client, session.id)).toMatchObject({ status: "completed", pullRequests: [] });
+});
+
+test("cancelling in the middle of a turn ends it within 2 s and leaves no process", async () => {
+  const { name, url } = await repository();
+  const session = await client.session.create({ prompt: "shell sleep 4711", repositories: [url] });
+  await waitFor(() => processes().includes("sleep 4711"), "the agent's command runs");
+  const askedAt = performance.now();
+  await client.session.cancel(session.id);
+  const done = await untilOver(client, session.id);
+  expect(done.status).toBe("cancelled");
+  // The bound is the promise itself, not a measurement of this machine.
+  expect(performance.now() - askedAt).toBeLessThan(2_000);
+  expect(processes()).not.toContain("sleep 4711");
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(0);
+});
+
+test("two sessions on one repository at once each get their own branch and pull request", async () => {
+  const { name, url } = await repository();
+  const sessions = await Promise.all(
+    ["a", "b"].map((letter) => client.session.create({ prompt: `write ${letter}.txt: ${letter}`, repositories: [url] })),
+  );
+  const done = await Promise.all(sessions.map((session) => untilOver(client, session.id)));
+  expect(done.map((session) => session.status)).toEqual(["completed", "completed"]);
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(2);
+});
+
+test("a repository that is not there fails with a clear reason", async () => {
+  const session = await client.session.create({ prompt: "write x: y", repositories: [`${world.forge.url}/acme/none`] });
+  const done = await untilOver(client, session.id);
+  expect(done.status).toBe("failed");
+  expect(done.failure?.code).toBe("repository_not_found");
+  expect(done.failure?.reason).toContain("acme/none");
+});
+
+test("an unknown host fails with a clear reason", async () => {
+  const session = await client.session.create({ prompt: "write x: y", repositories: ["http://nowhere.invalid/a/b"] });
+  const done = await untilOver(client, session.id);
+  expect(done).toMatchObject({ status: "failed", failure: { code: "repository_unreachable" } });
+});
+
+test("a rejected push fails with the server's words and keeps the diff", async () => {
+  const { name, url } = await repository();
+  await world.forge.failNext({ kind: "rejectPush", owner: "acme", name, message: "branches named so are not welcome" });
+  const session = await client.session.create({ prompt: "write kept.txt: still here", repositories: [url] });
+  const done = await untilOver(client, session.id);
+  expect(done).toMatchObject({ status: "failed", failure: { code: "push_rejected" } });
+  expect(done.failure?.reason).toContain("branches named so are not welcome");
+  expect((await client.session.diff(session.id)).repositories[0]?.patch).toContain("+still here");
+});
+
+test("a prompt of Unicode and one of 100,000 characters arrive whole", async () => {
+  const { name, url } = await repository();
+  const prompt = "write ünï-🎭.txt: Grüße, 世界 🎭";
+  const unicode = await client.session.create({ prompt, repositories: [url] });
+  const long = await client.session.create({ prompt: `say ok\n${"é".repeat(99_993)}`, repositories: [url] });
+  const done = await untilOver(client, unicode.id);
+  expect(done.status).toBe("completed");
+  expect(await showFile(url, done.branchName, "ünï-🎭.txt")).toBe("Grüße, 世界 🎭");
+  expect((await untilOver(client, long.id)).status).toBe("completed");
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
+test("an automation triggered by id and by macro starts sessions that are linked both ways", async () => {
+  const { name, url } = await repository();
+  const automation = await client.automation.create({
+    name: "Answer an issue",
+    macro: `answer-${count}`,
+    instructions: "write {{ event.file }}: {{ event.issue.title }}",
+    repositories: [url],
+  });
+  const byId = await client.automation.trigger(automation.id, { file: "1.txt", issue: { title: "{{ event.secret }}" } });
+  const byMacro = await client.automation.trigger(automation.macro, { file: "2.txt", issue: { title: "two" } });
+  for (const job of [byId, byMacro]) {
+    expect(job).toMatchObject({ task: "RunWorkflow", status: "pending", priority: 5 });
+    const ran = await waitFor(async () => {
+      const now = await client.job.get(job.id);
+      return now.sessionId === null ? null : now;
+    }, "the job ran");
+    expect(ran.status).toBe("completed");
+    const session = await untilOver(client, ran.sessionId ?? "");
+    expect(session).toMatchObject({ status: "completed", jobId: job.id, automationId: automation.id });
+  }
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(2);
+});
+
+test("no credential reaches an event, an answer or the process list", async () => {
+  const { url } = await repository();
+  const session = await client.session.create({ prompt: "shell env; sleep 1; cat .git/config", repositories: [url] });
+  let seen = "";
+  const watching = setInterval(() => (seen += processes()), 50);
+  const done = await untilOver(client, session.id);
+  clearInterval(watching);
+  const stored = JSON.stringify([done, await eventsOf(session.id), await client.session.diff(session.id)]);
+  for (const secret of [world.forge.token, Buffer.from(`x-access-token:${world.forge.token}`).toString("base64")]) {
+    expect(stored).not.toContain(secret);
+    expect(seen).not.toContain(secret);
+  }
+  expect(stored).not.toContain(world.variables["OFFSTAGE_MODEL_API_KEY"]);
+  expect(seen).not.toContain(world.variables["OFFSTAGE_MODEL_API_KEY"]);
+});
+
+function processes(): string {
+  return execFileSync("ps", ["-eo", "args"], { encoding: "utf8" });
+}

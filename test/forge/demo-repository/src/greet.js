@@ -1,0 +1,4 @@
+/** The greeting for a name. */
+export function greet(name) {
+  return `Hello, ${name}!`;
+}

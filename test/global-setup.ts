@@ -1,0 +1,33 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { openDatabase } from "../src/database/database.ts";
+import { startEmbeddedServer } from "../src/database/embedded.ts";
+import { createLogger } from "../src/observability.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Connection string of the server whose database `template` is migrated. */
+    databaseServer: string;
+  }
+}
+
+/** One real PostgreSQL for the whole run, with a migrated database that each test file copies. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(join(tmpdir(), "offstage-postgres-"));
+  // The unprivileged user that PostgreSQL runs as under root must be able to pass.
+  await chmod(folder, 0o755);
+  const logger = createLogger("warn");
+  const server = await startEmbeddedServer({ directory: join(folder, "postgres"), beside: false, logger });
+  const administration = await openDatabase({ url: server.url, directory: folder, logger });
+  await administration.pool.query("create database template");
+  await administration.close();
+  const template = await openDatabase({ url: server.url.replace("/postgres?", "/template?"), directory: folder, logger });
+  await template.close();
+  project.provide("databaseServer", server.url);
+  return async () => {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+}

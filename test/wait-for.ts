@@ -1,0 +1,16 @@
+import { setTimeout as pause } from "node:timers/promises";
+
+/** Waits until `look` gives something true, and returns it. @throws after `timeoutMs`, saying what was waited for */
+export async function waitFor<T>(
+  look: () => T | Promise<T>,
+  what: string,
+  timeoutMs = 20_000,
+): Promise<NonNullable<T>> {
+  const until = Date.now() + timeoutMs;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > until) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);
+    await pause(25);
+  }
+}

@@ -1,0 +1,76 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient, type Client } from "../src/client.ts";
+import { readConfig } from "../src/config.ts";
+import type { SessionDetail } from "../src/domain/session.ts";
+import { createLogger } from "../src/observability.ts";
+import { startOffstage, type Offstage } from "../src/offstage.ts";
+import { createTestDatabase } from "./database.ts";
+import { startForge, type TestForge } from "./forge/server.ts";
+import { startModelServer, type ModelServer, type Script } from "./model/server.ts";
+
+export const adminKey = "test-admin-key-0123456789abcdefghijklmnop";
+export const modelKey = "sk-model-key-that-must-not-leak";
+
+/** Everything real around one Offstage: database, forge, model, sandbox, harness. */
+export interface World {
+  readonly data: string;
+  readonly forge: TestForge;
+  readonly model: ModelServer;
+  /** What `readConfig` or a child process gets. */
+  readonly variables: Record<string, string>;
+  close(): Promise<void>;
+}
+
+export async function createWorld(script: Script): Promise<World> {
+  const data = await mkdtemp(join(tmpdir(), "offstage-test-"));
+  // The embedded database's unprivileged user must be able to pass.
+  await chmod(data, 0o755);
+  const forge = await startForge();
+  const model = await startModelServer({ script });
+  const database = await createTestDatabase();
+  await database.database.close();
+  const forges = [{ kind: "github", webUrl: forge.url, apiUrl: forge.apiUrl, token: forge.token }];
+  return {
+    data,
+    forge,
+    model,
+    variables: {
+      PATH: process.env["PATH"] ?? "",
+      DATABASE_URL: database.url,
+      OFFSTAGE_DATA: data,
+      OFFSTAGE_PORT: "0",
+      OFFSTAGE_ADMIN_KEY: adminKey,
+      OFFSTAGE_FORGES: JSON.stringify(forges),
+      OFFSTAGE_MODEL_BASE_URL: `${model.url}/v1`,
+      OFFSTAGE_MODEL_API_KEY: modelKey,
+      OFFSTAGE_MODEL: "scripted",
+      OFFSTAGE_DEFAULT_AGENT: "opencode:scripted",
+      OFFSTAGE_LEASE_SECONDS: "3",
+      OFFSTAGE_LOG_LEVEL: "warn",
+    },
+    async close() {
+      await model.close();
+      await forge.close();
+      await database.close();
+      await rm(data, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Offstage inside the test's own process. */
+export async function startInProcess(
+  world: World,
+  overrides: Record<string, string> = {},
+): Promise<{ offstage: Offstage; client: Client }> {
+  const config = readConfig({ ...world.variables, ...overrides });
+  const offstage = await startOffstage(config, createLogger(config.logLevel));
+  return { offstage, client: createClient({ baseUrl: offstage.url, key: adminKey }) };
+}
+
+/** Follows a session's events until it is over, and returns it as it is then. */
+export async function untilOver(client: Client, id: string): Promise<SessionDetail> {
+  for await (const event of client.streamEvents(id, {})) void event;
+  return client.session.get(id);
+}
