@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createApp } from "../../src/api/app.ts";
+import { checkInstructions, renderInstructions } from "../../src/domain/template.ts";
+import { createLogger } from "../../src/observability.ts";
+import { bootstrap } from "../../src/store/organizations.ts";
+import { createKey } from "../../src/store/keys.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+
+let testDatabase: TestDatabase;
+let app: Awaited<ReturnType<typeof createApp>>;
+let admin: string;
+let reader: string;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  const { database } = testDatabase;
+  const { organizationId, adminKey } = await bootstrap(database, { adminKey: null });
+  admin = adminKey ?? "";
+  reader = (await createKey(database, organizationId, { name: "reader", scopes: ["read"] })).key;
+  const agent = { id: "opencode", name: "OpenCode", available: true, problem: null, defaultModel: "m", isDefault: true };
+  app = await createApp({
+    database,
+    logger: createLogger("silent"),
+    publicUrl: () => "http://offstage.test",
+    sandboxed: true,
+    allowLocalRepositories: false,
+    rateLimitPerMinute: 10_000,
+    defaultAgent: () => Promise.resolve("opencode:m"),
+    agents: () => Promise.resolve([agent]),
+    integrationOf: () => undefined,
+    renderInstructions,
+    checkInstructions,
+    webDirectory: null,
+    ready: () => Promise.resolve(true),
+  });
+});
+
+afterAll(async () => {
+  await app?.close();
+  await testDatabase?.close();
+});
+
+interface Call {
+  readonly key?: string | null;
+  readonly headers?: Record<string, string>;
+  readonly raw?: string;
+}
+
+async function post(url: string, body: unknown, { key = admin, headers = {}, raw }: Call = {}) {
+  const authorization = key === null ? {} : { authorization: `Bearer ${key}` };
+  const payload = raw ?? JSON.stringify(body);
+  const response = await app.inject({
+    method: "POST",
+    url,
+    payload,
+    headers: { "content-type": "application/json", ...authorization, ...headers },
+  });
+  return { status: response.statusCode, headers: response.headers, body: response.json() };
+}
+
+test("session creation answers with exactly the specification's fields", async () => {
+  const { status, body } = await post("/session/create", { prompt: "## Fix the *login*", description: "More." });
+  expect(status).toBe(200);
+  expect(Object.keys(body).toSorted()).toEqual(
+    ["createdAt", "description", "htmlUrl", "id", "organizationId", "status", "title", "updatedAt"],
+  );
+  expect(body).toMatchObject({ title: "Fix the login", description: "More.", status: "queued" });
+  expect(body.htmlUrl).toBe(`http://offstage.test/sessions/${body.id}`);
+});
+
+test("a field that is not known is named in a notice of the session", async () => {
+  const { body } = await post("/session/create", { prompt: "x", targetBranhc: "main" });
+  const response = await app.inject({ url: `/session/${body.id}/events`, headers: { authorization: `Bearer ${admin}` } });
+  expect(response.json().events).toContainEqual(
+    expect.objectContaining({ type: "notice", data: expect.objectContaining({ text: expect.stringContaining("targetBranhc") }) }),
+  );
+});
+
+const refusals: [name: string, body: unknown, said: string][] = [
+  ["neither prompt nor description", {}, "prompt or description is required"],
+  ["an empty prompt", { prompt: "" }, "prompt must not be empty"],
+  ["a null prompt", { prompt: null }, "prompt"],
+  ["NUL in the prompt", { prompt: "a\0b" }, "NUL"],
+  ["half a surrogate pair", { prompt: "a\ud800" }, "Unicode"],
+  ["a prompt that is too long", { prompt: "x".repeat(100_001) }, "at most 100,000 characters"],
+  ["an agent without a colon", { prompt: "x", agent: "opencode" }, "agent must be written <provider>:<model>"],
+  ["an agent that is not known", { prompt: "x", agent: "nobody:m" }, "the providers are opencode"],
+  ["credentials in a URL", { prompt: "x", repositories: ["https://u:p@host/a/b"] }, "has credentials"],
+  ["a local repository", { prompt: "x", repositories: ["/srv/repository"] }, "OFFSTAGE_ALLOW_LOCAL_REPOSITORIES"],
+  ["too many repositories", { prompt: "x", repositories: Array.from({ length: 21 }, (_, n) => `https://h/a/${n}`) }, "repositories"],
+  ["a repository id that is not there", { prompt: "x", codeRepoIds: ["nope"] }, "no repository nope"],
+  ["a branch that git refuses", { prompt: "x", branchName: "a..b" }, "branchName is not a branch name"],
+  ["one branch for both", { prompt: "x", branchName: "a", targetBranch: "a" }, "branchName must differ from targetBranch"],
+  ["a body that is no object", [], "body"],
+];
+
+test.each(refusals)("session creation refuses %s", async (_name, body, said) => {
+  const answer = await post("/session/create", body);
+  expect(answer.status).toBe(400);
+  expect(Object.keys(answer.body)).toEqual(["error"]);
+  expect(answer.body.error).toContain(said);
+});
+
+test("keys: none is 400 on creation and 401 elsewhere, a wrong one 401, one without the scope 403", async () => {
+  expect((await post("/session/create", { prompt: "x" }, { key: null })).status).toBe(400);
+  expect((await post("/automation/any/trigger", {}, { key: null })).status).toBe(401);
+  expect((await post("/session/create", { prompt: "x" }, { key: "ofs_wrong" })).status).toBe(401);
+  expect((await post("/session/create", { prompt: "x" }, { key: reader })).status).toBe(403);
+});
+
+test("a body that is no JSON is 400, one above 1 MiB 413, a path that is not there 404", async () => {
+  expect((await post("/session/create", null, { raw: "{" })).status).toBe(400);
+  expect((await post("/session/create", { prompt: "x".repeat(1024 * 1024) })).status).toBe(413);
+  expect((await post("/session/nothing/here", {})).status).toBe(404);
+});
+
+test("a trigger queues the specification's job, by id and macro, by header and query, under both names", async () => {
+  const { body: automation } = await post("/automation/create", { name: "Fix", macro: "fix-it", instructions: "Fix {{ event.n }}" });
+  const ways: [url: string, call: Call][] = [
+    [`/automation/${automation.id}/trigger`, {}],
+    ["/automation/fix-it/trigger", {}],
+    [`/automation/fix-it/trigger?apiKey=${admin}`, { key: null }],
+    ["/agent/fix-it/trigger", {}],
+    ["/api/public-api/automation/fix-it/trigger", {}],
+  ];
+  for (const [url, call] of ways) {
+    const { status, body } = await post(url, { n: 1 }, call);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ task: "RunWorkflow", status: "pending", priority: 5 });
+    expect(Object.keys(body).toSorted()).toEqual(["createdAt", "id", "priority", "status", "task", "updatedAt"]);
+  }
+});
+
+test("a trigger refuses what is not there, paused, or no object", async () => {
+  await post("/automation/create", { name: "Paused", macro: "paused-one", instructions: "x", paused: true });
+  expect(await post("/automation/none/trigger", {})).toMatchObject({ status: 404, body: { error: "automation none was not found" } });
+  expect((await post("/automation/paused-one/trigger", {})).status).toBe(409);
+  expect((await post("/automation/fix-it/trigger", [1])).status).toBe(400);
+  expect((await post("/automation/fix-it/trigger", null, { raw: "no json" })).status).toBe(400);
+});
+
+test("the same Idempotency-Key gives the first answer again, and refuses another body", async () => {
+  const headers = { "idempotency-key": "once" };
+  const first = await post("/session/create", { prompt: "once" }, { headers });
+  const again = await post("/session/create", { prompt: "once" }, { headers });
+  expect(again.body).toEqual(first.body);
+  expect(again.headers["idempotent-replayed"]).toBe("true");
+  expect((await post("/session/create", { prompt: "twice" }, { headers })).status).toBe(409);
+});
+
+test("the description of the API names session creation as the specification does", async () => {
+  const document = (await app.inject({ url: "/openapi.json" })).json();
+  expect(document).toMatchObject({ openapi: "3.1.0", info: { version: "1.0.0" } });
+  expect(document.paths["/session/create"].post.operationId).toBe("postPublic-apiSessionCreate");
+});
