@@ -69,4 +69,5 @@ async function start(flags: ServerFlags, signal: AbortSignal): Promise<void> {
 }
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as { version: string };
-process.exitCode = await runProgram(commands, terminal, version, process.argv.slice(2));
+// All is stopped and written by now: a handle that something left open must not keep the process.
+process.exit(await runProgram(commands, terminal, version, process.argv.slice(2)));

@@ -181,6 +181,7 @@ async function stalled(request: TurnRequest, updates: Updates, errors: Errors, s
       clearInterval(look);
       reject(failing === null ? stallError(quietMs) : modelFailure(failing));
     }, stallLookMs);
+    look.unref();
     signal.addEventListener("abort", () => clearInterval(look), { once: true });
   });
 }

@@ -1,9 +1,12 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { stepNames, type StepName } from "../../src/domain/step.ts";
 import { startServerProcess, type ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
+
+/** Two starts and a whole run each, on a machine that runs other suites beside. */
+vi.setConfig({ testTimeout: 120_000 });
 
 let world: World;
 let server: ServerProcess | undefined;
@@ -22,7 +25,7 @@ async function untilStep(current: ServerProcess, id: string, step: StepName): Pr
   await waitFor(async () => {
     const { events } = await current.client.session.events(id, { after: "0", limit: 100 });
     return events.some((event) => event.type === "step.started" && event.data.step === step);
-  }, `step ${step} starts`);
+  }, `step ${step} starts`, 60_000);
 }
 
 const prompt = "write one.txt: first, then write two.txt: second";
