@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 export async function waitFor<T>(
   look: () => T | Promise<T>,
   what: string,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<NonNullable<T>> {
   const until = Date.now() + timeoutMs;
   for (;;) {
