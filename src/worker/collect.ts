@@ -33,10 +33,12 @@ const committedMark = "offstage-committed ";
 
 /**
  * Runs inside the sandbox, where the agent's own hooks and settings can do no more than the agent could.
+ * Nothing else runs there by then: a lock is one that a killed git left, and would stop every later one.
  * Commits what is left, then writes all that is new on HEAD as a bundle to stdout; nothing where nothing is new.
  */
 const script = `
 set -eu
+find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
 git add --all
 if ! git diff --cached --quiet; then
   git commit --quiet --no-verify --no-gpg-sign --message "$OFFSTAGE_MESSAGE"
