@@ -1,5 +1,8 @@
 import { defineConfig } from "vitest/config";
 
+/** Suites that only read the sources. */
+const sourceSuites = ["test/architecture.test.ts", "test/documentation.test.ts"];
+
 export default defineConfig({
   test: {
     // Real databases, browsers and harnesses run in these suites: two at a time is what a small machine carries.
@@ -8,10 +11,10 @@ export default defineConfig({
     hookTimeout: 90_000,
     reporters: ["default", "./test/count-reporter.ts"],
     projects: [
-      { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}"] } },
+      { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}", ...sourceSuites] } },
       {
         extends: true,
-        test: { name: "integration", include: ["test/**/*.test.ts"], globalSetup: "test/global-setup.ts" },
+        test: { name: "integration", include: ["test/**/*.test.ts"], exclude: sourceSuites, globalSetup: "test/global-setup.ts" },
       },
     ],
   },

@@ -140,13 +140,14 @@ interface StreamMessage {
 
 /** The messages of an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). */
 async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamMessage> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
   let rest = "";
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const blocks = (rest + value).split("\n\n");
+      const blocks = (rest + decoder.decode(value, { stream: true })).split("\n\n");
       rest = blocks.pop() ?? "";
       for (const block of blocks) yield readMessage(block);
     }

@@ -1,0 +1,27 @@
+import { RouterProvider } from "@tanstack/react-router";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { z } from "zod";
+import { createQueryClient } from "./query.ts";
+import { createAppRouter } from "./router.tsx";
+import "./styles.css";
+
+// The page's Content-Security-Policy allows no evaluated code.
+z.config({ jitless: true });
+
+const router = createAppRouter();
+const queryClient = createQueryClient(() => {
+  const { pathname } = router.state.location;
+  if (pathname !== "/sign-in") void router.navigate({ to: "/sign-in", search: { next: pathname } });
+});
+
+const root = document.querySelector("#root");
+if (root === null) throw new Error("the page has no #root");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,66 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useEffect, useId, useRef, useState } from "react";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+
+/** Signs in by the one-time link, whose token is in the fragment and so in no log, or by a key. */
+export function SignInPage() {
+  const { next } = useSearch({ from: "/sign-in" });
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const [key, setKey] = useState("");
+  const fieldId = useId();
+  const signIn = useMutation({
+    mutationFn: (credential: { token: string } | { key: string }) => client.login.create(credential),
+    onSuccess: async () => {
+      queries.clear();
+      // Only a page of ours: an address of another site in `next` goes nowhere.
+      const session = /^\/sessions\/([\w-]+)$/u.exec(next ?? "")?.[1];
+      await (session === undefined ? navigate({ to: "/" }) : navigate({ to: "/sessions/$id", params: { id: session } }));
+    },
+  });
+  const { mutate } = signIn;
+  const redeemed = useRef(false);
+  useEffect(() => {
+    document.title = "Sign in · Offstage";
+    const token = location.hash.slice(1);
+    if (token === "" || redeemed.current) return;
+    // A link works once: neither a second effect nor a reload may try it again.
+    redeemed.current = true;
+    history.replaceState(history.state, "", location.pathname + location.search);
+    mutate({ token });
+  }, [mutate]);
+
+  return (
+    <div className="mx-auto max-w-sm py-12">
+      <h1 className="text-xl font-semibold">Sign in</h1>
+      <p className="mt-1 text-sm text-muted">
+        With an API key, or with the link that <code>offstage login-link</code> prints on the server.
+      </p>
+      <form
+        className="mt-6 space-y-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          signIn.mutate({ key: key.trim() });
+        }}
+      >
+        <label htmlFor={fieldId} className="text-sm font-medium">
+          API key
+        </label>
+        <input
+          id={fieldId}
+          type="password"
+          autoComplete="current-password"
+          className="field"
+          value={key}
+          onChange={(event) => setKey(event.target.value)}
+        />
+        <button type="submit" className="button button-primary w-full justify-center" disabled={signIn.isPending || key.trim() === ""}>
+          {signIn.isPending ? "Signing in …" : "Sign in"}
+        </button>
+        <ErrorText error={signIn.error} />
+      </form>
+    </div>
+  );
+}

@@ -1,0 +1,79 @@
+import { parsePatchFiles, type FileDiffMetadata } from "@pierre/diffs";
+import { FileDiff, MultiFileDiff } from "@pierre/diffs/react";
+import { useMemo } from "react";
+import type { SessionDiff } from "../../domain/session.ts";
+
+const options = {
+  diffStyle: "unified",
+  theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+  themeType: "system",
+  overflow: "wrap",
+  disableFileHeader: true,
+} as const;
+
+type Repository = SessionDiff["repositories"][number];
+
+/** What the session changed, a fold per file. */
+export function Diff({ repository }: { repository: Repository }) {
+  const files = useMemo(() => filesOf(repository.patch), [repository.patch]);
+  return (
+    <section aria-label={`Changes in ${repository.name}`} className="space-y-3">
+      <h3 className="font-mono text-sm text-muted">{repository.name}</h3>
+      {files === null ? (
+        <pre tabIndex={0} aria-label="Patch" className="card overflow-x-auto p-3 font-mono text-xs">
+          {repository.patch}
+        </pre>
+      ) : (
+        files.map((file) => <FileFold key={`${file.prevName ?? ""} ${file.name}`} file={file} open={files.length <= 20} />)
+      )}
+      {repository.truncated && <p className="text-sm text-warn">The patch was too long to keep whole; see the pull request for all of it.</p>}
+    </section>
+  );
+}
+
+/** Null where the patch can't be read, which is shown as text then. */
+function filesOf(patch: string): FileDiffMetadata[] | null {
+  try {
+    return parsePatchFiles(patch).flatMap(({ files }) => files);
+  } catch {
+    return null;
+  }
+}
+
+function FileFold({ file, open }: { file: FileDiffMetadata; open: boolean }) {
+  const added = file.hunks.reduce((sum, hunk) => sum + hunk.additionLines, 0);
+  const removed = file.hunks.reduce((sum, hunk) => sum + hunk.deletionLines, 0);
+  return (
+    <details className="card overflow-hidden" open={open}>
+      <summary className="flex cursor-pointer items-center gap-3 px-3 py-2 text-sm hover:bg-sunken">
+        <span className="min-w-0 flex-1 font-mono text-[0.85em] break-all">
+          {file.prevName === undefined || file.prevName === file.name ? file.name : `${file.prevName} → ${file.name}`}
+        </span>
+        <span className="text-xs tabular-nums">
+          <span className="text-good">+{added}</span> <span className="text-bad">−{removed}</span>
+        </span>
+      </summary>
+      <div className="border-t border-line text-xs">
+        {file.hunks.length === 0 ? (
+          <p className="p-3 text-muted">No lines to show: a binary file, a new mode or a new name.</p>
+        ) : (
+          <FileDiff fileDiff={file} options={options} disableWorkerPool />
+        )}
+      </div>
+    </details>
+  );
+}
+
+/** One file's change as a tool call told it. */
+export function FileChange({ path, before, after }: { path: string; before: string | null; after: string }) {
+  return (
+    <div className="overflow-hidden rounded-md border border-line text-xs">
+      <MultiFileDiff
+        oldFile={{ name: path, contents: before ?? "" }}
+        newFile={{ name: path, contents: after }}
+        options={options}
+        disableWorkerPool
+      />
+    </div>
+  );
+}

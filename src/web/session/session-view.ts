@@ -1,0 +1,159 @@
+import type { SessionEvent } from "../../domain/event.ts";
+import { stepNames, type StepName } from "../../domain/step.ts";
+
+type DataOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>["data"];
+export type ToolCall = DataOf<"agent.tool">;
+export type Plan = DataOf<"agent.plan">["entries"];
+
+/** One line of the conversation. `key` is the number of the event that began it. */
+export type Item = { readonly key: number; readonly at: string } & (
+  | { readonly kind: "user"; readonly text: string; readonly from: string | null }
+  | { readonly kind: "message" | "thought"; readonly part: string; readonly text: string }
+  | { readonly kind: "tool"; readonly tool: ToolCall }
+  | { readonly kind: "note"; readonly tone: "plain" | "good" | "warning" | "bad"; readonly text: string; readonly url?: string }
+);
+
+export interface StepView {
+  readonly name: StepName;
+  readonly state: "waiting" | "running" | "done" | "failed";
+  readonly attempt: number;
+  readonly startedAt: string | null;
+  readonly durationMs: number | null;
+  readonly progress: DataOf<"step.progress"> | null;
+}
+
+/** Everything the page shows of a session's events so far. */
+export interface SessionView {
+  /** Number of the last event in it. */
+  readonly seq: number;
+  readonly items: readonly Item[];
+  readonly steps: readonly StepView[];
+  readonly plan: Plan;
+  readonly usage: DataOf<"agent.usage">;
+  /** Where the turn that runs now began in `items`: texts and tools of a turn before are not touched by this one. */
+  readonly turnStart: number;
+}
+
+const noSteps: readonly StepView[] = stepNames.map((name) => ({
+  name,
+  state: "waiting",
+  attempt: 0,
+  startedAt: null,
+  durationMs: null,
+  progress: null,
+}));
+
+export const emptyView: SessionView = { seq: 0, items: [], steps: noSteps, plan: [], usage: {}, turnStart: 0 };
+
+/** Takes events in: those that it has already are passed over, so that a stream may repeat itself. */
+export function applyEvents(view: SessionView, events: readonly SessionEvent[]): SessionView {
+  return events.reduce((state, event) => (event.seq <= state.seq ? state : { ...apply(state, event), seq: event.seq }), view);
+}
+
+function apply(view: SessionView, event: SessionEvent): SessionView {
+  switch (event.type) {
+    case "session.created":
+      return view;
+    case "session.status":
+      return applyStatus(view, event);
+    case "notice":
+      return note(view, event, event.data.level === "warning" ? "warning" : "plain", event.data.text);
+    case "message.user":
+      return add(view, { kind: "user", text: event.data.text, from: event.data.from, ...place(event) });
+    case "step.started":
+    case "step.progress":
+    case "step.completed":
+    case "step.failed":
+      return applyStep(view, event);
+    case "agent.started": {
+      const { provider, model, resumed } = event.data;
+      const told = note(view, event, "plain", `${resumed ? "Resumed" : "Started"} ${provider}${model === null ? "" : ` with ${model}`}`);
+      return { ...told, turnStart: told.items.length };
+    }
+    case "agent.message":
+      return addText(view, event, "message");
+    case "agent.thought":
+      return addText(view, event, "thought");
+    case "agent.tool":
+      return putTool(view, event);
+    case "agent.plan":
+      return { ...view, plan: event.data.entries };
+    case "agent.usage":
+      return { ...view, usage: { ...view.usage, ...event.data } };
+    case "agent.permission":
+      return note(view, event, event.data.decision === "denied" ? "warning" : "plain", `Permission ${event.data.decision}: ${event.data.title}`);
+    case "agent.turn":
+      return event.data.stopReason === "end_turn" ? view : note(view, event, "warning", `The turn ended early: ${event.data.stopReason}`);
+    case "workspace.commit":
+      return note(view, event, "plain", `Commit ${event.data.sha.slice(0, 8)}: ${event.data.subject}`);
+    case "branch.pushed":
+      return note(view, event, "plain", `Pushed ${event.data.branch}`);
+    case "pullRequest.opened": {
+      const { number, url, created } = event.data;
+      return note(view, event, "good", `Pull request #${number} ${created ? "opened" : "updated"}`, url);
+    }
+  }
+}
+
+function place(event: SessionEvent): { key: number; at: string } {
+  return { key: event.seq, at: event.createdAt };
+}
+
+function add(view: SessionView, item: Item): SessionView {
+  return { ...view, items: [...view.items, item] };
+}
+
+type Tone = Extract<Item, { kind: "note" }>["tone"];
+
+function note(view: SessionView, event: SessionEvent, tone: Tone, text: string, url?: string): SessionView {
+  return add(view, { kind: "note", tone, text, ...(url !== undefined && { url }), ...place(event) });
+}
+
+function replace(view: SessionView, index: number, item: Item): SessionView {
+  return { ...view, items: view.items.with(index, item) };
+}
+
+function applyStatus(view: SessionView, event: Extract<SessionEvent, { type: "session.status" }>): SessionView {
+  const { from, to, reason, failure } = event.data;
+  if (to === "failed") return note(view, event, "bad", failure?.reason ?? reason ?? "Failed");
+  if (to === "cancelled") return note(view, event, "warning", "Cancelled");
+  if (to === "completed") return note(view, event, "good", reason ?? "Completed");
+  if (to !== "queued") return view;
+  // A new run begins: after a follow-up or a retry, or because the worker of this one died.
+  const lost = from === "running" ? note(view, event, "warning", reason ?? "The worker was lost: queued again") : view;
+  return { ...lost, steps: noSteps, plan: [] };
+}
+
+function applyStep(view: SessionView, event: Extract<SessionEvent, { type: `step.${string}` }>): SessionView {
+  const steps = view.steps.map((step) => (step.name === event.data.step ? moveStep(step, event) : step));
+  return { ...view, steps };
+}
+
+function moveStep(step: StepView, event: Extract<SessionEvent, { type: `step.${string}` }>): StepView {
+  switch (event.type) {
+    case "step.started":
+      return { ...step, state: "running", attempt: event.data.attempt, startedAt: event.createdAt, durationMs: null, progress: null };
+    case "step.progress":
+      return { ...step, progress: event.data };
+    case "step.completed":
+      return { ...step, state: "done", durationMs: event.data.durationMs, progress: null };
+    case "step.failed":
+      return { ...step, state: "failed", durationMs: event.data.durationMs, progress: null };
+  }
+}
+
+function addText(view: SessionView, event: Extract<SessionEvent, { type: "agent.message" | "agent.thought" }>, kind: "message" | "thought"): SessionView {
+  const { part, text } = event.data;
+  const index = view.items.findLastIndex((item) => item.kind === kind && item.part === part);
+  const item = view.items[index];
+  if (index < view.turnStart || item === undefined || !("part" in item)) return add(view, { kind, part, text, ...place(event) });
+  return replace(view, index, { ...item, text: item.text + text });
+}
+
+function putTool(view: SessionView, event: Extract<SessionEvent, { type: "agent.tool" }>): SessionView {
+  const tool = event.data;
+  const index = view.items.findLastIndex((item) => item.kind === "tool" && item.tool.toolCallId === tool.toolCallId);
+  const item = view.items[index];
+  if (index < view.turnStart || item === undefined) return add(view, { kind: "tool", tool, ...place(event) });
+  return replace(view, index, { kind: "tool", tool, key: item.key, at: item.at });
+}

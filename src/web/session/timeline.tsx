@@ -1,0 +1,112 @@
+import { memo } from "react";
+import { Markdown } from "./markdown.tsx";
+import type { Item, Plan, SessionView } from "./session-view.ts";
+import { ToolCall } from "./tool-call.tsx";
+
+/** What was said and done, in order. */
+export function Timeline({ view, running }: { view: SessionView; running: boolean }) {
+  const { usage } = view;
+  return (
+    <div className="space-y-3">
+      {view.plan.length > 0 && <PlanList plan={view.plan} />}
+      <ol aria-label="Conversation" className="space-y-3">
+        {view.items.map((item) => (
+          <li key={item.key}>
+            <Line item={item} />
+          </li>
+        ))}
+      </ol>
+      {view.seq === 0 && <p className="text-muted">Loading the conversation …</p>}
+      {running && (
+        <p className="flex items-center gap-2 text-sm text-muted">
+          <span aria-hidden className="size-2 animate-pulse rounded-full bg-accent" />
+          At work
+          {usage.contextUsed !== undefined && usage.contextSize !== undefined && usage.contextSize > 0 && (
+            <span className="tabular-nums"> · context {Math.round((usage.contextUsed / usage.contextSize) * 100)} %</span>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
+
+const tones: Record<Extract<Item, { kind: "note" }>["tone"], string> = {
+  plain: "text-muted",
+  good: "text-good",
+  warning: "text-warn",
+  bad: "text-bad",
+};
+
+const Line = memo(function Line({ item }: { item: Item }) {
+  switch (item.kind) {
+    case "user":
+      return (
+        <div className="ml-auto max-w-[90%] rounded-lg bg-accent-soft px-4 py-3 sm:max-w-[80%]">
+          <p className="mb-1 text-xs text-muted">You asked</p>
+          <p className="text-[0.94rem] break-words whitespace-pre-wrap">{item.text}</p>
+        </div>
+      );
+    case "message":
+      return <Markdown text={item.text} />;
+    case "thought":
+      return (
+        <details className="text-sm text-muted">
+          <summary className="cursor-pointer">Thought</summary>
+          <div className="mt-1 border-l-2 border-line pl-3">
+            <Markdown text={item.text} />
+          </div>
+        </details>
+      );
+    case "tool":
+      return <ToolCall tool={item.tool} />;
+    case "note":
+      return (
+        <p className={`flex gap-2 text-sm ${tones[item.tone]}`}>
+          <span aria-hidden>—</span>
+          <span className="min-w-0 break-words">
+            {item.url === undefined ? (
+              item.text
+            ) : (
+              <a href={item.url} target="_blank" rel="noreferrer noopener" className="underline">
+                {item.text}
+              </a>
+            )}
+          </span>
+        </p>
+      );
+  }
+});
+
+const planMarks: Record<Plan[number]["status"], { mark: string; word: string }> = {
+  pending: { mark: "○", word: "to do" },
+  in_progress: { mark: "◐", word: "in progress" },
+  completed: { mark: "✓", word: "done" },
+};
+
+function PlanList({ plan }: { plan: Plan }) {
+  const done = plan.filter(({ status }) => status === "completed").length;
+  return (
+    <section aria-label="Plan" className="card p-3 text-sm">
+      <div className="mb-2 flex items-center gap-3">
+        <h2 className="font-medium">Plan</h2>
+        <progress aria-label="Plan done" value={done} max={plan.length} className="h-1.5 flex-1 accent-accent" />
+        <span className="text-xs text-muted tabular-nums">
+          {done} of {plan.length}
+        </span>
+      </div>
+      <ul className="space-y-1">
+        {plan.map(({ text, status }, index) => (
+          <li key={index} className="flex gap-2">
+            <span aria-hidden className="text-muted">
+              {planMarks[status].mark}
+            </span>
+            <span className={status === "completed" ? "text-muted" : ""}>
+              {text}
+              <span className="sr-only"> ({planMarks[status].word})</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,42 @@
+import { useEffect, useState } from "react";
+
+const units = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+] as const;
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+
+/** How long ago something was, with the exact time as its title. */
+export function Ago({ at }: { at: string }) {
+  const now = useNow(30_000);
+  const age = now - Date.parse(at);
+  const unit = units.find(([, ms]) => age >= ms);
+  const text = unit === undefined ? "just now" : relative.format(-Math.floor(age / unit[1]), unit[0]);
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      {text}
+    </time>
+  );
+}
+
+/** The time now in ms, looked at every `everyMs`; not at all for null. */
+export function useNow(everyMs: number | null): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (everyMs === null) return undefined;
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+/** `840 ms`, `3.2 s`, `2 min 05 s`, `1 h 04 min`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1_000;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
+  return minutes < 60 ? `${minutes} min ${two(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+}

@@ -1,0 +1,11 @@
+import tailwind from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+export default defineConfig({
+  root: import.meta.dirname,
+  plugins: [react(), tailwind()],
+  build: { outDir: "../../dist/web", emptyOutDir: true, assetsDir: "assets", chunkSizeWarningLimit: 1_000 },
+  // `npx vite src/web` beside a running server: the pages come from here, the API from there.
+  server: { proxy: { "^/(session|automation|job|repository|key|agent|login|me)(/|$)": "http://127.0.0.1:4747" } },
+});

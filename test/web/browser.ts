@@ -1,0 +1,21 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import chromium from "@sparticuz/chromium";
+import { chromium as playwright, type Browser, type Page } from "playwright-core";
+
+/** A real Chromium that comes in a package: nothing is downloaded. */
+export async function launchBrowser(): Promise<Browser> {
+  // No rendering of 3D, so that its software driver need not be unpacked.
+  chromium.setGraphicsMode = false;
+  return playwright.launch({ executablePath: await chromium.executablePath(), args: chromium.args, headless: true });
+}
+
+/** What axe finds wrong with the page as it stands: rule and element, a line each. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  return violations.flatMap(({ id, help, nodes }) => nodes.map((node) => `${id} (${help}): ${node.html.slice(0, 200)} ${node.any.map((check) => check.message).join("; ")}`));
+}
+
+/** Whether something sticks out of the window sideways. */
+export async function scrollsSideways(page: Page): Promise<boolean> {
+  return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth");
+}
