@@ -1,14 +1,11 @@
+import "./strict-policy.ts";
 import { RouterProvider } from "@tanstack/react-router";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { z } from "zod";
 import { createQueryClient } from "./query.ts";
 import { createAppRouter } from "./router.tsx";
 import "./styles.css";
-
-// The page's Content-Security-Policy allows no evaluated code.
-z.config({ jitless: true });
 
 const router = createAppRouter();
 const queryClient = createQueryClient(() => {

@@ -1,4 +1,4 @@
-import { memo } from "react";
+import { memo, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 
@@ -17,10 +17,13 @@ const components: Components = {
   // A region that scrolls must be reachable by keyboard.
   pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
   table: ({ children }) => <table tabIndex={0}>{children}</table>,
-  // The page has its own h1 and h2.
-  h1: ({ children }) => <h3>{children}</h3>,
-  h2: ({ children }) => <h4>{children}</h4>,
+  ...Object.fromEntries(["h1", "h2", "h3", "h4", "h5", "h6"].map((tag) => [tag, Heading])),
 };
+
+/** A message's headings are no part of the page's outline, whose levels they would skip. */
+function Heading({ children }: { children?: ReactNode }) {
+  return <p className="font-semibold">{children}</p>;
+}
 
 const plugins = [remarkGfm];
 

@@ -1,0 +1,277 @@
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { script } from "../end-to-end/script.ts";
+import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { accessibilityProblems, launchBrowser, scrollsSideways } from "./browser.ts";
+import { openFrailConnection } from "./frail-connection.ts";
+
+let world: World;
+let offstage: Offstage;
+let client: Client;
+let browser: Browser;
+const contexts: BrowserContext[] = [];
+let count = 0;
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world));
+  browser = await launchBrowser();
+});
+
+afterEach(async () => {
+  for (const context of contexts.splice(0)) await context.close();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await offstage?.stop();
+  await world?.close();
+});
+
+async function openPage(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Page> {
+  const context = await browser.newContext({ baseURL: offstage.url, ...options });
+  contexts.push(context);
+  context.setDefaultTimeout(30_000);
+  return context.newPage();
+}
+
+/** A page whose browser has signed in with a key. */
+async function signedIn(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Page> {
+  const page = await openPage(options);
+  const answer = await page.request.post("/login/create", { data: { key: adminKey } });
+  expect(answer.status()).toBe(200);
+  return page;
+}
+
+async function repository(): Promise<string> {
+  const { url } = await world.forge.createRepository("acme", `pages-${(count += 1)}`, { "README.md": "# Before\n" });
+  return url;
+}
+
+/** Everything the conversation shows, line by line. */
+function conversation(page: Page): Promise<string[]> {
+  return page.getByRole("list", { name: "Conversation" }).getByRole("listitem").allInnerTexts();
+}
+
+test("the one-time link signs a browser in once, and leaves no token in the address", async () => {
+  const link = offstage.first?.loginLink ?? "";
+  const page = await openPage();
+  await page.goto(link);
+  await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  expect(page.url()).toBe(`${offstage.url}/`);
+
+  const second = await openPage();
+  await second.goto(link);
+  await second.getByText("this link was used or is too old").waitFor();
+  expect(new URL(second.url()).hash).toBe("");
+});
+
+test("a page asked for without a sign-in comes after it, and a wrong key is told", async () => {
+  const { id } = await client.session.create({ prompt: "say later", queueRightAway: false });
+  const page = await openPage();
+  await page.goto(`/sessions/${id}`);
+  await page.getByLabel("API key").fill("not-a-key");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("the API key is wrong, revoked or expired").waitFor();
+  await page.getByLabel("API key").fill(adminKey);
+  await page.getByLabel("API key").press("Enter");
+  await page.getByRole("heading", { name: "say later" }).waitFor();
+  expect(new URL(page.url()).pathname).toBe(`/sessions/${id}`);
+});
+
+test("signing out ends the sign-in on the server too", async () => {
+  const page = await signedIn();
+  await page.goto("/");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  expect((await page.request.get("/session/list")).status()).toBe(401);
+});
+
+test("a session started in the dialog is followed live to its pull request", async () => {
+  const page = await signedIn();
+  const url = await repository();
+  await page.goto("/");
+  await page.getByRole("button", { name: "New session" }).click();
+  await page.getByLabel("What should be done?").fill("write hello.js: const greeting = 1;, then shell echo from the shell, then say It is **done**.");
+  await page.getByLabel("Repository").fill(url);
+  await page.getByRole("button", { name: "Start" }).click();
+
+  await page.getByRole("link", { name: /Pull request #1/u }).first().waitFor();
+  await page.getByText("Completed").first().waitFor();
+  const [pullRequest] = await world.forge.pullRequests("acme", url.split("/").at(-1) ?? "");
+  expect(await page.getByRole("link", { name: /Pull request #1/u }).first().getAttribute("href")).toBe(`${url}/pull/${pullRequest?.number}`);
+  for (const step of ["Prepare", "Agent", "Commit", "Push", "Pull request"]) {
+    expect(await page.getByRole("region", { name: "Steps" }).getByText(`${step} done`).count()).toBe(1);
+  }
+
+  // Folded: its output is not there until it is asked for.
+  expect(await page.getByText("from the shell", { exact: true }).count()).toBe(0);
+  await page.locator("summary", { hasText: "echo from the shell" }).click();
+  await page.getByLabel("Output").getByText("from the shell").waitFor();
+  expect(await page.locator("strong", { hasText: "done" }).count()).toBe(1);
+
+  await page.getByRole("tab", { name: "Changes" }).click();
+  await page.getByText("hello.js").waitFor();
+  await page.getByText("const greeting = 1;").waitFor();
+});
+
+test("a follow-up is sent with the keyboard alone and its turn joins the conversation", async () => {
+  const session = await client.session.create({ prompt: "write one.txt: 1", repositories: [await repository()] });
+  await untilOver(client, session.id);
+  const page = await signedIn();
+  await page.goto(`/sessions/${session.id}`);
+  await page.getByText("Pull request #1 opened").waitFor();
+  await page.getByLabel("Follow up").focus();
+  await page.keyboard.type("write two.txt: 2");
+  await page.keyboard.press("Control+Enter");
+  await page.getByText("Did as asked: write two.txt: 2").waitFor();
+  await page.getByText("Pull request #1 updated").waitFor();
+  const lines = await conversation(page);
+  expect(lines.filter((line) => line.startsWith("You asked"))).toHaveLength(2);
+  expect(lines.filter((line) => line.includes("Did as asked: write one.txt"))).toHaveLength(1);
+});
+
+test("a running session is cancelled from its page, and retried", async () => {
+  const session = await client.session.create({ prompt: "shell sleep 600" });
+  const page = await signedIn();
+  await page.goto(`/sessions/${session.id}`);
+  await page.locator("summary", { hasText: "sleep 600" }).waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Retry" }).waitFor();
+  expect((await untilOver(client, session.id)).status).toBe("cancelled");
+  await page.getByRole("button", { name: "Retry" }).click();
+  await page.getByRole("button", { name: "Cancel" }).waitFor();
+  await client.session.cancel(session.id);
+  await page.getByRole("button", { name: "Retry" }).waitFor();
+});
+
+test("a failed session says why and what to do", async () => {
+  const session = await client.session.create({ prompt: "write a.txt: a", repositories: [`${world.forge.url}/acme/not-there`] });
+  await untilOver(client, session.id);
+  const page = await signedIn();
+  await page.goto(`/sessions/${session.id}`);
+  await page.getByRole("alert").getByText("repository_not_found").waitFor();
+  expect(await page.getByRole("button", { name: "Retry" }).count()).toBe(1);
+});
+
+test("a lost connection and a reload lose no line of the conversation and double none", async () => {
+  const frail = await openFrailConnection(offstage.url);
+  try {
+    const session = await client.session.create({ prompt: "shell sleep 2, then shell echo 2, then shell echo 3" });
+    const page = await signedIn();
+    await page.goto(`${frail.url}/sessions/${session.id}`);
+    await page.locator("summary", { hasText: "sleep 2" }).waitFor();
+    frail.cut();
+    await page.getByText("Connection lost: reconnecting").waitFor();
+    await untilOver(client, session.id);
+    expect(await page.getByText("Did as asked").count()).toBe(0);
+    frail.mend();
+    await page.getByText("Completed", { exact: true }).first().waitFor();
+    await page.getByText("Connection lost").waitFor({ state: "detached" });
+    const live = await conversation(page);
+    expect(live).toEqual(await conversationAfterReload(page));
+    expect(new Set(live).size).toBe(live.length);
+    expect(await page.getByRole("list", { name: "Conversation" }).locator("summary").count()).toBe(3);
+  } finally {
+    await frail.close();
+  }
+});
+
+async function conversationAfterReload(page: Page): Promise<string[]> {
+  await page.reload();
+  await page.getByText("Did as asked").waitFor();
+  await page.getByText("Completed", { exact: true }).last().waitFor();
+  return conversation(page);
+}
+
+test("HTML and remote pictures in an agent's message stay text and links", async () => {
+  const session = await client.session.create({
+    prompt: "say <img src=x onerror=\"document.title='taken'\"> <script>document.title='taken'</script> ![spy](https://example.com/spy.png)",
+  });
+  await untilOver(client, session.id);
+  const page = await signedIn();
+  const elsewhere: string[] = [];
+  page.on("request", (request) => {
+    if (!request.url().startsWith(offstage.url)) elsewhere.push(request.url());
+  });
+  await page.goto(`/sessions/${session.id}`);
+  await page.getByRole("link", { name: "spy" }).first().waitFor();
+  expect(await page.title()).not.toBe("taken");
+  expect(elsewhere.filter((url) => !url.startsWith("data:"))).toEqual([]);
+});
+
+test("the list shows sessions as they change, and searches them", async () => {
+  const page = await signedIn();
+  await page.goto("/");
+  const { id } = await client.session.create({ prompt: "say a walrus in the list" });
+  await page.getByRole("link", { name: "say a walrus in the list" }).waitFor();
+  await untilOver(client, id);
+  await page.getByRole("listitem").filter({ hasText: "walrus" }).getByText("Completed").waitFor();
+  await page.getByLabel("Search sessions").fill("walrus");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/q=walrus/u);
+  await expect.poll(() => page.getByRole("list", { name: "Sessions" }).getByRole("listitem").count()).toBe(1);
+  await page.getByRole("link", { name: "say a walrus in the list" }).press("Enter");
+  await page.waitForURL(`${offstage.url}/sessions/${id}`);
+});
+
+test("an address that leads nowhere says so", async () => {
+  const page = await signedIn();
+  await page.goto("/sessions/00000000-0000-4000-8000-000000000000");
+  await page.getByText("There is no such session").waitFor();
+});
+
+test("a session of a server without a sandbox says so on its page", async () => {
+  const bare = await createWorld(script);
+  const started = await startInProcess(bare, { OFFSTAGE_SANDBOX: "none" });
+  try {
+    const { id } = await started.client.session.create({ prompt: "say hello", queueRightAway: false });
+    const page = await openPage({ baseURL: started.offstage.url });
+    await page.request.post("/login/create", { data: { key: adminKey } });
+    await page.goto(`/sessions/${id}`);
+    await page.getByRole("note").getByText("Not sandboxed").waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
+  } finally {
+    await started.offstage.stop();
+    await bare.close();
+  }
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  for (const width of [360, 1_280]) {
+    test(`axe finds nothing and nothing sticks out in ${colorScheme} at ${width} pixels`, async () => {
+      const session = await client.session.create({
+        prompt: "write src/a/rather/long/path/of/folders/module.ts: export const answer = 42;, then shell ls -la && exit 3, then say # Done\n",
+        repositories: [await repository()],
+      });
+      await untilOver(client, session.id);
+      const page = await signedIn({ colorScheme, viewport: { width, height: 800 } });
+      await page.goto(`/sessions/${session.id}`);
+      await page.getByText("Pull request #1 opened").waitFor();
+      for (const summary of await page.getByRole("list", { name: "Conversation" }).locator("summary").all()) await summary.click();
+      await page.getByLabel("Output").first().waitFor();
+      expect(await accessibilityProblems(page)).toEqual([]);
+      expect(await scrollsSideways(page)).toBe(false);
+
+      await page.getByRole("tab", { name: "Changes" }).click();
+      await page.getByText("export const answer").waitFor();
+      expect(await accessibilityProblems(page)).toEqual([]);
+      expect(await scrollsSideways(page)).toBe(false);
+
+      await page.goto("/");
+      await page.getByRole("list", { name: "Sessions" }).waitFor();
+      expect(await accessibilityProblems(page)).toEqual([]);
+      await page.getByRole("button", { name: "New session" }).click();
+      await page.getByRole("dialog").waitFor();
+      expect(await accessibilityProblems(page)).toEqual([]);
+      expect(await scrollsSideways(page)).toBe(false);
+
+      const stranger = await openPage({ colorScheme, viewport: { width, height: 800 } });
+      await stranger.goto("/sign-in");
+      await stranger.getByRole("heading", { name: "Sign in" }).waitFor();
+      expect(await accessibilityProblems(stranger)).toEqual([]);
+    });
+  }
+}
