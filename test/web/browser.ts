@@ -1,6 +1,9 @@
 import { AxeBuilder } from "@axe-core/playwright";
-import chromium from "@sparticuz/chromium";
+import { join } from "node:path";
+import chromium, { inflate } from "@sparticuz/chromium";
 import { chromium as playwright, type Browser, type Page } from "playwright-core";
+
+const libraries = join(import.meta.dirname, "../../node_modules/@sparticuz/chromium/bin/al2023.tar.br");
 
 /** A real Chromium that comes in a package: nothing is downloaded. */
 export async function launchBrowser(): Promise<Browser> {
@@ -8,7 +11,14 @@ export async function launchBrowser(): Promise<Browser> {
   chromium.setGraphicsMode = false;
   // The package's own arguments are for one page in a small cloud function: one process, and no web security.
   const args = ["--no-sandbox", "--no-zygote", "--disable-gpu", "--headless=shell"];
-  return playwright.launch({ executablePath: await chromium.executablePath(), args });
+  const executablePath = await chromium.executablePath();
+  try {
+    return await playwright.launch({ executablePath, args });
+  } catch {
+    // A bare machine has no NSS library; the package brings that too.
+    const env = { ...process.env, LD_LIBRARY_PATH: join(await inflate(libraries), "lib") };
+    return playwright.launch({ executablePath, args, env });
+  }
 }
 
 /** What axe finds wrong with the page as it stands: rule and element, a line each. */
