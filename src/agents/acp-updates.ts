@@ -1,5 +1,6 @@
 import type * as acp from "@agentclientprotocol/sdk";
 import type { NewEvent } from "../domain/event.ts";
+import { cutMiddle } from "../domain/text.ts";
 
 /** Text arrives word by word; an event for each would be thousands. */
 const gatherMs = 250;
@@ -122,19 +123,14 @@ function mergeTool(before: ToolState | undefined, update: acp.ToolCall | acp.Too
 }
 
 function contentOf(content: acp.ToolCallContent): ToolState["content"] {
-  if (content.type === "content") return [{ type: "text", text: cut(textOf(content.content)) }];
+  if (content.type === "content") return [{ type: "text", text: cutMiddle(textOf(content.content), outputLimit) }];
   if (content.type === "diff") {
     const { path, oldText, newText } = content;
-    return [{ type: "diff", path, oldText: oldText == null ? null : cut(oldText), newText: cut(newText) }];
+    return [{ type: "diff", path, oldText: oldText == null ? null : cutMiddle(oldText, outputLimit), newText: cutMiddle(newText, outputLimit) }];
   }
   return [];
 }
 
 function textOf(block: acp.ContentBlock): string {
   return block.type === "text" ? block.text.replaceAll("\0", "\u2400").toWellFormed() : "";
-}
-
-function cut(text: string): string {
-  const clean = text.replaceAll("\0", "\u2400").toWellFormed();
-  return clean.length <= outputLimit ? clean : `${clean.slice(0, outputLimit).toWellFormed()}\n… (${clean.length - outputLimit} more characters)`;
 }

@@ -1,5 +1,6 @@
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
+import { z } from "zod";
 import { RunError } from "../domain/errors.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
 import { createUpdates, type Updates } from "./acp-updates.ts";
@@ -124,19 +125,27 @@ async function converse({ agent }: acp.ClientConnection, request: TurnRequest, u
   updates.listen();
   const text = resumed || request.transcript === null ? request.message : `${request.transcript}\n\n${request.message}`;
   const prompt: acp.PromptRequest = { sessionId, prompt: [{ type: "text", text }] };
-  const { stopReason } = await agent.request(acp.methods.agent.session.prompt, prompt);
+  const { stopReason, ...rest } = await agent.request(acp.methods.agent.session.prompt, prompt);
   await updates.settled();
+  const { data: usage } = usageSchema.safeParse(rest);
+  if (usage !== undefined) await updates.tell({ type: "agent.usage", data: usage.usage });
   await updates.tell({ type: "agent.turn", data: { stopReason, durationMs: Math.round(performance.now() - startedAt) } });
   return { stopReason, finalMessage: updates.finalMessage() };
 }
 
+/** No stable part of the protocol yet: taken where a harness sends it. */
+const tokens = z.number().int().min(0).optional();
+const usageSchema = z.object({ usage: z.object({ inputTokens: tokens, outputTokens: tokens, totalTokens: tokens }) });
+
 /** The session of the turn before where the harness still has it, else a new one. What it replays is not news. */
 async function openSession(agent: acp.ClientContext, request: TurnRequest, capabilities: acp.AgentCapabilities) {
   const place: acp.NewSessionRequest = { cwd: request.workingDirectory, mcpServers: [] };
-  if (request.resume !== null && capabilities.loadSession === true) {
+  const { session } = acp.methods.agent;
+  const takeUp = capabilities.sessionCapabilities?.resume != null ? session.resume : capabilities.loadSession === true ? session.load : null;
+  if (request.resume !== null && takeUp !== null) {
     try {
-      const loaded = await agent.request(acp.methods.agent.session.load, { ...place, sessionId: request.resume });
-      return { sessionId: request.resume, configOptions: loaded?.configOptions ?? [], resumed: true };
+      const taken = await agent.request(takeUp, { ...place, sessionId: request.resume });
+      return { sessionId: request.resume, configOptions: taken?.configOptions ?? [], resumed: true };
     } catch (error) {
       // Gone with an old worker's disk, or never saved: the transcript stands in for it.
       if (!(error instanceof acp.RequestError)) throw error;

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
+import { basicProvider } from "./basic/provider.ts";
 import type { HarnessLaunch, ModelProviders, Provider } from "./harness.ts";
 
 export interface CustomProviderSettings {
@@ -29,6 +30,7 @@ export function createProviders(options: RegistryOptions): Provider[] {
     codex(models),
     openCode(models),
     gemini(models),
+    basicProvider(models),
   ];
 }
 

@@ -19,3 +19,12 @@ export function cutAtWord(value: string, maximumLength: number): string {
   // A cut between the halves of a surrogate pair leaves half a character: drop it.
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trimEnd();
 }
+
+/** Keeps both ends, for output whose last lines tell most. The result is well-formed and holds no NUL. */
+export function cutMiddle(value: string, maximumLength: number): string {
+  const clean = value.replaceAll("\0", "\u2400").toWellFormed();
+  if (clean.length <= maximumLength) return clean;
+  const head = clean.slice(0, Math.floor(maximumLength / 2));
+  const tail = clean.slice(-Math.ceil(maximumLength / 2));
+  return `${head}\n[… ${clean.length - maximumLength} characters left out …]\n${tail}`.toWellFormed();
+}

@@ -16,7 +16,7 @@ let count = 0;
 
 beforeAll(async () => {
   world = await createWorld(script);
-  ({ offstage, client } = await startInProcess(world));
+  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
   browser = await launchBrowser();
 });
 

@@ -1,0 +1,9 @@
+import { serveBasicAgent } from "./serve.ts";
+
+/** The program that a sandbox starts for the provider `basic`. */
+try {
+  await serveBasicAgent({ environment: process.env, stdin: process.stdin, stdout: process.stdout });
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

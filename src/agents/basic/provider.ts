@@ -1,0 +1,56 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ModelProviders, Provider } from "../harness.ts";
+import { defaultModelOf, noModel, routeModel, type ModelRoute } from "../models.ts";
+
+/** Offstage's own agent, for which a model's key alone is enough. */
+export function basicProvider(models: ModelProviders): Provider {
+  const defaultModel = defaultModelOf(models);
+  const extension = import.meta.filename.endsWith(".ts") ? "ts" : "js";
+  return {
+    id: "basic",
+    name: "Basic",
+    defaultModel,
+    problem: () => Promise.resolve(defaultModel === null ? noModel : null),
+    launch: ({ model }) => {
+      const route = routeModel(models, model ?? defaultModel ?? "");
+      return {
+        command: process.execPath,
+        arguments: [join(import.meta.dirname, `main.${extension}`)],
+        model: null,
+        environment: route === null ? {} : environmentOf(route),
+        readOnly: programFolders(),
+        files: {},
+      };
+    },
+  };
+}
+
+const keyNames = { anthropic: "ANTHROPIC_API_KEY", openai: "OPENAI_API_KEY", google: "GEMINI_API_KEY", compatible: "OFFSTAGE_MODEL_API_KEY" };
+const addressNames = {
+  anthropic: "ANTHROPIC_BASE_URL",
+  openai: "OPENAI_BASE_URL",
+  google: "GOOGLE_GEMINI_BASE_URL",
+  compatible: "OFFSTAGE_MODEL_BASE_URL",
+};
+
+/** Only what this one model needs: the keys of the others stay outside. */
+function environmentOf({ provider, model, apiKey, baseUrl }: ModelRoute): Record<string, string> {
+  return {
+    OFFSTAGE_AGENT_MODEL: `${provider}/${model}`,
+    ...(apiKey !== undefined && { [keyNames[provider]]: apiKey }),
+    ...(baseUrl !== undefined && { [addressNames[provider]]: baseUrl }),
+  };
+}
+
+/**
+ * Our own program and the packages it uses. Not the folder above, which may hold the server's data: in a clone,
+ * `.offstage` is right beside them.
+ */
+function programFolders(): string[] {
+  const program = join(import.meta.dirname, "../..");
+  const root = dirname(program);
+  // As an installed package, the packages it uses may be beside it instead of in it.
+  const outer = /^.*?\/node_modules(?=\/)/u.exec(root)?.[0];
+  return [program, join(root, "package.json"), join(root, "node_modules"), ...(outer === undefined ? [] : [outer])].filter((path) => existsSync(path));
+}

@@ -1,0 +1,36 @@
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { modelMessageSchema, type ModelMessage } from "ai";
+import { z } from "zod";
+
+/** A conversation as it is kept in the agent's home, so that a later process takes it up again. */
+export interface StoredSession {
+  readonly id: string;
+  messages: ModelMessage[];
+}
+
+const schema = z.object({ id: z.string(), messages: z.array(modelMessageSchema) });
+
+export async function saveSession(home: string, session: StoredSession): Promise<void> {
+  const file = fileOf(home, session.id);
+  await mkdir(dirname(file), { recursive: true });
+  // Whole or not at all: the process can be killed at any time.
+  await writeFile(`${file}.new`, JSON.stringify(session));
+  await rename(`${file}.new`, file);
+}
+
+/** Null where there is none of that id. */
+export async function loadSession(home: string, id: string): Promise<StoredSession | null> {
+  // An id is part of a path here.
+  if (!z.uuid().safeParse(id).success) return null;
+  try {
+    return schema.parse(JSON.parse(await readFile(fileOf(home, id), "utf8")));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+function fileOf(home: string, id: string): string {
+  return join(home, ".offstage-agent", `${id}.json`);
+}

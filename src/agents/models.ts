@@ -1,0 +1,67 @@
+import type { ModelProviders } from "./harness.ts";
+
+/** Where one model is asked, found by its name. */
+export interface ModelRoute {
+  readonly provider: keyof ModelProviders;
+  /** The name as the provider knows it. */
+  readonly model: string;
+  readonly apiKey: string | undefined;
+  readonly baseUrl: string | undefined;
+}
+
+/** Asked where none is named: general coding models of November 2026. */
+const defaultModels = {
+  anthropic: "claude-sonnet-5-5",
+  openai: "gpt-5.6",
+  google: "gemini-pro-latest",
+} as const;
+
+const families: readonly (readonly [keyof typeof defaultModels, RegExp])[] = [
+  ["anthropic", /^claude/u],
+  ["openai", /^(?:gpt|o\d|codex)/u],
+  ["google", /^gemini/u],
+];
+
+/** Why nothing can be asked, and the mend. */
+export const noModel =
+  "no model is configured: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or OFFSTAGE_MODEL_BASE_URL and OFFSTAGE_MODEL";
+
+/**
+ * Finds who is asked for a model. `<provider>/<model>` names the provider where that one is configured; else a known
+ * family's name does (`claude…`, `gpt…`, `gemini…`), and everything else goes to the compatible provider, which may use
+ * a slash in its own names. Null where nobody is configured.
+ */
+export function routeModel(models: ModelProviders, model: string): ModelRoute | null {
+  const slash = model.indexOf("/");
+  const prefix = model.slice(0, Math.max(slash, 0));
+  if (isProvider(prefix) && models[prefix] !== undefined) return routeTo(models, prefix, model.slice(slash + 1));
+  const family = families.find(([provider, name]) => name.test(model) && models[provider] !== undefined)?.[0];
+  const provider = family ?? (["compatible", "anthropic", "openai", "google"] as const).find((id) => models[id]);
+  return provider === undefined ? null : routeTo(models, provider, model);
+}
+
+function routeTo(models: ModelProviders, provider: keyof ModelProviders, model: string): ModelRoute {
+  return { provider, model, apiKey: models[provider]?.apiKey, baseUrl: models[provider]?.baseUrl };
+}
+
+function isProvider(name: string): name is keyof ModelProviders {
+  return name === "anthropic" || name === "openai" || name === "google" || name === "compatible";
+}
+
+/** The model of the first provider that is configured; an endpoint that the operator named a model for comes first. */
+export function defaultModelOf(models: ModelProviders): string | null {
+  if (models.compatible?.model !== undefined) return models.compatible.model;
+  const provider = (["anthropic", "openai", "google"] as const).find((id) => models[id] !== undefined);
+  return provider === undefined ? null : defaultModels[provider];
+}
+
+/**
+ * The base address as AI SDK packages want it: with the version. `ANTHROPIC_BASE_URL` and `GOOGLE_GEMINI_BASE_URL` are
+ * written without it, as the makers' own programs read them; `OPENAI_BASE_URL` is written with it.
+ */
+export function sdkBaseUrl({ provider, baseUrl }: Pick<ModelRoute, "provider" | "baseUrl">): string | undefined {
+  const url = baseUrl?.replace(/\/+$/u, "");
+  if (url === undefined || /\/v\d\w*$/u.test(url)) return url;
+  if (provider === "anthropic") return `${url}/v1`;
+  return provider === "google" ? `${url}/v1beta` : url;
+}

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { SessionEvent } from "../../src/domain/event.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
+import { script } from "./script.ts";
+
+let world: World;
+let offstage: Offstage;
+let client: Client;
+let count = 0;
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
+});
+
+afterAll(async () => {
+  await offstage?.stop();
+  await world?.close();
+});
+
+async function repository(): Promise<{ name: string; url: string }> {
+  const name = `basic-${(count += 1)}`;
+  return { name, url: (await world.forge.createRepository("acme", name, { "README.md": "# Before\n" })).url };
+}
+
+async function eventsOf(id: string): Promise<readonly SessionEvent[]> {
+  return (await client.session.events(id, { limit: 1_000 })).events;
+}
+
+test("the basic agent writes, runs and says, and its work becomes a pull request", async () => {
+  const { name, url } = await repository();
+  const order = "write notes/a.txt: alpha, then shell cat notes/a.txt README.md";
+  const session = await client.session.create({ prompt: order, repositories: [url] });
+  expect(await untilOver(client, session.id)).toMatchObject({ status: "completed", summary: expect.stringContaining("Did as asked") as string });
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+  const tools = (await eventsOf(session.id)).filter((event) => event.type === "agent.tool");
+  expect(tools.at(-1)?.data).toMatchObject({ kind: "execute", status: "completed", content: [{ type: "text", text: expect.stringContaining("alpha# Before") as string }] });
+  expect(tools.find(({ data }) => data.kind === "edit" && data.status === "completed")?.data.content).toMatchObject([{ type: "diff", oldText: null, newText: "alpha" }]);
+  expect((await client.session.diff(session.id)).repositories[0]?.patch).toContain("+alpha");
+});
+
+test("a follow-up resumes the basic agent's own session", async () => {
+  const { name, url } = await repository();
+  const session = await client.session.create({ prompt: "write one.txt: 1", repositories: [url] });
+  await untilOver(client, session.id);
+  await client.session.message(session.id, { message: "write two.txt: 2" });
+  expect((await untilOver(client, session.id)).status).toBe("completed");
+  const starts = (await eventsOf(session.id)).filter((event) => event.type === "agent.started");
+  expect(starts.map(({ data }) => data.resumed)).toEqual([false, true]);
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+  const patch = (await client.session.diff(session.id)).repositories[0]?.patch;
+  expect(patch).toContain("one.txt");
+  expect(patch).toContain("two.txt");
+});
+
+test("a command that fails is told to the model and not the end of the session", async () => {
+  const session = await client.session.create({ prompt: "shell echo broken >&2; exit 3, then shell echo went on" });
+  expect((await untilOver(client, session.id)).status).toBe("completed");
+  const texts = (await eventsOf(session.id)).flatMap((event) => (event.type === "agent.tool" ? event.data.content : []));
+  expect(JSON.stringify(texts)).toContain("exit code 3");
+  expect(JSON.stringify(texts)).toContain("went on");
+});
+
+test("the commands of the basic agent do not see the model's key", async () => {
+  const session = await client.session.create({ prompt: "shell env" });
+  await untilOver(client, session.id);
+  const output = JSON.stringify((await eventsOf(session.id)).filter((event) => event.type === "agent.tool"));
+  expect(output).toContain("PATH=");
+  expect(output).not.toContain("OFFSTAGE_MODEL_API_KEY");
+  expect(output).not.toContain(modelKey);
+});
+
+test("a model that answers only errors fails the session with what it said", async () => {
+  const session = await client.session.create({ prompt: "fail 401" });
+  const over = await untilOver(client, session.id);
+  expect(over.failure).toMatchObject({ code: "model_error", reason: expect.stringContaining("the scripted model fails") as string });
+});
+
+test("a turn of the basic agent is cancelled with its command", async () => {
+  const session = await client.session.create({ prompt: "shell sleep 611" });
+  for await (const event of client.streamEvents(session.id)) {
+    if (event.type === "agent.tool") await client.session.cancel(session.id);
+  }
+  expect((await client.session.get(session.id)).status).toBe("cancelled");
+});
