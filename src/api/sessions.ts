@@ -12,6 +12,7 @@ import {
   sessionDiffSchema,
   sessionSchema,
   type CreateSession,
+  type Session,
   type SessionDetail,
 } from "../domain/session.ts";
 import { sessionStatuses } from "../domain/status.ts";
@@ -38,11 +39,15 @@ const sessionPageSchema = z.object({ sessions: z.array(sessionDetailSchema), nex
 
 /** A session as the API shows it: the record, and its address in the web app. */
 export function toSession(options: ApiOptions, record: SessionRecord): SessionDetail {
-  return { ...record, htmlUrl: `${options.publicUrl()}/sessions/${record.id}` };
+  return { ...record, htmlUrl: htmlUrl(options, record.id) };
+}
+
+function htmlUrl(options: ApiOptions, id: string): string {
+  return `${options.publicUrl()}/sessions/${id}`;
 }
 
 /** Session creation, under its own name and the older one. */
-export async function createFromRequest(options: ApiOptions, principal: Principal, body: CreateSession): Promise<SessionDetail> {
+export async function createFromRequest(options: ApiOptions, principal: Principal, body: CreateSession): Promise<Session> {
   await checkAgent(options, body.agent);
   const repositories = await resolveRepositories(options, principal.organizationId, body);
   const unknown = Object.keys(body).filter((field) => !createSessionFields.has(field));
@@ -54,7 +59,8 @@ export async function createFromRequest(options: ApiOptions, principal: Principa
     sandboxed: options.sandboxed,
     notices: notices.map((notice) => notice.replaceAll("\0", "").toWellFormed()),
   });
-  return toSession(options, await createSession(options.database, principal.organizationId, session));
+  const created = await createSession(options.database, principal.organizationId, session);
+  return { ...created, htmlUrl: htmlUrl(options, created.id) };
 }
 
 export function addSessionOperations(app: App, options: ApiOptions, streams: EventStreams): void {

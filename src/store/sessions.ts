@@ -3,7 +3,7 @@ import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import type { Page } from "../domain/list.ts";
 import type { NewSession } from "../domain/new-session.ts";
-import type { SessionDiff } from "../domain/session.ts";
+import type { Session, SessionDiff } from "../domain/session.ts";
 import { isFinal, type SessionStatus } from "../domain/status.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
 import { appendEvents } from "./events.ts";
@@ -12,17 +12,20 @@ import { announce, lockSession, moveSession } from "./transition.ts";
 
 export type { SessionRecord } from "./session-record.ts";
 
+/** What creation answers. */
+export type CreatedSession = Omit<Session, "htmlUrl">;
+
 /**
  * Session, first events, message and repositories in one statement, which is one round trip and one commit.
  * A job that already has its session gets that one back, so that running a job twice is harmless.
  */
-export async function createSession(database: Database, organizationId: string, input: NewSession): Promise<SessionRecord> {
+export async function createSession(database: Database, organizationId: string, input: NewSession): Promise<CreatedSession> {
   const events: NewEvent[] = [
     { type: "session.created", data: { title: input.title } },
     ...input.notices.map((text): NewEvent => ({ type: "notice", data: { level: "warning", text } })),
     { type: "message.user", data: { messageId: input.id, text: input.message, from: null } },
   ];
-  const { rowCount } = await database.pool.query({
+  const { rows } = await database.pool.query<{ created_at: Date }>({
     name: "create_session",
     text: `with created as (
         insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
@@ -30,7 +33,7 @@ export async function createSession(database: Database, organizationId: string, 
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, jsonb_array_length($16::jsonb),
           case when $6 = 'queued' then now() end)
         on conflict (job_id) do nothing
-        returning id),
+        returning id, created_at),
       first_events as (
         insert into event (session_id, seq, type, data)
         select created.id, item.position, item.value ->> 'type', item.value -> 'data'
@@ -41,7 +44,7 @@ export async function createSession(database: Database, organizationId: string, 
         insert into session_repository (session_id, repository_id, position, directory)
         select created.id, item.id, item.position, item.directory
         from created, unnest($18::uuid[], $19::text[]) with ordinality as item (id, directory, position))
-      select id from created`,
+      select created_at from created`,
     values: [
       input.id,
       organizationId,
@@ -64,17 +67,21 @@ export async function createSession(database: Database, organizationId: string, 
       input.repositories.map((repository) => repository.directory),
     ],
   });
-  if (rowCount === 1) announce(database, input.id, input.status);
-  const created = rowCount === 1 ? input.id : await sessionOfJob(database, organizationId, input.jobId);
-  return requireSession(database, organizationId, created);
+  const [created] = rows;
+  if (created === undefined) return sessionOfJob(database, organizationId, input.jobId);
+  announce(database, input.id, input.status);
+  const at = created.created_at.toISOString();
+  const { id, title, description, status } = input;
+  return { id, title, description, status, createdAt: at, updatedAt: at, organizationId };
 }
 
-async function sessionOfJob(database: Database, organizationId: string, jobId: string | null): Promise<string> {
-  const { rows } = await database.pool.query<{ id: string }>(
-    "select id from session where job_id = $1 and organization_id = $2",
+async function sessionOfJob(database: Database, organizationId: string, jobId: string | null): Promise<SessionRecord> {
+  const { rows } = await database.pool.query<SessionRow>(
+    `select ${sessionColumns} from session where job_id = $1 and session.organization_id = $2`,
     [jobId, organizationId],
   );
-  return rows[0]?.id ?? "";
+  if (rows[0] === undefined) throw new NotFoundError(`the session of job ${jobId} was not found`);
+  return toSessionRecord(rows[0]);
 }
 
 async function requireSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
