@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
+import { InvalidInputError } from "../domain/errors.ts";
 import { startProcess } from "./process.ts";
 import type { Sandbox, SandboxRequest } from "./sandbox.ts";
 
@@ -40,7 +41,10 @@ export function createBubblewrap(): Sandbox {
 
   function start(request: SandboxRequest) {
     const environment = { PATH: pathInside(), ...request.environment };
-    return startProcess("bwrap", parametersOf(request, isRoot), { environment, signal: request.signal }, { cwd: "/", descendants: false });
+    // The environment is bubblewrap's own too, which makes the mounts as root.
+    const loading = Object.keys(environment).find((name) => name.startsWith("LD_"));
+    if (loading !== undefined) throw new InvalidInputError(`a provider's environment must not set ${loading}, which would load code into bubblewrap`);
+    return startProcess("bwrap", parametersOf(request, isRoot), { environment, signal: request.signal }, { cwd: "/", endsDescendants: true });
   }
 
   async function check(): Promise<string | null> {
@@ -94,7 +98,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
   const { workspace, home, workingDirectory = workspace } = request;
   const programs = [dirname(dirname(process.execPath)), ...request.readOnly];
   return [
-    ...(isRoot ? ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"] : ["--unshare-all", "--share-net", "--unshare-user"]),
+    ...(isRoot ? ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"] : ["--unshare-all", "--share-net", "--unshare-user", "--disable-userns"]),
     "--die-with-parent",
     "--new-session",
     "--hostname",
@@ -117,6 +121,8 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     home,
     home,
     ...(workspace === home ? [] : ["--bind", workspace, workspace]),
+    // The folders made on the way to those.
+    ...["/", "/dev"].flatMap((folder) => ["--remount-ro", folder]),
     "--chdir",
     isRoot ? "/" : workingDirectory,
     "--",

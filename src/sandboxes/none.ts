@@ -8,13 +8,11 @@ export function createUnsandboxed(): Sandbox {
     kind: "none",
     isolates: false,
     check: () => Promise.resolve(null),
-    start: (request) =>
-      startProcess(
-        request.command,
-        request.arguments,
-        { environment: { PATH: process.env["PATH"] ?? "", ...request.environment }, signal: request.signal },
-        { cwd: request.workingDirectory ?? request.workspace, descendants: true },
-      ),
+    start(request) {
+      const environment = { PATH: process.env["PATH"] ?? "", ...request.environment };
+      const { command, signal, workingDirectory = request.workspace } = request;
+      return startProcess(command, request.arguments, { environment, signal }, { cwd: workingDirectory, endsDescendants: true });
+    },
     async makeWritable(directory) {
       await mkdir(directory, { recursive: true });
     },

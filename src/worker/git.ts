@@ -38,7 +38,7 @@ const alwaysOff = {
 export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
   const child = startProcess("git", parameters, { environment: environmentOf(options), signal: options.signal }, {
     cwd: options.cwd,
-    descendants: false,
+    endsDescendants: false,
   });
   child.stdin.end();
   let stderr = "";

@@ -1,0 +1,17 @@
+import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
+
+/** A process that holds a sandbox open, to be killed. Its arguments: workspace, home, and a mark to find what it started by. */
+const [workspace = "", home = "", mark = ""] = process.argv.slice(2);
+const child = createBubblewrap().start({
+  command: "sh",
+  arguments: [
+    "-c",
+    `setsid sh -c 'exec sleep ${mark}' > /dev/null 2>&1 < /dev/null & sleep ${mark} & echo started; wait`,
+  ],
+  environment: {},
+  workspace,
+  home,
+  readOnly: [],
+  signal: AbortSignal.timeout(60_000),
+});
+child.stdout.pipe(process.stdout);

@@ -1,0 +1,253 @@
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
+import { createUnsandboxed } from "../../src/sandboxes/none.ts";
+import type { Sandbox, SandboxRequest } from "../../src/sandboxes/sandbox.ts";
+import { waitFor } from "../wait-for.ts";
+
+/** What every sandbox does, then what only one that isolates does. */
+const sandboxes: readonly [string, Sandbox][] = [
+  ["bubblewrap", createBubblewrap()],
+  ["none", createUnsandboxed()],
+];
+
+describe.each(sandboxes)("%s", (_, sandbox) => {
+  const place = usePlace(sandbox);
+
+  it("works here", async () => {
+    expect(await sandbox.check()).toBeNull();
+  });
+
+  it("runs a command in its workspace, with its input, output and exit code", async () => {
+    const child = sandbox.start(place.request("cat; pwd; echo wrong >&2; exit 3"));
+    child.stdin.end("hello\n");
+    const [said, complained, ended] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+    expect([said, complained, ended]).toEqual([`hello\n${place.workspace}\n`, "wrong\n", { code: 3, signal: null }]);
+    expect(await place.run("pwd", { workingDirectory: place.home })).toBe(place.home);
+  });
+
+  it("lets it write to workspace and home, and keeps what was written", async () => {
+    await place.run("echo a > a; echo b > $HOME/b; echo c > /tmp/offstage-test && rm /tmp/offstage-test", {
+      environment: { HOME: place.home },
+    });
+    expect(await place.run(`cat a ${place.home}/b`)).toBe("a\nb");
+  });
+
+  it("gives it the environment that is wanted and no other", async () => {
+    process.env["OFFSTAGE_TEST_SECRET"] = "secret";
+    const seen = await place.run("env", { environment: { WANTED: "a b\nc" } });
+    delete process.env["OFFSTAGE_TEST_SECRET"];
+    expect(seen).toContain("WANTED=a b\nc");
+    const names = [...seen.matchAll(/^([A-Za-z_]+)=/gmu)].map((match) => match[1] ?? "").toSorted((one, other) => one.localeCompare(other));
+    expect(names.filter((name) => !["PWD", "OLDPWD", "SHLVL", "_", "OFFSTAGE_PROCESS"].includes(name))).toEqual([
+      "PATH",
+      "WANTED",
+    ]);
+  });
+
+  it("has node and git", async () => {
+    expect(await place.run(`node --print process.version; git --version`)).toContain(process.version);
+  });
+
+  it("puts no value of the environment on a command line", async () => {
+    const child = sandbox.start(place.request("echo up; sleep 1000", { environment: { TOKEN: "token-not-for-argv" } }));
+    await firstLine(child.stdout);
+    expect(commandLines().some((line) => line.includes("sleep 1000"))).toBe(true);
+    expect(commandLines().filter((line) => line.includes("token-not-for-argv"))).toEqual([]);
+    child.kill();
+    await child.exited;
+  });
+
+  it("tells of a command that is not there by its exit, not by an exception", async () => {
+    const child = sandbox.start({ ...place.request(""), command: "no-such-program", arguments: [] });
+    child.stdin.end();
+    child.stdout.resume();
+    await text(child.stderr).catch(() => "");
+    expect((await child.exited).code).not.toBe(0);
+  });
+
+  const daemons = {
+    "in the background": "sleep MARK &",
+    "in a session of its own": "setsid sleep MARK > /dev/null 2>&1 < /dev/null &",
+    "twice removed": "(setsid sh -c 'sleep MARK & sleep MARK' > /dev/null 2>&1 < /dev/null &);",
+  };
+  it.each(Object.entries(daemons))(
+    "ends what it started %s, when it is killed and when it ends by itself",
+    async (_name, script) => {
+      for (const last of ["sleep MARK", "true"]) {
+        const mark = uniqueMark();
+        const controller = new AbortController();
+        const request = place.request(`${script} echo up; ${last}`.replaceAll("MARK", mark));
+        const child = sandbox.start({ ...request, signal: controller.signal });
+        child.stdin.end();
+        child.stderr.resume();
+        await firstLine(child.stdout);
+        if (last !== "true") {
+          await waitFor(() => running(mark).length > 0, "what it started runs");
+          controller.abort();
+          child.kill();
+        }
+        await child.exited;
+        expect(running(mark)).toEqual([]);
+        child.kill();
+      }
+    },
+  );
+
+  it("does not start once the run was stopped", () => {
+    expect(() => sandbox.start({ ...place.request("true"), signal: AbortSignal.abort(new Error("stopped")) })).toThrow(
+      "stopped",
+    );
+  });
+});
+
+describe("bubblewrap alone", () => {
+  const sandbox = createBubblewrap();
+  const place = usePlace(sandbox);
+
+  it("has no rights and no way to any", async () => {
+    const seen = await place.run(
+      "id -u; grep -E '^(Cap|NoNewPrivs)' /proc/self/status | tr '\\t' ' '; echo 1 2>/dev/null > /proc/sys/kernel/sysrq && echo sysctl; cat /proc/1/environ 2> /dev/null | grep -c . ; true",
+    );
+    expect(seen.split("\n")[0]).not.toBe("0");
+    for (const name of ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"])
+      expect(seen).toContain(`${name}: 0000000000000000`);
+    expect(seen).toContain("NoNewPrivs: 1");
+    expect(seen).not.toContain("sysctl");
+  });
+
+  // Root makes the mounts without a user namespace, so that it can't forbid them to the agent either.
+  it.skipIf(process.getuid?.() === 0)("has no user namespaces", async () => {
+    expect(await place.run("unshare --user true 2> /dev/null || echo refused")).toBe("refused");
+  });
+
+  it("can write to its own folders only", async () => {
+    const seen = await place.run("find / -path /proc -prune -o -writable -type d -print 2> /dev/null; true");
+    // /tmp is its own, and with it the folders on the way to what these tests put there.
+    const shared = new Set(["/tmp", "/dev/shm", "/dev/pts", place.data]);
+    const folders = seen
+      .split("\n")
+      .filter((folder) => !shared.has(folder) && (folder.startsWith(`${place.data}/`) || !folder.startsWith("/tmp/")));
+    expect(folders.toSorted((one, other) => one.localeCompare(other))).toEqual([place.home, place.workspace]);
+    await expect(place.run("touch /usr/x")).rejects.toThrow(/Read-only|Permission/u);
+  });
+
+  it("shows nothing of the machine but what is named", async () => {
+    await writeFile(join(place.data, "other"), "secret");
+    const seen = await place.run(
+      `ls -a / /etc /dev ${place.data}; ls /proc | grep -c '^[0-9]'; hostname; ls ${process.cwd()} /root /home /var /run /sys 2>&1; cat /etc/shadow 2>&1; true`,
+    );
+    expect(seen).not.toMatch(/^(?:root|home|var|run|sys|boot|mnt|srv|shadow|other)$/mu);
+    expect(seen).toContain("offstage");
+    expect(Number(/^\d+$/mu.exec(seen)?.[0])).toBeLessThan(10);
+  });
+
+  it("keeps what is named to be read from being written, by either name of it", async () => {
+    const folder = join(place.data, "tools");
+    await mkdir(folder, { mode: 0o755 });
+    await writeFile(join(folder, "tool"), "works");
+    await symlink(folder, join(place.data, "link"));
+    const readOnly = [join(place.data, "link"), join(place.data, "missing")];
+    expect(await place.run(`cat ${place.data}/link/tool ${folder}/tool`, { readOnly })).toBe("worksworks");
+    await expect(place.run(`echo x > ${folder}/tool`, { readOnly })).rejects.toThrow(/Read-only|Permission/u);
+  });
+
+  it("refuses an environment that would load code into bubblewrap itself", () => {
+    expect(() => sandbox.start(place.request("true", { environment: { LD_PRELOAD: "/x.so" } }))).toThrow(/LD_PRELOAD/u);
+  });
+
+  it("does not take a program for one of its own because the agent named it so", async () => {
+    await place.run(
+      "for name in setpriv bwrap env sh; do printf '#!/bin/sh\\nid -u > stolen\\n' > $name; chmod +x $name; done",
+    );
+    await place.run("true", { environment: { PATH: `${place.workspace}:/usr/bin:/bin` } }).catch(() => undefined);
+    expect(await place.run("cat stolen 2> /dev/null || echo none")).not.toBe("0");
+  });
+
+  it("leaves nothing when the server itself is killed", async () => {
+    const mark = uniqueMark();
+    const server = spawn(
+      process.execPath,
+      [join(import.meta.dirname, "hold-process.ts"), place.workspace, place.home, mark],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
+    await firstLine(server.stdout);
+    await waitFor(() => running(mark).length > 0, "what it started runs");
+    server.kill("SIGKILL");
+    await waitFor(() => running(mark).length === 0, "everything inside is gone");
+  });
+});
+
+/** A workspace and a home for each test of a suite. */
+function usePlace(sandbox: Sandbox) {
+  const place = { data: "", workspace: "", home: "" };
+  beforeAll(async () => {
+    place.data = await mkdtemp(join(tmpdir(), "offstage-sandbox-"));
+    place.workspace = join(place.data, "workspace");
+    place.home = join(place.data, "private");
+    await sandbox.makeWritable(place.workspace);
+    await sandbox.makeWritable(place.home);
+  });
+  afterAll(() => rm(place.data, { recursive: true, force: true }));
+  const request = (script: string, overrides: Partial<SandboxRequest> = {}): SandboxRequest => ({
+    command: "sh",
+    arguments: ["-c", script],
+    environment: {},
+    workspace: place.workspace,
+    home: place.home,
+    readOnly: [dirname(process.execPath)],
+    signal: AbortSignal.timeout(20_000),
+    ...overrides,
+  });
+  return {
+    get data() {
+      return place.data;
+    },
+    get workspace() {
+      return place.workspace;
+    },
+    get home() {
+      return place.home;
+    },
+    request,
+    async run(script: string, overrides: Partial<SandboxRequest> = {}): Promise<string> {
+      const child = sandbox.start(request(script, overrides));
+      child.stdin.end();
+      const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+      if (code !== 0) throw new Error(`exit ${code}: ${complained}`);
+      return said.trim();
+    },
+  };
+}
+
+/** A number of seconds that no other process of the machine sleeps. */
+function uniqueMark(): string {
+  return `1${String(process.hrtime.bigint()).slice(-9)}`;
+}
+
+function commandLines(): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/u.test(name))
+    .map((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
+      } catch {
+        return "";
+      }
+    });
+}
+
+function running(mark: string): string[] {
+  return commandLines().filter((line) => line.startsWith(`sleep ${mark}`));
+}
+
+async function firstLine(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const chunk of stream) if (String(chunk).includes("\n")) return;
+}
