@@ -61,6 +61,7 @@ export const failureCodes = [
   "agent_refused",
   "model_error",
   "sandbox_unavailable",
+  "workspace_broken",
   "repository_not_found",
   "repository_access_denied",
   "repository_unreachable",

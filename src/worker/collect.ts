@@ -1,11 +1,12 @@
-import { createWriteStream } from "node:fs";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { createReadStream, createWriteStream } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
+import { RunError } from "../domain/errors.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { git, mustGit } from "./git.ts";
+import { git, mustGit, type GitOptions } from "./git.ts";
 
 export interface CollectedCommit {
   readonly sha: string;
@@ -30,22 +31,34 @@ interface Collection {
 }
 
 const committedMark = "offstage-committed ";
+const headMark = "offstage-head ";
 
 /**
  * Runs inside the sandbox, where the agent's own hooks and settings can do no more than the agent could.
  * Nothing else runs there by then: a lock is one that a killed git left, and would stop every later one.
- * Commits what is left, then writes all that is new on HEAD as a bundle to stdout; nothing where nothing is new.
+ * An agent may have broken its repository, or begun another: its files count all the same, on top of where it was.
+ * Commits what is left, then writes all that is new on HEAD as a pack to stdout; nothing where nothing is new.
  */
 const script = `
 set -eu
+if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
+  export GIT_DIR="$HOME/.offstage-repository" GIT_WORK_TREE="$PWD"
+  rm -rf "$GIT_DIR"
+  git init --quiet
+  echo "$OFFSTAGE_OBJECTS" > "$GIT_DIR/objects/info/alternates"
+  git update-ref HEAD "$OFFSTAGE_BEFORE"
+  git read-tree HEAD
+fi
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
 git add --all
 if ! git diff --cached --quiet; then
   git commit --quiet --no-verify --no-gpg-sign --message "$OFFSTAGE_MESSAGE"
   echo "${committedMark}$(git rev-parse HEAD)" >&2
 fi
-if [ -n "$(git rev-list --max-count=1 HEAD --not $OFFSTAGE_KNOWN)" ]; then
-  git bundle create --quiet - HEAD --not $OFFSTAGE_KNOWN
+new="$(git rev-list --max-count=1 HEAD --not $OFFSTAGE_KNOWN)"
+if [ -n "$new" ]; then
+  printf '%s\\n' HEAD $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
+  echo "${headMark}$(git rev-parse HEAD)" >&2
 fi`;
 
 /**
@@ -57,16 +70,13 @@ export async function collectRepository(collection: Collection): Promise<{ headS
   const ref = `refs/offstage/${sessionId}/${place.directory}/head`;
   const options = { cwd: mirror, signal, local: true };
   const before = (await git(["rev-parse", "--verify", "--quiet", ref], options)).stdout.trim() || start.headSha;
-  const folder = await mkdtemp(join(tmpdir(), "offstage-bundle-"));
+  const folder = await mkdtemp(join(tmpdir(), "offstage-pack-"));
   try {
-    const bundle = join(folder, "work.bundle");
-    const committed = await writeBundle(collection, bundle, [start.baseSha, start.headSha, before]);
-    if ((await stat(bundle)).size === 0) return { headSha: before, commits: [] };
-    await mustGit(
-      ["-c", "transfer.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", bundle, `+HEAD:${ref}`],
-      options,
-    );
-    const headSha = await mustGit(["rev-parse", ref], options);
+    const pack = join(folder, "work.pack");
+    const { head, committed } = await writePack(collection, pack, before);
+    if (head === null) return { headSha: before, commits: [] };
+    const headSha = await takePack(pack, head, [start.baseSha, start.headSha, before], options);
+    await mustGit(["update-ref", ref, headSha], options);
     const log = await mustGit(["log", "--reverse", "--max-count=200", "--format=%H %s", headSha, "--not", before, start.headSha], options);
     const commits = log
       .split("\n")
@@ -81,8 +91,27 @@ export async function collectRepository(collection: Collection): Promise<{ headS
   }
 }
 
-/** @returns the commit that was made of what the agent left, if any */
-async function writeBundle({ sandbox, place, identity, signal }: Collection, bundle: string, known: readonly string[]): Promise<string | null> {
+/**
+ * Takes the agent's objects into the mirror. Each is checked: git itself makes no tree with a `.git` in it, and whoever
+ * checks one out writes where it should not. All that the head needs must be there, so that it can stand for the whole.
+ */
+async function takePack(pack: string, head: string, known: readonly string[], options: GitOptions): Promise<string> {
+  const taken = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], { ...options, input: createReadStream(pack) });
+  if (taken.code !== 0) throw brokenWorkspace(taken.stderr);
+  const whole = await git(["rev-list", "--objects", "--quiet", `${head}^{commit}`, "--not", ...known], options);
+  if (whole.code !== 0) throw brokenWorkspace(whole.stderr);
+  return head;
+}
+
+interface Written {
+  /** Null where there is nothing new. */
+  readonly head: string | null;
+  /** The commit that was made of what the agent left, if any. */
+  readonly committed: string | null;
+}
+
+async function writePack(collection: Collection, pack: string, before: string): Promise<Written> {
+  const { sandbox, mirror, place, start, identity, signal } = collection;
   const { author, message, coAuthor } = identity;
   const trailer = coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
   const child = sandbox.start({
@@ -105,17 +134,35 @@ async function writeBundle({ sandbox, place, identity, signal }: Collection, bun
       GIT_CONFIG_KEY_1: "core.fsmonitor",
       GIT_CONFIG_VALUE_1: "false",
       OFFSTAGE_MESSAGE: `${message}${trailer}`,
-      OFFSTAGE_KNOWN: [...new Set(known)].join(" "),
+      OFFSTAGE_OBJECTS: join(mirror, "objects"),
+      OFFSTAGE_BASE: start.baseSha,
+      OFFSTAGE_BEFORE: before,
+      OFFSTAGE_KNOWN: [...new Set([start.baseSha, start.headSha, before])].join(" "),
     },
     signal,
   });
   child.stdin.end();
   const [, said, { code }] = await Promise.all([
-    pipeline(child.stdout, createWriteStream(bundle, { mode: 0o600 })),
+    pipeline(child.stdout, createWriteStream(pack, { mode: 0o600 })),
     text(child.stderr),
     child.exited,
   ]);
   signal.throwIfAborted();
-  if (code !== 0) throw new Error(`the agent's work could not be taken out of its workspace: ${said.trim().slice(-2_000)}`);
-  return said.split("\n").findLast((line) => line.startsWith(committedMark))?.slice(committedMark.length).trim() ?? null;
+  if (code !== 0) throw brokenWorkspace(said);
+  return { head: marked(said, headMark), committed: marked(said, committedMark) };
+}
+
+/** The commit that a line of the script's names, and nothing but a commit's name. */
+function marked(said: string, mark: string): string | null {
+  const line = said.split("\n").findLast((candidate) => candidate.startsWith(mark));
+  return /^[0-9a-f]{40,64}$/u.exec(line?.slice(mark.length).trim() ?? "")?.[0] ?? null;
+}
+
+function brokenWorkspace(said: string): RunError {
+  return new RunError({
+    code: "workspace_broken",
+    reason: `The agent left its repository in a state that its work can't be taken from: ${said.trim().slice(-500)}`,
+    retryable: false,
+    mend: "Start a new session, which works in a fresh clone.",
+  });
 }

@@ -1,4 +1,6 @@
+import type { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { RunError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
 import { startProcess } from "../sandboxes/process.ts";
@@ -10,6 +12,8 @@ export interface GitOptions {
   readonly remote?: { readonly url: string; readonly credentials: GitCredentials | null };
   readonly local?: boolean;
   readonly onProgress?: (line: string) => void;
+  /** What the process reads on stdin; nothing without it. */
+  readonly input?: Readable;
   /** Bytes of stdout that are kept; what is beyond is dropped. */
   readonly maximumOutput?: number;
 }
@@ -40,7 +44,9 @@ export async function git(parameters: readonly string[], options: GitOptions): P
     cwd: options.cwd,
     endsDescendants: false,
   });
-  child.stdin.end();
+  // Where git stops reading early, its exit code and words say why.
+  if (options.input === undefined) child.stdin.end();
+  else pipeline(options.input, child.stdin).catch(() => undefined);
   let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = `${stderr}${chunk}`.slice(-20_000);

@@ -1,0 +1,150 @@
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { SessionDetail } from "../../src/domain/session.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { script } from "./script.ts";
+
+/** What an agent, or whoever writes what it reads, may try on the service that takes its work out. */
+let world: World;
+let offstage: Offstage;
+let client: Client;
+let count = 0;
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
+});
+
+afterAll(async () => {
+  await offstage?.stop();
+  await world?.close();
+});
+
+interface Attempt {
+  readonly session: SessionDetail;
+  readonly name: string;
+  readonly patch: string;
+}
+
+/** A session whose agent runs the commands in a repository of its own. */
+async function attempt(commands: readonly string[]): Promise<Attempt> {
+  const name = `hostile-${(count += 1)}`;
+  const { url } = await world.forge.createRepository("acme", name, { "a.txt": "a\n" });
+  const { id } = await client.session.create({ prompt: `shell ${commands.join("; ")}`, repositories: [url] });
+  const session = await untilOver(client, id);
+  const patch = (await client.session.diff(id)).repositories[0]?.patch ?? "";
+  return { session, name, patch };
+}
+
+test("nothing that the agent's repository configures is run outside the sandbox", async () => {
+  // In the sandbox this path is in a /tmp of its own: the trace is outside only if something was run outside.
+  const trace = `/tmp/offstage-trace-${crypto.randomUUID()}`;
+  const trap = `"$HOME/trap"`;
+  const settings = ["core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "diff.evil.textconv", "diff.external", "core.sshCommand", "core.pager", "gpg.program", "uploadpack.packObjectsHook", "credential.helper", "core.askPass", "core.editor", "merge.evil.driver"];
+  const { session, patch } = await attempt([
+    `printf '#!/bin/sh\\necho "$0 $*" >> ${trace}\\ncat\\n' > $HOME/trap && chmod +x $HOME/trap && mkdir -p $HOME/hooks .git/hooks`,
+    `for hook in pre-commit post-commit prepare-commit-msg reference-transaction post-checkout pre-push post-index-change; do cp $HOME/trap $HOME/hooks/$hook && cp $HOME/trap .git/hooks/$hook; done`,
+    "printf '* filter=evil diff=evil merge=evil\\n' > .gitattributes",
+    "echo b > b.txt",
+    ...settings.map((setting) => `git config ${setting} ${trap}`),
+    "git config core.hooksPath $HOME/hooks",
+    "git config commit.gpgSign true",
+  ]);
+  expect(session).toMatchObject({ status: "completed", pullRequests: [{ number: 1 }] });
+  expect(patch).toContain("b.txt");
+  expect(existsSync(trace)).toBe(false);
+});
+
+test("a link that points out of the workspace is kept as a link, not as what it points to", async () => {
+  const { session, patch } = await attempt(["ln -s /etc/hostname outside", "ln -s ../../../.. up"]);
+  expect(session.status).toBe("completed");
+  expect(patch).toContain("new file mode 120000");
+  expect(patch).toContain("+/etc/hostname");
+});
+
+test("objects that git itself would not make are refused", async () => {
+  const { session, name } = await attempt([
+    "blob=$(echo evil | git hash-object -w --stdin)",
+    "tree=$(printf '100644 blob %s\\tconfig\\n' $blob | git mktree)",
+    "root=$(printf '040000 tree %s\\t.git\\n' $tree | git mktree)",
+    "git update-ref HEAD $(git -c user.name=x -c user.email=x@example.com commit-tree $root -p HEAD -m evil)",
+    "git rm -q --cached a.txt",
+  ]);
+  expect(session).toMatchObject({ status: "failed", failure: { code: "workspace_broken" } });
+  expect(await world.forge.pullRequests("acme", name)).toEqual([]);
+});
+
+test.each([
+  ["removed", "rm -rf .git"],
+  ["a link to another repository", "rm -rf .git; git init -q $HOME/other; ln -s $HOME/other/.git .git"],
+  ["a file of nonsense", "rm -rf .git; echo gitdir: /nowhere > .git"],
+  ["a new one, without the commits it began with", "rm -rf .git; git init -q; git add .; git commit -qm begin"],
+  ["full of locks", "touch .git/index.lock .git/HEAD.lock"],
+])("work is not lost where .git is %s", async (_, command) => {
+  const { session, patch } = await attempt([command, "echo b > b.txt", "echo changed > a.txt"]);
+  expect(session).toMatchObject({ status: "completed", pullRequests: [{ number: 1, head: session.branchName }] });
+  expect(patch).toMatch(/^\+b$/mu);
+  expect(patch).toMatch(/^-a\n\+changed$/mu);
+  // The files that the agent did not touch are not deleted.
+  expect(patch).not.toContain("deleted file");
+});
+
+test("a repository whose folder is gone fails with what to do", async () => {
+  const { session, name } = await attempt(["d=$PWD", "cd ..", "rm -rf $d"]);
+  expect(session).toMatchObject({ status: "failed", failure: { code: "workspace_broken", mend: "Start a new session, which works in a fresh clone." } });
+  expect(await world.forge.pullRequests("acme", name)).toEqual([]);
+});
+
+test("work on another branch and on no branch at all still lands on the session's branch", async () => {
+  const elsewhere = await attempt(["git checkout -q -b mine", "echo b > b.txt", "git add .", "git commit -qm mine"]);
+  expect(elsewhere.session).toMatchObject({ status: "completed", pullRequests: [{ head: elsewhere.session.branchName }] });
+  const detached = await attempt(["git checkout -q --detach", "echo b > b.txt"]);
+  expect(detached.session).toMatchObject({ status: "completed", pullRequests: [{ head: detached.session.branchName }] });
+});
+
+test("a commit of the agent's own is kept as it is, with what it left beside it in one of ours", async () => {
+  const { session } = await attempt(["echo b > b.txt", "git add .", "git -c user.name=Robin -c user.email=robin@example.com commit -qm 'Add b'", "echo c > c.txt"]);
+  const commits = (await client.session.events(session.id, { limit: 1_000 })).events.filter((event) => event.type === "workspace.commit");
+  expect(commits.map(({ data }) => [data.subject, data.by])).toEqual([
+    ["Add b", "agent"],
+    [session.title, "offstage"],
+  ]);
+});
+
+test("file names of any kind come out as they are", async () => {
+  const { session, patch } = await attempt(["mkdir -p 'ein Ordner'", "echo x > 'ein Ordner/größe 表 🎉.txt'", "echo y > -- ./-rf"]);
+  expect(session.status).toBe("completed");
+  expect(patch).toMatch(/^\+x$/mu);
+});
+
+test("the forge's token is in no file that Offstage keeps", async () => {
+  await attempt(["echo b > b.txt"]);
+  const basic = Buffer.from(`x-access-token:${world.forge.token}`).toString("base64");
+  const entries = await readdir(world.data, { recursive: true, withFileTypes: true });
+  const found: string[] = [];
+  for (const entry of entries.filter((one) => one.isFile())) {
+    const path = join(entry.parentPath, entry.name);
+    const content = await readFile(path, "latin1").catch(() => "");
+    if (content.includes(world.forge.token) || content.includes(basic)) found.push(path);
+  }
+  expect(entries.length).toBeGreaterThan(10);
+  expect(found).toEqual([]);
+});
+
+test("an agent sees neither another session's folder nor the mirrors' names", async () => {
+  const other = await attempt(["echo b > b.txt"]);
+  const { url } = await world.forge.createRepository("acme", "curious", { "a.txt": "a\n" });
+  const { id } = await client.session.create({
+    prompt: `shell ls -la ${world.data} ${world.data}/sessions ${world.data}/mirrors ${world.data}/mirrors/*; cat .git/config; env; true`,
+    repositories: [url],
+  });
+  await untilOver(client, id);
+  const seen = JSON.stringify((await client.session.events(id, { limit: 1_000 })).events.filter((event) => event.type === "agent.tool" && event.data.status === "completed"));
+  expect(seen).toContain(id);
+  expect(seen).not.toContain(other.session.id);
+  expect(seen).not.toContain(world.forge.token);
+});
