@@ -65,7 +65,18 @@ export async function lookUpHeads(
   const targetBranch = wanted.targetBranch ?? defaultBranch ?? null;
   const targetSha = shaOf(target);
   if (targetBranch === null || targetSha === null) throw targetNotFound(mirror, wanted.targetBranch);
+  if (targetBranch === wanted.branch) throw workOnTarget(targetBranch);
   return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`) };
+}
+
+/** Known only now where the request named no target: the work would go straight onto the branch that it is reviewed for. */
+function workOnTarget(branch: string): RunError {
+  return new RunError({
+    code: "pull_request_refused",
+    reason: `The work branch ${branch} is the target branch itself, which a pull request can't be opened for.`,
+    retryable: false,
+    mend: "Start a session with another branchName, or without one.",
+  });
 }
 
 function targetNotFound(mirror: Mirror, targetBranch: string | null): RunError {

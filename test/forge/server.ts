@@ -31,7 +31,7 @@ export interface TestForge {
   /** Where the GitHub part of the API is; Gitea's is at `<url>/api/v1`. */
   readonly apiUrl: string;
   readonly token: string;
-  /** Makes a repository with one commit on `main`, of files given or of a folder. */
+  /** Makes a repository with one commit on `main`, of files given or of a folder; of no files, without a commit. */
   createRepository(owner: string, name: string, files: Record<string, string> | string): Promise<{ url: string }>;
   pullRequests(owner: string, name: string): Promise<readonly TestPullRequest[]>;
   failNext(failure: Failure): Promise<void>;
@@ -99,6 +99,8 @@ async function createRepository(root: string, owner: string, name: string, files
   await mkdir(dirname(bare), { recursive: true });
   await run("git", ["init", "--quiet", "--bare", "--initial-branch", "main", bare], { env: gitEnvironment });
   await run("git", ["-C", bare, "config", "http.receivepack", "true"], { env: gitEnvironment });
+  // A repository as a forge makes it, before anything is pushed.
+  if (typeof files !== "string" && Object.keys(files).length === 0) return;
   const work = await mkdtemp(join(tmpdir(), "offstage-seed-"));
   try {
     if (typeof files === "string") await cp(files, work, { recursive: true });

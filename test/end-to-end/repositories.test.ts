@@ -1,0 +1,150 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { script } from "./script.ts";
+
+/** Sessions whose repositories, branches and forges are not the plain case. */
+let world: World;
+let offstage: Offstage;
+let client: Client;
+let count = 0;
+
+const basic = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" };
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world, basic));
+});
+
+afterAll(async () => {
+  await offstage?.stop();
+  await world?.close();
+});
+
+async function repository(files: Record<string, string> = { "a.txt": "a\n" }, owner = "acme") {
+  const name = `repository-${(count += 1)}`;
+  return { name, url: (await world.forge.createRepository(owner, name, files)).url };
+}
+
+/** Runs commands in a clone of somebody else's. */
+async function elsewhere(url: string, commands: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "offstage-elsewhere-"));
+  try {
+    const authenticated = url.replace("://", `://x:${world.forge.token}@`);
+    const identity = "git config user.name Other && git config user.email other@example.com";
+    const { stdout } = await promisify(execFile)("sh", ["-ec", `git clone -q ${authenticated} . && ${identity} && ${commands}`], { cwd: folder });
+    return stdout.trim();
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+test("a session over two repositories opens one pull request in each that changed", async () => {
+  const [one, two, same] = [await repository(), await repository(), await repository()];
+  const { id } = await client.session.create({
+    prompt: `shell for d in ${one.name} ${two.name}; do echo b > $d/b.txt; done; ls`,
+    repositories: [one.url, two.url, same.url],
+  });
+  const session = await untilOver(client, id);
+  expect(session.status).toBe("completed");
+  expect(session.pullRequests).toHaveLength(2);
+  for (const { name } of [one, two]) {
+    expect(await world.forge.pullRequests("acme", name)).toMatchObject([{ head: session.branchName, base: "main" }]);
+  }
+  expect(await world.forge.pullRequests("acme", same.name)).toEqual([]);
+  const { repositories } = await client.session.diff(id);
+  expect(repositories.filter(({ patch }) => patch.includes("+b"))).toHaveLength(2);
+});
+
+test("the branch name and the target branch of the request are used", async () => {
+  const { name, url } = await repository();
+  await elsewhere(url, "git checkout -q -b release/2 && echo r > r.txt && git add . && git commit -qm R && git push -q origin release/2");
+  const { id } = await client.session.create({
+    prompt: "shell cat r.txt > seen.txt",
+    repositories: [url],
+    branchName: "fix/seen",
+    targetBranch: "release/2",
+  });
+  expect(await untilOver(client, id)).toMatchObject({ status: "completed", branchName: "fix/seen" });
+  expect(await world.forge.pullRequests("acme", name)).toMatchObject([{ head: "fix/seen", base: "release/2" }]);
+  expect(await elsewhere(url, "git show origin/fix/seen:seen.txt")).toBe("r");
+});
+
+test("a branch that is there already is worked on, and its open pull request is the one", async () => {
+  const { name, url } = await repository();
+  const first = await client.session.create({ prompt: "write one.txt: 1", repositories: [url], branchName: "shared" });
+  await untilOver(client, first.id);
+  const second = await client.session.create({ prompt: "shell cat one.txt > two.txt", repositories: [url], branchName: "shared" });
+  expect((await untilOver(client, second.id)).pullRequests).toMatchObject([{ number: 1 }]);
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+  expect(await elsewhere(url, "git show origin/shared:two.txt")).toBe("1");
+});
+
+test("a branch that somebody moved meanwhile is never overwritten", async () => {
+  const { name, url } = await repository();
+  const { id } = await client.session.create({ prompt: "write one.txt: 1", repositories: [url], branchName: "moved" });
+  await untilOver(client, id);
+  await elsewhere(url, "git checkout -q moved && echo c > c.txt && git add . && git commit -qm C && git push -q");
+  await client.session.message(id, { message: "write two.txt: 2" });
+  expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code: "branch_diverged" } });
+  expect(await elsewhere(url, "git log -1 --format=%s origin/moved")).toBe("C");
+  // What the agent did is not lost: it is on the session.
+  expect((await client.session.diff(id)).repositories[0]?.patch).toContain("two.txt");
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
+test("the repository's pull request template is honoured", async () => {
+  const { name, url } = await repository({ "a.txt": "a\n", ".github/pull_request_template.md": "## What\n\n## Checklist\n- [ ] Tests\n" });
+  const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url] });
+  await untilOver(client, id);
+  const [pullRequest] = await world.forge.pullRequests("acme", name);
+  expect(pullRequest?.body).toContain("- [ ] Tests");
+  expect(pullRequest?.body).toContain(`/sessions/${id}`);
+});
+
+test.each([
+  [{ targetBranch: "nowhere" }, "target_branch_not_found"],
+  [{ branchName: "main" }, "pull_request_refused"],
+])("a session with %j fails as %s, before the agent works", async (wish, code) => {
+  const { url } = await repository();
+  const before = await elsewhere(url, "git rev-parse origin/main");
+  const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url], ...wish });
+  expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code } });
+  const { events } = await client.session.events(id, { limit: 1_000 });
+  expect(events.filter(({ type }) => type === "agent.started")).toEqual([]);
+  expect(await elsewhere(url, "git rev-parse origin/main")).toBe(before);
+});
+
+test("a repository whose default branch has no commit fails with what to do", async () => {
+  const { url } = await repository({});
+  const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url] });
+  expect(await untilOver(client, id)).toMatchObject({ failure: { code: "target_branch_not_found", mend: "Push a first commit, then retry." } });
+});
+
+test("Gitea gets its pull request, and plain git its branch", async () => {
+  for (const kind of ["gitea", "git"] as const) {
+    const other = await createWorld(script);
+    const api = kind === "gitea" ? { apiUrl: `${other.forge.url}/api/v1` } : {};
+    const forges = [{ kind, webUrl: other.forge.url, ...api, token: other.forge.token }];
+    const started = await startInProcess(other, { ...basic, OFFSTAGE_FORGES: JSON.stringify(forges) });
+    try {
+      const { url } = await other.forge.createRepository("acme", kind, { "a.txt": "a\n" });
+      const { id } = await started.client.session.create({ prompt: "write b.txt: b", repositories: [url], branchName: "work" });
+      const session = await untilOver(started.client, id);
+      expect(session).toMatchObject({ status: "completed", failure: null });
+      expect(session.pullRequests).toHaveLength(kind === "gitea" ? 1 : 0);
+      expect(await other.forge.pullRequests("acme", kind)).toHaveLength(kind === "gitea" ? 1 : 0);
+      const { events } = await started.client.session.events(id, { limit: 1_000 });
+      expect(events.filter(({ type }) => type === "branch.pushed")).toMatchObject([{ data: { branch: "work" } }]);
+    } finally {
+      await started.offstage.stop();
+      await other.close();
+    }
+  }
+});
