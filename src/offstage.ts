@@ -17,6 +17,7 @@ import type { Sandbox } from "./sandboxes/sandbox.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
 import { createMask } from "./worker/mask.ts";
+import { startHousekeeping } from "./worker/housekeeping.ts";
 import { runJob } from "./worker/run-job.ts";
 import { runSession } from "./worker/run-session.ts";
 import { startWorker } from "./worker/worker.ts";
@@ -123,6 +124,8 @@ async function start(
     runJob: (job) => runJob({ database, logger, sandboxed: sandbox.isolates }, job),
   });
   stops.push(() => worker.stop());
+  const stopHousekeeping = startHousekeeping(database, logger);
+  stops.push(() => Promise.resolve(stopHousekeeping()));
 
   let stopped: Promise<void> | null = null;
   return {

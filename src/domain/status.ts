@@ -25,11 +25,6 @@ export function canMove(from: SessionStatus, to: SessionStatus): boolean {
   return moves[from].includes(to);
 }
 
-/** The statuses from which a session may move to `to`. */
-export function statusesBefore(to: SessionStatus): SessionStatus[] {
-  return sessionStatuses.filter((from) => canMove(from, to));
-}
-
 export function isFinal(status: SessionStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }

@@ -68,3 +68,10 @@ export async function findBrowserPrincipal(database: Database, token: string): P
 export async function deleteBrowserSession(database: Database, token: string): Promise<void> {
   await database.pool.query("delete from browser_session where hash = $1", [hashOf(token)]);
 }
+
+/** Forgets links and sign-ins that have expired. @returns how many */
+export async function pruneLogins(database: Database): Promise<number> {
+  const links = await database.pool.query("delete from login_link where expires_at < now()");
+  const sessions = await database.pool.query("delete from browser_session where expires_at < now()");
+  return (links.rowCount ?? 0) + (sessions.rowCount ?? 0);
+}

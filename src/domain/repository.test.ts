@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "./repository.ts";
+
+const read = (url: string): RepositoryAddress => {
+  const address = parseRepositoryUrl(url);
+  if (isAddressProblem(address)) throw new Error(address.problem);
+  return address;
+};
+
+describe("a repository's URL", () => {
+  it.each([
+    ["https://github.com/acme/shop", "https://github.com/acme/shop", "acme/shop"],
+    ["https://GitHub.com/acme/shop.git/", "https://github.com/acme/shop.git", "acme/shop"],
+    ["git@github.com:acme/shop.git", "git@github.com:acme/shop.git", "acme/shop"],
+    ["ssh://git@example.com:2222/team/sub/shop", "ssh://git@example.com:2222/team/sub/shop", "sub/shop"],
+    ["file:///srv/git/shop.git", "/srv/git/shop.git", "shop"],
+  ])("%s is cloned from %s and called %s", (url, cloneUrl, name) => {
+    expect(read(url)).toMatchObject({ cloneUrl, name });
+  });
+
+  it("means the same repository in each of its forms", () => {
+    const forms = ["https://github.com/acme/shop", "https://github.com/acme/shop.git", "git@github.com:acme/shop.git", "ssh://git@GITHUB.com/acme/shop"];
+    expect(new Set(forms.map((url) => read(url).key))).toEqual(new Set(["github.com/acme/shop"]));
+  });
+
+  it.each([
+    ["https://user:secret@github.com/acme/shop", "credentials"],
+    ["https://token@github.com/acme/shop", "credentials"],
+    ["ftp://example.com/a/b", "scheme"],
+    ["ext::sh -c id", "white space"],
+    ["--upload-pack=id", "dash"],
+    ["https://github.com/", "path"],
+    ["https://github.com/acme/shop?x=1", "query"],
+    ["nonsense", "not a URL"],
+  ])("%s is refused for its %s", (url, reason) => {
+    const address = parseRepositoryUrl(url);
+    expect(address).toMatchObject({ problem: expect.stringContaining(reason) as string });
+  });
+
+  it("of any text is an address or a problem, and an address reads as itself again", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.webUrl()), (url) => {
+        const address = parseRepositoryUrl(url);
+        if (isAddressProblem(address)) return;
+        expect(read(address.cloneUrl).key).toBe(address.key);
+        expect(address.cloneUrl).not.toMatch(/^-/u);
+      }),
+    );
+  });
+});

@@ -1,0 +1,90 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Ajv } from "ajv";
+import formats from "ajv-formats";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestApp } from "./github-app.ts";
+import { startForge, type TestForge } from "./server.ts";
+
+/** GitHub's published description of the operations that Offstage calls: see `prune-openapi.ts`. */
+interface Description {
+  readonly operations: Readonly<Record<string, { readonly responses: Readonly<Record<string, unknown>> }>>;
+  readonly definitions: Readonly<Record<string, unknown>>;
+}
+
+const pulls = "/repos/{owner}/{repo}/pulls";
+let description: Description;
+let ajv: Ajv;
+let forge: TestForge;
+
+beforeAll(async () => {
+  description = JSON.parse(await readFile(join(import.meta.dirname, "github-openapi.json"), "utf8")) as Description;
+  ajv = new Ajv({ strict: false, allErrors: true });
+  formats.default(ajv, ["uri", "date-time", "int64"]);
+  forge = await startForge();
+  await forge.createRepository("acme", "shop", { "a.txt": "a\n" });
+});
+
+afterAll(() => forge?.close());
+
+/** What is wrong with a body by the description; nothing where it holds. */
+function problems(operation: string, status: number, body: unknown): readonly string[] {
+  const schema = description.operations[operation]?.responses[String(status)];
+  if (schema === undefined) return [`${operation} never answers ${status}`];
+  const validate = ajv.compile({ ...(schema as object), definitions: description.definitions });
+  validate(body);
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+async function call(method: string, path: string, body?: unknown, token = forge.token) {
+  const response = await fetch(`${forge.apiUrl}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+describe("the test forge answers as GitHub's description says", () => {
+  it("when a pull request is refused, opened, read, listed and merged", async () => {
+    const request = { head: "work", base: "main", title: "Work", body: "Words" };
+    const missing = await call("POST", "/repos/acme/shop/pulls", request);
+    expect(missing.status).toBe(422);
+    expect(problems(`POST ${pulls}`, 422, missing.body)).toEqual([]);
+
+    await forge.commit("acme", "shop", "work", { "b.txt": "b\n" });
+    const opened = await call("POST", "/repos/acme/shop/pulls", request);
+    expect(opened.status).toBe(201);
+    expect(problems(`POST ${pulls}`, 201, opened.body)).toEqual([]);
+
+    const again = await call("POST", "/repos/acme/shop/pulls", request);
+    expect(again).toMatchObject({ status: 422, body: { errors: [{ message: "A pull request already exists for acme:work." }] } });
+    expect(problems(`POST ${pulls}`, 422, again.body)).toEqual([]);
+
+    const read = await call("GET", "/repos/acme/shop/pulls/1");
+    expect(problems(`GET ${pulls}/{pull_number}`, 200, read.body)).toEqual([]);
+    const unknown = await call("GET", "/repos/acme/shop/pulls/7");
+    expect(problems(`GET ${pulls}/{pull_number}`, unknown.status, unknown.body)).toEqual([]);
+
+    forge.endPullRequest("acme", "shop", 1, "merged");
+    const listed = await call("GET", "/repos/acme/shop/pulls?state=all&head=acme:work&base=main");
+    expect(listed.body).toHaveLength(1);
+    expect(problems(`GET ${pulls}`, 200, listed.body)).toEqual([]);
+  });
+
+  it("when a GitHub App asks for its installation and a token", async () => {
+    const app = createTestApp(7);
+    forge.registerApp(app);
+    const installation = await call("GET", "/repos/acme/shop/installation", undefined, app.token());
+    expect(problems("GET /repos/{owner}/{repo}/installation", 200, installation.body)).toEqual([]);
+    const given = await call("POST", "/app/installations/1/access_tokens", {}, app.token());
+    expect(given.status).toBe(201);
+    expect(problems("POST /app/installations/{installation_id}/access_tokens", 201, given.body)).toEqual([]);
+  });
+
+  it("to nobody without a good token", async () => {
+    expect((await call("GET", "/repos/acme/shop/pulls", undefined, "wrong")).status).toBe(401);
+    const stranger = createTestApp(8);
+    expect((await call("GET", "/repos/acme/shop/installation", undefined, stranger.token())).status).toBe(401);
+  });
+});

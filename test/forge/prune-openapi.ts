@@ -1,0 +1,85 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/**
+ * Makes `github-openapi.json` of GitHub's published OpenAPI description: the operations that Offstage calls, as JSON
+ * Schema, without prose.
+ *
+ *   npm pack @octokit/openapi && tar xf octokit-openapi-*.tgz
+ *   node test/forge/prune-openapi.ts package/generated/api.github.com.json
+ */
+const operations = [
+  ["get", "/repos/{owner}/{repo}/pulls"],
+  ["post", "/repos/{owner}/{repo}/pulls"],
+  ["get", "/repos/{owner}/{repo}/pulls/{pull_number}"],
+  ["get", "/repos/{owner}/{repo}/installation"],
+  ["post", "/app/installations/{installation_id}/access_tokens"],
+] as const;
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+type JsonObject = { [key: string]: Json };
+
+const prose = new Set(["description", "example", "examples", "title", "deprecated", "externalDocs", "nullable"]);
+
+const isObject = (value: Json | undefined): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+
+const [source = ""] = process.argv.slice(2);
+const description = JSON.parse(await readFile(source, "utf8")) as JsonObject;
+const kept: JsonObject = {};
+const definitions: JsonObject = {};
+
+for (const [method, path] of operations) {
+  const operation = at(description, ["paths", path, method]);
+  const responses = isObject(operation["responses"]) ? operation["responses"] : {};
+  kept[`${method.toUpperCase()} ${path}`] = {
+    request: schemaOf(resolve(operation["requestBody"])),
+    responses: Object.fromEntries(Object.entries(responses).map(([status, response]) => [status, schemaOf(resolve(response))])),
+  };
+}
+const version = at(description, ["info"])["version"] ?? null;
+await writeFile(join(import.meta.dirname, "github-openapi.json"), `${JSON.stringify({ version, operations: kept, definitions })}\n`);
+
+function at(root: JsonObject, path: readonly string[]): JsonObject {
+  const found = path.reduce<Json | undefined>((value, key) => (isObject(value) ? value[key] : undefined), root);
+  if (!isObject(found)) throw new Error(`the description has no ${path.join(" › ")}`);
+  return found;
+}
+
+function resolve(value: Json | undefined): JsonObject {
+  if (!isObject(value)) return {};
+  const reference = value["$ref"];
+  return typeof reference === "string" ? at(description, reference.slice(2).split("/")) : value;
+}
+
+/** The JSON schema of a body; true, which takes anything, where it has none. */
+function schemaOf(body: JsonObject): Json {
+  const content = body["content"];
+  const json = isObject(content) ? content["application/json"] : undefined;
+  return isObject(json) && json["schema"] !== undefined ? prune(json["schema"]) : true;
+}
+
+/** As JSON Schema: `nullable` becomes a type, references point into `definitions`, which they fill. */
+function prune(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(prune);
+  if (!isObject(schema)) return schema;
+  if (typeof schema["$ref"] === "string") return define(schema["$ref"]);
+  const entries = Object.entries(schema)
+    .filter(([key]) => !prose.has(key) && !key.startsWith("x-"))
+    .map(([key, value]): [string, Json] => [key, key === "properties" && isObject(value) ? pruneEach(value) : prune(value)]);
+  const pruned: JsonObject = Object.fromEntries(entries);
+  return schema["nullable"] === true ? { anyOf: [pruned, { type: "null" }] } : pruned;
+}
+
+function pruneEach(properties: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, prune(schema)]));
+}
+
+function define(reference: string): Json {
+  const name = reference.split("/").at(-1) ?? "";
+  if (definitions[name] === undefined) {
+    // There before it is whole: schemas refer to themselves.
+    definitions[name] = true;
+    definitions[name] = prune(at(description, reference.slice(2).split("/")));
+  }
+  return { $ref: `#/definitions/${name}` };
+}

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repository.ts";
+import type { Forge } from "../../src/forges/forge.ts";
+import { createGitea } from "../../src/forges/gitea.ts";
+import { createGitHub } from "../../src/forges/github.ts";
+import { createPlainGit } from "../../src/forges/plain-git.ts";
+import { createTestApp } from "../forge/github-app.ts";
+import { startForge, type TestForge } from "../forge/server.ts";
+
+let server: TestForge;
+const app = createTestApp(7);
+
+beforeAll(async () => {
+  server = await startForge();
+  server.registerApp(app);
+});
+
+afterAll(() => server?.close());
+
+const adapters: readonly [string, () => Forge][] = [
+  ["GitHub by token", () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token })],
+  ["GitHub as an App", () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, app: { id: "7", privateKey: app.privateKey } })],
+  ["Gitea", () => createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: server.token })],
+];
+let count = 0;
+
+describe.each(adapters)("%s", (_, create) => {
+  const request = { head: "work", target: "main", title: "Work", body: "Words" };
+
+  /** A repository of its own, with a branch to open a pull request for. */
+  async function setting() {
+    const name = `shop-${(count += 1)}`;
+    const { url } = await server.createRepository("acme", name, { "a.txt": "a\n" });
+    await server.commit("acme", name, "work", { "b.txt": "b\n" });
+    return { name, forge: create(), address: parseRepositoryUrl(url) as RepositoryAddress, signal: AbortSignal.timeout(30_000) };
+  }
+
+  it("opens a pull request, finds it by its branches and reads it by its number", async () => {
+    const { name, forge, address, signal } = await setting();
+    expect(await forge.findPullRequest(address, "work", "main", signal)).toBeNull();
+    const opened = await forge.openPullRequest(address, request, signal);
+    expect(opened).toMatchObject({ number: 1, state: "open", head: "work", target: "main", created: true });
+    expect(await forge.findPullRequest(address, "work", "main", signal)).toMatchObject({ number: 1 });
+    expect(await forge.findPullRequest(address, "work", "release", signal)).toBeNull();
+    expect(await forge.readPullRequest(address, 1, signal)).toMatchObject({ url: opened.url });
+    expect(await server.pullRequests("acme", name)).toMatchObject([{ title: "Work", body: "Words" }]);
+  });
+
+  it("finds the one that is open instead of opening a second", async () => {
+    const { name, forge, address, signal } = await setting();
+    await forge.openPullRequest(address, request, signal);
+    expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, created: false });
+    expect(await server.pullRequests("acme", name)).toHaveLength(1);
+  });
+
+  it("opens one and no more where the answer was lost", async () => {
+    const { name, forge, address, signal } = await setting();
+    await server.failNext({ kind: "loseAnswer" });
+    expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, state: "open" });
+    expect(await server.pullRequests("acme", name)).toHaveLength(1);
+  });
+
+  it("opens one and no more where twenty ask at once, and tells each its number", async () => {
+    const { name, forge, address, signal } = await setting();
+    const opened = await Promise.all(Array.from({ length: 20 }, () => forge.openPullRequest(address, request, signal)));
+    expect(new Set(opened.map(({ number }) => number))).toEqual(new Set([1]));
+    expect(opened.filter(({ created }) => created)).toHaveLength(1);
+    expect(await server.pullRequests("acme", name)).toHaveLength(1);
+  });
+
+  it("tells one that is merged or closed from one that is open", async () => {
+    const { name, forge, address, signal } = await setting();
+    await forge.openPullRequest(address, request, signal);
+    server.endPullRequest("acme", name, 1, "merged");
+    expect(await forge.findPullRequest(address, "work", "main", signal)).toMatchObject({ number: 1, state: "merged" });
+    expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 2, created: true });
+    server.endPullRequest("acme", name, 2, "closed");
+    expect(await forge.readPullRequest(address, 2, signal)).toMatchObject({ state: "closed" });
+  });
+
+  it("tries again what passes by itself", async () => {
+    const { forge, address, signal } = await setting();
+    await forge.credentials(address, signal);
+    await server.failNext({ kind: "status", status: 502 });
+    await server.failNext({ kind: "status", status: 503 });
+    expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, created: true });
+  });
+
+  it("says in the forge's words why a pull request is refused", async () => {
+    const { forge, address, signal } = await setting();
+    const missing = forge.openPullRequest(address, { ...request, head: "nowhere" }, signal);
+    await expect(missing).rejects.toMatchObject({ code: "pull_request_refused" });
+    const empty = forge.openPullRequest(address, { ...request, head: "main", target: "work" }, signal);
+    await expect(empty).resolves.toMatchObject({ created: true });
+    const same = forge.openPullRequest(address, { ...request, head: "main", target: "main" }, signal);
+    await expect(same).rejects.toMatchObject({ code: "pull_request_refused", message: expect.stringContaining("No commits between") as string });
+  });
+
+  it("says that a repository is not there", async () => {
+    const { forge, signal } = await setting();
+    const address = parseRepositoryUrl(`${server.url}/acme/not-there`) as RepositoryAddress;
+    await expect(forge.openPullRequest(address, request, signal)).rejects.toMatchObject({ code: "repository_not_found" });
+  });
+
+  it("gives git credentials that the forge takes", async () => {
+    const { forge, address, signal } = await setting();
+    const { username, password } = (await forge.credentials(address, signal)) ?? { username: "", password: "" };
+    const answer = await fetch(`${address.cloneUrl}/info/refs?service=git-upload-pack`, {
+      headers: { Authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` },
+    });
+    expect(answer.status).toBe(200);
+  });
+
+  it("stops when the session is cancelled", async () => {
+    const { forge, address } = await setting();
+    const cancelled = new Error("cancelled");
+    await expect(forge.openPullRequest(address, request, AbortSignal.abort(cancelled))).rejects.toBe(cancelled);
+  });
+});
+
+describe("a forge that does not let us in", () => {
+  const address = () => parseRepositoryUrl(`${server.url}/acme/shop-1`) as RepositoryAddress;
+  const signal = () => AbortSignal.timeout(30_000);
+
+  it.each([
+    ["GitHub", () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: "wrong" })],
+    ["Gitea", () => createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: "wrong" })],
+  ])("is told as refused access: %s", async (_, create) => {
+    await expect(create().findPullRequest(address(), "work", "main", signal())).rejects.toMatchObject({
+      code: "repository_access_denied",
+      mend: expect.stringContaining("token") as string,
+    });
+  });
+
+  it("names the App's key file where it can't sign", async () => {
+    const github = createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, app: { id: "7", privateKey: "nonsense" } });
+    await expect(github.credentials(address(), signal())).rejects.toMatchObject({ mend: expect.stringContaining("OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE") as string });
+  });
+
+  it("refuses an App's token that another key signed", async () => {
+    const { privateKey } = createTestApp(7);
+    const github = createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, app: { id: "7", privateKey } });
+    await expect(github.credentials(address(), signal())).rejects.toMatchObject({ code: "repository_access_denied" });
+  });
+});
+
+describe("a forge that is down", () => {
+  it("is told as unavailable after a few tries, and that a retry can help", async () => {
+    const gone = await startForge();
+    await gone.close();
+    const github = createGitHub({ kind: "github", webUrl: gone.url, apiUrl: gone.apiUrl, token: "x" });
+    const address = parseRepositoryUrl(`${gone.url}/acme/shop`) as RepositoryAddress;
+    await expect(github.findPullRequest(address, "work", "main", AbortSignal.timeout(30_000))).rejects.toMatchObject({
+      code: "forge_unavailable",
+      retryable: true,
+    });
+  });
+});
+
+describe("plain git", () => {
+  it("opens no pull requests, and gives the configured credentials to its own host alone", async () => {
+    const forge = createPlainGit({ kind: "git", webUrl: "https://git.example.com", username: "robot", token: "secret" });
+    const signal = AbortSignal.timeout(1_000);
+    const own = parseRepositoryUrl("https://git.example.com/team/shop") as RepositoryAddress;
+    const other = parseRepositoryUrl("https://git.example.com.evil.example/team/shop") as RepositoryAddress;
+    expect(forge.opensPullRequests).toBe(false);
+    expect([forge.serves(own), forge.serves(other)]).toEqual([true, false]);
+    expect(await forge.credentials(own, signal)).toEqual({ username: "robot", password: "secret" });
+  });
+});
