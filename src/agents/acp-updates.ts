@@ -100,6 +100,7 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
     listen: () => void (listening = true),
     started: () => listening,
     anything: () => seen,
+    toolCalls: () => tools.size,
     toolRuns: () => [...tools.values()].some((tool) => tool.status === "in_progress"),
     /** Whether an event could not be told. */
     failed: () => broken,

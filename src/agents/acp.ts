@@ -103,6 +103,8 @@ function connect(child: SandboxedProcess, request: TurnRequest, updates: Updates
       const option = wanted.map((kind) => params.options.find((offered) => offered.kind === kind)).find((found) => found !== undefined);
       const decision = option !== undefined && request.permission === "allow" ? "allowed" : "denied";
       const title = params.toolCall.title ?? params.toolCall.toolCallId;
+      // Some harnesses tell of a call only by this, and then not before it is over.
+      await updates.take({ sessionUpdate: "tool_call_update", ...params.toolCall, status: decision === "allowed" ? "in_progress" : "failed" });
       await updates.tell({ type: "agent.permission", data: { title, decision, option: option?.name ?? "none offered" } });
       return { outcome: option === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: option.optionId } };
     })
@@ -232,7 +234,7 @@ function aborted(request: TurnRequest, connection: acp.ClientConnection, updates
 }
 
 /** The protocol has no word for an error: a turn counts by what came of it. */
-function judge({ stopReason }: TurnResult, updates: Updates, errors: Errors): void {
+function judge({ stopReason, finalMessage }: TurnResult, updates: Updates, errors: Errors): void {
   if (stopReason === "refusal") {
     throw new RunError({
       code: "agent_refused",
@@ -242,5 +244,19 @@ function judge({ stopReason }: TurnResult, updates: Updates, errors: Errors): vo
     });
   }
   const said = errors.modelError();
+  const answered = updates.toolCalls() === 0 ? errorAnswer(finalMessage) : null;
+  if (answered !== null) throw modelFailure(answered);
   if (!updates.anything()) throw modelFailure(said ?? (errors.tail() || "the turn ended without a message or a tool call"));
+}
+
+/** Some harnesses pass the answer of a model's server on as the end of the message: `{"error": {"message": …}}`. */
+function errorAnswer(message: string): string | null {
+  const json = /^\{"error":.*\}$/su.exec(message.split("\n").findLast((line) => line.trim() !== "")?.trim() ?? "")?.[0];
+  if (json === undefined) return null;
+  try {
+    return z.object({ error: z.object({ message: z.string() }) }).safeParse(JSON.parse(json)).data?.error.message ?? null;
+  } catch {
+    // Words that only look like it.
+    return null;
+  }
 }

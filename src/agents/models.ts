@@ -9,11 +9,11 @@ export interface ModelRoute {
   readonly baseUrl: string | undefined;
 }
 
-/** Asked where none is named: general coding models of November 2026. */
-const defaultModels = {
+/** Asked where none is named: coding models that the makers' own harnesses and the AI SDK know, as of November 2026. */
+export const defaultModels = {
   anthropic: "claude-sonnet-5-5",
-  openai: "gpt-5.6",
-  google: "gemini-pro-latest",
+  openai: "gpt-5.6-sol",
+  google: "gemini-3.1-pro-preview",
 } as const;
 
 const families: readonly (readonly [keyof typeof defaultModels, RegExp])[] = [

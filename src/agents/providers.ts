@@ -1,8 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import { basicProvider } from "./basic/provider.ts";
 import type { HarnessLaunch, ModelProviders, Provider } from "./harness.ts";
+import { defaultModelOf, defaultModels, noModel, routeModel, sdkBaseUrl } from "./models.ts";
 
 export interface CustomProviderSettings {
   readonly id: string;
@@ -18,8 +19,6 @@ export interface RegistryOptions {
   readonly models: ModelProviders;
   readonly custom: readonly CustomProviderSettings[];
 }
-
-const noKey = "no model key: set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OFFSTAGE_MODEL_BASE_URL";
 
 /** The rows of the registry, in the order in which the default is looked for. */
 export function createProviders(options: RegistryOptions): Provider[] {
@@ -86,7 +85,7 @@ function codex(models: ModelProviders): Provider {
   return {
     id: "codex",
     name: "Codex",
-    defaultModel: "gpt-5.5-codex",
+    defaultModel: defaultModels.openai,
     problem: () =>
       Promise.resolve(
         program === null
@@ -95,8 +94,8 @@ function codex(models: ModelProviders): Provider {
             ? "no key: set OPENAI_API_KEY"
             : null,
       ),
-    launch: ({ model, home }) =>
-      launchOf(program, [], model, {
+    launch: ({ model, home }) => ({
+      ...launchOf(program, [], model, {
         OPENAI_API_KEY: models.openai?.apiKey,
         CODEX_HOME: join(home, ".codex"),
         CODEX_CONFIG: settings(model),
@@ -104,6 +103,9 @@ function codex(models: ModelProviders): Provider {
         INITIAL_AGENT_MODE: "agent-full-access",
         NO_BROWSER: "1",
       }),
+      // It does not make its own folder.
+      files: { ".codex/config.toml": "" },
+    }),
   };
 }
 
@@ -112,7 +114,7 @@ function gemini(models: ModelProviders): Provider {
   return {
     id: "gemini",
     name: "Gemini CLI",
-    defaultModel: "gemini-3.1-pro-preview",
+    defaultModel: defaultModels.google,
     problem: () =>
       Promise.resolve(
         program === null ? "not installed: npm install -g @google/gemini-cli" : models.google === undefined ? "no key: set GEMINI_API_KEY" : null,
@@ -137,9 +139,10 @@ function openCode(models: ModelProviders): Provider {
     name: "OpenCode",
     defaultModel,
     problem: () =>
-      Promise.resolve(program === null ? "not installed: npm install -g opencode-ai" : defaultModel === null ? noKey : null),
+      Promise.resolve(program === null ? "not installed: npm install -g opencode-ai" : defaultModel === null ? noModel : null),
     launch: ({ model }) => {
-      const named = openCodeModel(models, model ?? defaultModel ?? "");
+      const route = routeModel(models, model ?? defaultModel ?? "");
+      const named = route === null ? "" : `${route.provider}/${route.model}`;
       return launchOf(program, ["acp", "--print-logs", "--log-level", "ERROR"], named, {
         OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeSettings(models, named)),
         OPENCODE_DISABLE_MODELS_FETCH: "1",
@@ -166,33 +169,19 @@ function openCodeProgram(): string | null {
   return findProgram("opencode");
 }
 
-function defaultModelOf(models: ModelProviders): string | null {
-  if (models.compatible?.model !== undefined) return models.compatible.model;
-  if (models.anthropic !== undefined) return "anthropic/claude-sonnet-5";
-  if (models.openai !== undefined) return "openai/gpt-5.5";
-  if (models.google !== undefined) return "google/gemini-3.1-pro-preview";
-  return null;
-}
-
-const compatibleId = "compatible";
-
-function openCodeModel(models: ModelProviders, model: string): string {
-  const provider = model.split("/")[0] ?? "";
-  const isNamed = model.includes("/") && [compatibleId, "anthropic", "openai", "google"].includes(provider);
-  if (isNamed) return model;
-  const owner = models.compatible !== undefined ? compatibleId : models.anthropic !== undefined ? "anthropic" : models.openai !== undefined ? "openai" : "google";
-  return `${owner}/${model}`;
-}
-
 function openCodeSettings(models: ModelProviders, model: string): unknown {
   const name = model.slice(model.indexOf("/") + 1);
-  const options = (settings: { apiKey?: string; baseUrl?: string } | undefined) =>
-    settings === undefined ? null : { options: { apiKey: settings.apiKey, ...(settings.baseUrl !== undefined && { baseURL: settings.baseUrl }) } };
+  const options = (provider: "anthropic" | "openai" | "google") => {
+    const settings = models[provider];
+    if (settings === undefined) return null;
+    const baseURL = sdkBaseUrl({ provider, baseUrl: settings.baseUrl });
+    return { options: { apiKey: settings.apiKey, ...(baseURL !== undefined && { baseURL }) } };
+  };
   const provider = {
-    anthropic: options(models.anthropic),
-    openai: options(models.openai),
-    google: options(models.google),
-    [compatibleId]:
+    anthropic: options("anthropic"),
+    openai: options("openai"),
+    google: options("google"),
+    compatible:
       models.compatible === undefined
         ? null
         : {
@@ -231,21 +220,24 @@ function customProvider(settings: CustomProviderSettings): Provider {
   };
 }
 
-/** The folder of the program is readable to it: a package's, whole, where it came in one. */
+/**
+ * Started by its real path: what is on PATH is often a link to somewhere else, which the sandbox does not have.
+ * The folder of the program is readable to it; where it came in a package, all packages that it came with.
+ */
 function launchOf(
   program: string | null,
   parameters: readonly string[],
   model: string | null,
   environment: Readonly<Record<string, string | undefined>>,
 ): HarnessLaunch {
-  const command = program ?? "";
-  const packages = /^.*\/node_modules(?=\/)/u.exec(command)?.[0];
+  const command = program === null ? "" : realpathSync(program);
+  const packages = /^.*?\/node_modules(?=\/)/u.exec(command)?.[0];
   return {
     command,
     arguments: parameters,
     model,
     environment: Object.fromEntries(Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined)),
-    readOnly: command.startsWith("/usr/") || command === "" ? [] : [packages !== undefined && command.includes("/.bin/") ? packages : dirname(command)],
+    readOnly: command.startsWith("/usr/") || command === "" ? [] : [packages ?? dirname(command)],
     files: {},
   };
 }

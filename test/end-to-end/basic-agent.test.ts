@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionEvent } from "../../src/domain/event.ts";
@@ -84,4 +85,28 @@ test("a turn of the basic agent is cancelled with its command", async () => {
     if (event.type === "agent.tool") await client.session.cancel(session.id);
   }
   expect((await client.session.get(session.id)).status).toBe("cancelled");
+});
+
+test("an agent that the operator added by configuration alone works like the others", async () => {
+  const own = await createWorld(script);
+  const root = join(import.meta.dirname, "../..");
+  const provider = {
+    id: "mine",
+    name: "My own",
+    command: process.execPath,
+    arguments: [join(root, "src/agents/basic/main.ts")],
+    environment: { OFFSTAGE_AGENT_MODEL: "compatible/{model}", OFFSTAGE_MODEL_BASE_URL: `${own.model.url}/v1` },
+    readOnly: ["src", "node_modules", "package.json"].map((part) => join(root, part)),
+    defaultModel: "scripted",
+  };
+  const started = await startInProcess(own, { OFFSTAGE_PROVIDERS: JSON.stringify([provider]), OFFSTAGE_DEFAULT_AGENT: "" });
+  try {
+    expect((await started.client.agent.list()).agents[0]).toMatchObject({ id: "mine", name: "My own", available: true, isDefault: true });
+    const { id } = await started.client.session.create({ prompt: "say from my own agent", agent: "mine:other/model" });
+    expect(await untilOver(started.client, id)).toMatchObject({ status: "completed", summary: "from my own agent" });
+    expect(own.model.requests.at(-1)?.conversation.model).toBe("other/model");
+  } finally {
+    await started.offstage.stop();
+    await own.close();
+  }
 });

@@ -9,6 +9,8 @@ export const anthropic: Dialect = {
     const said = messages.flatMap((message): Said[] => {
       const blocks: Json[] = Array.isArray(message.content) ? message.content : [{ type: "text", text: message.content }];
       if (message.role === "assistant") return [{ by: "model", text: textOf(blocks) }];
+      // Claude Code tells of the machine in the middle, as the system.
+      if (message.role !== "user") return [];
       const results = blocks.filter((block) => block.type === "tool_result");
       // What stands beside a result is the harness's reminder, never the user.
       if (results.length > 0) return results.map((block) => ({ by: "tool", text: textOf(block.content) }));
