@@ -14,7 +14,12 @@ export default defineConfig({
       { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}", ...sourceSuites] } },
       {
         extends: true,
-        test: { name: "integration", include: ["test/**/*.test.ts"], exclude: sourceSuites, globalSetup: "test/global-setup.ts" },
+        test: {
+          name: "integration",
+          include: ["test/**/*.test.ts"],
+          exclude: sourceSuites,
+          globalSetup: "test/global-setup.ts",
+        },
       },
     ],
   },

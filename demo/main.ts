@@ -32,7 +32,11 @@ async function demo(): Promise<number> {
   if (!(await installBubblewrap())) say("bubblewrap is not installed, and could not be installed here.");
   const forge = await startForge();
   stops.push(() => forge.close());
-  const repository = await forge.createRepository("demo", "greet", join(import.meta.dirname, "../test/forge/demo-repository"));
+  const repository = await forge.createRepository(
+    "demo",
+    "greet",
+    join(import.meta.dirname, "../test/forge/demo-repository"),
+  );
   say(`A test forge serves ${repository.url}`);
 
   const variables = await modelVariables();
@@ -68,7 +72,11 @@ async function modelVariables(): Promise<Record<string, string>> {
   say("No model key in the environment: the bundled scripted model answers. All the rest is the real thing.");
   const model = await startModelServer({ script: demoScript });
   stops.push(() => model.close());
-  return { OFFSTAGE_MODEL_BASE_URL: `${model.url}/v1`, OFFSTAGE_MODEL_API_KEY: "scripted-model-key", OFFSTAGE_MODEL: "scripted" };
+  return {
+    OFFSTAGE_MODEL_BASE_URL: `${model.url}/v1`,
+    OFFSTAGE_MODEL_API_KEY: "scripted-model-key",
+    OFFSTAGE_MODEL: "scripted",
+  };
 }
 
 async function runSession(offstage: Offstage, repositoryUrl: string): Promise<number> {
@@ -93,7 +101,9 @@ async function runSession(offstage: Offstage, repositoryUrl: string): Promise<nu
   for (const { patch } of repositories) say(`\n${patch}`);
   const [pullRequest] = done.pullRequests;
   if (pullRequest === undefined) {
-    say(styleText("red", `No pull request: ${done.failure?.reason ?? done.summary ?? `the session is ${done.status}`}`));
+    say(
+      styleText("red", `No pull request: ${done.failure?.reason ?? done.summary ?? `the session is ${done.status}`}`),
+    );
     if (done.failure !== null) say(done.failure.mend);
     return 1;
   }

@@ -44,7 +44,10 @@ test("shouts where asked to", () => {
 `,
     },
   },
-  { shell: "printf '\\n    $ greet --shout Ada\\n    HELLO, ADA!\\n' >> README.md && node --test && node src/main.js --shout Ada" },
+  {
+    shell:
+      "printf '\\n    $ greet --shout Ada\\n    HELLO, ADA!\\n' >> README.md && node --test && node src/main.js --shout Ada",
+  },
   {
     say: "Added `--shout`, which prints the greeting in upper case. A test covers it, the README shows it, and `node --test` passes.",
   },

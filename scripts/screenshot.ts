@@ -15,7 +15,11 @@ const data = await mkdtemp(join(tmpdir(), "offstage-screenshot-"));
 await chmod(data, 0o755);
 const forge = await startForge();
 const model = await startModelServer({ script: demoScript });
-const { url: repository } = await forge.createRepository("demo", "greet", join(import.meta.dirname, "../test/forge/demo-repository"));
+const { url: repository } = await forge.createRepository(
+  "demo",
+  "greet",
+  join(import.meta.dirname, "../test/forge/demo-repository"),
+);
 const config = readConfig({
   OFFSTAGE_DATA: data,
   OFFSTAGE_PORT: "0",

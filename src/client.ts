@@ -66,7 +66,8 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       queue: (id: string) => call(sessionDetailSchema, `/session/${id}/queue`, {}),
       cancel: (id: string) => call(sessionDetailSchema, `/session/${id}/cancel`, {}),
       message: (id: string, body: { message: string }) => call(sessionDetailSchema, `/session/${id}/message`, body),
-      events: (id: string, page: { after?: string; limit?: number } = {}) => call(eventPageSchema, `/session/${id}/events${query(page)}`),
+      events: (id: string, page: { after?: string; limit?: number } = {}) =>
+        call(eventPageSchema, `/session/${id}/events${query(page)}`),
       diff: (id: string) => call(sessionDiffSchema, `/session/${id}/diff`),
     },
     automation: {
@@ -77,10 +78,12 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     agent: { list: () => call(agentListSchema, "/agent/list") },
     repository: { list: (page: PageOf = {}) => call(repositoriesPage, `/repository/list${query({ ...page })}`) },
     login: {
-      create: (body: { token: string } | { key: string }) => call(z.object({ organizationId: z.string() }), "/login/create", body),
+      create: (body: { token: string } | { key: string }) =>
+        call(z.object({ organizationId: z.string() }), "/login/create", body),
       delete: () => call(z.object({}), "/login/delete", {}),
     },
-    streamEvents: (id: string, options: StreamOptions = {}) => streamEvents(`${baseUrl}/session/${id}/events`, headers, options),
+    streamEvents: (id: string, options: StreamOptions = {}) =>
+      streamEvents(`${baseUrl}/session/${id}/events`, headers, options),
   };
 }
 
@@ -91,7 +94,9 @@ function isAborted(signal: AbortSignal | undefined): boolean {
 
 function query(parameters: Record<string, string | number | undefined>): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  return given.length === 0 ? "" : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
+  return given.length === 0
+    ? ""
+    : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
 }
 
 async function refusal(response: Response): Promise<ClientError> {
@@ -104,7 +109,11 @@ async function refusal(response: Response): Promise<ClientError> {
  * A session's events in order, each once, until the session is over. A lost connection is made again from the last event seen.
  * @throws ClientError where the server refuses, which trying again would not change
  */
-async function* streamEvents(url: string, headers: Record<string, string>, options: StreamOptions): AsyncGenerator<SessionEvent> {
+async function* streamEvents(
+  url: string,
+  headers: Record<string, string>,
+  options: StreamOptions,
+): AsyncGenerator<SessionEvent> {
   const { signal, onConnection } = options;
   let seen = options.after ?? 0;
   for (let failures = 0; signal?.aborted !== true; failures += 1) {

@@ -61,7 +61,8 @@ async function databaseCheck(config: Config): Promise<Check> {
     return { name, ok: true, detail: `PostgreSQL ${rows[0]?.server_version}`, mend: null };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    const mend = error instanceof OffstageError ? reason : `${reason}: check DATABASE_URL, or the folder ${config.data}`;
+    const mend =
+      error instanceof OffstageError ? reason : `${reason}: check DATABASE_URL, or the folder ${config.data}`;
     return { name, ok: false, detail: "can't be opened", mend };
   }
 }

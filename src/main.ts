@@ -68,6 +68,8 @@ async function start(flags: ServerFlags, signal: AbortSignal): Promise<void> {
   }
 }
 
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as { version: string };
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as {
+  version: string;
+};
 // All is stopped and written by now: a handle that something left open must not keep the process.
 process.exit(await runProgram(commands, terminal, version, process.argv.slice(2)));

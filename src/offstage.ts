@@ -202,9 +202,14 @@ function secretsOf(config: Config): string[] {
   const forgeSecrets = config.forges.flatMap((forge) =>
     forge.kind === "github" ? [forge.token, forge.app?.privateKey] : [forge.token],
   );
-  return [...forgeSecrets, anthropic?.apiKey, openai?.apiKey, google?.apiKey, compatible?.apiKey, config.adminKey].filter(
-    (secret) => typeof secret === "string",
-  );
+  return [
+    ...forgeSecrets,
+    anthropic?.apiKey,
+    openai?.apiKey,
+    google?.apiKey,
+    compatible?.apiKey,
+    config.adminKey,
+  ].filter((secret) => typeof secret === "string");
 }
 
 /** The same over restarts, so that a killed worker's next life takes up its own work at once. */

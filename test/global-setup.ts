@@ -23,7 +23,11 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const administration = await openDatabase({ url: server.url, directory: folder, logger });
   await administration.pool.query("create database template");
   await administration.close();
-  const template = await openDatabase({ url: server.url.replace("/postgres?", "/template?"), directory: folder, logger });
+  const template = await openDatabase({
+    url: server.url.replace("/postgres?", "/template?"),
+    directory: folder,
+    logger,
+  });
   await template.close();
   project.provide("databaseServer", server.url);
   return async () => {

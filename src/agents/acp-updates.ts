@@ -73,7 +73,10 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
       case "agent_message_chunk":
       case "agent_thought_chunk":
         seen = true;
-        takeText(update.sessionUpdate === "agent_message_chunk" ? "agent.message" : "agent.thought", textOf(update.content));
+        takeText(
+          update.sessionUpdate === "agent_message_chunk" ? "agent.message" : "agent.thought",
+          textOf(update.content),
+        );
         break;
       case "tool_call":
       case "tool_call_update":
@@ -82,10 +85,16 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
         break;
       case "plan":
         endPart();
-        void tell({ type: "agent.plan", data: { entries: update.entries.map(({ content, status }) => ({ text: content, status })) } });
+        void tell({
+          type: "agent.plan",
+          data: { entries: update.entries.map(({ content, status }) => ({ text: content, status })) },
+        });
         break;
       case "usage_update":
-        void tell({ type: "agent.usage", data: { contextUsed: Math.round(update.used), contextSize: Math.round(update.size) } });
+        void tell({
+          type: "agent.usage",
+          data: { contextUsed: Math.round(update.used), contextSize: Math.round(update.size) },
+        });
         break;
       default:
     }
@@ -117,7 +126,10 @@ function mergeTool(before: ToolState | undefined, update: acp.ToolCall | acp.Too
     title: (update.title ?? before?.title ?? update.toolCallId).slice(0, 500),
     kind: update.kind ?? before?.kind ?? "other",
     status: update.status ?? before?.status ?? "pending",
-    locations: update.locations?.slice(0, contentLimit).map(({ path, line }) => ({ path, ...(line != null && { line }) })) ?? before?.locations ?? [],
+    locations:
+      update.locations?.slice(0, contentLimit).map(({ path, line }) => ({ path, ...(line != null && { line }) })) ??
+      before?.locations ??
+      [],
     content: update.content?.slice(0, contentLimit).flatMap(contentOf) ?? before?.content ?? [],
     ...(input !== undefined && { input }),
   };
@@ -127,7 +139,14 @@ function contentOf(content: acp.ToolCallContent): ToolState["content"] {
   if (content.type === "content") return [{ type: "text", text: cutMiddle(textOf(content.content), outputLimit) }];
   if (content.type === "diff") {
     const { path, oldText, newText } = content;
-    return [{ type: "diff", path, oldText: oldText == null ? null : cutMiddle(oldText, outputLimit), newText: cutMiddle(newText, outputLimit) }];
+    return [
+      {
+        type: "diff",
+        path,
+        oldText: oldText == null ? null : cutMiddle(oldText, outputLimit),
+        newText: cutMiddle(newText, outputLimit),
+      },
+    ];
   }
   return [];
 }

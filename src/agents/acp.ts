@@ -85,7 +85,9 @@ function readErrors(child: SandboxedProcess): Errors {
 
 /** Harnesses log what the model's server answered; the protocol has no word for it. */
 function modelErrorIn(chunk: string): string | null {
-  const line = chunk.split("\n").findLast((part) => /\b(?:AI_APICallError|APIError|API Error|status(?:Code)?["=: ]+[45]\d\d)\b/u.test(part));
+  const line = chunk
+    .split("\n")
+    .findLast((part) => /\b(?:AI_APICallError|APIError|API Error|status(?:Code)?["=: ]+[45]\d\d)\b/u.test(part));
   if (line === undefined) return null;
   const message = /"message":"((?:[^"\\]|\\.)*)"/u.exec(line)?.[1] ?? /AI_APICallError: (.*)$/u.exec(line)?.[1];
   return (message ?? line).slice(0, 500);
@@ -100,13 +102,24 @@ function connect(child: SandboxedProcess, request: TurnRequest, updates: Updates
     .client({ name: "offstage" })
     .onRequest(acp.methods.client.session.requestPermission, async ({ params }) => {
       const wanted = request.permission === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
-      const option = wanted.map((kind) => params.options.find((offered) => offered.kind === kind)).find((found) => found !== undefined);
+      const option = wanted
+        .map((kind) => params.options.find((offered) => offered.kind === kind))
+        .find((found) => found !== undefined);
       const decision = option !== undefined && request.permission === "allow" ? "allowed" : "denied";
       const title = params.toolCall.title ?? params.toolCall.toolCallId;
       // Some harnesses tell of a call only by this, and then not before it is over.
-      await updates.take({ sessionUpdate: "tool_call_update", ...params.toolCall, status: decision === "allowed" ? "in_progress" : "failed" });
-      await updates.tell({ type: "agent.permission", data: { title, decision, option: option?.name ?? "none offered" } });
-      return { outcome: option === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: option.optionId } };
+      await updates.take({
+        sessionUpdate: "tool_call_update",
+        ...params.toolCall,
+        status: decision === "allowed" ? "in_progress" : "failed",
+      });
+      await updates.tell({
+        type: "agent.permission",
+        data: { title, decision, option: option?.name ?? "none offered" },
+      });
+      return {
+        outcome: option === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: option.optionId },
+      };
     })
     .onNotification(acp.methods.client.session.update, ({ params }) => updates.take(params.update))
     .connect(stream);
@@ -131,7 +144,10 @@ async function converse({ agent }: acp.ClientConnection, request: TurnRequest, u
   await updates.settled();
   const { data: usage } = usageSchema.safeParse(rest);
   if (usage !== undefined) await updates.tell({ type: "agent.usage", data: usage.usage });
-  await updates.tell({ type: "agent.turn", data: { stopReason, durationMs: Math.round(performance.now() - startedAt) } });
+  await updates.tell({
+    type: "agent.turn",
+    data: { stopReason, durationMs: Math.round(performance.now() - startedAt) },
+  });
   return { stopReason, finalMessage: updates.finalMessage() };
 }
 
@@ -143,7 +159,12 @@ const usageSchema = z.object({ usage: z.object({ inputTokens: tokens, outputToke
 async function openSession(agent: acp.ClientContext, request: TurnRequest, capabilities: acp.AgentCapabilities) {
   const place: acp.NewSessionRequest = { cwd: request.workingDirectory, mcpServers: [] };
   const { session } = acp.methods.agent;
-  const takeUp = capabilities.sessionCapabilities?.resume != null ? session.resume : capabilities.loadSession === true ? session.load : null;
+  const takeUp =
+    capabilities.sessionCapabilities?.resume != null
+      ? session.resume
+      : capabilities.loadSession === true
+        ? session.load
+        : null;
   if (request.resume !== null && takeUp !== null) {
     try {
       const taken = await agent.request(takeUp, { ...place, sessionId: request.resume });
@@ -164,11 +185,18 @@ async function chooseModel(
   { launch }: TurnRequest,
 ): Promise<void> {
   const option = options.find((candidate) => candidate.category === "model");
-  if (launch.model === null || option === undefined || option.type !== "select" || option.currentValue === launch.model) return;
-  const offered = option.options.flatMap((entry) => ("options" in entry ? entry.options : [entry])).map((entry) => entry.value);
+  if (launch.model === null || option === undefined || option.type !== "select" || option.currentValue === launch.model)
+    return;
+  const offered = option.options
+    .flatMap((entry) => ("options" in entry ? entry.options : [entry]))
+    .map((entry) => entry.value);
   // A harness may take models that it does not list: those it was given at launch.
   if (!offered.includes(launch.model)) return;
-  await agent.request(acp.methods.agent.session.setConfigOption, { sessionId, configId: option.id, value: launch.model });
+  await agent.request(acp.methods.agent.session.setConfigOption, {
+    sessionId,
+    configId: option.id,
+    value: launch.model,
+  });
 }
 
 async function crashed(child: SandboxedProcess, errors: Errors): Promise<never> {
@@ -224,7 +252,9 @@ function aborted(request: TurnRequest, connection: acp.ClientConnection, updates
     const stop = (): void => {
       if (request.resume !== null || updates.started()) {
         // The notification may find the harness gone already, which is as good.
-        connection.agent.notify(acp.methods.agent.session.cancel, { sessionId: request.resume ?? "" }).catch(() => undefined);
+        connection.agent
+          .notify(acp.methods.agent.session.cancel, { sessionId: request.resume ?? "" })
+          .catch(() => undefined);
       }
       setTimeout(() => reject(request.signal.reason as Error), cancelGraceMs);
     };
@@ -246,15 +276,23 @@ function judge({ stopReason, finalMessage }: TurnResult, updates: Updates, error
   const said = errors.modelError();
   const answered = updates.toolCalls() === 0 ? errorAnswer(finalMessage) : null;
   if (answered !== null) throw modelFailure(answered);
-  if (!updates.anything()) throw modelFailure(said ?? (errors.tail() || "the turn ended without a message or a tool call"));
+  if (!updates.anything())
+    throw modelFailure(said ?? (errors.tail() || "the turn ended without a message or a tool call"));
 }
 
 /** Some harnesses pass the answer of a model's server on as the end of the message: `{"error": {"message": …}}`. */
 function errorAnswer(message: string): string | null {
-  const json = /^\{"error":.*\}$/su.exec(message.split("\n").findLast((line) => line.trim() !== "")?.trim() ?? "")?.[0];
+  const json = /^\{"error":.*\}$/su.exec(
+    message
+      .split("\n")
+      .findLast((line) => line.trim() !== "")
+      ?.trim() ?? "",
+  )?.[0];
   if (json === undefined) return null;
   try {
-    return z.object({ error: z.object({ message: z.string() }) }).safeParse(JSON.parse(json)).data?.error.message ?? null;
+    return (
+      z.object({ error: z.object({ message: z.string() }) }).safeParse(JSON.parse(json)).data?.error.message ?? null
+    );
   } catch {
     // Words that only look like it.
     return null;

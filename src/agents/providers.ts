@@ -35,7 +35,10 @@ export function createProviders(options: RegistryOptions): Provider[] {
 
 /** A program on PATH, or one that came with a package beside us. */
 function findProgram(name: string): string | null {
-  const folders = [...(process.env["PATH"] ?? "").split(delimiter), join(import.meta.dirname, "../../node_modules/.bin")];
+  const folders = [
+    ...(process.env["PATH"] ?? "").split(delimiter),
+    join(import.meta.dirname, "../../node_modules/.bin"),
+  ];
   const found = folders.map((folder) => join(folder, name)).find((path) => path.startsWith("/") && existsSync(path));
   return found ?? null;
 }
@@ -117,7 +120,11 @@ function gemini(models: ModelProviders): Provider {
     defaultModel: defaultModels.google,
     problem: () =>
       Promise.resolve(
-        program === null ? "not installed: npm install -g @google/gemini-cli" : models.google === undefined ? "no key: set GEMINI_API_KEY" : null,
+        program === null
+          ? "not installed: npm install -g @google/gemini-cli"
+          : models.google === undefined
+            ? "no key: set GEMINI_API_KEY"
+            : null,
       ),
     launch: ({ model }) => ({
       ...launchOf(program, ["--acp", ...(model === null ? [] : ["-m", model])], model, {
@@ -139,7 +146,9 @@ function openCode(models: ModelProviders): Provider {
     name: "OpenCode",
     defaultModel,
     problem: () =>
-      Promise.resolve(program === null ? "not installed: npm install -g opencode-ai" : defaultModel === null ? noModel : null),
+      Promise.resolve(
+        program === null ? "not installed: npm install -g opencode-ai" : defaultModel === null ? noModel : null,
+      ),
     launch: ({ model }) => {
       const route = routeModel(models, model ?? defaultModel ?? "");
       const named = route === null ? "" : `${route.provider}/${route.model}`;
@@ -205,15 +214,24 @@ function openCodeSettings(models: ModelProviders, model: string): unknown {
 
 /** A row of the operator's own: `{model}` in its arguments and environment stands for the model's name. */
 function customProvider(settings: CustomProviderSettings): Provider {
-  const program = settings.command.startsWith("/") ? (existsSync(settings.command) ? settings.command : null) : findProgram(settings.command);
+  const program = settings.command.startsWith("/")
+    ? existsSync(settings.command)
+      ? settings.command
+      : null
+    : findProgram(settings.command);
   return {
     id: settings.id,
     name: settings.name ?? settings.id,
     defaultModel: settings.defaultModel,
-    problem: () => Promise.resolve(program === null ? `${settings.command} was not found: install it, or correct OFFSTAGE_PROVIDERS` : null),
+    problem: () =>
+      Promise.resolve(
+        program === null ? `${settings.command} was not found: install it, or correct OFFSTAGE_PROVIDERS` : null,
+      ),
     launch: ({ model }) => {
       const fill = (text: string): string => text.replaceAll("{model}", model ?? "");
-      const environment = Object.fromEntries(Object.entries(settings.environment).map(([name, value]) => [name, fill(value)]));
+      const environment = Object.fromEntries(
+        Object.entries(settings.environment).map(([name, value]) => [name, fill(value)]),
+      );
       const launch = launchOf(program, settings.arguments.map(fill), model, environment);
       return { ...launch, readOnly: [...launch.readOnly, ...settings.readOnly] };
     },
@@ -236,7 +254,9 @@ function launchOf(
     command,
     arguments: parameters,
     model,
-    environment: Object.fromEntries(Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined)),
+    environment: Object.fromEntries(
+      Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ),
     readOnly: command.startsWith("/usr/") || command === "" ? [] : [packages ?? dirname(command)],
     files: {},
   };

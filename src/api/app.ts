@@ -90,7 +90,10 @@ function addHooks(app: App, options: ApiOptions): void {
   app.addHook("onSend", (request, reply, body) => keepAnswer(database, request, reply, body).then(() => body));
   app.addHook("onResponse", (request, reply, done) => {
     const { method, url } = request;
-    request.log.info({ method, url: withoutKey(url), status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, "request");
+    request.log.info(
+      { method, url: withoutKey(url), status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      "request",
+    );
     done();
   });
   app.setNotFoundHandler((request) => {
@@ -102,6 +105,8 @@ function addHealth(app: App, { ready }: ApiOptions): void {
   app.get("/healthz", { schema: { hide: true } }, () => ({ status: "ok" }));
   app.get("/readyz", { schema: { hide: true } }, async (_request, reply) => {
     const isReady = await ready().catch(() => false);
-    return reply.status(isReady ? 200 : 503).send(isReady ? { status: "ready" } : { error: "the database does not answer" });
+    return reply
+      .status(isReady ? 200 : 503)
+      .send(isReady ? { status: "ready" } : { error: "the database does not answer" });
   });
 }

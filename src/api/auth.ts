@@ -17,7 +17,11 @@ const noKey = "send an API key as `Authorization: Bearer <key>` or `?apiKey=<key
  * @throws InvalidInputError for none where the specification says 400
  * @throws ForbiddenError where the key lacks the scope
  */
-export async function authenticate(database: Database, request: FastifyRequest, operation: OperationConfig): Promise<Principal | null> {
+export async function authenticate(
+  database: Database,
+  request: FastifyRequest,
+  operation: OperationConfig,
+): Promise<Principal | null> {
   if (operation.scope === null) return null;
   const principal = await principalOf(database, request);
   if (principal === null) {

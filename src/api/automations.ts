@@ -13,7 +13,13 @@ import { ConflictError, InvalidInputError, NotFoundError } from "../domain/error
 import { queuedJobSchema, jobSchema, type QueuedJob } from "../domain/job.ts";
 import type { Principal } from "../domain/key.ts";
 import { pageQuerySchema } from "../domain/list.ts";
-import { createAutomation, deleteAutomation, getAutomation, listAutomations, updateAutomation } from "../store/automations.ts";
+import {
+  createAutomation,
+  deleteAutomation,
+  getAutomation,
+  listAutomations,
+  updateAutomation,
+} from "../store/automations.ts";
 import { createJob, listJobs } from "../store/jobs.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
@@ -30,7 +36,12 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
     "/automation/create",
     {
       config: { operation: { scope: "write", creates: true } },
-      schema: { tags, operationId: "createAutomation", body: createAutomationSchema, response: answers(automationSchema) },
+      schema: {
+        tags,
+        operationId: "createAutomation",
+        body: createAutomationSchema,
+        response: answers(automationSchema),
+      },
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
@@ -92,7 +103,9 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
       await checkAgent(options, changes.agent);
       if (changes.instructions !== undefined) options.checkInstructions(changes.instructions);
       const named = repositories !== undefined || codeRepoIds !== undefined;
-      const resolved = named ? await resolveRepositories(options, principal.organizationId, { repositories, codeRepoIds }) : undefined;
+      const resolved = named
+        ? await resolveRepositories(options, principal.organizationId, { repositories, codeRepoIds })
+        : undefined;
       const repositoryIds = resolved?.map((repository) => repository.id);
       return updateAutomation(database, principal.organizationId, id, { ...changes, repositoryIds });
     },
@@ -171,7 +184,12 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
   );
 }
 
-async function trigger(options: ApiOptions, principal: Principal, keyOrId: string, payload: EventContext): Promise<QueuedJob> {
+async function trigger(
+  options: ApiOptions,
+  principal: Principal,
+  keyOrId: string,
+  payload: EventContext,
+): Promise<QueuedJob> {
   if (Array.isArray(payload)) throw new InvalidInputError("the body must be a JSON object");
   checkJsonValue(payload, "the body");
   const automation = await requireAutomation(options, principal, keyOrId);

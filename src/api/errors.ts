@@ -23,9 +23,14 @@ export class TooManyRequestsError extends OffstageError {
 export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const { status, sentence } = answerOf(error);
   if (status >= 500) request.log.error({ err: error }, "a request failed for a reason that nobody foresaw");
-  const retryAfter = error instanceof ConflictError || error instanceof UnavailableError ? error.retryAfterSeconds : undefined;
+  const retryAfter =
+    error instanceof ConflictError || error instanceof UnavailableError ? error.retryAfterSeconds : undefined;
   if (retryAfter !== undefined) void reply.header("Retry-After", String(retryAfter));
-  void reply.status(status).type("application/json; charset=utf-8").serializer(JSON.stringify).send({ error: sentence });
+  void reply
+    .status(status)
+    .type("application/json; charset=utf-8")
+    .serializer(JSON.stringify)
+    .send({ error: sentence });
 }
 
 function answerOf(error: FastifyError): { status: number; sentence: string } {
@@ -40,8 +45,12 @@ function answerOf(error: FastifyError): { status: number; sentence: string } {
     default:
   }
   if (error instanceof SyntaxError) return { status: 400, sentence: "the body must be valid JSON" };
-  if (error.statusCode !== undefined && error.statusCode < 500) return { status: error.statusCode, sentence: error.message };
-  return { status: 500, sentence: "something broke inside Offstage; the server's log has the reason under this X-Request-Id" };
+  if (error.statusCode !== undefined && error.statusCode < 500)
+    return { status: error.statusCode, sentence: error.message };
+  return {
+    status: 500,
+    sentence: "something broke inside Offstage; the server's log has the reason under this X-Request-Id",
+  };
 }
 
 function statusOf(error: OffstageError): number {
@@ -55,11 +64,18 @@ function statusOf(error: OffstageError): number {
 }
 
 /** The first problem as one sentence: the field, what is wrong with it, and so the mend. */
-function sentenceOf(error: FastifyError & { validation: readonly { instancePath: string; message?: string | undefined }[] }): string {
+function sentenceOf(
+  error: FastifyError & { validation: readonly { instancePath: string; message?: string | undefined }[] },
+): string {
   const [issue] = error.validation;
   const field = (issue?.instancePath ?? "").replace(/^\//u, "").replaceAll("/", ".");
   const message = (issue?.message ?? "is invalid").replace(/^Invalid input: /u, "");
-  const where = field === "" ? (error.validationContext === "querystring" ? "the query" : `the ${error.validationContext ?? "body"}`) : field;
+  const where =
+    field === ""
+      ? error.validationContext === "querystring"
+        ? "the query"
+        : `the ${error.validationContext ?? "body"}`
+      : field;
   if (message.endsWith("received undefined")) return `${where} is required`;
   return /^(?:must|is|or|has) /u.test(message) ? `${where} ${message}` : `${where}: ${message}`;
 }

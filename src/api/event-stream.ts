@@ -9,7 +9,12 @@ const pageSize = 200;
 
 export interface EventStreams {
   /** Streams a session's events after number `after` until the session is over or the client leaves. */
-  stream(request: FastifyRequest, reply: FastifyReply, session: { organizationId: string; id: string }, after: number): Promise<void>;
+  stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: { organizationId: string; id: string },
+    after: number,
+  ): Promise<void>;
   /** Ends every stream, so that the server can close. */
   close(): Promise<void>;
 }

@@ -17,7 +17,9 @@ export async function replayOrBegin(database: Database, request: FastifyRequest,
   }
   const { organizationId } = principalOfRequest(request);
   const path = request.url.split("?")[0];
-  const hash = createHash("sha256").update(JSON.stringify([path, request.body ?? null])).digest();
+  const hash = createHash("sha256")
+    .update(JSON.stringify([path, request.body ?? null]))
+    .digest();
   const known = await beginRequest(database, organizationId, key, hash);
   switch (known.state) {
     case "new":
@@ -39,7 +41,12 @@ export async function replayOrBegin(database: Database, request: FastifyRequest,
 }
 
 /** Before the answer leaves: keeps it, unless it tells of a fault of ours, which may be gone the next time. */
-export async function keepAnswer(database: Database, request: FastifyRequest, reply: FastifyReply, body: unknown): Promise<void> {
+export async function keepAnswer(
+  database: Database,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: unknown,
+): Promise<void> {
   if (request.idempotency === null) return;
   const { organizationId, key } = request.idempotency;
   if (reply.statusCode >= 500 || typeof body !== "string") await abandonRequest(database, organizationId, key);

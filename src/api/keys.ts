@@ -14,11 +14,19 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
     "/key/create",
     {
       config: { operation: { scope: "admin" } },
-      schema: { tags, operationId: "createKey", summary: "Make an API key, shown only in this answer", body: createKeySchema, response: answers(createdKeySchema) },
+      schema: {
+        tags,
+        operationId: "createKey",
+        summary: "Make an API key, shown only in this answer",
+        body: createKeySchema,
+        response: answers(createdKeySchema),
+      },
     },
     async (request) => {
       if (request.headers["idempotency-key"] !== undefined) {
-        throw new InvalidInputError("Idempotency-Key is not taken here: the key would have to be stored to be answered again");
+        throw new InvalidInputError(
+          "Idempotency-Key is not taken here: the key would have to be stored to be answered again",
+        );
       }
       const { record, key } = await createKey(database, principalOfRequest(request).organizationId, request.body);
       return { ...record, key };

@@ -30,7 +30,8 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
       },
     },
     async (request, reply) => {
-      const token = "token" in request.body ? await redeemLoginLink(database, request.body.token) : await byKey(request.body.key);
+      const token =
+        "token" in request.body ? await redeemLoginLink(database, request.body.token) : await byKey(request.body.key);
       const principal = token === null ? null : await findBrowserPrincipal(database, token);
       if (token === null || principal === null) {
         throw new UnauthenticatedError("this link was used or is too old: make a new one with `offstage login-link`");

@@ -66,10 +66,21 @@ async function numberedPage(
   organizationId: string,
   { limit, page, q }: { limit: number; page: number; q?: string },
 ) {
-  const { items, totalCount } = await pageSessions(options.database, organizationId, { limit, page, q: q?.replaceAll("\0", "") });
+  const { items, totalCount } = await pageSessions(options.database, organizationId, {
+    limit,
+    page,
+    q: q?.replaceAll("\0", ""),
+  });
   const totalPages = Math.ceil(totalCount / limit);
   return {
     issues: items.map((record) => toSession(options, record)),
-    meta: { currentPage: page, pageSize: limit, totalCount, totalPages, hasNext: page < totalPages, hasPrevious: page > 1 },
+    meta: {
+      currentPage: page,
+      pageSize: limit,
+      totalCount,
+      totalPages,
+      hasNext: page < totalPages,
+      hasPrevious: page > 1,
+    },
   };
 }

@@ -14,7 +14,10 @@ const pruneAbove = 10_000;
  * A token bucket for each key: `perMinute` requests at once, refilled evenly over a minute.
  * @returns what takes a token and sets the `RateLimit-*` headers. It throws TooManyRequestsError where there is none
  */
-export function createRateLimit(perMinute: number, now: () => number = Date.now): (principal: Principal, reply: FastifyReply) => void {
+export function createRateLimit(
+  perMinute: number,
+  now: () => number = Date.now,
+): (principal: Principal, reply: FastifyReply) => void {
   const buckets = new Map<string, Bucket>();
   const perMs = perMinute / 60_000;
 
@@ -37,7 +40,9 @@ export function createRateLimit(perMinute: number, now: () => number = Date.now)
     if (allowed) return;
     const waitSeconds = Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1_000));
     void reply.header("Retry-After", String(waitSeconds));
-    throw new TooManyRequestsError(`this key made more than ${perMinute} requests a minute: try again in ${waitSeconds} s`);
+    throw new TooManyRequestsError(
+      `this key made more than ${perMinute} requests a minute: try again in ${waitSeconds} s`,
+    );
   };
 }
 

@@ -1,7 +1,18 @@
 import { z } from "zod";
 import { pageQuerySchema } from "../domain/list.ts";
-import { createRepositorySchema, repositorySchema, updateRepositorySchema, type Repository } from "../domain/repository.ts";
-import { createRepository, deleteRepository, listRepositories, updateRepository, type RepositoryRecord } from "../store/repositories.ts";
+import {
+  createRepositorySchema,
+  repositorySchema,
+  updateRepositorySchema,
+  type Repository,
+} from "../domain/repository.ts";
+import {
+  createRepository,
+  deleteRepository,
+  listRepositories,
+  updateRepository,
+  type RepositoryRecord,
+} from "../store/repositories.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { readAddress } from "./resolve.ts";
@@ -19,7 +30,12 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
     "/repository/create",
     {
       config: { operation: { scope: "write", creates: true } },
-      schema: { tags, operationId: "createRepository", body: createRepositorySchema, response: answers(repositorySchema) },
+      schema: {
+        tags,
+        operationId: "createRepository",
+        body: createRepositorySchema,
+        response: answers(repositorySchema),
+      },
     },
     async (request) => {
       const { url, name, branch = null, description = null } = request.body;
@@ -48,7 +64,13 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
     "/repository/:id/update",
     {
       config: { operation: { scope: "write" } },
-      schema: { tags, operationId: "updateRepository", params: idParameters, body: updateRepositorySchema, response: answers(repositorySchema) },
+      schema: {
+        tags,
+        operationId: "updateRepository",
+        params: idParameters,
+        body: updateRepositorySchema,
+        response: answers(repositorySchema),
+      },
     },
     async (request) => {
       const id = requireUuid("repository", request.params.id);

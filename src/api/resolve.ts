@@ -27,7 +27,10 @@ export function readAddress(options: ApiOptions, field: string, url: string): Re
 export async function resolveRepositories(
   options: ApiOptions,
   organizationId: string,
-  request: { readonly repositories?: readonly string[] | undefined; readonly codeRepoIds?: readonly string[] | undefined },
+  request: {
+    readonly repositories?: readonly string[] | undefined;
+    readonly codeRepoIds?: readonly string[] | undefined;
+  },
 ): Promise<RepositoryRecord[]> {
   const { repositories: urls = [], codeRepoIds: ids = [] } = request;
   // All is checked before anything is connected: a request that is refused leaves nothing behind.
@@ -36,7 +39,9 @@ export async function resolveRepositories(
   const owned = unknown === undefined ? await findRepositories(options.database, organizationId, ids) : [];
   const missing = unknown ?? ids.find((id) => !owned.some((repository) => repository.id === id.toLowerCase()));
   if (missing !== undefined) {
-    throw new InvalidInputError(`codeRepoIds: this organization has no repository ${missing}: see GET /repository/list`);
+    throw new InvalidInputError(
+      `codeRepoIds: this organization has no repository ${missing}: see GET /repository/list`,
+    );
   }
   const resolved = new Map<string, RepositoryRecord>();
   for (const address of addresses) {
@@ -50,7 +55,9 @@ export async function resolveRepositories(
     if (repository !== undefined) resolved.set(repository.id, repository);
   }
   if (resolved.size > repositoryLimit) {
-    throw new InvalidInputError(`repositories and codeRepoIds name ${resolved.size} repositories: at most ${repositoryLimit}`);
+    throw new InvalidInputError(
+      `repositories and codeRepoIds name ${resolved.size} repositories: at most ${repositoryLimit}`,
+    );
   }
   return [...resolved.values()];
 }

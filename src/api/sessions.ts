@@ -47,11 +47,18 @@ function htmlUrl(options: ApiOptions, id: string): string {
 }
 
 /** Session creation, under its own name and the older one. */
-export async function createFromRequest(options: ApiOptions, principal: Principal, body: CreateSession): Promise<Session> {
+export async function createFromRequest(
+  options: ApiOptions,
+  principal: Principal,
+  body: CreateSession,
+): Promise<Session> {
   await checkAgent(options, body.agent);
   const repositories = await resolveRepositories(options, principal.organizationId, body);
   const unknown = Object.keys(body).filter((field) => !createSessionFields.has(field));
-  const notices = unknown.length === 0 ? [] : [`The request had fields that Offstage does not know, which were ignored: ${unknown.join(", ").slice(0, 500)}`];
+  const notices =
+    unknown.length === 0
+      ? []
+      : [`The request had fields that Offstage does not know, which were ignored: ${unknown.join(", ").slice(0, 500)}`];
   const session = newSession({
     ...body,
     repositories,
@@ -71,7 +78,13 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     "/session/create",
     {
       config: { operation: { scope: "write", creates: true, missingKey: 400 } },
-      schema: { tags, operationId: "postPublic-apiSessionCreate", summary: "Create a session", body: createSessionSchema, response: answers(sessionSchema) },
+      schema: {
+        tags,
+        operationId: "postPublic-apiSessionCreate",
+        summary: "Create a session",
+        body: createSessionSchema,
+        response: answers(sessionSchema),
+      },
     },
     (request) => createFromRequest(options, principalOfRequest(request), request.body),
   );
@@ -79,7 +92,12 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     "/session/list",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "listSessions", querystring: pageQuerySchema.extend({ status: z.enum(sessionStatuses).optional() }), response: answers(sessionPageSchema) },
+      schema: {
+        tags,
+        operationId: "listSessions",
+        querystring: pageQuerySchema.extend({ status: z.enum(sessionStatuses).optional() }),
+        response: answers(sessionPageSchema),
+      },
     },
     async (request) => {
       const page = await listSessions(database, principalOfRequest(request).organizationId, request.query);
@@ -90,7 +108,12 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     "/session/search",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "searchSessions", querystring: pageQuerySchema.extend({ q: z.string().min(1).max(500) }), response: answers(sessionPageSchema) },
+      schema: {
+        tags,
+        operationId: "searchSessions",
+        querystring: pageQuerySchema.extend({ q: z.string().min(1).max(500) }),
+        response: answers(sessionPageSchema),
+      },
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
@@ -130,7 +153,13 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
     "/session/:id/message",
     {
       config: { operation: { scope: "write", creates: true } },
-      schema: { tags, operationId: "sendMessage", params: idParameters, body: sendMessageSchema, response: answers(sessionDetailSchema) },
+      schema: {
+        tags,
+        operationId: "sendMessage",
+        params: idParameters,
+        body: sendMessageSchema,
+        response: answers(sessionDetailSchema),
+      },
     },
     async (request) => {
       const { organizationId, keyId } = principalOfRequest(request);
@@ -161,7 +190,12 @@ function addProgress(app: App, options: ApiOptions, streams: EventStreams): void
       const { id } = await requireSession(options, principalOfRequest(request), request.params.id);
       if (request.headers.accept?.includes("text/event-stream") === true) {
         const last = Number(request.headers["last-event-id"]);
-        await streams.stream(request, reply, { organizationId, id }, Number.isSafeInteger(last) && last > 0 ? last : request.query.after);
+        await streams.stream(
+          request,
+          reply,
+          { organizationId, id },
+          Number.isSafeInteger(last) && last > 0 ? last : request.query.after,
+        );
         return reply;
       }
       const page = await listEvents(database, organizationId, id, request.query.after, request.query.limit);

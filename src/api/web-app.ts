@@ -28,7 +28,10 @@ export async function addWebApp(app: App, directory: string | null): Promise<voi
   });
   for (const page of pages) {
     app.get(page, { schema: { hide: true } }, (_request, reply) =>
-      reply.headers(pageHeaders).header("Cache-Control", "no-cache").sendFile("index.html", directory, { maxAge: 0, immutable: false }),
+      reply
+        .headers(pageHeaders)
+        .header("Cache-Control", "no-cache")
+        .sendFile("index.html", directory, { maxAge: 0, immutable: false }),
     );
   }
 }

@@ -72,13 +72,18 @@ async function preparePlace(directory: string): Promise<Place> {
       `${dirname(directory)} can't be reached by the unprivileged user that the database runs as: choose a folder outside of private ones, for example --data /var/lib/offstage`,
     );
   }
-  const socketDirectory = join(tmpdir(), `offstage-${createHash("sha256").update(directory).digest("hex").slice(0, 16)}`);
+  const socketDirectory = join(
+    tmpdir(),
+    `offstage-${createHash("sha256").update(directory).digest("hex").slice(0, 16)}`,
+  );
   await mkdir(socketDirectory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
   const owner = (await stat(socketDirectory)).uid;
   if (owner !== process.getuid?.() && owner !== identity.uid) {
-    throw new InvalidInputError(`${socketDirectory} belongs to another user: remove it, or set TMPDIR to a folder of your own`);
+    throw new InvalidInputError(
+      `${socketDirectory} belongs to another user: remove it, or set TMPDIR to a folder of your own`,
+    );
   }
   if (identity.uid !== undefined) await chown(socketDirectory, identity.uid, identity.gid);
   const url = `postgres://offstage@/postgres?host=${encodeURIComponent(socketDirectory)}`;
@@ -144,7 +149,8 @@ async function stopOrphan(place: Place): Promise<void> {
   process.kill(pid, "SIGINT");
   const until = Date.now() + startTimeoutMs;
   while ((await runningPid(place)) !== null) {
-    if (Date.now() > until) throw new ConflictError(`the database process ${pid} of an earlier run does not stop: end it by hand`);
+    if (Date.now() > until)
+      throw new ConflictError(`the database process ${pid} of an earlier run does not stop: end it by hand`);
     await pause(20);
   }
 }
@@ -174,7 +180,10 @@ async function findProgram(place: Place): Promise<string> {
  * @returns false where the folder can't be written
  */
 async function linkLibraries(program: string): Promise<boolean> {
-  const links = JSON.parse(await readFile(join(program, "pg-symlinks.json"), "utf8")) as { source: string; target: string }[];
+  const links = JSON.parse(await readFile(join(program, "pg-symlinks.json"), "utf8")) as {
+    source: string;
+    target: string;
+  }[];
   for (const { source, target } of links) {
     const path = join(program, "..", target.replace(/^native/u, basename(program)));
     try {
@@ -231,7 +240,10 @@ async function supervise(program: string, place: Place, logger: Logger): Promise
   function watch(): void {
     child.once("exit", (code, signal) => {
       if (stopping) return;
-      logger.error({ code, signal, log: `${place.directory}.log` }, "the embedded database ended by itself; starting it again");
+      logger.error(
+        { code, signal, log: `${place.directory}.log` },
+        "the embedded database ended by itself; starting it again",
+      );
       child = launch(program, place, log.fd);
       watch();
       own().catch((error: unknown) => logger.error({ err: error }, "the embedded database does not start again"));

@@ -14,12 +14,15 @@ export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query("select pg_advisory_lock($1)", [migrationLock]);
-    await client.query("create table if not exists migration (number integer primary key, name text not null, ran_at timestamptz not null default now())");
+    await client.query(
+      "create table if not exists migration (number integer primary key, name text not null, ran_at timestamptz not null default now())",
+    );
     const { rows } = await client.query<{ number: number }>("select number from migration");
     const done = new Set(rows.map((row) => row.number));
     const known = new Set(files.map(numberOf));
     for (const number of done) {
-      if (!known.has(number)) throw new Error(`the database has migration ${number}, which this Offstage does not know: run a newer one`);
+      if (!known.has(number))
+        throw new Error(`the database has migration ${number}, which this Offstage does not know: run a newer one`);
     }
     for (const file of files) if (!done.has(numberOf(file))) await apply(client, directory, file);
   } finally {

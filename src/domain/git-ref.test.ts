@@ -12,7 +12,11 @@ function gitTakes(name: string): boolean {
   }
 }
 
-const awkward = fc.string({ unit: fc.constantFrom("a", "/", ".", "-", "@", "{", "~", "^", ":", "?", "*", "[", "\\", " ", "\u007f", "ü", "lock"), minLength: 1, maxLength: 8 });
+const awkward = fc.string({
+  unit: fc.constantFrom("a", "/", ".", "-", "@", "{", "~", "^", ":", "?", "*", "[", "\\", " ", "\u007f", "ü", "lock"),
+  minLength: 1,
+  maxLength: 8,
+});
 
 it("takes no branch name that git itself refuses", () => {
   fc.assert(

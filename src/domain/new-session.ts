@@ -71,7 +71,11 @@ function withDirectories(repositories: SessionRequest["repositories"]): { id: st
   const taken = new Set<string>();
   return repositories.map(({ id, name }) => {
     const last = name.slice(name.lastIndexOf("/") + 1);
-    const safe = last.replace(/[^A-Za-z0-9._-]+/gu, "-").replace(/^[.-]+/u, "").slice(0, 60) || "repository";
+    const safe =
+      last
+        .replace(/[^A-Za-z0-9._-]+/gu, "-")
+        .replace(/^[.-]+/u, "")
+        .slice(0, 60) || "repository";
     let directory = safe;
     for (let number = 2; taken.has(directory.toLowerCase()); number += 1) directory = `${safe}-${number}`;
     taken.add(directory.toLowerCase());

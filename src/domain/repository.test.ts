@@ -20,7 +20,12 @@ describe("a repository's URL", () => {
   });
 
   it("means the same repository in each of its forms", () => {
-    const forms = ["https://github.com/acme/shop", "https://github.com/acme/shop.git", "git@github.com:acme/shop.git", "ssh://git@GITHUB.com/acme/shop"];
+    const forms = [
+      "https://github.com/acme/shop",
+      "https://github.com/acme/shop.git",
+      "git@github.com:acme/shop.git",
+      "ssh://git@GITHUB.com/acme/shop",
+    ];
     expect(new Set(forms.map((url) => read(url).key))).toEqual(new Set(["github.com/acme/shop"]));
   });
 

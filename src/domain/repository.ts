@@ -8,7 +8,10 @@ export type ForgeKind = (typeof forgeKinds)[number];
 export const createRepositorySchema = z.object({
   url: text(2_000).meta({ description: "http(s), ssh or scp-like URL, without credentials." }),
   name: text(200).optional(),
-  branch: z.string().refine(isBranchName, "is not a branch name that git takes").optional()
+  branch: z
+    .string()
+    .refine(isBranchName, "is not a branch name that git takes")
+    .optional()
     .meta({ description: "Default target branch; else the remote's default branch." }),
   description: z.string().max(2_000).optional(),
 });
@@ -98,11 +101,15 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
   if (parsed.search !== "" || parsed.hash !== "") return { problem: "must not have a query or fragment" };
   const path = parsed.pathname.replace(/\/+$/u, "").replace(/^\/+/u, "");
   if (path === "" || path === ".git") return { problem: "has no path to a repository" };
-  if (path.split("/").some((part) => part === ".." || part === "")) return { problem: "has an empty or .. part in its path" };
+  if (path.split("/").some((part) => part === ".." || part === ""))
+    return { problem: "has an empty or .. part in its path" };
   const bare = path.replace(/\.git$/u, "");
   const host = parsed.host.toLowerCase();
   return {
-    cloneUrl: isSsh && !original.includes("://") ? original : `${parsed.protocol}//${isSsh && parsed.username !== "" ? `${parsed.username}@` : ""}${host}/${path}`,
+    cloneUrl:
+      isSsh && !original.includes("://")
+        ? original
+        : `${parsed.protocol}//${isSsh && parsed.username !== "" ? `${parsed.username}@` : ""}${host}/${path}`,
     key: `${host}/${bare}`,
     name: bare.split("/").slice(-2).join("/"),
     host,

@@ -37,7 +37,9 @@ describe("a session's title", () => {
 
 describe("the default branch name", () => {
   it("is of the title and the first eight digits of the id", () => {
-    expect(defaultBranchName("Größe prüfen: 100 %!", "0198c2f4-0000-4000-8000-000000000000")).toBe("offstage/gro-e-prufen-100-0198c2f4");
+    expect(defaultBranchName("Größe prüfen: 100 %!", "0198c2f4-0000-4000-8000-000000000000")).toBe(
+      "offstage/gro-e-prufen-100-0198c2f4",
+    );
     expect(defaultBranchName("表", "0198c2f4-0000-4000-8000-000000000000")).toBe("offstage/session-0198c2f4");
   });
 
@@ -53,7 +55,9 @@ describe("the default branch name", () => {
 describe("the body of session creation", () => {
   const problems = (body: unknown): string => {
     const parsed = createSessionSchema.safeParse(body);
-    return parsed.success ? "" : parsed.error.issues.map(({ path, message }) => `${path.join(".")} ${message}`).join("; ");
+    return parsed.success
+      ? ""
+      : parsed.error.issues.map(({ path, message }) => `${path.join(".")} ${message}`).join("; ");
   };
 
   it.each([

@@ -21,7 +21,10 @@ describe("instructions", () => {
     ['{% include "/etc/passwd" %}', "include"],
     ['{% render "/etc/passwd" %}', "render"],
   ])("%s are refused naming %s", async (instructions, problem) => {
-    await expect(renderInstructions(instructions, {})).rejects.toMatchObject({ code: "invalid_input", message: expect.stringContaining(problem) as string });
+    await expect(renderInstructions(instructions, {})).rejects.toMatchObject({
+      code: "invalid_input",
+      message: expect.stringContaining(problem) as string,
+    });
   });
 
   it("do not reach a value that is not the event's own", async () => {

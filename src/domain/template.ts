@@ -22,14 +22,17 @@ export async function renderInstructions(instructions: string, event: EventConte
     ownPropertyOnly: true,
     ...limits,
     // Objects and arrays print as JSON.
-    outputEscape: (value: string | number | boolean | object | null | undefined) => (typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? "")),
+    outputEscape: (value: string | number | boolean | object | null | undefined) =>
+      typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? ""),
     relativeReference: false,
     fs: noFiles,
   });
   for (const tag of fileTags) delete engine.tags[tag];
   const rendered = await render(engine, instructions, event);
   if (rendered.length > promptLimit) {
-    throw new InvalidInputError(`instructions: came out at ${rendered.length} characters; a prompt has at most ${promptLimit}`);
+    throw new InvalidInputError(
+      `instructions: came out at ${rendered.length} characters; a prompt has at most ${promptLimit}`,
+    );
   }
   if (rendered.trim() === "") throw new InvalidInputError("instructions: came out empty: a session needs a prompt");
   return rendered;
@@ -57,7 +60,9 @@ async function render(engine: Liquid, instructions: string, event: EventContext)
 function problemOf(error: unknown): unknown {
   if (!(error instanceof Error) || !LiquidError.is(error)) return error;
   const said = error.message.replace(/\s*\n[\s\S]*$/u, "");
-  const mend = said.startsWith("undefined variable") ? "; give it a default where it may be missing: {{ … | default: \"\" }}" : "";
+  const mend = said.startsWith("undefined variable")
+    ? '; give it a default where it may be missing: {{ … | default: "" }}'
+    : "";
   return new InvalidInputError(`instructions: ${said}${mend}`);
 }
 

@@ -39,7 +39,12 @@ export interface Forge {
   /** False for plain git: the pushed branch is the result. */
   readonly opensPullRequests: boolean;
   /** An open one first; else the newest closed or merged; else null. */
-  findPullRequest(address: RepositoryAddress, head: string, target: string, signal: AbortSignal): Promise<ForgePullRequest | null>;
+  findPullRequest(
+    address: RepositoryAddress,
+    head: string,
+    target: string,
+    signal: AbortSignal,
+  ): Promise<ForgePullRequest | null>;
   /** Looks up before creating, and again on conflict; `created` is false where it was there. */
   openPullRequest(
     address: RepositoryAddress,
@@ -61,4 +66,9 @@ export type ForgeSettings =
       readonly app?: { readonly id: string; readonly privateKey: string } | undefined;
     }
   | { readonly kind: "gitea"; readonly webUrl: string; readonly apiUrl: string; readonly token?: string | undefined }
-  | { readonly kind: "git"; readonly webUrl: string; readonly username?: string | undefined; readonly token?: string | undefined };
+  | {
+      readonly kind: "git";
+      readonly webUrl: string;
+      readonly username?: string | undefined;
+      readonly token?: string | undefined;
+    };

@@ -23,19 +23,33 @@ const pagesLooked = 20;
 export function createGitea(settings: GiteaSettings): Forge {
   const { host } = new URL(settings.webUrl);
 
-  function call(address: RepositoryAddress, method: "GET" | "POST", path: string, signal: AbortSignal, body?: unknown): Promise<ForgeAnswer> {
-    const headers: Record<string, string> = settings.token === undefined ? {} : { Authorization: `token ${settings.token}` };
+  function call(
+    address: RepositoryAddress,
+    method: "GET" | "POST",
+    path: string,
+    signal: AbortSignal,
+    body?: unknown,
+  ): Promise<ForgeAnswer> {
+    const headers: Record<string, string> =
+      settings.token === undefined ? {} : { Authorization: `token ${settings.token}` };
     const request = { method, headers, signal, ...(body !== undefined && { body }) };
     return callForge(`${settings.apiUrl}/repos/${address.path}${path}`, request);
   }
 
-  async function findPullRequest(address: RepositoryAddress, head: string, target: string, signal: AbortSignal): Promise<ForgePullRequest | null> {
+  async function findPullRequest(
+    address: RepositoryAddress,
+    head: string,
+    target: string,
+    signal: AbortSignal,
+  ): Promise<ForgePullRequest | null> {
     let closed: ForgePullRequest | null = null;
     for (let page = 1; page <= pagesLooked; page += 1) {
       const answer = await call(address, "GET", `/pulls?state=all&sort=newest&limit=${pageSize}&page=${page}`, signal);
       if (answer.status !== 200) throw refusedBy(host, answer);
       const listed = answer.body as PullRequest[];
-      const found = listed.map(toPullRequest).filter((candidate) => candidate.head === head && candidate.target === target);
+      const found = listed
+        .map(toPullRequest)
+        .filter((candidate) => candidate.head === head && candidate.target === target);
       const open = found.find((candidate) => candidate.state === "open");
       if (open !== undefined) return open;
       closed ??= found[0] ?? null;
@@ -63,7 +77,8 @@ export function createGitea(settings: GiteaSettings): Forge {
     webUrl: settings.webUrl,
     opensPullRequests: true,
     serves: (address) => servesAddress(settings.webUrl, address),
-    credentials: () => Promise.resolve(settings.token === undefined ? null : { username: "offstage", password: settings.token }),
+    credentials: () =>
+      Promise.resolve(settings.token === undefined ? null : { username: "offstage", password: settings.token }),
     findPullRequest,
     openPullRequest,
     async readPullRequest(address, number, signal) {

@@ -7,7 +7,10 @@ import { callForge, refusedBy, type ForgeAnswer } from "./http.ts";
 import { servesAddress } from "./serves.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
-type PullRequest = Pick<components["schemas"]["pull-request"], "number" | "html_url" | "state" | "merged_at" | "head" | "base">;
+type PullRequest = Pick<
+  components["schemas"]["pull-request"],
+  "number" | "html_url" | "state" | "merged_at" | "head" | "base"
+>;
 
 /** An installation's token lives an hour; it is renewed well before. */
 const renewBeforeMs = 10 * 60_000;
@@ -28,18 +31,41 @@ export function createGitHub(settings: GitHubSettings): Forge {
     return fresh.token;
   }
 
-  async function installationToken(address: RepositoryAddress, app: { id: string; privateKey: string }, signal: AbortSignal) {
-    const headers = { Authorization: `Bearer ${appToken(app)}`, Accept: "application/vnd.github+json", "X-GitHub-Api-Version": apiVersion };
-    const installation = await callForge(`${settings.apiUrl}/repos/${address.path}/installation`, { method: "GET", headers, signal });
+  async function installationToken(
+    address: RepositoryAddress,
+    app: { id: string; privateKey: string },
+    signal: AbortSignal,
+  ) {
+    const headers = {
+      Authorization: `Bearer ${appToken(app)}`,
+      Accept: "application/vnd.github+json",
+      "X-GitHub-Api-Version": apiVersion,
+    };
+    const installation = await callForge(`${settings.apiUrl}/repos/${address.path}/installation`, {
+      method: "GET",
+      headers,
+      signal,
+    });
     if (installation.status !== 200) throw refusedBy(host, installation);
     const { id } = installation.body as { id: number };
-    const made = await callForge(`${settings.apiUrl}/app/installations/${id}/access_tokens`, { method: "POST", headers, body: {}, signal });
+    const made = await callForge(`${settings.apiUrl}/app/installations/${id}/access_tokens`, {
+      method: "POST",
+      headers,
+      body: {},
+      signal,
+    });
     if (made.status !== 201) throw refusedBy(host, made);
     const { token: value, expires_at: expiresAt } = made.body as { token: string; expires_at: string };
     return { token: value, renewAt: Date.parse(expiresAt) - renewBeforeMs };
   }
 
-  async function call(address: RepositoryAddress, method: "GET" | "POST", path: string, signal: AbortSignal, body?: unknown): Promise<ForgeAnswer> {
+  async function call(
+    address: RepositoryAddress,
+    method: "GET" | "POST",
+    path: string,
+    signal: AbortSignal,
+    body?: unknown,
+  ): Promise<ForgeAnswer> {
     const secret = await token(address, signal);
     return callForge(`${settings.apiUrl}/repos/${address.path}${path}`, {
       method,
@@ -53,7 +79,12 @@ export function createGitHub(settings: GitHubSettings): Forge {
     });
   }
 
-  async function findPullRequest(address: RepositoryAddress, head: string, target: string, signal: AbortSignal): Promise<ForgePullRequest | null> {
+  async function findPullRequest(
+    address: RepositoryAddress,
+    head: string,
+    target: string,
+    signal: AbortSignal,
+  ): Promise<ForgePullRequest | null> {
     const owner = address.path.split("/")[0] ?? "";
     const query = new URLSearchParams({ head: `${owner}:${head}`, base: target, state: "all", per_page: "100" });
     const answer = await call(address, "GET", `/pulls?${query.toString()}`, signal);

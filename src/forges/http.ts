@@ -17,7 +17,12 @@ export interface ForgeAnswer {
  */
 export async function callForge(
   url: string,
-  request: { readonly method: "GET" | "POST"; readonly headers: Record<string, string>; readonly body?: unknown; readonly signal: AbortSignal },
+  request: {
+    readonly method: "GET" | "POST";
+    readonly headers: Record<string, string>;
+    readonly body?: unknown;
+    readonly signal: AbortSignal;
+  },
 ): Promise<ForgeAnswer> {
   let problem = "";
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
@@ -36,7 +41,10 @@ export async function callForge(
       await pause(waitMs(response.headers.get("retry-after"), attempt), undefined, { signal: request.signal });
     } catch (error) {
       request.signal.throwIfAborted();
-      problem = error instanceof Error && error.name === "TimeoutError" ? `it did not answer within ${timeLimitMs / 1_000} s` : "it could not be reached";
+      problem =
+        error instanceof Error && error.name === "TimeoutError"
+          ? `it did not answer within ${timeLimitMs / 1_000} s`
+          : "it could not be reached";
       await pause(waitMs(null, attempt), undefined, { signal: request.signal });
     }
   }
@@ -50,7 +58,11 @@ export async function callForge(
 
 /** GitHub tells of its secondary rate limit with 403 and a Retry-After. */
 function isPassing(response: Response): boolean {
-  return response.status >= 500 || response.status === 429 || (response.status === 403 && response.headers.has("retry-after"));
+  return (
+    response.status >= 500 ||
+    response.status === 429 ||
+    (response.status === 403 && response.headers.has("retry-after"))
+  );
 }
 
 function waitMs(retryAfter: string | null, attempt: number): number {
@@ -96,7 +108,9 @@ export function refusedBy(name: string, { status, body }: ForgeAnswer): RunError
 
 function wordsOf(body: unknown): string {
   const { message, errors } = (body ?? {}) as { message?: unknown; errors?: unknown };
-  const details = Array.isArray(errors) ? errors.map((error) => (typeof error === "string" ? error : ((error as { message?: string }).message ?? ""))) : [];
+  const details = Array.isArray(errors)
+    ? errors.map((error) => (typeof error === "string" ? error : ((error as { message?: string }).message ?? "")))
+    : [];
   const words = [typeof message === "string" ? message : "", ...details].filter((part) => part !== "").join(": ");
   return words === "" ? "it gave no reason" : words.slice(0, 500);
 }

@@ -23,7 +23,9 @@ export function createPlainGit(settings: PlainGitSettings | null): Forge {
     opensPullRequests: false,
     serves: (address) => settings === null || servesAddress(settings.webUrl, address),
     credentials: () =>
-      Promise.resolve(settings?.token === undefined ? null : { username: settings.username ?? "git", password: settings.token }),
+      Promise.resolve(
+        settings?.token === undefined ? null : { username: settings.username ?? "git", password: settings.token },
+      ),
     findPullRequest: unsupported,
     openPullRequest: unsupported,
     readPullRequest: unsupported,

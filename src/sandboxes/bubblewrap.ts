@@ -43,8 +43,16 @@ export function createBubblewrap(): Sandbox {
     const environment = { PATH: pathInside(), ...request.environment };
     // The environment is bubblewrap's own too, which makes the mounts as root.
     const loading = Object.keys(environment).find((name) => name.startsWith("LD_"));
-    if (loading !== undefined) throw new InvalidInputError(`a provider's environment must not set ${loading}, which would load code into bubblewrap`);
-    return startProcess("bwrap", parametersOf(request, isRoot), { environment, signal: request.signal }, { cwd: "/", endsDescendants: true });
+    if (loading !== undefined)
+      throw new InvalidInputError(
+        `a provider's environment must not set ${loading}, which would load code into bubblewrap`,
+      );
+    return startProcess(
+      "bwrap",
+      parametersOf(request, isRoot),
+      { environment, signal: request.signal },
+      { cwd: "/", endsDescendants: true },
+    );
   }
 
   async function check(): Promise<string | null> {
@@ -56,7 +64,13 @@ export function createBubblewrap(): Sandbox {
     const folder = await mkdtemp(join(tmpdir(), "offstage-check-"));
     try {
       await makeWritable(folder);
-      const place = { workspace: folder, home: folder, readOnly: [], environment: {}, signal: AbortSignal.timeout(10_000) };
+      const place = {
+        workspace: folder,
+        home: folder,
+        readOnly: [],
+        environment: {},
+        signal: AbortSignal.timeout(10_000),
+      };
       const trial = start({ ...place, command: "sh", arguments: ["-c", "touch works"] });
       trial.stdin.end();
       const [{ code }, said] = await Promise.all([trial.exited, text(trial.stderr)]);
@@ -98,7 +112,9 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
   const { workspace, home, workingDirectory = workspace } = request;
   const programs = [dirname(dirname(process.execPath)), ...request.readOnly];
   return [
-    ...(isRoot ? ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"] : ["--unshare-all", "--share-net", "--unshare-user", "--disable-userns"]),
+    ...(isRoot
+      ? ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+      : ["--unshare-all", "--share-net", "--unshare-user", "--disable-userns"]),
     "--die-with-parent",
     "--new-session",
     "--hostname",
@@ -153,8 +169,20 @@ const dropRoot = [
 function systemParameters(): string[] {
   const links = systemFolders
     .filter((folder) => existsSync(folder))
-    .flatMap((folder) => (lstatSync(folder).isSymbolicLink() ? ["--symlink", readlinkSync(folder), folder] : readOnly(folder)));
-  return ["--ro-bind", "/usr", "/usr", ...links, "--perms", "0755", "--dir", "/etc", ...settingsRead.filter((path) => existsSync(path)).flatMap(readOnly)];
+    .flatMap((folder) =>
+      lstatSync(folder).isSymbolicLink() ? ["--symlink", readlinkSync(folder), folder] : readOnly(folder),
+    );
+  return [
+    "--ro-bind",
+    "/usr",
+    "/usr",
+    ...links,
+    "--perms",
+    "0755",
+    "--dir",
+    "/etc",
+    ...settingsRead.filter((path) => existsSync(path)).flatMap(readOnly),
+  ];
 }
 
 /** The folders on the way to what is bound, made so that anyone may pass: bubblewrap's own are for root alone. */
@@ -164,14 +192,18 @@ function ancestorsOf(paths: readonly string[]): string[] {
     for (let folder = dirname(path); folder !== "/"; folder = dirname(folder)) found.add(folder);
   }
   const system = ["/usr", "/etc", "/proc", "/dev", ...systemFolders];
-  return [...found].filter((folder) => folder !== "/tmp" && !system.some((root) => `${folder}/`.startsWith(`${root}/`))).sort();
+  return [...found]
+    .filter((folder) => folder !== "/tmp" && !system.some((root) => `${folder}/`.startsWith(`${root}/`)))
+    .sort();
 }
 
 /** Bound where it is, and where it really is when that is elsewhere: programs find themselves by either. */
 function readOnly(path: string): string[] {
   if (!existsSync(path)) return [];
   const real = realpathSync(path);
-  return real === path || path.startsWith("/etc/") ? ["--ro-bind", real, path] : ["--ro-bind", real, real, "--ro-bind", real, path];
+  return real === path || path.startsWith("/etc/")
+    ? ["--ro-bind", real, path]
+    : ["--ro-bind", real, real, "--ro-bind", real, path];
 }
 
 /** The node that runs us first, so that harnesses written for it need no other. */

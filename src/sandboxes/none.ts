@@ -11,7 +11,12 @@ export function createUnsandboxed(): Sandbox {
     start(request) {
       const environment = { PATH: process.env["PATH"] ?? "", ...request.environment };
       const { command, signal, workingDirectory = request.workspace } = request;
-      return startProcess(command, request.arguments, { environment, signal }, { cwd: workingDirectory, endsDescendants: true });
+      return startProcess(
+        command,
+        request.arguments,
+        { environment, signal },
+        { cwd: workingDirectory, endsDescendants: true },
+      );
     },
     async makeWritable(directory) {
       await mkdir(directory, { recursive: true });

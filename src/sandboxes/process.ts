@@ -51,7 +51,8 @@ export function startProcess(
     child.once("close", (code, signal) => resolve({ code, signal }));
   });
   const exited = closed.then(async (result) => {
-    for (let waited = 0; waited < patienceMs && descendants().length > 0; waited += lookAgainMs) await wait(lookAgainMs);
+    for (let waited = 0; waited < patienceMs && descendants().length > 0; waited += lookAgainMs)
+      await wait(lookAgainMs);
     return result;
   });
   request.signal.addEventListener("abort", kill, { once: true });

@@ -239,7 +239,10 @@ export function saveHarness(
   harness: { readonly provider: string; readonly sessionId: string },
 ): Promise<void> {
   return underClaim(database, claim, async (transaction) => {
-    await transaction.query("update session set harness = $2 where id = $1", [claim.sessionId, JSON.stringify(harness)]);
+    await transaction.query("update session set harness = $2 where id = $1", [
+      claim.sessionId,
+      JSON.stringify(harness),
+    ]);
   });
 }
 
@@ -305,7 +308,10 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
 }
 
 /** What was said in the turns before, for a harness that can't resume. */
-export async function transcript(database: Database, claim: Claim): Promise<{ from: "user" | "agent"; text: string }[]> {
+export async function transcript(
+  database: Database,
+  claim: Claim,
+): Promise<{ from: "user" | "agent"; text: string }[]> {
   const { rows } = await database.pool.query<{ type: string; text: string; part: string | null }>(
     `select type, data ->> 'text' as text, data ->> 'part' as part from event
      where session_id = $1 and type in ('message.user', 'agent.message')
@@ -334,14 +340,19 @@ export async function transcript(database: Database, claim: Claim): Promise<{ fr
 export async function finishSession(
   database: Database,
   claim: Claim,
-  outcome: { readonly status: "completed" | "failed" | "cancelled"; readonly summary: string | null; readonly failure: Failure | null },
+  outcome: {
+    readonly status: "completed" | "failed" | "cancelled";
+    readonly summary: string | null;
+    readonly failure: Failure | null;
+  },
 ): Promise<SessionStatus> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
     const { summary, failure } = outcome;
     // The row is locked, so that no message can come between this look and the move.
-    const waiting = await transaction.query("select 1 from message where session_id = $1 and status = 'pending' limit 1", [
-      claim.sessionId,
-    ]);
+    const waiting = await transaction.query(
+      "select 1 from message where session_id = $1 and status = 'pending' limit 1",
+      [claim.sessionId],
+    );
     const to = outcome.status === "completed" && waiting.rowCount === 1 ? "queued" : outcome.status;
     await moveSession(transaction, session, to, { summary, failure });
     return to;

@@ -37,14 +37,23 @@ async function sessionExists(database: Database, organizationId: string, id: str
 }
 
 function toEvent(row: EventRow): SessionEvent {
-  return { seq: Number(row.seq), type: row.type, data: row.data, createdAt: row.created_at.toISOString() } as SessionEvent;
+  return {
+    seq: Number(row.seq),
+    type: row.type,
+    data: row.data,
+    createdAt: row.created_at.toISOString(),
+  } as SessionEvent;
 }
 
 /**
  * Appends to a session whose row the caller's transaction holds. The numbers come from the row's own count,
  * so that they have no gap and stand in the order of commits.
  */
-export async function appendEvents(queryable: Queryable, sessionId: string, events: readonly NewEvent[]): Promise<void> {
+export async function appendEvents(
+  queryable: Queryable,
+  sessionId: string,
+  events: readonly NewEvent[],
+): Promise<void> {
   if (events.length === 0) return;
   await queryable.query({
     name: "append_events",

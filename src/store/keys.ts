@@ -79,7 +79,11 @@ export async function insertKey(
   return toKey(rows[0] as KeyRow);
 }
 
-export async function listKeys(database: Database, organizationId: string, { limit, cursor }: PageQuery): Promise<Page<Key>> {
+export async function listKeys(
+  database: Database,
+  organizationId: string,
+  { limit, cursor }: PageQuery,
+): Promise<Page<Key>> {
   const after = readCursor(cursor);
   const { rows } = await database.pool.query<KeyRow & { cursor_time: string }>(
     `select ${columns}, ${cursorColumn("api_key")} from api_key

@@ -19,10 +19,15 @@ export interface Bootstrapped {
 export function bootstrap(database: Database, options: { readonly adminKey: string | null }): Promise<Bootstrapped> {
   return database.transaction(async (transaction) => {
     await transaction.query("select pg_advisory_xact_lock($1)", [bootstrapLock]);
-    const found = await transaction.query<{ id: string }>("select id from organization where name = $1", [defaultOrganization]);
+    const found = await transaction.query<{ id: string }>("select id from organization where name = $1", [
+      defaultOrganization,
+    ]);
     if (found.rows[0] !== undefined) return { organizationId: found.rows[0].id, created: false, adminKey: null };
     const organizationId = crypto.randomUUID();
-    await transaction.query("insert into organization (id, name) values ($1, $2)", [organizationId, defaultOrganization]);
+    await transaction.query("insert into organization (id, name) values ($1, $2)", [
+      organizationId,
+      defaultOrganization,
+    ]);
     const key = options.adminKey ?? newKey();
     await insertKey(transaction, organizationId, { name: "first admin key", scopes: ["admin"] }, key);
     return { organizationId, created: true, adminKey: options.adminKey === null ? key : null };
@@ -34,6 +39,7 @@ export async function findDefaultOrganization(database: Database): Promise<strin
   const { rows } = await database.pool.query<{ id: string }>("select id from organization where name = $1", [
     defaultOrganization,
   ]);
-  if (rows[0] === undefined) throw new NotFoundError("nothing is here yet: start the server once with `offstage start`");
+  if (rows[0] === undefined)
+    throw new NotFoundError("nothing is here yet: start the server once with `offstage start`");
   return rows[0].id;
 }

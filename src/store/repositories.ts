@@ -113,7 +113,11 @@ export async function updateRepository(
 }
 
 /** Disconnects it; sessions that used it keep their history. @throws NotFoundError */
-export async function deleteRepository(database: Database, organizationId: string, id: string): Promise<RepositoryRecord> {
+export async function deleteRepository(
+  database: Database,
+  organizationId: string,
+  id: string,
+): Promise<RepositoryRecord> {
   const { rows } = await database.pool.query<RepositoryRow>(
     `update repository set deleted_at = now(), updated_at = now()
      where id = $1 and organization_id = $2 and deleted_at is null returning *`,

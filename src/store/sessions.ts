@@ -19,7 +19,11 @@ export type CreatedSession = Omit<Session, "htmlUrl">;
  * Session, first events, message and repositories in one statement, which is one round trip and one commit.
  * A job that already has its session gets that one back, so that running a job twice is harmless.
  */
-export async function createSession(database: Database, organizationId: string, input: NewSession): Promise<CreatedSession> {
+export async function createSession(
+  database: Database,
+  organizationId: string,
+  input: NewSession,
+): Promise<CreatedSession> {
   const events: NewEvent[] = [
     { type: "session.created", data: { title: input.title } },
     ...input.notices.map((text): NewEvent => ({ type: "notice", data: { level: "warning", text } })),
@@ -90,7 +94,11 @@ async function requireSession(database: Database, organizationId: string, id: st
   return session;
 }
 
-export async function getSession(database: Database, organizationId: string, id: string): Promise<SessionRecord | null> {
+export async function getSession(
+  database: Database,
+  organizationId: string,
+  id: string,
+): Promise<SessionRecord | null> {
   const { rows } = await database.pool.query<SessionRow>({
     name: "get_session",
     text: `select ${sessionColumns} from session where session.id = $1 and session.organization_id = $2`,
@@ -106,7 +114,11 @@ export interface SessionListQuery {
   readonly automationId?: string | undefined;
 }
 
-export function listSessions(database: Database, organizationId: string, query: SessionListQuery): Promise<Page<SessionRecord>> {
+export function listSessions(
+  database: Database,
+  organizationId: string,
+  query: SessionListQuery,
+): Promise<Page<SessionRecord>> {
   return selectPage(database, organizationId, query, null);
 }
 
@@ -142,9 +154,12 @@ async function selectPage(
   if (status !== undefined) conditions.push(`session.status = ${bind(status)}`);
   if (automationId !== undefined) conditions.push(`session.automation_id = ${bind(automationId)}`);
   if (after !== null) {
-    conditions.push(`(session.created_at, session.id) < (${bind(after.createdAt)}::timestamptz, ${bind(after.id)}::uuid)`);
+    conditions.push(
+      `(session.created_at, session.id) < (${bind(after.createdAt)}::timestamptz, ${bind(after.id)}::uuid)`,
+    );
   }
-  if (q !== null) conditions.push(searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim())));
+  if (q !== null)
+    conditions.push(searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim())));
   const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
     `select ${sessionColumns}, ${cursorColumn("session")} from session where ${conditions.join(" and ")}
      order by session.created_at desc, session.id desc limit $2`,
@@ -162,7 +177,9 @@ export async function pageSessions(
   const values: unknown[] = [organizationId];
   const bind = (value: unknown): string => `$${values.push(value)}`;
   const search =
-    q === undefined ? "" : ` and ${searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim()))}`;
+    q === undefined
+      ? ""
+      : ` and ${searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim()))}`;
   const where = `session.organization_id = $1${search}`;
   const counted = await database.pool.query<{ count: string }>(`select count(*) from session where ${where}`, values);
   const { rows } = await database.pool.query<SessionRow>(

@@ -47,7 +47,13 @@ export async function moveSession(
        worker = case when $2 in ('running', 'waiting') then worker end,
        lease_until = case when $2 in ('running', 'waiting') then lease_until end
      where id = $1`,
-    [id, to, ["completed", "failed", "cancelled"].includes(to), failure === null ? null : JSON.stringify(failure), summary],
+    [
+      id,
+      to,
+      ["completed", "failed", "cancelled"].includes(to),
+      failure === null ? null : JSON.stringify(failure),
+      summary,
+    ],
   );
   await appendEvents(queryable, id, [
     {

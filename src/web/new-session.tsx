@@ -58,7 +58,13 @@ function NewSessionForm() {
       <Field label="Repository" hint="Its URL. Empty for a session without one.">
         {(id) => (
           <>
-            <input id={id} name="repository" list={listId} className="field" placeholder="https://github.com/owner/name" />
+            <input
+              id={id}
+              name="repository"
+              list={listId}
+              className="field"
+              placeholder="https://github.com/owner/name"
+            />
             <datalist id={listId}>
               {repositories.data?.codeRepositories.map(({ id: key, name, url }) => (
                 <option key={key} value={url}>

@@ -32,7 +32,10 @@ const signInRoute = createRoute({
 });
 
 export function createAppRouter() {
-  return createRouter({ routeTree: rootRoute.addChildren([sessionsRoute, sessionRoute, signInRoute]), scrollRestoration: true });
+  return createRouter({
+    routeTree: rootRoute.addChildren([sessionsRoute, sessionRoute, signInRoute]),
+    scrollRestoration: true,
+  });
 }
 
 declare module "@tanstack/react-router" {

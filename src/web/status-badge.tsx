@@ -13,7 +13,9 @@ const looks: Record<SessionStatus, { label: string; className: string }> = {
 export function StatusBadge({ status }: { status: SessionStatus }) {
   const { label, className } = looks[status];
   return (
-    <span className={`inline-flex shrink-0 items-center gap-1.5 rounded-full px-2.5 py-0.5 text-xs font-medium ${className}`}>
+    <span
+      className={`inline-flex shrink-0 items-center gap-1.5 rounded-full px-2.5 py-0.5 text-xs font-medium ${className}`}
+    >
       <span aria-hidden className={`size-1.5 rounded-full bg-current ${status === "running" ? "animate-pulse" : ""}`} />
       {label}
     </span>

@@ -19,7 +19,12 @@ interface Collection {
   readonly sandbox: Sandbox;
   /** Path of the mirror, where the commits go. */
   readonly mirror: string;
-  readonly place: { readonly workspace: string; readonly home: string; readonly readOnly: readonly string[]; readonly directory: string };
+  readonly place: {
+    readonly workspace: string;
+    readonly home: string;
+    readonly readOnly: readonly string[];
+    readonly directory: string;
+  };
   readonly sessionId: string;
   readonly start: { readonly baseSha: string; readonly headSha: string };
   readonly identity: {
@@ -65,7 +70,9 @@ fi`;
  * Takes one repository's work out of the sandbox: as objects only, each checked, into the mirror, under a name of ours.
  * What counts is HEAD, whatever branch the agent left checked out.
  */
-export async function collectRepository(collection: Collection): Promise<{ headSha: string; commits: CollectedCommit[] }> {
+export async function collectRepository(
+  collection: Collection,
+): Promise<{ headSha: string; commits: CollectedCommit[] }> {
   const { mirror, sessionId, place, start, signal } = collection;
   const ref = `refs/offstage/${sessionId}/${place.directory}/head`;
   const options = { cwd: mirror, signal, local: true };
@@ -77,7 +84,10 @@ export async function collectRepository(collection: Collection): Promise<{ headS
     if (head === null) return { headSha: before, commits: [] };
     const headSha = await takePack(pack, head, [start.baseSha, start.headSha, before], options);
     await mustGit(["update-ref", ref, headSha], options);
-    const log = await mustGit(["log", "--reverse", "--max-count=200", "--format=%H %s", headSha, "--not", before, start.headSha], options);
+    const log = await mustGit(
+      ["log", "--reverse", "--max-count=200", "--format=%H %s", headSha, "--not", before, start.headSha],
+      options,
+    );
     const commits = log
       .split("\n")
       .filter((line) => line !== "")
@@ -96,7 +106,10 @@ export async function collectRepository(collection: Collection): Promise<{ headS
  * checks one out writes where it should not. All that the head needs must be there, so that it can stand for the whole.
  */
 async function takePack(pack: string, head: string, known: readonly string[], options: GitOptions): Promise<string> {
-  const taken = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], { ...options, input: createReadStream(pack) });
+  const taken = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], {
+    ...options,
+    input: createReadStream(pack),
+  });
   if (taken.code !== 0) throw brokenWorkspace(taken.stderr);
   const whole = await git(["rev-list", "--objects", "--quiet", `${head}^{commit}`, "--not", ...known], options);
   if (whole.code !== 0) throw brokenWorkspace(whole.stderr);
@@ -113,7 +126,8 @@ interface Written {
 async function writePack(collection: Collection, pack: string, before: string): Promise<Written> {
   const { sandbox, mirror, place, start, identity, signal } = collection;
   const { author, message, coAuthor } = identity;
-  const trailer = coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
+  const trailer =
+    coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
   const child = sandbox.start({
     command: "sh",
     arguments: ["-c", script],

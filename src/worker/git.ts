@@ -40,10 +40,15 @@ const alwaysOff = {
  * No settings of the machine are read, and nothing is asked on a terminal.
  */
 export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
-  const child = startProcess("git", parameters, { environment: environmentOf(options), signal: options.signal }, {
-    cwd: options.cwd,
-    endsDescendants: false,
-  });
+  const child = startProcess(
+    "git",
+    parameters,
+    { environment: environmentOf(options), signal: options.signal },
+    {
+      cwd: options.cwd,
+      endsDescendants: false,
+    },
+  );
   // Where git stops reading early, its exit code and words say why.
   if (options.input === undefined) child.stdin.end();
   else pipeline(options.input, child.stdin).catch(() => undefined);
@@ -56,7 +61,12 @@ export async function git(parameters: readonly string[], options: GitOptions): P
   const limit = options.maximumOutput ?? Number.POSITIVE_INFINITY;
   const [output, { code }] = await Promise.all([buffer(bounded(child.stdout, limit)), child.exited]);
   options.signal.throwIfAborted();
-  return { code: code ?? -1, stdout: output.toString("utf8", 0, Math.min(limit, output.length)), stderr, truncated: output.length > limit };
+  return {
+    code: code ?? -1,
+    stdout: output.toString("utf8", 0, Math.min(limit, output.length)),
+    stderr,
+    truncated: output.length > limit,
+  };
 }
 
 /** As `git`, for what can't fail unless something is broken. @throws Error with git's words */
@@ -116,7 +126,11 @@ export function remoteError(url: string, stderr: string): RunError {
       mend: "Check the address; for a private repository give the server a token that can read it.",
     });
   }
-  if (/authentication failed|could not read username|returned error: 40[13]|permission denied|access denied/iu.test(stderr)) {
+  if (
+    /authentication failed|could not read username|returned error: 40[13]|permission denied|access denied/iu.test(
+      stderr,
+    )
+  ) {
     return new RunError({
       code: "repository_access_denied",
       reason: `The repository ${url} refused access.`,

@@ -87,7 +87,8 @@ function targetNotFound(mirror: Mirror, targetBranch: string | null): RunError {
         ? `The repository ${mirror.url} has no commit on its default branch yet.`
         : `The repository ${mirror.url} has no branch ${targetBranch}.`,
     retryable: false,
-    mend: targetBranch === null ? "Push a first commit, then retry." : "Create the branch, or name another targetBranch.",
+    mend:
+      targetBranch === null ? "Push a first commit, then retry." : "Create the branch, or name another targetBranch.",
   });
 }
 
@@ -104,7 +105,10 @@ export async function fetchBranch(
     const options = { ...(await remoteOptions(mirror, signal)), onProgress };
     // The branch may have moved since it was looked up: what was looked up is what counts.
     const refspec = `+refs/heads/${branch}:refs/offstage/fetching/${into.replaceAll("/", "-")}`;
-    const { code, stderr } = await git(["fetch", "--no-tags", "--progress", "--no-write-fetch-head", mirror.url, refspec], options);
+    const { code, stderr } = await git(
+      ["fetch", "--no-tags", "--progress", "--no-write-fetch-head", mirror.url, refspec],
+      options,
+    );
     if (code !== 0) throw remoteError(mirror.url, stderr);
   }
   await mustGit(["update-ref", into, sha], { cwd: mirror.path, signal });
@@ -118,7 +122,10 @@ export async function pushBranch(mirror: Mirror, branch: string, sha: string, si
   if (there.code !== 0) throw remoteError(mirror.url, there.stderr);
   // Pushed before a crash, perhaps: then there is nothing to do.
   if (there.stdout.startsWith(sha)) return;
-  const { code, stdout, stderr } = await git(["push", "--porcelain", "--no-verify", mirror.url, `${sha}:${ref}`], options);
+  const { code, stdout, stderr } = await git(
+    ["push", "--porcelain", "--no-verify", mirror.url, `${sha}:${ref}`],
+    options,
+  );
   if (code === 0) return;
   throw pushError(mirror, branch, `${stdout}\n${stderr}`);
 }
@@ -133,7 +140,10 @@ function pushError(mirror: Mirror, branch: string, said: string): RunError {
     });
   }
   if (/\[remote rejected\]|pre-receive|hook declined|protected branch/iu.test(said)) {
-    const words = [...said.matchAll(/^remote: *(.*)$/gmu)].map((line) => line[1]?.trim()).filter((line) => line !== "").join(" ");
+    const words = [...said.matchAll(/^remote: *(.*)$/gmu)]
+      .map((line) => line[1]?.trim())
+      .filter((line) => line !== "")
+      .join(" ");
     return new RunError({
       code: "push_rejected",
       reason: `The server rejected the push of ${branch}: ${words || "it gave no reason"}`.slice(0, 1_000),

@@ -40,7 +40,9 @@ export function interruptedPrompt(message: string): string {
 }
 
 /** What was said before, for a harness that can't load its own session. */
-export function transcriptText(turns: readonly { readonly from: "user" | "agent"; readonly text: string }[]): string | null {
+export function transcriptText(
+  turns: readonly { readonly from: "user" | "agent"; readonly text: string }[],
+): string | null {
   if (turns.length === 0) return null;
   const said = turns.map((turn) => `${turn.from === "user" ? "User" : "You"}: ${turn.text}`).join("\n\n");
   return `This continues an earlier conversation. What was said so far:\n\n${said}`;

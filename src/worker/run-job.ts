@@ -34,7 +34,8 @@ export async function runJob(
     await completeJob(database, job, created.id);
   } catch (error) {
     logger.warn({ err: error, job: job.id }, "a trigger's job failed");
-    const reason = error instanceof OffstageError ? error.message : "something broke inside Offstage; see the server's log";
+    const reason =
+      error instanceof OffstageError ? error.message : "something broke inside Offstage; see the server's log";
     await failJob(database, job, reason);
   }
 }

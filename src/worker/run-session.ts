@@ -2,7 +2,13 @@ import type { TurnResult } from "../agents/harness.ts";
 import { RunError, type Failure } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import type { StepName } from "../domain/step.ts";
-import { appendClaimEvents, finishSession, LeaseLostError, releaseClaim, type ClaimedSession } from "../store/claims.ts";
+import {
+  appendClaimEvents,
+  finishSession,
+  LeaseLostError,
+  releaseClaim,
+  type ClaimedSession,
+} from "../store/claims.ts";
 import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
 import type { Run, RunDependencies } from "./run.ts";
 import { agentStep } from "./step-agent.ts";
@@ -20,7 +26,11 @@ const salvageAfterFailureMs = 60_000;
  * Each step looks before it acts, so that the whole can be repeated from the top after a crash anywhere.
  * Settles when no process of the run is left; every outcome is on the session then.
  */
-export async function runSession(dependencies: RunDependencies, session: ClaimedSession, signal: AbortSignal): Promise<void> {
+export async function runSession(
+  dependencies: RunDependencies,
+  session: ClaimedSession,
+  signal: AbortSignal,
+): Promise<void> {
   const { database, logger, mask } = dependencies;
   const emit = (event: NewEvent): Promise<void> => appendClaimEvents(database, session, [mask.event(event)]);
   const run: Run = { dependencies, session, signal, emit };
@@ -49,7 +59,10 @@ async function carryOut(run: Run): Promise<string> {
   const collected = await step(run, "commit", () => commitStep(run, prepared));
   const changed = collected.filter((repository) => repository.changed);
   if (changed.length === 0) {
-    await run.emit({ type: "notice", data: { level: "info", text: "The agent changed nothing: there is no pull request." } });
+    await run.emit({
+      type: "notice",
+      data: { level: "info", text: "The agent changed nothing: there is no pull request." },
+    });
     return summaryOf(turn, "The agent changed nothing.");
   }
   await step(run, "push", () => pushStep(run, changed));
@@ -74,7 +87,10 @@ async function step<T>(run: Run, name: StepName, work: () => Promise<T>): Promis
     return result;
   } catch (error) {
     if (!run.signal.aborted && !(error instanceof LeaseLostError)) {
-      await run.emit({ type: "step.failed", data: { step: name, durationMs: durationMs(), failure: failureOf(error, run) } });
+      await run.emit({
+        type: "step.failed",
+        data: { step: name, durationMs: durationMs(), failure: failureOf(error, run) },
+      });
     }
     throw error;
   }

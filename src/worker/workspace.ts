@@ -73,7 +73,12 @@ export function createWorkspaces(options: WorkspaceOptions) {
 
   function mirrorOf(repository: WorkspaceRepository): Mirror {
     const { url, credentials } = repository;
-    return { path: mirrorPath(mirrors, url), url, local: options.allowLocalRepositories && url.startsWith("/"), credentials };
+    return {
+      path: mirrorPath(mirrors, url),
+      url,
+      local: options.allowLocalRepositories && url.startsWith("/"),
+      credentials,
+    };
   }
 
   function folders(sessionId: string, urls: readonly string[]) {
@@ -131,14 +136,23 @@ export function createWorkspaces(options: WorkspaceOptions) {
       const mirror = mirrorOf(repository);
       const place = { ...folders(sessionId, [repository.url]), directory: repository.directory };
       const identity = { author: options.author, message: request.message, coAuthor: request.coAuthor };
-      const { headSha, commits } = await collectRepository(
-        { sandbox: options.sandbox, mirror: mirror.path, place, sessionId, start, identity, signal },
-      );
-      const diff = await git(["diff", "--no-ext-diff", "--no-textconv", "--no-color", `${start.baseSha}...${headSha}`], {
-        cwd: mirror.path,
+      const { headSha, commits } = await collectRepository({
+        sandbox: options.sandbox,
+        mirror: mirror.path,
+        place,
+        sessionId,
+        start,
+        identity,
         signal,
-        maximumOutput: patchLimit,
       });
+      const diff = await git(
+        ["diff", "--no-ext-diff", "--no-textconv", "--no-color", `${start.baseSha}...${headSha}`],
+        {
+          cwd: mirror.path,
+          signal,
+          maximumOutput: patchLimit,
+        },
+      );
       collected.push({
         headSha,
         commits,
@@ -155,10 +169,17 @@ export function createWorkspaces(options: WorkspaceOptions) {
     exists: async (sessionId: string): Promise<boolean> => (await record(sessionId)) !== null,
     prepare,
     collect,
-    push: (request: { readonly repository: WorkspaceRepository; readonly headSha: string; readonly signal: AbortSignal }) =>
-      pushBranch(mirrorOf(request.repository), request.repository.branch, request.headSha, request.signal),
+    push: (request: {
+      readonly repository: WorkspaceRepository;
+      readonly headSha: string;
+      readonly signal: AbortSignal;
+    }) => pushBranch(mirrorOf(request.repository), request.repository.branch, request.headSha, request.signal),
     /** The repository's own template for pull requests, as it stands in a commit. */
-    async pullRequestTemplate(repository: WorkspaceRepository, sha: string, signal: AbortSignal): Promise<string | null> {
+    async pullRequestTemplate(
+      repository: WorkspaceRepository,
+      sha: string,
+      signal: AbortSignal,
+    ): Promise<string | null> {
       for (const path of pullRequestTemplatePaths) {
         const { code, stdout } = await git(["cat-file", "blob", `${sha}:${path}`], {
           cwd: mirrorOf(repository).path,

@@ -17,7 +17,14 @@ beforeAll(async () => {
   const { organizationId, adminKey } = await bootstrap(database, { adminKey: null });
   admin = adminKey ?? "";
   reader = (await createKey(database, organizationId, { name: "reader", scopes: ["read"] })).key;
-  const agent = { id: "opencode", name: "OpenCode", available: true, problem: null, defaultModel: "m", isDefault: true };
+  const agent = {
+    id: "opencode",
+    name: "OpenCode",
+    available: true,
+    problem: null,
+    defaultModel: "m",
+    isDefault: true,
+  };
   app = await createApp({
     database,
     logger: createLogger("silent"),
@@ -61,18 +68,31 @@ async function post(url: string, body: unknown, { key = admin, headers = {}, raw
 test("session creation answers with exactly the specification's fields", async () => {
   const { status, body } = await post("/session/create", { prompt: "## Fix the *login*", description: "More." });
   expect(status).toBe(200);
-  expect(Object.keys(body).toSorted()).toEqual(
-    ["createdAt", "description", "htmlUrl", "id", "organizationId", "status", "title", "updatedAt"],
-  );
+  expect(Object.keys(body).toSorted()).toEqual([
+    "createdAt",
+    "description",
+    "htmlUrl",
+    "id",
+    "organizationId",
+    "status",
+    "title",
+    "updatedAt",
+  ]);
   expect(body).toMatchObject({ title: "Fix the login", description: "More.", status: "queued" });
   expect(body.htmlUrl).toBe(`http://offstage.test/sessions/${body.id}`);
 });
 
 test("a field that is not known is named in a notice of the session", async () => {
   const { body } = await post("/session/create", { prompt: "x", targetBranhc: "main" });
-  const response = await app.inject({ url: `/session/${body.id}/events`, headers: { authorization: `Bearer ${admin}` } });
+  const response = await app.inject({
+    url: `/session/${body.id}/events`,
+    headers: { authorization: `Bearer ${admin}` },
+  });
   expect(response.json().events).toContainEqual(
-    expect.objectContaining({ type: "notice", data: expect.objectContaining({ text: expect.stringContaining("targetBranhc") }) }),
+    expect.objectContaining({
+      type: "notice",
+      data: expect.objectContaining({ text: expect.stringContaining("targetBranhc") }),
+    }),
   );
 });
 
@@ -87,10 +107,18 @@ const refusals: [name: string, body: unknown, said: string][] = [
   ["an agent that is not known", { prompt: "x", agent: "nobody:m" }, "the providers are opencode"],
   ["credentials in a URL", { prompt: "x", repositories: ["https://u:p@host/a/b"] }, "has credentials"],
   ["a local repository", { prompt: "x", repositories: ["/srv/repository"] }, "OFFSTAGE_ALLOW_LOCAL_REPOSITORIES"],
-  ["too many repositories", { prompt: "x", repositories: Array.from({ length: 21 }, (_, n) => `https://h/a/${n}`) }, "repositories"],
+  [
+    "too many repositories",
+    { prompt: "x", repositories: Array.from({ length: 21 }, (_, n) => `https://h/a/${n}`) },
+    "repositories",
+  ],
   ["a repository id that is not there", { prompt: "x", codeRepoIds: ["nope"] }, "no repository nope"],
   ["a branch that git refuses", { prompt: "x", branchName: "a..b" }, "branchName is not a branch name"],
-  ["one branch for both", { prompt: "x", branchName: "a", targetBranch: "a" }, "branchName must differ from targetBranch"],
+  [
+    "one branch for both",
+    { prompt: "x", branchName: "a", targetBranch: "a" },
+    "branchName must differ from targetBranch",
+  ],
   ["a body that is no object", [], "body"],
 ];
 
@@ -115,7 +143,11 @@ test("a body that is no JSON is 400, one above 1 MiB 413, a path that is not the
 });
 
 test("a trigger queues the specification's job, by id and macro, by header and query, under both names", async () => {
-  const { body: automation } = await post("/automation/create", { name: "Fix", macro: "fix-it", instructions: "Fix {{ event.n }}" });
+  const { body: automation } = await post("/automation/create", {
+    name: "Fix",
+    macro: "fix-it",
+    instructions: "Fix {{ event.n }}",
+  });
   const ways: [url: string, call: Call][] = [
     [`/automation/${automation.id}/trigger`, {}],
     ["/automation/fix-it/trigger", {}],
@@ -133,7 +165,10 @@ test("a trigger queues the specification's job, by id and macro, by header and q
 
 test("a trigger refuses what is not there, paused, or no object", async () => {
   await post("/automation/create", { name: "Paused", macro: "paused-one", instructions: "x", paused: true });
-  expect(await post("/automation/none/trigger", {})).toMatchObject({ status: 404, body: { error: "automation none was not found" } });
+  expect(await post("/automation/none/trigger", {})).toMatchObject({
+    status: 404,
+    body: { error: "automation none was not found" },
+  });
   expect((await post("/automation/paused-one/trigger", {})).status).toBe(409);
   expect((await post("/automation/fix-it/trigger", [1])).status).toBe(400);
   expect((await post("/automation/fix-it/trigger", null, { raw: "no json" })).status).toBe(400);

@@ -34,11 +34,20 @@ test("the basic agent writes, runs and says, and its work becomes a pull request
   const { name, url } = await repository();
   const order = "write notes/a.txt: alpha, then shell cat notes/a.txt README.md";
   const session = await client.session.create({ prompt: order, repositories: [url] });
-  expect(await untilOver(client, session.id)).toMatchObject({ status: "completed", summary: expect.stringContaining("Did as asked") as string });
+  expect(await untilOver(client, session.id)).toMatchObject({
+    status: "completed",
+    summary: expect.stringContaining("Did as asked") as string,
+  });
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
   const tools = (await eventsOf(session.id)).filter((event) => event.type === "agent.tool");
-  expect(tools.at(-1)?.data).toMatchObject({ kind: "execute", status: "completed", content: [{ type: "text", text: expect.stringContaining("alpha# Before") as string }] });
-  expect(tools.find(({ data }) => data.kind === "edit" && data.status === "completed")?.data.content).toMatchObject([{ type: "diff", oldText: null, newText: "alpha" }]);
+  expect(tools.at(-1)?.data).toMatchObject({
+    kind: "execute",
+    status: "completed",
+    content: [{ type: "text", text: expect.stringContaining("alpha# Before") as string }],
+  });
+  expect(tools.find(({ data }) => data.kind === "edit" && data.status === "completed")?.data.content).toMatchObject([
+    { type: "diff", oldText: null, newText: "alpha" },
+  ]);
   expect((await client.session.diff(session.id)).repositories[0]?.patch).toContain("+alpha");
 });
 
@@ -59,7 +68,9 @@ test("a follow-up resumes the basic agent's own session", async () => {
 test("a command that fails is told to the model and not the end of the session", async () => {
   const session = await client.session.create({ prompt: "shell echo broken >&2; exit 3, then shell echo went on" });
   expect((await untilOver(client, session.id)).status).toBe("completed");
-  const texts = (await eventsOf(session.id)).flatMap((event) => (event.type === "agent.tool" ? event.data.content : []));
+  const texts = (await eventsOf(session.id)).flatMap((event) =>
+    event.type === "agent.tool" ? event.data.content : [],
+  );
   expect(JSON.stringify(texts)).toContain("exit code 3");
   expect(JSON.stringify(texts)).toContain("went on");
 });
@@ -76,7 +87,10 @@ test("the commands of the basic agent do not see the model's key", async () => {
 test("a model that answers only errors fails the session with what it said", async () => {
   const session = await client.session.create({ prompt: "fail 401" });
   const over = await untilOver(client, session.id);
-  expect(over.failure).toMatchObject({ code: "model_error", reason: expect.stringContaining("the scripted model fails") as string });
+  expect(over.failure).toMatchObject({
+    code: "model_error",
+    reason: expect.stringContaining("the scripted model fails") as string,
+  });
 });
 
 test("a turn of the basic agent is cancelled with its command", async () => {
@@ -99,9 +113,17 @@ test("an agent that the operator added by configuration alone works like the oth
     readOnly: ["src", "node_modules", "package.json"].map((part) => join(root, part)),
     defaultModel: "scripted",
   };
-  const started = await startInProcess(own, { OFFSTAGE_PROVIDERS: JSON.stringify([provider]), OFFSTAGE_DEFAULT_AGENT: "" });
+  const started = await startInProcess(own, {
+    OFFSTAGE_PROVIDERS: JSON.stringify([provider]),
+    OFFSTAGE_DEFAULT_AGENT: "",
+  });
   try {
-    expect((await started.client.agent.list()).agents[0]).toMatchObject({ id: "mine", name: "My own", available: true, isDefault: true });
+    expect((await started.client.agent.list()).agents[0]).toMatchObject({
+      id: "mine",
+      name: "My own",
+      available: true,
+      isDefault: true,
+    });
     const { id } = await started.client.session.create({ prompt: "say from my own agent", agent: "mine:other/model" });
     expect(await untilOver(started.client, id)).toMatchObject({ status: "completed", summary: "from my own agent" });
     expect(own.model.requests.at(-1)?.conversation.model).toBe("other/model");

@@ -12,7 +12,8 @@ import { script } from "./script.ts";
  */
 const folder = join(import.meta.dirname, "../../.harnesses/node_modules/.bin");
 const path = [folder, process.env["PATH"] ?? ""].join(delimiter);
-const isInstalled = (program: string): boolean => path.split(delimiter).some((place) => existsSync(join(place, program)));
+const isInstalled = (program: string): boolean =>
+  path.split(delimiter).some((place) => existsSync(join(place, program)));
 
 /** Gemini CLI 0.61 answers that it has no session to load: its follow-up begins anew, with the transcript. */
 const harnesses = [
@@ -59,8 +60,16 @@ for (const { id, program, model, resumes } of harnesses) {
 
     test("turns a prompt into a pull request, and a follow-up into a second commit on it", async () => {
       const { url } = await world.forge.createRepository("acme", id, { "README.md": "# Before\n" });
-      const session = await client.session.create({ prompt: "write one.txt: 1", repositories: [url], agent: await agentName() });
-      expect(await untilOver(client, session.id)).toMatchObject({ status: "completed", failure: null, pullRequests: [{ number: 1 }] });
+      const session = await client.session.create({
+        prompt: "write one.txt: 1",
+        repositories: [url],
+        agent: await agentName(),
+      });
+      expect(await untilOver(client, session.id)).toMatchObject({
+        status: "completed",
+        failure: null,
+        pullRequests: [{ number: 1 }],
+      });
       await client.session.message(session.id, { message: "write two.txt: 2" });
       expect(await untilOver(client, session.id)).toMatchObject({ status: "completed", failure: null });
       const { events } = await client.session.events(session.id, { limit: 1_000 });

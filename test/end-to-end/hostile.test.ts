@@ -44,7 +44,21 @@ test("nothing that the agent's repository configures is run outside the sandbox"
   // In the sandbox this path is in a /tmp of its own: the trace is outside only if something was run outside.
   const trace = `/tmp/offstage-trace-${crypto.randomUUID()}`;
   const trap = `"$HOME/trap"`;
-  const settings = ["core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "diff.evil.textconv", "diff.external", "core.sshCommand", "core.pager", "gpg.program", "uploadpack.packObjectsHook", "credential.helper", "core.askPass", "core.editor", "merge.evil.driver"];
+  const settings = [
+    "core.fsmonitor",
+    "filter.evil.clean",
+    "filter.evil.smudge",
+    "diff.evil.textconv",
+    "diff.external",
+    "core.sshCommand",
+    "core.pager",
+    "gpg.program",
+    "uploadpack.packObjectsHook",
+    "credential.helper",
+    "core.askPass",
+    "core.editor",
+    "merge.evil.driver",
+  ];
   const { session, patch } = await attempt([
     `printf '#!/bin/sh\\necho "$0 $*" >> ${trace}\\ncat\\n' > $HOME/trap && chmod +x $HOME/trap && mkdir -p $HOME/hooks .git/hooks`,
     `for hook in pre-commit post-commit prepare-commit-msg reference-transaction post-checkout pre-push post-index-change; do cp $HOME/trap $HOME/hooks/$hook && cp $HOME/trap .git/hooks/$hook; done`,
@@ -95,20 +109,36 @@ test.each([
 
 test("a repository whose folder is gone fails with what to do", async () => {
   const { session, name } = await attempt(["d=$PWD", "cd ..", "rm -rf $d"]);
-  expect(session).toMatchObject({ status: "failed", failure: { code: "workspace_broken", mend: "Start a new session, which works in a fresh clone." } });
+  expect(session).toMatchObject({
+    status: "failed",
+    failure: { code: "workspace_broken", mend: "Start a new session, which works in a fresh clone." },
+  });
   expect(await world.forge.pullRequests("acme", name)).toEqual([]);
 });
 
 test("work on another branch and on no branch at all still lands on the session's branch", async () => {
   const elsewhere = await attempt(["git checkout -q -b mine", "echo b > b.txt", "git add .", "git commit -qm mine"]);
-  expect(elsewhere.session).toMatchObject({ status: "completed", pullRequests: [{ head: elsewhere.session.branchName }] });
+  expect(elsewhere.session).toMatchObject({
+    status: "completed",
+    pullRequests: [{ head: elsewhere.session.branchName }],
+  });
   const detached = await attempt(["git checkout -q --detach", "echo b > b.txt"]);
-  expect(detached.session).toMatchObject({ status: "completed", pullRequests: [{ head: detached.session.branchName }] });
+  expect(detached.session).toMatchObject({
+    status: "completed",
+    pullRequests: [{ head: detached.session.branchName }],
+  });
 });
 
 test("a commit of the agent's own is kept as it is, with what it left beside it in one of ours", async () => {
-  const { session } = await attempt(["echo b > b.txt", "git add .", "git -c user.name=Robin -c user.email=robin@example.com commit -qm 'Add b'", "echo c > c.txt"]);
-  const commits = (await client.session.events(session.id, { limit: 1_000 })).events.filter((event) => event.type === "workspace.commit");
+  const { session } = await attempt([
+    "echo b > b.txt",
+    "git add .",
+    "git -c user.name=Robin -c user.email=robin@example.com commit -qm 'Add b'",
+    "echo c > c.txt",
+  ]);
+  const commits = (await client.session.events(session.id, { limit: 1_000 })).events.filter(
+    (event) => event.type === "workspace.commit",
+  );
   expect(commits.map(({ data }) => [data.subject, data.by])).toEqual([
     ["Add b", "agent"],
     [session.title, "offstage"],
@@ -116,7 +146,11 @@ test("a commit of the agent's own is kept as it is, with what it left beside it 
 });
 
 test("file names of any kind come out as they are", async () => {
-  const { session, patch } = await attempt(["mkdir -p 'ein Ordner'", "echo x > 'ein Ordner/größe 表 🎉.txt'", "echo y > -- ./-rf"]);
+  const { session, patch } = await attempt([
+    "mkdir -p 'ein Ordner'",
+    "echo x > 'ein Ordner/größe 表 🎉.txt'",
+    "echo y > -- ./-rf",
+  ]);
   expect(session.status).toBe("completed");
   expect(patch).toMatch(/^\+x$/mu);
 });
@@ -143,7 +177,11 @@ test("an agent sees neither another session's folder nor the mirrors' names", as
     repositories: [url],
   });
   await untilOver(client, id);
-  const seen = JSON.stringify((await client.session.events(id, { limit: 1_000 })).events.filter((event) => event.type === "agent.tool" && event.data.status === "completed"));
+  const seen = JSON.stringify(
+    (await client.session.events(id, { limit: 1_000 })).events.filter(
+      (event) => event.type === "agent.tool" && event.data.status === "completed",
+    ),
+  );
   expect(seen).toContain(id);
   expect(seen).not.toContain(other.session.id);
   expect(seen).not.toContain(world.forge.token);

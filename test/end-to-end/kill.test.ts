@@ -22,10 +22,14 @@ afterEach(async () => {
 
 /** Waits for the step to have started, in the store, as a watcher of the page would see it. */
 async function untilStep(current: ServerProcess, id: string, step: StepName): Promise<void> {
-  await waitFor(async () => {
-    const { events } = await current.client.session.events(id, { after: "0", limit: 100 });
-    return events.some((event) => event.type === "step.started" && event.data.step === step);
-  }, `step ${step} starts`, 60_000);
+  await waitFor(
+    async () => {
+      const { events } = await current.client.session.events(id, { after: "0", limit: 100 });
+      return events.some((event) => event.type === "step.started" && event.data.step === step);
+    },
+    `step ${step} starts`,
+    60_000,
+  );
 }
 
 const prompt = "write one.txt: first, then write two.txt: second";

@@ -27,7 +27,9 @@ afterAll(async () => {
 });
 
 /** A repository of its own for each test, so that none depends on another. */
-async function repository(files: Record<string, string> = { "README.md": "# Before\n" }): Promise<{ name: string; url: string }> {
+async function repository(
+  files: Record<string, string> = { "README.md": "# Before\n" },
+): Promise<{ name: string; url: string }> {
   const name = `repository-${(count += 1)}`;
   const { url } = await world.forge.createRepository("acme", name, files);
   return { name, url };
@@ -35,7 +37,7 @@ async function repository(files: Record<string, string> = { "README.md": "# Befo
 
 async function eventsOf(id: string): Promise<SessionEvent[]> {
   const events: SessionEvent[] = [];
-  for (let after: string | null = "0"; after !== null; ) {
+  for (let after: string | null = "0"; after !== null;) {
     const page = await client.session.events(id, { after, limit: 100 });
     events.push(...page.events);
     after = page.nextCursor;
@@ -63,7 +65,9 @@ test("a prompt becomes exactly one pull request with the agent's diff", async ()
 
   const pullRequests = await world.forge.pullRequests("acme", name);
   expect(pullRequests).toHaveLength(1);
-  expect(done.pullRequests).toEqual([expect.objectContaining({ head: done.branchName, target: "main", state: "open" })]);
+  expect(done.pullRequests).toEqual([
+    expect.objectContaining({ head: done.branchName, target: "main", state: "open" }),
+  ]);
   expect(await showFile(url, done.branchName, "hello.txt")).toBe("hello there");
 
   const { repositories } = await client.session.diff(session.id);
@@ -137,7 +141,9 @@ test("cancelling in the middle of a turn ends it within 2 s and leaves no proces
 test("two sessions on one repository at once each get their own branch and pull request", async () => {
   const { name, url } = await repository();
   const sessions = await Promise.all(
-    ["a", "b"].map((letter) => client.session.create({ prompt: `write ${letter}.txt: ${letter}`, repositories: [url] })),
+    ["a", "b"].map((letter) =>
+      client.session.create({ prompt: `write ${letter}.txt: ${letter}`, repositories: [url] }),
+    ),
   );
   const done = await Promise.all(sessions.map((session) => untilOver(client, session.id)));
   expect(done.map((session) => session.status)).toEqual(["completed", "completed"]);
@@ -188,7 +194,10 @@ test("an automation triggered by id and by macro starts sessions that are linked
     instructions: "write {{ event.file }}: {{ event.issue.title }}",
     repositories: [url],
   });
-  const byId = await client.automation.trigger(automation.id, { file: "1.txt", issue: { title: "{{ event.secret }}" } });
+  const byId = await client.automation.trigger(automation.id, {
+    file: "1.txt",
+    issue: { title: "{{ event.secret }}" },
+  });
   const byMacro = await client.automation.trigger(automation.macro, { file: "2.txt", issue: { title: "two" } });
   for (const job of [byId, byMacro]) {
     expect(job).toMatchObject({ task: "RunWorkflow", status: "pending", priority: 5 });

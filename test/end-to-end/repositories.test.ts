@@ -38,7 +38,11 @@ async function elsewhere(url: string, commands: string): Promise<string> {
   try {
     const authenticated = url.replace("://", `://x:${world.forge.token}@`);
     const identity = "git config user.name Other && git config user.email other@example.com";
-    const { stdout } = await promisify(execFile)("sh", ["-ec", `git clone -q ${authenticated} . && ${identity} && ${commands}`], { cwd: folder });
+    const { stdout } = await promisify(execFile)(
+      "sh",
+      ["-ec", `git clone -q ${authenticated} . && ${identity} && ${commands}`],
+      { cwd: folder },
+    );
     return stdout.trim();
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -64,7 +68,10 @@ test("a session over two repositories opens one pull request in each that change
 
 test("the branch name and the target branch of the request are used", async () => {
   const { name, url } = await repository();
-  await elsewhere(url, "git checkout -q -b release/2 && echo r > r.txt && git add . && git commit -qm R && git push -q origin release/2");
+  await elsewhere(
+    url,
+    "git checkout -q -b release/2 && echo r > r.txt && git add . && git commit -qm R && git push -q origin release/2",
+  );
   const { id } = await client.session.create({
     prompt: "shell cat r.txt > seen.txt",
     repositories: [url],
@@ -80,7 +87,11 @@ test("a branch that is there already is worked on, and its open pull request is 
   const { name, url } = await repository();
   const first = await client.session.create({ prompt: "write one.txt: 1", repositories: [url], branchName: "shared" });
   await untilOver(client, first.id);
-  const second = await client.session.create({ prompt: "shell cat one.txt > two.txt", repositories: [url], branchName: "shared" });
+  const second = await client.session.create({
+    prompt: "shell cat one.txt > two.txt",
+    repositories: [url],
+    branchName: "shared",
+  });
   expect((await untilOver(client, second.id)).pullRequests).toMatchObject([{ number: 1 }]);
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
   expect(await elsewhere(url, "git show origin/shared:two.txt")).toBe("1");
@@ -100,7 +111,10 @@ test("a branch that somebody moved meanwhile is never overwritten", async () => 
 });
 
 test("the repository's pull request template is honoured", async () => {
-  const { name, url } = await repository({ "a.txt": "a\n", ".github/pull_request_template.md": "## What\n\n## Checklist\n- [ ] Tests\n" });
+  const { name, url } = await repository({
+    "a.txt": "a\n",
+    ".github/pull_request_template.md": "## What\n\n## Checklist\n- [ ] Tests\n",
+  });
   const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url] });
   await untilOver(client, id);
   const [pullRequest] = await world.forge.pullRequests("acme", name);
@@ -124,7 +138,9 @@ test.each([
 test("a repository whose default branch has no commit fails with what to do", async () => {
   const { url } = await repository({});
   const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url] });
-  expect(await untilOver(client, id)).toMatchObject({ failure: { code: "target_branch_not_found", mend: "Push a first commit, then retry." } });
+  expect(await untilOver(client, id)).toMatchObject({
+    failure: { code: "target_branch_not_found", mend: "Push a first commit, then retry." },
+  });
 });
 
 test("Gitea gets its pull request, and plain git its branch", async () => {
@@ -135,7 +151,11 @@ test("Gitea gets its pull request, and plain git its branch", async () => {
     const started = await startInProcess(other, { ...basic, OFFSTAGE_FORGES: JSON.stringify(forges) });
     try {
       const { url } = await other.forge.createRepository("acme", kind, { "a.txt": "a\n" });
-      const { id } = await started.client.session.create({ prompt: "write b.txt: b", repositories: [url], branchName: "work" });
+      const { id } = await started.client.session.create({
+        prompt: "write b.txt: b",
+        repositories: [url],
+        branchName: "work",
+      });
       const session = await untilOver(started.client, id);
       expect(session).toMatchObject({ status: "completed", failure: null });
       expect(session.pullRequests).toHaveLength(kind === "gitea" ? 1 : 0);

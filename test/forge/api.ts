@@ -24,7 +24,10 @@ interface ApiRequest {
 }
 
 const documentation = "https://docs.github.com/rest";
-const refused = (status: number, message: string): Answer => ({ status, body: { message, documentation_url: documentation, status: String(status) } });
+const refused = (status: number, message: string): Answer => ({
+  status,
+  body: { message, documentation_url: documentation, status: String(status) },
+});
 
 /** The part of GitHub's API and of Gitea's that Offstage calls; what it says of branches and commits is read from refs. */
 export async function serveApi(
@@ -34,7 +37,8 @@ export async function serveApi(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const [, version, owner = "", name = "", path = ""] = /^\/api\/(v3|v1)\/(?:repos\/([^/]+)\/([^/]+))?(\/?.*)$/u.exec(pathname) ?? [];
+  const [, version, owner = "", name = "", path = ""] =
+    /^\/api\/(v3|v1)\/(?:repos\/([^/]+)\/([^/]+))?(\/?.*)$/u.exec(pathname) ?? [];
   const text = await readText(request);
   const answer = await answerOf(state, {
     place: { webUrl: state.url, owner, name },
@@ -46,7 +50,10 @@ export async function serveApi(
     body: text === "" ? {} : (JSON.parse(text) as Record<string, string>),
   });
   if (answer.status === null) response.destroy();
-  else response.writeHead(answer.status, { "Content-Type": "application/json; charset=utf-8" }).end(JSON.stringify(answer.body));
+  else
+    response
+      .writeHead(answer.status, { "Content-Type": "application/json; charset=utf-8" })
+      .end(JSON.stringify(answer.body));
 }
 
 async function answerOf(state: ForgeState, request: ApiRequest): Promise<Answer> {
@@ -94,24 +101,37 @@ function matches(pull: TestPullRequest, { place, query, isGitea }: ApiRequest): 
   const state = query.get("state") ?? "open";
   const isOpen = pull.state === "open" ? "open" : "closed";
   return (
-    (head === null || head === `${place.owner}:${pull.head}`) && (query.get("base") ?? pull.base) === pull.base && (state === "all" || state === isOpen)
+    (head === null || head === `${place.owner}:${pull.head}`) &&
+    (query.get("base") ?? pull.base) === pull.base &&
+    (state === "all" || state === isOpen)
   );
 }
 
 /** Refuses as GitHub does: a branch that is missing, no commits between, one that is open already. */
-async function open(state: ForgeState, request: ApiRequest, pulls: TestPullRequest[]): Promise<{ pull: TestPullRequest } | Answer> {
+async function open(
+  state: ForgeState,
+  request: ApiRequest,
+  pulls: TestPullRequest[],
+): Promise<{ pull: TestPullRequest } | Answer> {
   const { place, isGitea, body } = request;
   const { head = "", base = "", title = "", body: text = "" } = body;
   const invalid = (error: object, status = 422): Answer => ({
     status,
-    body: { message: "Validation Failed", errors: [{ resource: "PullRequest", ...error }], documentation_url: `${documentation}/pulls/pulls#create-a-pull-request` },
+    body: {
+      message: "Validation Failed",
+      errors: [{ resource: "PullRequest", ...error }],
+      documentation_url: `${documentation}/pulls/pulls#create-a-pull-request`,
+    },
   });
   const { headSha, baseSha } = await commitsOf(state, place, { head, base });
   if (headSha === null) return invalid({ field: "head", code: "invalid" });
   if (baseSha === null) return invalid({ field: "base", code: "invalid" });
   if (headSha === baseSha) return invalid({ code: "custom", message: `No commits between ${base} and ${head}` });
   if (pulls.some((pull) => pull.state === "open" && pull.head === head && pull.base === base)) {
-    return invalid({ code: "custom", message: `A pull request already exists for ${place.owner}:${head}.` }, isGitea ? 409 : 422);
+    return invalid(
+      { code: "custom", message: `A pull request already exists for ${place.owner}:${head}.` },
+      isGitea ? 409 : 422,
+    );
   }
   const pull: TestPullRequest = { number: pulls.length + 1, title, body: text, head, base, state: "open" };
   pulls.push(pull);
@@ -123,15 +143,28 @@ async function show(state: ForgeState, { place, isGitea }: ApiRequest, pull: Tes
   const shape = pullRequestShape(place, pull, { headSha: headSha ?? "", baseSha: baseSha ?? "" });
   if (!isGitea) return shape;
   const { number, html_url, state: shown, merged, title, body, head, base } = shape;
-  return { number, html_url, state: shown, merged, title, body, head: { ref: head.ref, sha: head.sha }, base: { ref: base.ref, sha: base.sha } };
+  return {
+    number,
+    html_url,
+    state: shown,
+    merged,
+    title,
+    body,
+    head: { ref: head.ref, sha: head.sha },
+    base: { ref: base.ref, sha: base.sha },
+  };
 }
 
 async function commitsOf(state: ForgeState, { owner, name }: Place, { head, base }: { head: string; base: string }) {
   const bare = join(state.root, owner, `${name}.git`);
   const shaOf = async (branch: string): Promise<string | null> => {
-    const found = await promisify(execFile)("git", ["-C", bare, "rev-parse", "--verify", "--quiet", `refs/heads/${branch}`], {
-      env: gitEnvironment,
-    }).catch(() => null);
+    const found = await promisify(execFile)(
+      "git",
+      ["-C", bare, "rev-parse", "--verify", "--quiet", `refs/heads/${branch}`],
+      {
+        env: gitEnvironment,
+      },
+    ).catch(() => null);
     return found === null ? null : found.stdout.trim();
   };
   return { headSha: await shaOf(head), baseSha: await shaOf(base) };

@@ -13,7 +13,11 @@ export function isAppToken(token: string, app: RegisteredApp): boolean {
   const [head = "", claims = "", signature = ""] = token.split(".");
   const verified = createVerify("RSA-SHA256").update(`${head}.${claims}`).verify(app.publicKey, signature, "base64url");
   if (!verified) return false;
-  const { iss, iat, exp } = JSON.parse(Buffer.from(claims, "base64url").toString()) as { iss: string; iat: number; exp: number };
+  const { iss, iat, exp } = JSON.parse(Buffer.from(claims, "base64url").toString()) as {
+    iss: string;
+    iat: number;
+    exp: number;
+  };
   const now = Date.now() / 1_000;
   return Number(iss) === app.id && iat <= now && exp > now && exp - iat <= longestMinutes * 60;
 }

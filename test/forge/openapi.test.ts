@@ -58,7 +58,10 @@ describe("the test forge answers as GitHub's description says", () => {
     expect(problems(`POST ${pulls}`, 201, opened.body)).toEqual([]);
 
     const again = await call("POST", "/repos/acme/shop/pulls", request);
-    expect(again).toMatchObject({ status: 422, body: { errors: [{ message: "A pull request already exists for acme:work." }] } });
+    expect(again).toMatchObject({
+      status: 422,
+      body: { errors: [{ message: "A pull request already exists for acme:work." }] },
+    });
     expect(problems(`POST ${pulls}`, 422, again.body)).toEqual([]);
 
     const read = await call("GET", "/repos/acme/shop/pulls/1");

@@ -21,7 +21,8 @@ type JsonObject = { [key: string]: Json };
 
 const prose = new Set(["description", "example", "examples", "title", "deprecated", "externalDocs", "nullable"]);
 
-const isObject = (value: Json | undefined): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const [source = ""] = process.argv.slice(2);
 const description = JSON.parse(await readFile(source, "utf8")) as JsonObject;
@@ -33,11 +34,16 @@ for (const [method, path] of operations) {
   const responses = isObject(operation["responses"]) ? operation["responses"] : {};
   kept[`${method.toUpperCase()} ${path}`] = {
     request: schemaOf(resolve(operation["requestBody"])),
-    responses: Object.fromEntries(Object.entries(responses).map(([status, response]) => [status, schemaOf(resolve(response))])),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, response]) => [status, schemaOf(resolve(response))]),
+    ),
   };
 }
 const version = at(description, ["info"])["version"] ?? null;
-await writeFile(join(import.meta.dirname, "github-openapi.json"), `${JSON.stringify({ version, operations: kept, definitions })}\n`);
+await writeFile(
+  join(import.meta.dirname, "github-openapi.json"),
+  `${JSON.stringify({ version, operations: kept, definitions })}\n`,
+);
 
 function at(root: JsonObject, path: readonly string[]): JsonObject {
   const found = path.reduce<Json | undefined>((value, key) => (isObject(value) ? value[key] : undefined), root);
@@ -65,7 +71,10 @@ function prune(schema: Json): Json {
   if (typeof schema["$ref"] === "string") return define(schema["$ref"]);
   const entries = Object.entries(schema)
     .filter(([key]) => !prose.has(key) && !key.startsWith("x-"))
-    .map(([key, value]): [string, Json] => [key, key === "properties" && isObject(value) ? pruneEach(value) : prune(value)]);
+    .map(([key, value]): [string, Json] => [
+      key,
+      key === "properties" && isObject(value) ? pruneEach(value) : prune(value),
+    ]);
   const pruned: JsonObject = Object.fromEntries(entries);
   return schema["nullable"] === true ? { anyOf: [pruned, { type: "null" }] } : pruned;
 }

@@ -58,7 +58,9 @@ export async function startForge(): Promise<TestForge> {
     commit: (owner, name, branch, files) => addCommit(join(root, owner, `${name}.git`), branch, files),
     pullRequests: (owner, name) => Promise.resolve(pulls.get(`${owner}/${name}`) ?? []),
     endPullRequest(owner, name, number, ending) {
-      const ended = (pulls.get(`${owner}/${name}`) ?? []).map((pull) => (pull.number === number ? { ...pull, state: ending } : pull));
+      const ended = (pulls.get(`${owner}/${name}`) ?? []).map((pull) =>
+        pull.number === number ? { ...pull, state: ending } : pull,
+      );
       pulls.set(`${owner}/${name}`, ended);
     },
     registerApp: (app) => void (state.app = app),
@@ -74,7 +76,12 @@ export async function startForge(): Promise<TestForge> {
   };
 }
 
-async function createRepository(root: string, owner: string, name: string, files: Record<string, string> | string): Promise<void> {
+async function createRepository(
+  root: string,
+  owner: string,
+  name: string,
+  files: Record<string, string> | string,
+): Promise<void> {
   const bare = join(root, owner, `${name}.git`);
   await mkdir(dirname(bare), { recursive: true });
   await run("git", ["init", "--quiet", "--bare", "--initial-branch", "main", bare], { env: gitEnvironment });
@@ -118,7 +125,10 @@ async function writeFiles(folder: string, files: Record<string, string>): Promis
   }
 }
 
-async function rejectPushes(root: string, { owner, name, message }: Extract<Failure, { kind: "rejectPush" }>): Promise<void> {
+async function rejectPushes(
+  root: string,
+  { owner, name, message }: Extract<Failure, { kind: "rejectPush" }>,
+): Promise<void> {
   const hook = join(root, owner, `${name}.git`, "hooks/pre-receive");
   await writeFile(hook, `#!/bin/sh\necho "${message}" >&2\nexit 1\n`);
   await chmod(hook, 0o755);
@@ -149,14 +159,23 @@ async function handle(state: ForgeState, request: IncomingMessage, response: Ser
 }
 
 /** A page of a pull request, so that its address can be opened. */
-async function servePage(state: ForgeState, owner: string, name: string, number: number, response: ServerResponse): Promise<void> {
+async function servePage(
+  state: ForgeState,
+  owner: string,
+  name: string,
+  number: number,
+  response: ServerResponse,
+): Promise<void> {
   const pull = state.pulls.get(`${owner}/${name}`)?.find((candidate) => candidate.number === number);
   if (pull === undefined) {
     response.writeHead(404).end("not found");
     return;
   }
   const bare = join(state.root, owner, `${name}.git`);
-  const diff = await run("git", ["-C", bare, "diff", `${pull.base}...${pull.head}`], { env: gitEnvironment, maxBuffer: 64 * 1024 * 1024 });
+  const diff = await run("git", ["-C", bare, "diff", `${pull.base}...${pull.head}`], {
+    env: gitEnvironment,
+    maxBuffer: 64 * 1024 * 1024,
+  });
   const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
   response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" });
   response.end(

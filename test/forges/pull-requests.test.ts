@@ -18,9 +18,24 @@ beforeAll(async () => {
 afterAll(() => server?.close());
 
 const adapters: readonly [string, () => Forge][] = [
-  ["GitHub by token", () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token })],
-  ["GitHub as an App", () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, app: { id: "7", privateKey: app.privateKey } })],
-  ["Gitea", () => createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: server.token })],
+  [
+    "GitHub by token",
+    () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token }),
+  ],
+  [
+    "GitHub as an App",
+    () =>
+      createGitHub({
+        kind: "github",
+        webUrl: server.url,
+        apiUrl: server.apiUrl,
+        app: { id: "7", privateKey: app.privateKey },
+      }),
+  ],
+  [
+    "Gitea",
+    () => createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: server.token }),
+  ],
 ];
 let count = 0;
 
@@ -32,7 +47,12 @@ describe.each(adapters)("%s", (_, create) => {
     const name = `shop-${(count += 1)}`;
     const { url } = await server.createRepository("acme", name, { "a.txt": "a\n" });
     await server.commit("acme", name, "work", { "b.txt": "b\n" });
-    return { name, forge: create(), address: parseRepositoryUrl(url) as RepositoryAddress, signal: AbortSignal.timeout(30_000) };
+    return {
+      name,
+      forge: create(),
+      address: parseRepositoryUrl(url) as RepositoryAddress,
+      signal: AbortSignal.timeout(30_000),
+    };
   }
 
   it("opens a pull request, finds it by its branches and reads it by its number", async () => {
@@ -93,13 +113,18 @@ describe.each(adapters)("%s", (_, create) => {
     const empty = forge.openPullRequest(address, { ...request, head: "main", target: "work" }, signal);
     await expect(empty).resolves.toMatchObject({ created: true });
     const same = forge.openPullRequest(address, { ...request, head: "main", target: "main" }, signal);
-    await expect(same).rejects.toMatchObject({ code: "pull_request_refused", message: expect.stringContaining("No commits between") as string });
+    await expect(same).rejects.toMatchObject({
+      code: "pull_request_refused",
+      message: expect.stringContaining("No commits between") as string,
+    });
   });
 
   it("says that a repository is not there", async () => {
     const { forge, signal } = await setting();
     const address = parseRepositoryUrl(`${server.url}/acme/not-there`) as RepositoryAddress;
-    await expect(forge.openPullRequest(address, request, signal)).rejects.toMatchObject({ code: "repository_not_found" });
+    await expect(forge.openPullRequest(address, request, signal)).rejects.toMatchObject({
+      code: "repository_not_found",
+    });
   });
 
   it("gives git credentials that the forge takes", async () => {
@@ -133,13 +158,25 @@ describe("a forge that does not let us in", () => {
   });
 
   it("names the App's key file where it can't sign", async () => {
-    const github = createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, app: { id: "7", privateKey: "nonsense" } });
-    await expect(github.credentials(address(), signal())).rejects.toMatchObject({ mend: expect.stringContaining("OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE") as string });
+    const github = createGitHub({
+      kind: "github",
+      webUrl: server.url,
+      apiUrl: server.apiUrl,
+      app: { id: "7", privateKey: "nonsense" },
+    });
+    await expect(github.credentials(address(), signal())).rejects.toMatchObject({
+      mend: expect.stringContaining("OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE") as string,
+    });
   });
 
   it("refuses an App's token that another key signed", async () => {
     const { privateKey } = createTestApp(7);
-    const github = createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, app: { id: "7", privateKey } });
+    const github = createGitHub({
+      kind: "github",
+      webUrl: server.url,
+      apiUrl: server.apiUrl,
+      app: { id: "7", privateKey },
+    });
     await expect(github.credentials(address(), signal())).rejects.toMatchObject({ code: "repository_access_denied" });
   });
 });
@@ -159,7 +196,12 @@ describe("a forge that is down", () => {
 
 describe("plain git", () => {
   it("opens no pull requests, and gives the configured credentials to its own host alone", async () => {
-    const forge = createPlainGit({ kind: "git", webUrl: "https://git.example.com", username: "robot", token: "secret" });
+    const forge = createPlainGit({
+      kind: "git",
+      webUrl: "https://git.example.com",
+      username: "robot",
+      token: "secret",
+    });
     const signal = AbortSignal.timeout(1_000);
     const own = parseRepositoryUrl("https://git.example.com/team/shop") as RepositoryAddress;
     const other = parseRepositoryUrl("https://git.example.com.evil.example/team/shop") as RepositoryAddress;

@@ -1,4 +1,13 @@
-import { chunksOf, conversationOf, textOf, toolFrom, type Dialect, type Json, type Reply, type Said } from "./dialect.ts";
+import {
+  chunksOf,
+  conversationOf,
+  textOf,
+  toolFrom,
+  type Dialect,
+  type Json,
+  type Reply,
+  type Said,
+} from "./dialect.ts";
 
 /** Anthropic Messages: what Claude Code speaks. */
 export const anthropic: Dialect = {
@@ -7,7 +16,9 @@ export const anthropic: Dialect = {
   parse(body) {
     const messages: Json[] = body.messages ?? [];
     const said = messages.flatMap((message): Said[] => {
-      const blocks: Json[] = Array.isArray(message.content) ? message.content : [{ type: "text", text: message.content }];
+      const blocks: Json[] = Array.isArray(message.content)
+        ? message.content
+        : [{ type: "text", text: message.content }];
       if (message.role === "assistant") return [{ by: "model", text: textOf(blocks) }];
       // Claude Code tells of the machine in the middle, as the system.
       if (message.role !== "user") return [];
@@ -18,7 +29,10 @@ export const anthropic: Dialect = {
     });
     const tools = (body.tools ?? []).map((tool: Json) => toolFrom(tool.name, tool.input_schema));
     const surroundings = [textOf(body.system), ...messages.map((message) => textOf(message.content))].join("\n");
-    return { conversation: conversationOf(said, { model: body.model, tools, surroundings }), stream: body.stream === true };
+    return {
+      conversation: conversationOf(said, { model: body.model, tools, surroundings }),
+      stream: body.stream === true,
+    };
   },
 
   whole: (reply) => ({ ...envelope(reply), content: blocksOf(reply), stop_reason: stopReason(reply) }),
@@ -58,7 +72,12 @@ function blocksOf(reply: Reply): Json[] {
   return [
     ...(reply.thought === "" ? [] : [{ type: "thinking", thinking: reply.thought, signature: "scripted" }]),
     ...(reply.text === "" ? [] : [{ type: "text", text: reply.text }]),
-    ...reply.calls.map((call) => ({ type: "tool_use", id: `toolu_${call.id}`, name: call.name, input: call.arguments })),
+    ...reply.calls.map((call) => ({
+      type: "tool_use",
+      id: `toolu_${call.id}`,
+      name: call.name,
+      input: call.arguments,
+    })),
   ];
 }
 

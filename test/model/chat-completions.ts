@@ -1,4 +1,13 @@
-import { chunksOf, conversationOf, textOf, toolFrom, type Dialect, type Json, type Reply, type Said } from "./dialect.ts";
+import {
+  chunksOf,
+  conversationOf,
+  textOf,
+  toolFrom,
+  type Dialect,
+  type Json,
+  type Reply,
+  type Said,
+} from "./dialect.ts";
 
 /** OpenAI Chat Completions: what OpenCode and every compatible server speak. */
 export const chatCompletions: Dialect = {
@@ -14,7 +23,10 @@ export const chatCompletions: Dialect = {
     });
     const tools = (body.tools ?? []).map((tool: Json) => toolFrom(tool.function.name, tool.function.parameters));
     const surroundings = messages.map((message) => textOf(message.content)).join("\n");
-    return { conversation: conversationOf(said, { model: body.model, tools, surroundings }), stream: body.stream === true };
+    return {
+      conversation: conversationOf(said, { model: body.model, tools, surroundings }),
+      stream: body.stream === true,
+    };
   },
 
   whole(reply) {
@@ -50,7 +62,9 @@ export const chatCompletions: Dialect = {
     yield { data: "[DONE]" };
   },
 
-  error: (status, message) => ({ error: { message, type: status === 401 ? "invalid_request_error" : "server_error", code: null } }),
+  error: (status, message) => ({
+    error: { message, type: status === 401 ? "invalid_request_error" : "server_error", code: null },
+  }),
 };
 
 function envelope(reply: Reply, object: string) {

@@ -1,4 +1,13 @@
-import { chunksOf, conversationOf, textOf, toolFrom, type Dialect, type Json, type Reply, type Said } from "./dialect.ts";
+import {
+  chunksOf,
+  conversationOf,
+  textOf,
+  toolFrom,
+  type Dialect,
+  type Json,
+  type Reply,
+  type Said,
+} from "./dialect.ts";
 
 /** Google's Generative Language API: what Gemini CLI speaks. */
 export const gemini: Dialect = {
@@ -17,7 +26,10 @@ export const gemini: Dialect = {
     });
     const declared: Json[] = (body.tools ?? []).flatMap((tool: Json) => tool.functionDeclarations ?? []);
     const tools = declared.map((tool) => toolFrom(tool.name, tool.parametersJsonSchema ?? tool.parameters));
-    const surroundings = [textOf(body.systemInstruction?.parts), ...contents.map((content) => textOf(content.parts))].join("\n");
+    const surroundings = [
+      textOf(body.systemInstruction?.parts),
+      ...contents.map((content) => textOf(content.parts)),
+    ].join("\n");
     const model = /models\/([^:/]+):/u.exec(path)?.[1] ?? "";
     return { conversation: conversationOf(said, { model, tools, surroundings }), stream: path.includes(":stream") };
   },
@@ -32,7 +44,9 @@ export const gemini: Dialect = {
     yield { data: chunkOf(reply, [], true) };
   },
 
-  error: (status, message) => ({ error: { code: status, message, status: status === 401 ? "UNAUTHENTICATED" : "INTERNAL" } }),
+  error: (status, message) => ({
+    error: { code: status, message, status: status === 401 ? "UNAUTHENTICATED" : "INTERNAL" },
+  }),
 };
 
 function partsOf(reply: Reply): Json[] {

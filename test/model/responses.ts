@@ -1,4 +1,13 @@
-import { chunksOf, conversationOf, textOf, toolFrom, type Dialect, type Json, type Reply, type Said } from "./dialect.ts";
+import {
+  chunksOf,
+  conversationOf,
+  textOf,
+  toolFrom,
+  type Dialect,
+  type Json,
+  type Reply,
+  type Said,
+} from "./dialect.ts";
 
 /** OpenAI Responses: what Codex speaks. */
 export const responses: Dialect = {
@@ -16,22 +25,32 @@ export const responses: Dialect = {
       .filter((tool: Json) => tool.type === "function")
       .map((tool: Json) => toolFrom(tool.name, tool.parameters));
     const surroundings = [body.instructions ?? "", ...input.map((item) => textOf(item.content))].join("\n");
-    return { conversation: conversationOf(said, { model: body.model, tools, surroundings }), stream: body.stream === true };
+    return {
+      conversation: conversationOf(said, { model: body.model, tools, surroundings }),
+      stream: body.stream === true,
+    };
   },
 
   whole: (reply) => responseOf(reply, "completed", itemsOf(reply)),
 
   *pieces(reply) {
     let sequence = 0;
-    const piece = (type: string, rest: Json) => ({ event: type, data: { type, sequence_number: (sequence += 1), ...rest } });
+    const piece = (type: string, rest: Json) => ({
+      event: type,
+      data: { type, sequence_number: (sequence += 1), ...rest },
+    });
     yield piece("response.created", { response: responseOf(reply, "in_progress", []) });
     for (const [output_index, item] of itemsOf(reply).entries()) {
-      const started = item.type === "message" ? { ...item, status: "in_progress", content: [] } : { ...item, arguments: "" };
+      const started =
+        item.type === "message" ? { ...item, status: "in_progress", content: [] } : { ...item, arguments: "" };
       yield piece("response.output_item.added", { output_index, item: started });
       const place = { output_index, item_id: item.id };
       if (item.type === "message") {
         const part = { ...place, content_index: 0 };
-        yield piece("response.content_part.added", { ...part, part: { type: "output_text", text: "", annotations: [] } });
+        yield piece("response.content_part.added", {
+          ...part,
+          part: { type: "output_text", text: "", annotations: [] },
+        });
         for (const delta of chunksOf(reply.text)) yield piece("response.output_text.delta", { ...part, delta });
         yield piece("response.output_text.done", { ...part, text: reply.text });
         yield piece("response.content_part.done", { ...part, part: item.content[0] });
@@ -44,7 +63,9 @@ export const responses: Dialect = {
     yield piece("response.completed", { response: responseOf(reply, "completed", itemsOf(reply)) });
   },
 
-  error: (status, message) => ({ error: { message, type: status === 401 ? "invalid_request_error" : "server_error", code: null, param: null } }),
+  error: (status, message) => ({
+    error: { message, type: status === 401 ? "invalid_request_error" : "server_error", code: null, param: null },
+  }),
 };
 
 function itemsOf(reply: Reply): Json[] {

@@ -16,7 +16,10 @@ export type Action =
   /** Takes the request and never answers. */
   | { readonly hang: true };
 
-export type ToolAction = Extract<Action, { write: unknown } | { edit: unknown } | { read: unknown } | { shell: unknown }>;
+export type ToolAction = Extract<
+  Action,
+  { write: unknown } | { edit: unknown } | { read: unknown } | { shell: unknown }
+>;
 
 /** One answer of the model; with several actions it says, thinks and calls tools all at once. */
 export type Step = Action | readonly Action[];

@@ -103,7 +103,14 @@ function replyOf(actions: readonly Action[], conversation: Conversation, body: u
     .map((action, index) => ({ id: `call${id}${index}`, ...toolCallFor(action, conversation) }));
   // About four characters make a token.
   const output = Math.ceil((text.length + thought.length + JSON.stringify(calls).length) / 4);
-  return { id, model: conversation.model, thought, text, calls, usage: { input: Math.ceil(request.length / 4), output } };
+  return {
+    id,
+    model: conversation.model,
+    thought,
+    text,
+    calls,
+    usage: { input: Math.ceil(request.length / 4), output },
+  };
 }
 
 function callsTool(action: Action): action is ToolAction {

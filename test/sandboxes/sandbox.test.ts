@@ -43,7 +43,9 @@ describe.each(sandboxes)("%s", (_, sandbox) => {
     const seen = await place.run("env", { environment: { WANTED: "a b\nc" } });
     delete process.env["OFFSTAGE_TEST_SECRET"];
     expect(seen).toContain("WANTED=a b\nc");
-    const names = [...seen.matchAll(/^([A-Za-z_]+)=/gmu)].map((match) => match[1] ?? "").toSorted((one, other) => one.localeCompare(other));
+    const names = [...seen.matchAll(/^([A-Za-z_]+)=/gmu)]
+      .map((match) => match[1] ?? "")
+      .toSorted((one, other) => one.localeCompare(other));
     expect(names.filter((name) => !["PWD", "OLDPWD", "SHLVL", "_", "OFFSTAGE_PROCESS"].includes(name))).toEqual([
       "PATH",
       "WANTED",

@@ -24,7 +24,11 @@ export async function launchBrowser(): Promise<Browser> {
 /** What axe finds wrong with the page as it stands: rule and element, a line each. */
 export async function accessibilityProblems(page: Page): Promise<string[]> {
   const { violations } = await new AxeBuilder({ page }).analyze();
-  return violations.flatMap(({ id, help, nodes }) => nodes.map((node) => `${id} (${help}): ${node.html.slice(0, 200)} ${node.any.map((check) => check.message).join("; ")}`));
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(
+      (node) => `${id} (${help}): ${node.html.slice(0, 200)} ${node.any.map((check) => check.message).join("; ")}`,
+    ),
+  );
 }
 
 /** Whether something sticks out of the window sideways. */

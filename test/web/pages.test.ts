@@ -94,14 +94,24 @@ test("a session started in the dialog is followed live to its pull request", asy
   const url = await repository();
   await page.goto("/");
   await page.getByRole("button", { name: "New session" }).click();
-  await page.getByLabel("What should be done?").fill("write hello.js: const greeting = 1;, then shell echo from the shell, then say It is **done**.");
+  await page
+    .getByLabel("What should be done?")
+    .fill("write hello.js: const greeting = 1;, then shell echo from the shell, then say It is **done**.");
   await page.getByLabel("Repository").fill(url);
   await page.getByRole("button", { name: "Start" }).click();
 
-  await page.getByRole("link", { name: /Pull request #1/u }).first().waitFor();
+  await page
+    .getByRole("link", { name: /Pull request #1/u })
+    .first()
+    .waitFor();
   await page.getByText("Completed").first().waitFor();
   const [pullRequest] = await world.forge.pullRequests("acme", url.split("/").at(-1) ?? "");
-  expect(await page.getByRole("link", { name: /Pull request #1/u }).first().getAttribute("href")).toBe(`${url}/pull/${pullRequest?.number}`);
+  expect(
+    await page
+      .getByRole("link", { name: /Pull request #1/u })
+      .first()
+      .getAttribute("href"),
+  ).toBe(`${url}/pull/${pullRequest?.number}`);
   for (const step of ["Prepare", "Agent", "Commit", "Push", "Pull request"]) {
     expect(await page.getByRole("region", { name: "Steps" }).getByText(`${step} done`).count()).toBe(1);
   }
@@ -148,7 +158,10 @@ test("a running session is cancelled from its page, and retried", async () => {
 });
 
 test("a failed session says why and what to do", async () => {
-  const session = await client.session.create({ prompt: "write a.txt: a", repositories: [`${world.forge.url}/acme/not-there`] });
+  const session = await client.session.create({
+    prompt: "write a.txt: a",
+    repositories: [`${world.forge.url}/acme/not-there`],
+  });
   await untilOver(client, session.id);
   const page = await signedIn();
   await page.goto(`/sessions/${session.id}`);
@@ -188,7 +201,8 @@ async function conversationAfterReload(page: Page): Promise<string[]> {
 
 test("HTML and remote pictures in an agent's message stay text and links", async () => {
   const session = await client.session.create({
-    prompt: "say <img src=x onerror=\"document.title='taken'\"> <script>document.title='taken'</script> ![spy](https://example.com/spy.png)",
+    prompt:
+      "say <img src=x onerror=\"document.title='taken'\"> <script>document.title='taken'</script> ![spy](https://example.com/spy.png)",
   });
   await untilOver(client, session.id);
   const page = await signedIn();
@@ -243,14 +257,16 @@ for (const colorScheme of ["light", "dark"] as const) {
   for (const width of [360, 1_280]) {
     test(`axe finds nothing and nothing sticks out in ${colorScheme} at ${width} pixels`, async () => {
       const session = await client.session.create({
-        prompt: "write src/a/rather/long/path/of/folders/module.ts: export const answer = 42;, then shell ls -la && exit 3, then say # Done\n",
+        prompt:
+          "write src/a/rather/long/path/of/folders/module.ts: export const answer = 42;, then shell ls -la && exit 3, then say # Done\n",
         repositories: [await repository()],
       });
       await untilOver(client, session.id);
       const page = await signedIn({ colorScheme, viewport: { width, height: 800 } });
       await page.goto(`/sessions/${session.id}`);
       await page.getByText("Pull request #1 opened").waitFor();
-      for (const summary of await page.getByRole("list", { name: "Conversation" }).locator("summary").all()) await summary.click();
+      for (const summary of await page.getByRole("list", { name: "Conversation" }).locator("summary").all())
+        await summary.click();
       await page.getByLabel("Output").first().waitFor();
       expect(await accessibilityProblems(page)).toEqual([]);
       expect(await scrollsSideways(page)).toBe(false);

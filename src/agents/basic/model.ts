@@ -23,24 +23,40 @@ export function modelFrom(environment: Environment): LanguageModel {
   if (model === "") throw new InvalidInputError("OFFSTAGE_AGENT_MODEL: must be written <provider>/<model>");
   switch (provider) {
     case "anthropic":
-      return createAnthropic(settings(provider, environment["ANTHROPIC_API_KEY"], environment["ANTHROPIC_BASE_URL"]))(model);
+      return createAnthropic(settings(provider, environment["ANTHROPIC_API_KEY"], environment["ANTHROPIC_BASE_URL"]))(
+        model,
+      );
     case "openai":
       return createOpenAI(settings(provider, environment["OPENAI_API_KEY"], environment["OPENAI_BASE_URL"]))(model);
     case "google":
-      return createGoogle(settings(provider, environment["GEMINI_API_KEY"], environment["GOOGLE_GEMINI_BASE_URL"]))(model);
+      return createGoogle(settings(provider, environment["GEMINI_API_KEY"], environment["GOOGLE_GEMINI_BASE_URL"]))(
+        model,
+      );
     case "compatible": {
       const baseURL = environment["OFFSTAGE_MODEL_BASE_URL"];
-      if (baseURL === undefined) throw new InvalidInputError("OFFSTAGE_MODEL_BASE_URL: must be set for a compatible model");
+      if (baseURL === undefined)
+        throw new InvalidInputError("OFFSTAGE_MODEL_BASE_URL: must be set for a compatible model");
       const apiKey = environment["OFFSTAGE_MODEL_API_KEY"];
       // Without this option most servers leave the counts of tokens out of a stream.
-      return createOpenAICompatible({ name: provider, baseURL, includeUsage: true, ...(apiKey !== undefined && { apiKey }) })(model);
+      return createOpenAICompatible({
+        name: provider,
+        baseURL,
+        includeUsage: true,
+        ...(apiKey !== undefined && { apiKey }),
+      })(model);
     }
     default:
-      throw new InvalidInputError(`OFFSTAGE_AGENT_MODEL: there is no provider ${provider}; use anthropic, openai, google or compatible`);
+      throw new InvalidInputError(
+        `OFFSTAGE_AGENT_MODEL: there is no provider ${provider}; use anthropic, openai, google or compatible`,
+      );
   }
 }
 
-function settings(provider: "anthropic" | "openai" | "google", apiKey: string | undefined, baseUrl: string | undefined) {
+function settings(
+  provider: "anthropic" | "openai" | "google",
+  apiKey: string | undefined,
+  baseUrl: string | undefined,
+) {
   const baseURL = sdkBaseUrl({ provider, baseUrl });
   return { ...(apiKey !== undefined && { apiKey }), ...(baseURL !== undefined && { baseURL }) };
 }

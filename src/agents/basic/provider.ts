@@ -26,7 +26,12 @@ export function basicProvider(models: ModelProviders): Provider {
   };
 }
 
-const keyNames = { anthropic: "ANTHROPIC_API_KEY", openai: "OPENAI_API_KEY", google: "GEMINI_API_KEY", compatible: "OFFSTAGE_MODEL_API_KEY" };
+const keyNames = {
+  anthropic: "ANTHROPIC_API_KEY",
+  openai: "OPENAI_API_KEY",
+  google: "GEMINI_API_KEY",
+  compatible: "OFFSTAGE_MODEL_API_KEY",
+};
 const addressNames = {
   anthropic: "ANTHROPIC_BASE_URL",
   openai: "OPENAI_BASE_URL",
@@ -52,5 +57,10 @@ function programFolders(): string[] {
   const root = dirname(program);
   // As an installed package, the packages it uses may be beside it instead of in it.
   const outer = /^.*?\/node_modules(?=\/)/u.exec(root)?.[0];
-  return [program, join(root, "package.json"), join(root, "node_modules"), ...(outer === undefined ? [] : [outer])].filter((path) => existsSync(path));
+  return [
+    program,
+    join(root, "package.json"),
+    join(root, "node_modules"),
+    ...(outer === undefined ? [] : [outer]),
+  ].filter((path) => existsSync(path));
 }

@@ -19,7 +19,12 @@ export async function runShell(
   const { cwd, environment, timeoutMs, signal } = options;
   signal?.throwIfAborted();
   // No input: a command that asks something gets the end of the file instead of waiting.
-  const child = spawn("sh", ["-c", command], { cwd, env: environment, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn("sh", ["-c", command], {
+    cwd,
+    env: environment,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   const read = (chunk: string): void => {
     output += chunk;

@@ -59,7 +59,8 @@ export function createTools(cwd: string, environment: NodeJS.ProcessEnv) {
         const before = await readFile(file, "utf8");
         const found = before.split(oldText).length - 1;
         if (found === 0) throw new Error(`the old text does not stand in ${name}: read it and copy the text exactly`);
-        if (found > 1 && !all) throw new Error(`the old text stands ${found} times in ${name}: give more of what is around it`);
+        if (found > 1 && !all)
+          throw new Error(`the old text stands ${found} times in ${name}: give more of what is around it`);
         const after = before.replaceAll(oldText, () => newText);
         await writeFile(file, after);
         return { text: `Edited ${name}.`, diff: { path: file, oldText: before, newText: after } };
@@ -73,7 +74,12 @@ export function createTools(cwd: string, environment: NodeJS.ProcessEnv) {
         timeoutSeconds: z.number().int().min(1).max(shellSeconds.longest).optional(),
       }),
       async execute({ command, timeoutSeconds = shellSeconds.usual }, { abortSignal }): Promise<ToolOutcome> {
-        const { text, ok } = await runShell(command, { cwd, environment, timeoutMs: timeoutSeconds * 1_000, signal: abortSignal });
+        const { text, ok } = await runShell(command, {
+          cwd,
+          environment,
+          timeoutMs: timeoutSeconds * 1_000,
+          signal: abortSignal,
+        });
         if (!ok) throw new Error(text);
         return { text };
       },

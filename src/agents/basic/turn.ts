@@ -2,7 +2,15 @@ import { readFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import type { AgentContext, PromptResponse, SessionUpdate, ToolKind } from "@agentclientprotocol/sdk";
 import { methods, RequestError } from "@agentclientprotocol/sdk";
-import { APICallError, isStepCount, RetryError, ToolLoopAgent, type LanguageModel, type ModelMessage, type TextStreamPart } from "ai";
+import {
+  APICallError,
+  isStepCount,
+  RetryError,
+  ToolLoopAgent,
+  type LanguageModel,
+  type ModelMessage,
+  type TextStreamPart,
+} from "ai";
 import type { ToolOutcome, Tools } from "./tools.ts";
 
 /** A conversation that goes in circles ends here. */
@@ -44,7 +52,8 @@ export async function runBasicTurn(options: TurnOptions): Promise<PromptResponse
       return {};
     },
   });
-  const update = (said: SessionUpdate): Promise<void> => client.notify(methods.client.session.update, { sessionId, update: said });
+  const update = (said: SessionUpdate): Promise<void> =>
+    client.notify(methods.client.session.update, { sessionId, update: said });
   let stopReason: PromptResponse["stopReason"] = "end_turn";
   let usage: Record<string, number | undefined> | null = null;
   try {
@@ -97,11 +106,21 @@ function updateOf(part: TextStreamPart<Tools>, cwd: string): SessionUpdate | nul
     case "tool-result": {
       const { text, diff } = part.output as ToolOutcome;
       const content = diff === undefined ? textContent(text) : { type: "diff" as const, ...diff };
-      return { sessionUpdate: "tool_call_update", toolCallId: part.toolCallId, status: "completed", content: [content] };
+      return {
+        sessionUpdate: "tool_call_update",
+        toolCallId: part.toolCallId,
+        status: "completed",
+        content: [content],
+      };
     }
     case "tool-error": {
       const text = part.error instanceof Error ? part.error.message : String(part.error);
-      return { sessionUpdate: "tool_call_update", toolCallId: part.toolCallId, status: "failed", content: [textContent(text)] };
+      return {
+        sessionUpdate: "tool_call_update",
+        toolCallId: part.toolCallId,
+        status: "failed",
+        content: [textContent(text)],
+      };
     }
     default:
       return null;
@@ -129,5 +148,7 @@ async function instructionsFor(cwd: string): Promise<string> {
     "End with a short message that says what you changed and how you checked it.",
     `Working directory: ${cwd}`,
   ].join("\n");
-  return notes === "" ? own : `${own}\n\nThe project's notes for agents (AGENTS.md):\n\n${notes.slice(0, projectNotesCharacters)}`;
+  return notes === ""
+    ? own
+    : `${own}\n\nThe project's notes for agents (AGENTS.md):\n\n${notes.slice(0, projectNotesCharacters)}`;
 }

@@ -27,7 +27,8 @@ export function SessionPage({ id }: { id: string }) {
   }, [session.data]);
   if (session.data !== undefined) return <Session session={session.data} />;
   if (session.error === null) return <p className="py-16 text-center text-muted">Loading the session …</p>;
-  const isMissing = session.error instanceof ClientError && (session.error.status === 404 || session.error.status === 400);
+  const isMissing =
+    session.error instanceof ClientError && (session.error.status === 404 || session.error.status === 400);
   return (
     <Notice title={isMissing ? "There is no such session" : "The session could not be loaded"}>
       {isMissing ? "Its address is wrong, or it belongs to another organization." : session.error.message}
@@ -48,7 +49,8 @@ function Session({ session }: { session: SessionDetail }) {
       <Head session={session} />
       {!session.sandboxed && (
         <Banner tone="warn" title="Not sandboxed">
-          This server runs agents with <code>--sandbox none</code>: what this agent runs can reach everything that the server can.
+          This server runs agents with <code>--sandbox none</code>: what this agent runs can reach everything that the
+          server can.
         </Banner>
       )}
       {session.failure !== null && (
@@ -177,7 +179,12 @@ function Changes({ id }: { id: string }) {
   if (diff.error !== null) return <ErrorText error={diff.error} />;
   const changed = diff.data?.repositories.filter(({ patch }) => patch !== "");
   if (changed === undefined) return <p className="text-muted">Loading the changes …</p>;
-  if (changed.length === 0) return <p className="py-8 text-center text-muted">No changes so far. They show here once the agent’s work is committed.</p>;
+  if (changed.length === 0)
+    return (
+      <p className="py-8 text-center text-muted">
+        No changes so far. They show here once the agent’s work is committed.
+      </p>
+    );
   return (
     <Suspense fallback={<p className="text-muted">Loading the changes …</p>}>
       <div className="space-y-6">

@@ -43,7 +43,12 @@ export function SessionsPage() {
         </ul>
       )}
       {sessions.hasNextPage && (
-        <button type="button" className="button" disabled={sessions.isFetchingNextPage} onClick={() => void sessions.fetchNextPage()}>
+        <button
+          type="button"
+          className="button"
+          disabled={sessions.isFetchingNextPage}
+          onClick={() => void sessions.fetchNextPage()}
+        >
           Show more
         </button>
       )}
@@ -58,17 +63,24 @@ function Search() {
   const fieldId = useId();
   return (
     <search>
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void navigate({ to: "/", search: text.trim() === "" ? {} : { q: text.trim() } });
-      }}
-    >
-      <label htmlFor={fieldId} className="sr-only">
-        Search sessions
-      </label>
-      <input id={fieldId} type="search" className="field" placeholder="Search" value={text} onChange={(event) => setText(event.target.value)} />
-    </form>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void navigate({ to: "/", search: text.trim() === "" ? {} : { q: text.trim() } });
+        }}
+      >
+        <label htmlFor={fieldId} className="sr-only">
+          Search sessions
+        </label>
+        <input
+          id={fieldId}
+          type="search"
+          className="field"
+          placeholder="Search"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </form>
     </search>
   );
 }
@@ -78,7 +90,11 @@ function Row({ session }: { session: SessionDetail }) {
   return (
     <li className="relative flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-3 hover:bg-sunken">
       <div className="min-w-0 flex-1 basis-56">
-        <Link to="/sessions/$id" params={{ id: session.id }} className="font-medium break-words after:absolute after:inset-0">
+        <Link
+          to="/sessions/$id"
+          params={{ id: session.id }}
+          className="font-medium break-words after:absolute after:inset-0"
+        >
           {session.title}
         </Link>
         <p className="text-sm break-all text-muted">
@@ -94,7 +110,9 @@ function Row({ session }: { session: SessionDetail }) {
 function Empty({ searched }: { searched: boolean }) {
   return (
     <div className="card px-4 py-12 text-center text-muted">
-      {searched ? "No session has these words." : "No sessions yet. Start one here, with `offstage run`, or through the API."}
+      {searched
+        ? "No session has these words."
+        : "No sessions yet. Start one here, with `offstage run`, or through the API."}
     </div>
   );
 }

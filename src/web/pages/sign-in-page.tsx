@@ -17,7 +17,9 @@ export function SignInPage() {
       queries.clear();
       // Only a page of ours: an address of another site in `next` goes nowhere.
       const session = /^\/sessions\/([\w-]+)$/u.exec(next ?? "")?.[1];
-      await (session === undefined ? navigate({ to: "/" }) : navigate({ to: "/sessions/$id", params: { id: session } }));
+      await (session === undefined
+        ? navigate({ to: "/" })
+        : navigate({ to: "/sessions/$id", params: { id: session } }));
     },
   });
   const { mutate } = signIn;
@@ -56,7 +58,11 @@ export function SignInPage() {
           value={key}
           onChange={(event) => setKey(event.target.value)}
         />
-        <button type="submit" className="button button-primary w-full justify-center" disabled={signIn.isPending || key.trim() === ""}>
+        <button
+          type="submit"
+          className="button button-primary w-full justify-center"
+          disabled={signIn.isPending || key.trim() === ""}
+        >
           {signIn.isPending ? "Signing in …" : "Sign in"}
         </button>
         <ErrorText error={signIn.error} />

@@ -24,9 +24,13 @@ export function Diff({ repository }: { repository: Repository }) {
           {repository.patch}
         </pre>
       ) : (
-        files.map((file) => <FileFold key={`${file.prevName ?? ""} ${file.name}`} file={file} open={files.length <= 20} />)
+        files.map((file) => (
+          <FileFold key={`${file.prevName ?? ""} ${file.name}`} file={file} open={files.length <= 20} />
+        ))
       )}
-      {repository.truncated && <p className="text-sm text-warn">The patch was too long to keep whole; see the pull request for all of it.</p>}
+      {repository.truncated && (
+        <p className="text-sm text-warn">The patch was too long to keep whole; see the pull request for all of it.</p>
+      )}
     </section>
   );
 }

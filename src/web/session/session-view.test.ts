@@ -21,7 +21,13 @@ const shown = (view: SessionView): string[] =>
 
 describe("a session's view", () => {
   it("is the same whether events come once, again, or in two overlapping parts", () => {
-    const events = numbered([started, message("0", "Hel"), message("0", "lo"), tool("a", "in_progress"), tool("a", "completed")]);
+    const events = numbered([
+      started,
+      message("0", "Hel"),
+      message("0", "lo"),
+      tool("a", "in_progress"),
+      tool("a", "completed"),
+    ]);
     const once = applyEvents(emptyView, events);
     expect(applyEvents(once, events)).toEqual(once);
     expect(applyEvents(applyEvents(emptyView, events.slice(0, 3)), events.slice(1))).toEqual(once);
@@ -29,8 +35,22 @@ describe("a session's view", () => {
   });
 
   it("does not write a second turn's texts and tools into those of the first", () => {
-    const view = viewOf(started, message("0", "one"), tool("a", "completed", "first"), started, message("0", "two"), tool("a", "in_progress", "second"));
-    expect(shown(view)).toEqual(["Started opencode", "one", "first completed", "Started opencode", "two", "second in_progress"]);
+    const view = viewOf(
+      started,
+      message("0", "one"),
+      tool("a", "completed", "first"),
+      started,
+      message("0", "two"),
+      tool("a", "in_progress", "second"),
+    );
+    expect(shown(view)).toEqual([
+      "Started opencode",
+      "one",
+      "first completed",
+      "Started opencode",
+      "two",
+      "second in_progress",
+    ]);
   });
 
   it("tells each step's state and time, and begins anew with the next run", () => {
@@ -40,17 +60,32 @@ describe("a session's view", () => {
     );
     expect(ran.steps[0]).toMatchObject({ state: "running", progress: { fraction: 0.5 } });
     const done = applyEvents(ran, [
-      { seq: 3, createdAt: "2026-11-21T00:00:01.000Z", type: "step.completed", data: { step: "prepare", durationMs: 900 } },
+      {
+        seq: 3,
+        createdAt: "2026-11-21T00:00:01.000Z",
+        type: "step.completed",
+        data: { step: "prepare", durationMs: 900 },
+      },
     ]);
     expect(done.steps[0]).toMatchObject({ state: "done", durationMs: 900, progress: null });
     const again = applyEvents(done, [
-      { seq: 4, createdAt: "2026-11-21T00:00:02.000Z", type: "session.status", data: { from: "completed", to: "queued" } },
+      {
+        seq: 4,
+        createdAt: "2026-11-21T00:00:02.000Z",
+        type: "session.status",
+        data: { from: "completed", to: "queued" },
+      },
     ]);
     expect(again.steps.every(({ state }) => state === "waiting")).toBe(true);
   });
 
   it("says why a session failed", () => {
-    const failure = { code: "push_rejected", reason: "The forge refused the push.", retryable: false, mend: "Allow it." } as const;
+    const failure = {
+      code: "push_rejected",
+      reason: "The forge refused the push.",
+      retryable: false,
+      mend: "Allow it.",
+    } as const;
     const view = viewOf({ type: "session.status", data: { from: "running", to: "failed", failure } });
     expect(shown(view)).toEqual(["The forge refused the push."]);
   });

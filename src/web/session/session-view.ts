@@ -10,7 +10,12 @@ export type Item = { readonly key: number; readonly at: string } & (
   | { readonly kind: "user"; readonly text: string; readonly from: string | null }
   | { readonly kind: "message" | "thought"; readonly part: string; readonly text: string }
   | { readonly kind: "tool"; readonly tool: ToolCall }
-  | { readonly kind: "note"; readonly tone: "plain" | "good" | "warning" | "bad"; readonly text: string; readonly url?: string }
+  | {
+      readonly kind: "note";
+      readonly tone: "plain" | "good" | "warning" | "bad";
+      readonly text: string;
+      readonly url?: string;
+    }
 );
 
 export interface StepView {
@@ -47,7 +52,10 @@ export const emptyView: SessionView = { seq: 0, items: [], steps: noSteps, plan:
 
 /** Takes events in: those that it has already are passed over, so that a stream may repeat itself. */
 export function applyEvents(view: SessionView, events: readonly SessionEvent[]): SessionView {
-  return events.reduce((state, event) => (event.seq <= state.seq ? state : { ...apply(state, event), seq: event.seq }), view);
+  return events.reduce(
+    (state, event) => (event.seq <= state.seq ? state : { ...apply(state, event), seq: event.seq }),
+    view,
+  );
 }
 
 function apply(view: SessionView, event: SessionEvent): SessionView {
@@ -67,7 +75,12 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
       return applyStep(view, event);
     case "agent.started": {
       const { provider, model, resumed } = event.data;
-      const told = note(view, event, "plain", `${resumed ? "Resumed" : "Started"} ${provider}${model === null ? "" : ` with ${model}`}`);
+      const told = note(
+        view,
+        event,
+        "plain",
+        `${resumed ? "Resumed" : "Started"} ${provider}${model === null ? "" : ` with ${model}`}`,
+      );
       return { ...told, turnStart: told.items.length };
     }
     case "agent.message":
@@ -81,9 +94,16 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
     case "agent.usage":
       return { ...view, usage: { ...view.usage, ...event.data } };
     case "agent.permission":
-      return note(view, event, event.data.decision === "denied" ? "warning" : "plain", `Permission ${event.data.decision}: ${event.data.title}`);
+      return note(
+        view,
+        event,
+        event.data.decision === "denied" ? "warning" : "plain",
+        `Permission ${event.data.decision}: ${event.data.title}`,
+      );
     case "agent.turn":
-      return event.data.stopReason === "end_turn" ? view : note(view, event, "warning", `The turn ended early: ${event.data.stopReason}`);
+      return event.data.stopReason === "end_turn"
+        ? view
+        : note(view, event, "warning", `The turn ended early: ${event.data.stopReason}`);
     case "workspace.commit":
       return note(view, event, "plain", `Commit ${event.data.sha.slice(0, 8)}: ${event.data.subject}`);
     case "branch.pushed":
@@ -132,7 +152,14 @@ function applyStep(view: SessionView, event: Extract<SessionEvent, { type: `step
 function moveStep(step: StepView, event: Extract<SessionEvent, { type: `step.${string}` }>): StepView {
   switch (event.type) {
     case "step.started":
-      return { ...step, state: "running", attempt: event.data.attempt, startedAt: event.createdAt, durationMs: null, progress: null };
+      return {
+        ...step,
+        state: "running",
+        attempt: event.data.attempt,
+        startedAt: event.createdAt,
+        durationMs: null,
+        progress: null,
+      };
     case "step.progress":
       return { ...step, progress: event.data };
     case "step.completed":
@@ -142,11 +169,16 @@ function moveStep(step: StepView, event: Extract<SessionEvent, { type: `step.${s
   }
 }
 
-function addText(view: SessionView, event: Extract<SessionEvent, { type: "agent.message" | "agent.thought" }>, kind: "message" | "thought"): SessionView {
+function addText(
+  view: SessionView,
+  event: Extract<SessionEvent, { type: "agent.message" | "agent.thought" }>,
+  kind: "message" | "thought",
+): SessionView {
   const { part, text } = event.data;
   const index = view.items.findLastIndex((item) => item.kind === kind && item.part === part);
   const item = view.items[index];
-  if (index < view.turnStart || item === undefined || !("part" in item)) return add(view, { kind, part, text, ...place(event) });
+  if (index < view.turnStart || item === undefined || !("part" in item))
+    return add(view, { kind, part, text, ...place(event) });
   return replace(view, index, { ...item, text: item.text + text });
 }
 

@@ -67,7 +67,12 @@ function Progress({ step }: { step: StepView }) {
         {fraction !== undefined && <span className="tabular-nums">{Math.round(fraction * 100)} %</span>}
       </div>
       {fraction !== undefined && (
-        <progress aria-label={`${labels[step.name]}: ${text}`} value={fraction} max={1} className="h-1.5 w-full accent-accent" />
+        <progress
+          aria-label={`${labels[step.name]}: ${text}`}
+          value={fraction}
+          max={1}
+          className="h-1.5 w-full accent-accent"
+        />
       )}
     </div>
   );

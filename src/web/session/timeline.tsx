@@ -22,7 +22,10 @@ export function Timeline({ view, running }: { view: SessionView; running: boolea
           <span aria-hidden className="size-2 animate-pulse rounded-full bg-accent" />
           At work
           {usage.contextUsed !== undefined && usage.contextSize !== undefined && usage.contextSize > 0 && (
-            <span className="tabular-nums"> · context {Math.round((usage.contextUsed / usage.contextSize) * 100)} %</span>
+            <span className="tabular-nums">
+              {" "}
+              · context {Math.round((usage.contextUsed / usage.contextSize) * 100)} %
+            </span>
           )}
         </p>
       )}

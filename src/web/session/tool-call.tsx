@@ -4,7 +4,16 @@ import type { ToolCall as Tool } from "./session-view.ts";
 
 const FileChange = lazy(() => import("./diff.tsx").then(({ FileChange: component }) => ({ default: component })));
 
-const marks: Record<string, string> = { read: "▤", edit: "✎", delete: "✕", move: "⇄", search: "⌕", execute: "❯", think: "…", fetch: "↓" };
+const marks: Record<string, string> = {
+  read: "▤",
+  edit: "✎",
+  delete: "✕",
+  move: "⇄",
+  search: "⌕",
+  execute: "❯",
+  think: "…",
+  fetch: "↓",
+};
 const states: Record<Tool["status"], { word: string; className: string }> = {
   pending: { word: "waiting", className: "text-muted" },
   in_progress: { word: "running", className: "text-accent" },
