@@ -43,7 +43,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   await addDocumentation(app);
   addHooks(app, options);
 
-  const streams = await createEventStreams(options.database);
+  const streams = await createEventStreams(options.database, options.heartbeatMs);
   app.addHook("preClose", () => streams.close());
   addSessionOperations(app, options, streams);
   addAutomationOperations(app, options);

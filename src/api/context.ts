@@ -32,6 +32,8 @@ export interface ApiOptions {
   /** The built web app, or null to serve the API alone. */
   readonly webDirectory: string | null;
   readonly ready: () => Promise<boolean>;
+  /** Between two comments on a quiet event stream; 15 s where it is not given. */
+  readonly heartbeatMs?: number;
 }
 
 export type App = FastifyInstance<

@@ -4,7 +4,8 @@ import { isFinal } from "../domain/status.ts";
 import { listEvents } from "../store/events.ts";
 import { getSession } from "../store/sessions.ts";
 
-const heartbeatMs = 15_000;
+/** Proxies close a connection that is quiet for a minute or less. */
+const usualHeartbeatMs = 15_000;
 const pageSize = 200;
 
 export interface EventStreams {
@@ -23,7 +24,7 @@ export interface EventStreams {
  * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): one LISTEN for the process,
  * fanned out. What is sent is read from the store by number, so that nothing is lost or sent twice.
  */
-export async function createEventStreams(database: Database): Promise<EventStreams> {
+export async function createEventStreams(database: Database, heartbeatMs = usualHeartbeatMs): Promise<EventStreams> {
   const wakers = new Map<string, Set<() => void>>();
   const open = new Set<AbortController>();
   const subscription = await database.listen("offstage_event", (sessionId) => {

@@ -1,69 +1,22 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createApp } from "../../src/api/app.ts";
-import { checkInstructions, renderInstructions } from "../../src/domain/template.ts";
-import { createLogger } from "../../src/observability.ts";
-import { bootstrap } from "../../src/store/organizations.ts";
 import { createKey } from "../../src/store/keys.ts";
-import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { createTestApp, type Call, type TestApp } from "./app.ts";
 
-let testDatabase: TestDatabase;
-let app: Awaited<ReturnType<typeof createApp>>;
+let testApp: TestApp;
+let app: TestApp["app"];
 let admin: string;
 let reader: string;
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  const { database } = testDatabase;
-  const { organizationId, adminKey } = await bootstrap(database, { adminKey: null });
-  admin = adminKey ?? "";
-  reader = (await createKey(database, organizationId, { name: "reader", scopes: ["read"] })).key;
-  const agent = {
-    id: "opencode",
-    name: "OpenCode",
-    available: true,
-    problem: null,
-    defaultModel: "m",
-    isDefault: true,
-  };
-  app = await createApp({
-    database,
-    logger: createLogger("silent"),
-    publicUrl: () => "http://offstage.test",
-    sandboxed: true,
-    allowLocalRepositories: false,
-    rateLimitPerMinute: 10_000,
-    defaultAgent: () => Promise.resolve("opencode:m"),
-    agents: () => Promise.resolve([agent]),
-    integrationOf: () => undefined,
-    renderInstructions,
-    checkInstructions,
-    webDirectory: null,
-    ready: () => Promise.resolve(true),
-  });
+  testApp = await createTestApp();
+  ({ app, adminKey: admin } = testApp);
+  const { testDatabase, organizationId } = testApp;
+  reader = (await createKey(testDatabase.database, organizationId, { name: "reader", scopes: ["read"] })).key;
 });
 
-afterAll(async () => {
-  await app?.close();
-  await testDatabase?.close();
-});
+afterAll(() => testApp?.close());
 
-interface Call {
-  readonly key?: string | null;
-  readonly headers?: Record<string, string>;
-  readonly raw?: string;
-}
-
-async function post(url: string, body: unknown, { key = admin, headers = {}, raw }: Call = {}) {
-  const authorization = key === null ? {} : { authorization: `Bearer ${key}` };
-  const payload = raw ?? JSON.stringify(body);
-  const response = await app.inject({
-    method: "POST",
-    url,
-    payload,
-    headers: { "content-type": "application/json", ...authorization, ...headers },
-  });
-  return { status: response.statusCode, headers: response.headers, body: response.json() };
-}
+const post = (url: string, body: unknown, call: Call = {}) => testApp.request("POST", url, { ...call, body });
 
 test("session creation answers with exactly the specification's fields", async () => {
   const { status, body } = await post("/session/create", { prompt: "## Fix the *login*", description: "More." });
