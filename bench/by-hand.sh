@@ -12,7 +12,7 @@ export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=http.extraHeader GIT_CONFIG_VALUE_0="
 git clone -q "$REPOSITORY_URL" "$folder/clone"
 cd "$folder/clone"
 git checkout -q -b "$BRANCH"
-"$HARNESS" run "$PROMPT" </dev/null >/dev/null 2>"$folder/harness.log" || { cat "$folder/harness.log" >&2; exit 1; }
+printf "%s" "$PROMPT" | "$HARNESS" run >"$folder/harness.log" 2>&1 || { cat "$folder/harness.log" >&2; exit 1; }
 git add -A
 git -c user.name=Someone -c user.email=someone@localhost commit -q -m "$PROMPT"
 git push -q origin "$BRANCH"

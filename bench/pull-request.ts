@@ -30,6 +30,7 @@ function byHand(world: World, repositoryUrl: string): Work {
     small_model: model,
     autoupdate: false,
     share: "disabled",
+    permission: { edit: "allow", bash: "allow", webfetch: "allow", external_directory: "allow" },
     provider: { scripted: provider },
   };
   return async (round) => {
@@ -67,7 +68,7 @@ async function compare(ways: Record<string, Work>): Promise<string> {
   return table([`${rounds} rounds`, "fastest s", "p50 s", "slowest s"], rows);
 }
 
-const world = await createWorld(script);
+const world = await createWorld(script, { embedded: true });
 try {
   const repository = await world.forge.createRepository("bench", "repository", { "README.md": "# Bench\n" });
   const { offstage, client } = await startInProcess(world);

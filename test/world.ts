@@ -23,14 +23,15 @@ export interface World {
   close(): Promise<void>;
 }
 
-export async function createWorld(script: Script): Promise<World> {
+/** @param options `embedded`: with the product's own database below `data`, outside of the test runner too */
+export async function createWorld(script: Script, options: { readonly embedded?: boolean } = {}): Promise<World> {
   const data = await mkdtemp(join(tmpdir(), "offstage-test-"));
   // The embedded database's unprivileged user must be able to pass.
   await chmod(data, 0o755);
   const forge = await startForge();
   const model = await startModelServer({ script });
-  const database = await createTestDatabase();
-  await database.database.close();
+  const database = options.embedded === true ? null : await createTestDatabase();
+  await database?.database.close();
   const forges = [{ kind: "github", webUrl: forge.url, apiUrl: forge.apiUrl, token: forge.token }];
   return {
     data,
@@ -38,7 +39,7 @@ export async function createWorld(script: Script): Promise<World> {
     model,
     variables: {
       PATH: process.env["PATH"] ?? "",
-      DATABASE_URL: database.url,
+      ...(database !== null && { DATABASE_URL: database.url }),
       OFFSTAGE_DATA: data,
       OFFSTAGE_PORT: "0",
       OFFSTAGE_ADMIN_KEY: adminKey,
@@ -53,7 +54,7 @@ export async function createWorld(script: Script): Promise<World> {
     async close() {
       await model.close();
       await forge.close();
-      await database.close();
+      await database?.close();
       await rm(data, { recursive: true, force: true });
     },
   };
