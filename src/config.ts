@@ -80,6 +80,7 @@ export const environmentSchema = z.object({
   OFFSTAGE_PROVIDERS: json(z.array(customProviderSchema)).optional(),
   OFFSTAGE_PERMISSIONS: z.enum(["allow", "deny"]).default("allow"),
   OFFSTAGE_STALL_SECONDS: whole(1, 86_400, 600),
+  OFFSTAGE_TURN_MINUTES: whole(1, 14_400, 240),
   OFFSTAGE_LEASE_SECONDS: whole(1, 600, 12),
   OFFSTAGE_RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 600),
   OFFSTAGE_COMMIT_AUTHOR: z
@@ -164,6 +165,7 @@ function configOf(environment: Environment) {
     customProviders: environment.OFFSTAGE_PROVIDERS ?? [],
     permissions: environment.OFFSTAGE_PERMISSIONS,
     stallMs: environment.OFFSTAGE_STALL_SECONDS * 1_000,
+    turnLimitMs: environment.OFFSTAGE_TURN_MINUTES * 60_000,
     leaseMs: environment.OFFSTAGE_LEASE_SECONDS * 1_000,
     rateLimitPerMinute: environment.OFFSTAGE_RATE_LIMIT_PER_MINUTE,
     commitAuthor: { name: author?.[1] ?? "", email: author?.[2] ?? "" },

@@ -7,7 +7,7 @@ import { runProgram } from "./cli/program.ts";
 import { readConfig } from "./config.ts";
 import { diagnose } from "./doctor.ts";
 import { createLogger } from "./observability.ts";
-import { startOffstage, withStore } from "./offstage.ts";
+import { lastAddress, startOffstage, withStore } from "./offstage.ts";
 import { createKey, listKeys, revokeKey } from "./store/keys.ts";
 import { createLoginLink } from "./store/logins.ts";
 
@@ -34,7 +34,7 @@ const commands: Commands = {
     const config = configOf(flags);
     return withStore(config, async (database, id) => {
       const token = await createLoginLink(database, id, link);
-      return `${config.publicUrl ?? `http://${config.host}:${config.port}`}/sign-in#${token}`;
+      return `${await lastAddress(config)}/sign-in#${token}`;
     });
   },
 };

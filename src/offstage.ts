@@ -88,6 +88,7 @@ async function start(
   stops.push(() => app.close());
   const url = await listen(app, config);
   listening = config.publicUrl ?? url;
+  await writeFile(addressFile(config), `${listening}\n`);
 
   const mask = createMask(secretsOf(config));
   const workspaces = createWorkspaces({
@@ -116,6 +117,7 @@ async function start(
           mask,
           publicUrl,
           stallMs: config.stallMs,
+          turnLimitMs: config.turnLimitMs,
           permissions: config.permissions,
         },
         session,
@@ -134,6 +136,18 @@ async function start(
     first: await firstSignIn(database, organization, listening),
     stop: () => (stopped ??= stopAll()),
   };
+}
+
+/** Where a server leaves its address, for the commands beside it. */
+function addressFile(config: Config): string {
+  return join(config.data, "address");
+}
+
+/** The address of the server that was last started on this data folder; by its settings where none was. */
+export async function lastAddress(config: Config): Promise<string> {
+  const bySettings = config.publicUrl ?? `http://${config.host}:${config.port}`;
+  const written = await readFile(addressFile(config), "utf8").catch(() => "");
+  return written.trim() || bySettings;
 }
 
 async function firstSignIn(

@@ -37,6 +37,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
     const watch = Promise.race([
       crash,
       stalled(request, updates, errors, signal),
+      tooLong(request.limitMs, signal),
       aborted(request, connection, updates),
     ]);
     // Whichever comes later has nobody left to hear it.
@@ -222,6 +223,23 @@ async function stalled(request: TurnRequest, updates: Updates, errors: Errors, s
     }, stallLookMs);
     look.unref();
     signal.addEventListener("abort", () => clearInterval(look), { once: true });
+  });
+}
+
+/** Never resolves: rejects when the turn took all of its time, whatever it does. */
+function tooLong(limitMs: number, signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const timer = setTimeout(() => {
+      reject(
+        new RunError({
+          code: "turn_too_long",
+          reason: `The turn was not over after ${Math.round(limitMs / 60_000)} minutes.`,
+          retryable: true,
+          mend: "Ask for less at once, or raise OFFSTAGE_TURN_MINUTES; what was done so far is kept.",
+        }),
+      );
+    }, limitMs);
+    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   });
 }
 

@@ -51,6 +51,8 @@ export interface TurnRequest {
   readonly onSession: (harnessSessionId: string) => Promise<void>;
   /** A turn without any sign of life for so long fails with `agent_stalled`. */
   readonly stallMs: number;
+  /** A turn that takes longer fails with `turn_too_long`. */
+  readonly limitMs: number;
   readonly permission: "allow" | "deny";
   readonly signal: AbortSignal;
 }

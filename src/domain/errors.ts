@@ -58,6 +58,7 @@ export const failureCodes = [
   "agent_unavailable",
   "agent_crashed",
   "agent_stalled",
+  "turn_too_long",
   "agent_refused",
   "model_error",
   "sandbox_unavailable",

@@ -21,6 +21,7 @@ export interface RunDependencies {
   readonly mask: Mask;
   readonly publicUrl: () => string;
   readonly stallMs: number;
+  readonly turnLimitMs: number;
   readonly permissions: "allow" | "deny";
 }
 

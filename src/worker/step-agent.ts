@@ -55,6 +55,7 @@ async function turn(run: Run, message: Message): Promise<TurnResult> {
       await saveHarness(dependencies.database, session, harness);
     },
     stallMs: dependencies.stallMs,
+    limitMs: dependencies.turnLimitMs,
     permission: dependencies.permissions,
     signal: run.signal,
   });

@@ -26,6 +26,8 @@ export interface TestForge {
   /** From here on the forge also takes tokens that it gave to this App. */
   registerApp(app: RegisteredApp): void;
   failNext(failure: Failure): Promise<void>;
+  /** Failures that nothing has met yet. */
+  pendingFailures(): number;
   close(): Promise<void>;
 }
 
@@ -68,6 +70,7 @@ export async function startForge(): Promise<TestForge> {
       if (failure.kind === "rejectPush") await rejectPushes(root, failure);
       else failures.push(failure);
     },
+    pendingFailures: () => failures.length,
     async close() {
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -136,6 +139,11 @@ async function rejectPushes(
 
 async function handle(state: ForgeState, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, search, searchParams } = new URL(request.url ?? "/", state.url);
+  const failure = state.failures[0];
+  if (failure?.kind === "hang" && failure.at === kindOf(pathname, search)) {
+    state.failures.shift();
+    return;
+  }
   if (pathname.startsWith("/api/")) {
     await serveApi(state, pathname, searchParams, request, response);
     return;
@@ -156,6 +164,11 @@ async function handle(state: ForgeState, request: IncomingMessage, response: Ser
     return;
   }
   await serveGit(state.root, `/${git[1]}/${git[2]}.git/${git[3]}`, search.slice(1), request, response);
+}
+
+function kindOf(pathname: string, search: string): "fetch" | "push" | "api" {
+  if (pathname.startsWith("/api/")) return "api";
+  return `${pathname}${search}`.includes("git-receive-pack") ? "push" : "fetch";
 }
 
 /** A page of a pull request, so that its address can be opened. */

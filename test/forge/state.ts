@@ -14,6 +14,8 @@ export interface TestPullRequest {
 export type Failure =
   | { readonly kind: "rejectPush"; readonly owner: string; readonly name: string; readonly message: string }
   | { readonly kind: "status"; readonly status: number }
+  /** A request is taken and never answered. */
+  | { readonly kind: "hang"; readonly at: "fetch" | "push" | "api" }
   /** The pull request is opened, and the connection cut before the answer. */
   | { readonly kind: "loseAnswer" };
 

@@ -1,0 +1,128 @@
+import { execFileSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runTurn } from "../../src/agents/acp.ts";
+import { createProviders } from "../../src/agents/providers.ts";
+import type { TurnRequest } from "../../src/agents/harness.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
+import { createUnsandboxed } from "../../src/sandboxes/none.ts";
+import { startModelServer, type ModelServer, type Script } from "../model/server.ts";
+
+let folder: string;
+const models: ModelServer[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "offstage-turn-"));
+});
+
+afterAll(async () => {
+  for (const model of models) await model.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A turn of the basic agent, whose model says what the script says. */
+async function turn(script: Script, overrides: Partial<TurnRequest> = {}) {
+  const model = await startModelServer({ script });
+  models.push(model);
+  const compatible = { baseUrl: `${model.url}/v1`, model: "scripted" };
+  const provider = createProviders({ models: { compatible }, custom: [] }).find(({ id }) => id === "basic");
+  if (provider === undefined) throw new Error("there is no basic agent");
+  const events: NewEvent[] = [];
+  const sandbox = createUnsandboxed();
+  const request: TurnRequest = {
+    provider,
+    model: null,
+    launch: provider.launch({ model: null, home: folder }),
+    start: ({ command, arguments: parameters, environment, readOnly }, signal) =>
+      sandbox.start({
+        command,
+        arguments: parameters,
+        environment: { HOME: folder, ...environment },
+        workspace: folder,
+        home: folder,
+        readOnly,
+        signal,
+      }),
+    workingDirectory: folder,
+    resume: null,
+    message: "go",
+    transcript: null,
+    emit: (event) => Promise.resolve(void events.push(event)),
+    onSession: () => Promise.resolve(),
+    stallMs: 60_000,
+    limitMs: 60_000,
+    permission: "allow",
+    signal: AbortSignal.timeout(60_000),
+    ...overrides,
+  };
+  return { result: runTurn(request), events };
+}
+
+const sleepers = (seconds: number): string[] =>
+  execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })
+    .split("\n")
+    .filter((line) => line.includes(`sleep ${seconds}`));
+
+describe("a turn", () => {
+  it("tells what the agent did, said and used, in order", async () => {
+    const { result, events } = await turn([{ shell: "echo hello" }, { say: "It says hello." }]);
+    expect(await result).toEqual({ stopReason: "end_turn", finalMessage: "It says hello." });
+    const types = events.map(({ type }) => type);
+    expect(types[0]).toBe("agent.started");
+    expect(types.at(-1)).toBe("agent.turn");
+    expect(types.indexOf("agent.tool")).toBeLessThan(types.indexOf("agent.message"));
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: "agent.usage",
+        data: expect.objectContaining({ totalTokens: expect.any(Number) as number }) as object,
+      }),
+    );
+  });
+
+  it("that takes all of its time ends, with the command that it runs", async () => {
+    const { result } = await turn([{ shell: "sleep 615" }], { limitMs: 2_000 });
+    await expect(result).rejects.toMatchObject({ code: "turn_too_long", retryable: true });
+    expect(sleepers(615)).toEqual([]);
+  });
+
+  it("without any sign of life ends as stalled", async () => {
+    const { result } = await turn([{ hang: true }], { stallMs: 1_000 });
+    await expect(result).rejects.toMatchObject({ code: "agent_stalled" });
+  });
+
+  it("is not stalled while a command runs", async () => {
+    const { result } = await turn([{ shell: "sleep 2" }, { say: "Slept." }], { stallMs: 500 });
+    expect(await result).toMatchObject({ finalMessage: "Slept." });
+  });
+
+  it("whose program is not there ends as crashed, not as a hang", async () => {
+    const { result } = await turn([], {
+      launch: { command: "no-such-program", arguments: [], environment: {}, readOnly: [], files: {}, model: null },
+    });
+    await expect(result).rejects.toMatchObject({ code: "agent_crashed" });
+  });
+
+  it("whose program says something else than the protocol ends as crashed", async () => {
+    const launch = {
+      command: "sh",
+      arguments: ["-c", "echo this is no protocol; sleep 1; exit 3"],
+      environment: {},
+      readOnly: [],
+      files: {},
+      model: null,
+    };
+    const { result } = await turn([], { launch });
+    await expect(result).rejects.toMatchObject({
+      code: "agent_crashed",
+      message: expect.stringContaining("exit 3") as string,
+    });
+  });
+
+  it("that can't be told to the store fails with the store's error", async () => {
+    const lost = new Error("the lease was lost");
+    const { result } = await turn([{ say: "hello" }], { emit: () => Promise.reject(lost) });
+    await expect(result).rejects.toBe(lost);
+  });
+});
