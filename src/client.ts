@@ -40,6 +40,7 @@ export interface StreamOptions {
 
 const sessionsPage = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
 const repositoriesPage = z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() });
+const egressSchema = z.object({ egress: z.array(z.string()) });
 const longestPauseMs = 10_000;
 
 export type Client = ReturnType<typeof createClient>;
@@ -76,7 +77,11 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     },
     job: { get: (id: string) => call(jobSchema, `/job/${id}`) },
     agent: { list: () => call(agentListSchema, "/agent/list") },
-    repository: { list: (page: PageOf = {}) => call(repositoriesPage, `/repository/list${query({ ...page })}`) },
+    repository: {
+      /** Lets the sandboxes of the repository's sessions reach a host, written `<host>:<port>`. */
+      allow: (id: string, host: string) => call(egressSchema, `/repository/${id}/allow`, { host }),
+      list: (page: PageOf = {}) => call(repositoriesPage, `/repository/list${query({ ...page })}`),
+    },
     login: {
       create: (body: { token: string } | { key: string }) =>
         call(z.object({ organizationId: z.string() }), "/login/create", body),

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
+import { egressPresets, parseEgressRule, registryHosts, type EgressRule } from "./domain/egress.ts";
 import { InvalidInputError } from "./domain/errors.ts";
 import { agentNameSchema } from "./domain/session.ts";
 
@@ -47,6 +48,21 @@ const flag = z
   .enum(["true", "false", "1", "0"])
   .transform((value) => value === "true" || value === "1")
   .default(false);
+/** `a.example, *.b.example:8443` */
+const egressList = z
+  .string()
+  .transform((value, context): EgressRule[] =>
+    value
+      .split(/[\s,]+/u)
+      .filter((entry) => entry !== "")
+      .flatMap((entry) => {
+        const rule = parseEgressRule(entry);
+        if (rule !== null) return rule;
+        context.addIssue(`has ${entry} in it: write <host>, *.<host> or <host>:<port>, with commas between`);
+        return [];
+      }),
+  )
+  .default([]);
 const whole = (minimum: number, maximum: number, byDefault: number) =>
   z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
 const json = <T extends z.ZodType>(schema: T) =>
@@ -78,6 +94,8 @@ export const environmentSchema = z.object({
   OFFSTAGE_ALLOW_LOCAL_REPOSITORIES: flag,
   OFFSTAGE_DEFAULT_AGENT: agentNameSchema.optional(),
   OFFSTAGE_PROVIDERS: json(z.array(customProviderSchema)).optional(),
+  OFFSTAGE_EGRESS: z.enum(egressPresets).default("registries"),
+  OFFSTAGE_EGRESS_ALLOW: egressList,
   OFFSTAGE_PERMISSIONS: z.enum(["allow", "deny"]).default("allow"),
   OFFSTAGE_STALL_SECONDS: whole(1, 86_400, 600),
   OFFSTAGE_TURN_MINUTES: whole(1, 14_400, 240),
@@ -164,6 +182,10 @@ function configOf(environment: Environment) {
     defaultAgent: environment.OFFSTAGE_DEFAULT_AGENT ?? null,
     customProviders: environment.OFFSTAGE_PROVIDERS ?? [],
     permissions: environment.OFFSTAGE_PERMISSIONS,
+    egress: {
+      open: environment.OFFSTAGE_EGRESS === "open",
+      rules: [...(environment.OFFSTAGE_EGRESS === "none" ? [] : registryHosts), ...environment.OFFSTAGE_EGRESS_ALLOW],
+    },
     stallMs: environment.OFFSTAGE_STALL_SECONDS * 1_000,
     turnLimitMs: environment.OFFSTAGE_TURN_MINUTES * 60_000,
     leaseMs: environment.OFFSTAGE_LEASE_SECONDS * 1_000,

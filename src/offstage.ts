@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { createProviders } from "./agents/providers.ts";
@@ -90,6 +90,8 @@ async function start(
   listening = config.publicUrl ?? url;
   await writeFile(addressFile(config), `${listening}\n`);
 
+  // Sockets that a killed server left.
+  await rm(join(config.data, "run"), { recursive: true, force: true });
   const mask = createMask(secretsOf(config));
   const workspaces = createWorkspaces({
     dataDirectory: config.data,
@@ -118,6 +120,9 @@ async function start(
           publicUrl,
           stallMs: config.stallMs,
           turnLimitMs: config.turnLimitMs,
+          models: config.models,
+          egress: config.egress,
+          socketDirectory: join(config.data, "run"),
           permissions: config.permissions,
         },
         session,

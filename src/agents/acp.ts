@@ -44,7 +44,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
     work.catch(() => undefined);
     watch.catch(() => undefined);
     const result = await Promise.race([work, watch]);
-    judge(result, updates, errors);
+    judge(result, updates, errors, request);
     return result;
   } finally {
     ended.abort();
@@ -215,8 +215,9 @@ async function stalled(request: TurnRequest, updates: Updates, errors: Errors, s
   const limit = (): number => (updates.started() ? request.stallMs : Math.max(request.stallMs, startLimitMs));
   return new Promise((_, reject) => {
     const look = setInterval(() => {
-      const quietMs = performance.now() - errors.lastSign();
-      const failing = errors.modelError();
+      const traffic = request.traffic?.();
+      const quietMs = performance.now() - Math.max(errors.lastSign(), traffic?.lastActivity ?? 0);
+      const failing = traffic?.lastError ?? errors.modelError();
       if (updates.toolRuns() || quietMs < (failing === null ? limit() : Math.min(limit(), modelErrorLimitMs))) return;
       clearInterval(look);
       reject(failing === null ? stallError(quietMs) : modelFailure(failing));
@@ -282,7 +283,7 @@ function aborted(request: TurnRequest, connection: acp.ClientConnection, updates
 }
 
 /** The protocol has no word for an error: a turn counts by what came of it. */
-function judge({ stopReason, finalMessage }: TurnResult, updates: Updates, errors: Errors): void {
+function judge({ stopReason, finalMessage }: TurnResult, updates: Updates, errors: Errors, request: TurnRequest): void {
   if (stopReason === "refusal") {
     throw new RunError({
       code: "agent_refused",
@@ -292,6 +293,8 @@ function judge({ stopReason, finalMessage }: TurnResult, updates: Updates, error
     });
   }
   const said = errors.modelError();
+  const traffic = request.traffic?.();
+  if (traffic?.answered === 0 && traffic.lastError !== null) throw modelFailure(traffic.lastError);
   const answered = updates.toolCalls() === 0 ? errorAnswer(finalMessage) : null;
   if (answered !== null) throw modelFailure(answered);
   if (!updates.anything())

@@ -1,14 +1,6 @@
 import type { NewEvent } from "../domain/event.ts";
+import type { ModelProviders } from "../domain/model.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
-
-/** Where models are asked, as the configuration found it. */
-export interface ModelProviders {
-  readonly anthropic?: { readonly apiKey: string; readonly baseUrl?: string };
-  readonly openai?: { readonly apiKey: string; readonly baseUrl?: string };
-  readonly google?: { readonly apiKey: string; readonly baseUrl?: string };
-  /** Anything that speaks OpenAI's Chat Completions. */
-  readonly compatible?: { readonly baseUrl: string; readonly apiKey?: string; readonly model?: string };
-}
 
 /** Everything that starting a harness takes; made by a provider's row. */
 export interface HarnessLaunch {
@@ -23,6 +15,13 @@ export interface HarnessLaunch {
   readonly model: string | null;
 }
 
+export interface LaunchOptions {
+  readonly model: string | null;
+  readonly home: string;
+  /** The models as the harness reaches them: the gateway's address and the session's token. */
+  readonly models: ModelProviders;
+}
+
 /** One row of the registry. */
 export interface Provider {
   readonly id: string;
@@ -30,7 +29,7 @@ export interface Provider {
   /** Null where it can run, else what is missing and the mend. */
   problem(): Promise<string | null>;
   readonly defaultModel: string | null;
-  launch(options: { readonly model: string | null; readonly home: string }): HarnessLaunch;
+  launch(options: LaunchOptions): HarnessLaunch;
 }
 
 export interface TurnRequest {
@@ -54,6 +53,12 @@ export interface TurnRequest {
   /** A turn that takes longer fails with `turn_too_long`. */
   readonly limitMs: number;
   readonly permission: "allow" | "deny";
+  /** What the model gateway saw of this turn, which says more than the protocol. */
+  readonly traffic?: () => {
+    readonly lastActivity: number;
+    readonly answered: number;
+    readonly lastError: string | null;
+  };
   readonly signal: AbortSignal;
 }
 

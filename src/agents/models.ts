@@ -1,4 +1,4 @@
-import type { ModelProviders } from "./harness.ts";
+import type { ModelProviders } from "../domain/model.ts";
 
 /** Where one model is asked, found by its name. */
 export interface ModelRoute {

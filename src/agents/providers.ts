@@ -1,8 +1,9 @@
 import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
+import type { ModelProviders } from "../domain/model.ts";
 import { basicProvider } from "./basic/provider.ts";
-import type { HarnessLaunch, ModelProviders, Provider } from "./harness.ts";
+import type { HarnessLaunch, Provider } from "./harness.ts";
 import { defaultModelOf, defaultModels, noModel, routeModel, sdkBaseUrl } from "./models.ts";
 
 export interface CustomProviderSettings {
@@ -57,10 +58,10 @@ function claudeCode(models: ModelProviders): Provider {
             ? "no key: set ANTHROPIC_API_KEY"
             : null,
       ),
-    launch: ({ model, home }) =>
+    launch: ({ model, home, models: reached }) =>
       launchOf(program, [], model, {
-        ANTHROPIC_API_KEY: models.anthropic?.apiKey,
-        ANTHROPIC_BASE_URL: models.anthropic?.baseUrl,
+        ANTHROPIC_API_KEY: reached.anthropic?.apiKey,
+        ANTHROPIC_BASE_URL: reached.anthropic?.baseUrl,
         ANTHROPIC_MODEL: model === "default" ? undefined : (model ?? undefined),
         CLAUDE_CONFIG_DIR: join(home, ".claude"),
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
@@ -72,14 +73,14 @@ function claudeCode(models: ModelProviders): Provider {
 
 function codex(models: ModelProviders): Provider {
   const program = findProgram("codex-acp");
-  const settings = (model: string | null): string =>
+  const settings = (model: string | null, baseUrl: string | undefined): string =>
     JSON.stringify({
       ...(model !== null && { model }),
       model_provider: "offstage",
       model_providers: {
         offstage: {
           name: "OpenAI",
-          base_url: models.openai?.baseUrl ?? "https://api.openai.com/v1",
+          base_url: baseUrl ?? "https://api.openai.com/v1",
           env_key: "OPENAI_API_KEY",
           wire_api: "responses",
         },
@@ -97,11 +98,11 @@ function codex(models: ModelProviders): Provider {
             ? "no key: set OPENAI_API_KEY"
             : null,
       ),
-    launch: ({ model, home }) => ({
+    launch: ({ model, home, models: reached }) => ({
       ...launchOf(program, [], model, {
-        OPENAI_API_KEY: models.openai?.apiKey,
+        OPENAI_API_KEY: reached.openai?.apiKey,
         CODEX_HOME: join(home, ".codex"),
-        CODEX_CONFIG: settings(model),
+        CODEX_CONFIG: settings(model, reached.openai?.baseUrl),
         MODEL_PROVIDER: "offstage",
         INITIAL_AGENT_MODE: "agent-full-access",
         NO_BROWSER: "1",
@@ -126,10 +127,10 @@ function gemini(models: ModelProviders): Provider {
             ? "no key: set GEMINI_API_KEY"
             : null,
       ),
-    launch: ({ model }) => ({
+    launch: ({ model, models: reached }) => ({
       ...launchOf(program, ["--acp", ...(model === null ? [] : ["-m", model])], model, {
-        GEMINI_API_KEY: models.google?.apiKey,
-        GOOGLE_GEMINI_BASE_URL: models.google?.baseUrl,
+        GEMINI_API_KEY: reached.google?.apiKey,
+        GOOGLE_GEMINI_BASE_URL: reached.google?.baseUrl,
         GEMINI_CLI_TRUST_WORKSPACE: "true",
       }),
       files: { ".gemini/settings.json": JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }) },
@@ -149,11 +150,11 @@ function openCode(models: ModelProviders): Provider {
       Promise.resolve(
         program === null ? "not installed: npm install -g opencode-ai" : defaultModel === null ? noModel : null,
       ),
-    launch: ({ model }) => {
-      const route = routeModel(models, model ?? defaultModel ?? "");
+    launch: ({ model, models: reached }) => {
+      const route = routeModel(reached, model ?? defaultModel ?? "");
       const named = route === null ? "" : `${route.provider}/${route.model}`;
       return launchOf(program, ["acp", "--print-logs", "--log-level", "ERROR"], named, {
-        OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeSettings(models, named)),
+        OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeSettings(reached, named)),
         OPENCODE_DISABLE_MODELS_FETCH: "1",
         OPENCODE_DISABLE_AUTOUPDATE: "1",
         OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
@@ -212,7 +213,10 @@ function openCodeSettings(models: ModelProviders, model: string): unknown {
   };
 }
 
-/** A row of the operator's own: `{model}` in its arguments and environment stands for the model's name. */
+/**
+ * A row of the operator's own. In its arguments and environment `{model}` stands for the model's name, `{token}` for the
+ * session's token, and `{anthropicUrl}`, `{openaiUrl}`, `{googleUrl}`, `{compatibleUrl}` for the gateway's addresses.
+ */
 function customProvider(settings: CustomProviderSettings): Provider {
   const program = settings.command.startsWith("/")
     ? existsSync(settings.command)
@@ -227,8 +231,17 @@ function customProvider(settings: CustomProviderSettings): Provider {
       Promise.resolve(
         program === null ? `${settings.command} was not found: install it, or correct OFFSTAGE_PROVIDERS` : null,
       ),
-    launch: ({ model }) => {
-      const fill = (text: string): string => text.replaceAll("{model}", model ?? "");
+    launch: ({ model, models: reached }) => {
+      const values: Record<string, string | undefined> = {
+        model: model ?? "",
+        token: Object.values(reached)[0]?.apiKey,
+        anthropicUrl: reached.anthropic?.baseUrl,
+        openaiUrl: reached.openai?.baseUrl,
+        googleUrl: reached.google?.baseUrl,
+        compatibleUrl: reached.compatible?.baseUrl,
+      };
+      const fill = (text: string): string =>
+        text.replaceAll(/\{(\w+)\}/gu, (whole, name: string) => values[name] ?? whole);
       const environment = Object.fromEntries(
         Object.entries(settings.environment).map(([name, value]) => [name, fill(value)]),
       );

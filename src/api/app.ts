@@ -8,6 +8,7 @@ import { authenticate, withoutKey } from "./auth.ts";
 import { addAutomationOperations } from "./automations.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { addDocumentation } from "./documentation.ts";
+import { addEgressOperations } from "./egress.ts";
 import { sendError } from "./errors.ts";
 import { createEventStreams } from "./event-stream.ts";
 import { keepAnswer, replayOrBegin } from "./idempotency.ts";
@@ -49,6 +50,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addAutomationOperations(app, options);
   addJobOperations(app, options);
   addRepositoryOperations(app, options);
+  addEgressOperations(app, options);
   addKeyOperations(app, options);
   addLoginOperations(app, options);
   addAgentOperations(app, options);

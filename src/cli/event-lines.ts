@@ -89,6 +89,8 @@ function lineOf(event: SessionEvent, color: boolean): string {
       return `  ${shade("dim", `${event.data.provider} ${event.data.model ?? ""}`.trimEnd(), color)}\n`;
     case "agent.permission":
       return `  ${shade("dim", `permission ${event.data.decision}: ${event.data.title}`, color)}\n`;
+    case "egress.refused":
+      return `  ${shade("yellow", `refused ${event.data.host}:${event.data.port} (${event.data.reason})`, color)}\n`;
     case "workspace.commit":
       return `  ${event.data.sha.slice(0, 8)} ${event.data.subject}\n`;
     case "branch.pushed":

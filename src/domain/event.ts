@@ -69,6 +69,12 @@ const payloads = {
     contextSize: z.number().int().optional(),
   }),
   "agent.permission": z.object({ title: z.string(), decision: z.enum(["allowed", "denied"]), option: z.string() }),
+  /** The sandbox asked for a host that it may not reach. */
+  "egress.refused": z.object({
+    host: z.string(),
+    port: z.number().int(),
+    reason: z.enum(["not allowed", "private address"]),
+  }),
   "agent.turn": z.object({ stopReason: z.string(), durationMs: z.number().int() }),
   "workspace.commit": z.object({
     repositoryId: z.string(),

@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { InvalidInputError } from "../domain/errors.ts";
 import { startProcess } from "./process.ts";
+import { withRelay } from "./relay.ts";
 import type { Sandbox, SandboxRequest } from "./sandbox.ts";
 
 /** Under root the agent runs as this uid and gid, which no account has: root inside would be root of the kernel. */
@@ -40,7 +41,8 @@ export function createBubblewrap(): Sandbox {
   let known: Promise<string | null> | null = null;
 
   function start(request: SandboxRequest) {
-    const environment = { PATH: pathInside(), ...request.environment };
+    const relayed = withRelay(request, true);
+    const environment = { PATH: pathInside(), ...relayed.environment };
     // The environment is bubblewrap's own too, which makes the mounts as root.
     const loading = Object.keys(environment).find((name) => name.startsWith("LD_"));
     if (loading !== undefined)
@@ -49,7 +51,7 @@ export function createBubblewrap(): Sandbox {
       );
     return startProcess(
       "bwrap",
-      parametersOf(request, isRoot),
+      parametersOf({ ...request, ...relayed }, isRoot),
       { environment, signal: request.signal },
       { cwd: "/", endsDescendants: true },
     );
@@ -109,12 +111,12 @@ async function giveAway(path: string): Promise<void> {
 }
 
 function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
-  const { workspace, home, workingDirectory = workspace } = request;
+  const { workspace, home, gateway, workingDirectory = workspace } = request;
   const programs = [dirname(dirname(process.execPath)), ...request.readOnly];
   return [
     ...(isRoot
-      ? ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-      : ["--unshare-all", "--share-net", "--unshare-user", "--disable-userns"]),
+      ? ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]
+      : ["--unshare-all", "--unshare-user", "--disable-userns"]),
     "--die-with-parent",
     "--new-session",
     "--hostname",
@@ -131,12 +133,18 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "1777",
     "--tmpfs",
     "/tmp",
-    ...ancestorsOf([home, workspace, ...programs]).flatMap((folder) => ["--perms", "0755", "--dir", folder]),
+    ...ancestorsOf([home, workspace, ...programs, ...(gateway === undefined ? [] : [gateway])]).flatMap((folder) => [
+      "--perms",
+      "0755",
+      "--dir",
+      folder,
+    ]),
     ...programs.flatMap(readOnly),
     "--bind",
     home,
     home,
     ...(workspace === home ? [] : ["--bind", workspace, workspace]),
+    ...(gateway === undefined ? [] : ["--bind", gateway, gateway]),
     // The folders made on the way to those.
     ...["/", "/dev"].flatMap((folder) => ["--remount-ro", folder]),
     "--chdir",

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { startProcess } from "./process.ts";
+import { withRelay } from "./relay.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** No sandbox, by the operator's explicit choice: the agent has the server's own rights. Only its environment is cleared. */
@@ -9,11 +10,12 @@ export function createUnsandboxed(): Sandbox {
     isolates: false,
     check: () => Promise.resolve(null),
     start(request) {
-      const environment = { PATH: process.env["PATH"] ?? "", ...request.environment };
-      const { command, signal, workingDirectory = request.workspace } = request;
+      const { command, arguments: parameters, environment: wanted } = withRelay(request, false);
+      const environment = { PATH: process.env["PATH"] ?? "", ...wanted };
+      const { signal, workingDirectory = request.workspace } = request;
       return startProcess(
         command,
-        request.arguments,
+        parameters,
         { environment, signal },
         { cwd: workingDirectory, endsDescendants: true },
       );

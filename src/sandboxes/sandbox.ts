@@ -13,6 +13,11 @@ export interface SandboxRequest {
   readonly home: string;
   /** Read-only beside the system's own folders: the mirrors, the harness's programs. */
   readonly readOnly: readonly string[];
+  /**
+   * The gateway's unix socket, the only way out. Inside, a relay listens on loopback for it; `gatewayOrigin` in the
+   * environment and the arguments becomes its address. Without it there is no network at all.
+   */
+  readonly gateway?: string;
   /** Aborting kills every process inside. */
   readonly signal: AbortSignal;
 }

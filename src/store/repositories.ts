@@ -112,6 +112,51 @@ export async function updateRepository(
   return toRecord(row);
 }
 
+/** What the repository's sandboxes may reach beside what the server allows. @throws NotFoundError */
+export async function getEgress(database: Database, organizationId: string, id: string): Promise<string[]> {
+  const { rows } = await database.pool.query<{ egress: string[] }>(
+    "select egress from repository where id = $1 and organization_id = $2 and deleted_at is null",
+    [id, organizationId],
+  );
+  return egressOf(rows, id);
+}
+
+/** Puts another list in its place. @throws NotFoundError */
+export async function setEgress(
+  database: Database,
+  organizationId: string,
+  id: string,
+  egress: readonly string[],
+): Promise<string[]> {
+  const { rows } = await database.pool.query<{ egress: string[] }>(
+    `update repository set egress = $3, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning egress`,
+    [id, organizationId, egress],
+  );
+  return egressOf(rows, id);
+}
+
+/** Adds one rule, once. @throws NotFoundError */
+export async function allowEgress(
+  database: Database,
+  organizationId: string,
+  id: string,
+  rule: string,
+): Promise<string[]> {
+  const { rows } = await database.pool.query<{ egress: string[] }>(
+    `update repository set egress = case when $3 = any(egress) then egress else egress || $3::text end, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning egress`,
+    [id, organizationId, rule],
+  );
+  return egressOf(rows, id);
+}
+
+function egressOf(rows: readonly { egress: string[] }[], id: string): string[] {
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return row.egress;
+}
+
 /** Disconnects it; sessions that used it keep their history. @throws NotFoundError */
 export async function deleteRepository(
   database: Database,

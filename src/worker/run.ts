@@ -1,7 +1,9 @@
 import type { Provider } from "../agents/harness.ts";
 import type { Database } from "../database/database.ts";
 import type { NewEvent } from "../domain/event.ts";
+import type { ModelProviders } from "../domain/model.ts";
 import type { RepositoryAddress } from "../domain/repository.ts";
+import type { EgressPolicy } from "../gateway/egress.ts";
 import type { Forge } from "../forges/forge.ts";
 import type { Logger } from "../observability.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -19,6 +21,11 @@ export interface RunDependencies {
   readonly defaultAgent: () => Promise<string | null>;
   readonly forgeOf: (address: RepositoryAddress) => Forge;
   readonly mask: Mask;
+  /** Where models really are, with their keys: for the gateway alone. */
+  readonly models: ModelProviders;
+  readonly egress: EgressPolicy;
+  /** Folder of the gateways' sockets. */
+  readonly socketDirectory: string;
   readonly publicUrl: () => string;
   readonly stallMs: number;
   readonly turnLimitMs: number;

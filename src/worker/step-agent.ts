@@ -1,7 +1,10 @@
 import { join } from "node:path";
 import { runTurn } from "../agents/acp.ts";
-import type { HarnessLaunch, TurnResult } from "../agents/harness.ts";
+import type { HarnessLaunch, Provider, TurnResult } from "../agents/harness.ts";
+import { parseEgressRule } from "../domain/egress.ts";
 import { RunError } from "../domain/errors.ts";
+import { openGateway, type Gateway } from "../gateway/gateway.ts";
+import { gatewayOrigin } from "../sandboxes/relay.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
 import { completeMessage, nextMessage, saveHarness, transcript } from "../store/claims.ts";
 import { chooseAgent } from "./choose-agent.ts";
@@ -29,11 +32,26 @@ interface Message {
 }
 
 async function turn(run: Run, message: Message): Promise<TurnResult> {
-  const { dependencies, session } = run;
   await requireSandbox(run);
   const { provider, model } = await chooseAgent(run);
+  const gateway = await openSessionGateway(run);
+  try {
+    return await turnBehind(run, message, { provider, model, gateway });
+  } finally {
+    await gateway.close();
+  }
+}
+
+interface Behind {
+  readonly provider: Provider;
+  readonly model: string | null;
+  readonly gateway: Gateway;
+}
+
+async function turnBehind(run: Run, message: Message, { provider, model, gateway }: Behind): Promise<TurnResult> {
+  const { dependencies, session } = run;
   const folders = foldersOf(run);
-  const launch = provider.launch({ model, home: folders.home });
+  const launch = provider.launch({ model, home: folders.home, models: gateway.modelsAt(gatewayOrigin) });
   await writeHarnessFiles(dependencies.sandbox, { ...folders, signal: run.signal }, launch.files);
 
   const text = message.interrupted ? interruptedPrompt(message.text) : message.text;
@@ -43,7 +61,7 @@ async function turn(run: Run, message: Message): Promise<TurnResult> {
     provider,
     model,
     launch,
-    start: (wanted, signal) => startHarness(run, wanted, signal),
+    start: (wanted, signal) => startHarness(run, wanted, gateway.socket, signal),
     workingDirectory: workingDirectory(run),
     resume,
     message: message.position === 1 ? firstPrompt(session, text) : text,
@@ -57,7 +75,32 @@ async function turn(run: Run, message: Message): Promise<TurnResult> {
     stallMs: dependencies.stallMs,
     limitMs: dependencies.turnLimitMs,
     permission: dependencies.permissions,
+    traffic: gateway.traffic,
     signal: run.signal,
+  });
+}
+
+/** Hosts of which one turn tells; a program that tries again and again is told of once. */
+const refusalLimit = 50;
+
+/** The way out of this turn's sandbox: what the server allows, and what was allowed for the session's repositories. */
+function openSessionGateway(run: Run): Promise<Gateway> {
+  const { models, egress, socketDirectory, logger } = run.dependencies;
+  const rules = run.session.repositories.flatMap(({ egress: allowed }) => allowed.map(parseEgressRule));
+  const told = new Set<string>();
+  return openGateway({
+    directory: socketDirectory,
+    models,
+    egress: { ...egress, rules: [...egress.rules, ...rules.filter((rule) => rule !== null)] },
+    onRefused(refusal) {
+      const place = `${refusal.host}:${refusal.port}`;
+      if (told.has(place) || told.size >= refusalLimit) return;
+      told.add(place);
+      // Told beside the turn: where the lease was lost, the turn's own events find out.
+      run.emit({ type: "egress.refused", data: refusal }).catch((error: unknown) => {
+        logger.debug({ err: error }, "could not tell of a refused host");
+      });
+    },
   });
 }
 
@@ -79,7 +122,7 @@ function foldersOf(run: Run) {
   return run.dependencies.workspaces.folders(run.session.sessionId, urls);
 }
 
-function startHarness(run: Run, launch: HarnessLaunch, signal: AbortSignal): SandboxedProcess {
+function startHarness(run: Run, launch: HarnessLaunch, gateway: string, signal: AbortSignal): SandboxedProcess {
   const folders = foldersOf(run);
   return run.dependencies.sandbox.start({
     command: launch.command,
@@ -89,6 +132,7 @@ function startHarness(run: Run, launch: HarnessLaunch, signal: AbortSignal): San
     workingDirectory: workingDirectory(run),
     home: folders.home,
     readOnly: [...launch.readOnly, ...folders.readOnly],
+    gateway,
     signal,
   });
 }

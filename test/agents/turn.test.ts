@@ -34,7 +34,7 @@ async function turn(script: Script, overrides: Partial<TurnRequest> = {}) {
   const request: TurnRequest = {
     provider,
     model: null,
-    launch: provider.launch({ model: null, home: folder }),
+    launch: provider.launch({ model: null, home: folder, models: { compatible } }),
     start: ({ command, arguments: parameters, environment, readOnly }, signal) =>
       sandbox.start({
         command,

@@ -109,7 +109,11 @@ test("an agent that the operator added by configuration alone works like the oth
     name: "My own",
     command: process.execPath,
     arguments: [join(root, "src/agents/basic/main.ts")],
-    environment: { OFFSTAGE_AGENT_MODEL: "compatible/{model}", OFFSTAGE_MODEL_BASE_URL: `${own.model.url}/v1` },
+    environment: {
+      OFFSTAGE_AGENT_MODEL: "compatible/{model}",
+      OFFSTAGE_MODEL_BASE_URL: "{compatibleUrl}",
+      OFFSTAGE_MODEL_API_KEY: "{token}",
+    },
     readOnly: ["src", "node_modules", "package.json"].map((part) => join(root, part)),
     defaultModel: "scripted",
   };

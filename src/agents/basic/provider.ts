@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { ModelProviders, Provider } from "../harness.ts";
+import type { ModelProviders } from "../../domain/model.ts";
+import type { Provider } from "../harness.ts";
 import { defaultModelOf, noModel, routeModel, type ModelRoute } from "../models.ts";
 
 /** Offstage's own agent, for which a model's key alone is enough. */
@@ -12,8 +13,8 @@ export function basicProvider(models: ModelProviders): Provider {
     name: "Basic",
     defaultModel,
     problem: () => Promise.resolve(defaultModel === null ? noModel : null),
-    launch: ({ model }) => {
-      const route = routeModel(models, model ?? defaultModel ?? "");
+    launch: ({ model, models: reached }) => {
+      const route = routeModel(reached, model ?? defaultModel ?? "");
       return {
         command: process.execPath,
         arguments: [join(import.meta.dirname, `main.${extension}`)],

@@ -7,6 +7,7 @@ import { isFinal } from "../../domain/status.ts";
 import { ErrorText, Notice } from "../layout.tsx";
 import { client } from "../query.ts";
 import { FollowUp } from "../session/follow-up.tsx";
+import { RepositoriesContext } from "../session/refused-host.tsx";
 import { Steps } from "../session/steps.tsx";
 import { Timeline } from "../session/timeline.tsx";
 import { useSessionView } from "../session/use-session-view.ts";
@@ -66,7 +67,9 @@ function Session({ session }: { session: SessionDetail }) {
           <Tab value="changes">Changes</Tab>
         </Tabs.List>
         <Tabs.Content value="conversation" className="space-y-4">
-          <Timeline view={view} running={status === "running"} />
+          <RepositoriesContext value={session.repositories}>
+            <Timeline view={view} running={status === "running"} />
+          </RepositoriesContext>
           <output className="block text-sm text-warn empty:hidden">
             {connected || error !== null ? "" : "Connection lost: reconnecting …"}
           </output>

@@ -17,7 +17,9 @@ const tool = (toolCallId: string, status: "in_progress" | "completed", title = "
   data: { toolCallId, title, kind: "execute", status, locations: [], content: [] },
 });
 const shown = (view: SessionView): string[] =>
-  view.items.map((item) => (item.kind === "tool" ? `${item.tool.title} ${item.tool.status}` : item.text));
+  view.items.map((item) =>
+    item.kind === "tool" ? `${item.tool.title} ${item.tool.status}` : "text" in item ? item.text : item.host,
+  );
 
 describe("a session's view", () => {
   it("is the same whether events come once, again, or in two overlapping parts", () => {

@@ -10,6 +10,7 @@ export type Item = { readonly key: number; readonly at: string } & (
   | { readonly kind: "user"; readonly text: string; readonly from: string | null }
   | { readonly kind: "message" | "thought"; readonly part: string; readonly text: string }
   | { readonly kind: "tool"; readonly tool: ToolCall }
+  | ({ readonly kind: "refused" } & DataOf<"egress.refused">)
   | {
       readonly kind: "note";
       readonly tone: "plain" | "good" | "warning" | "bad";
@@ -100,6 +101,8 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
         event.data.decision === "denied" ? "warning" : "plain",
         `Permission ${event.data.decision}: ${event.data.title}`,
       );
+    case "egress.refused":
+      return add(view, { kind: "refused", ...event.data, ...place(event) });
     case "agent.turn":
       return event.data.stopReason === "end_turn"
         ? view

@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { Markdown } from "./markdown.tsx";
 import type { Item, Plan, SessionView } from "./session-view.ts";
+import { RefusedHost } from "./refused-host.tsx";
 import { ToolCall } from "./tool-call.tsx";
 
 /** What was said and done, in order. */
@@ -62,6 +63,8 @@ const Line = memo(function Line({ item }: { item: Item }) {
       );
     case "tool":
       return <ToolCall tool={item.tool} />;
+    case "refused":
+      return <RefusedHost host={item.host} port={item.port} reason={item.reason} />;
     case "note":
       return (
         <p className={`flex gap-2 text-sm ${tones[item.tone]}`}>

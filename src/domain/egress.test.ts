@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { allowsEgress, canonicalHost, egressRuleSchema, parseEgressRule, type EgressRule } from "./egress.ts";
+
+const rules = (...texts: string[]): EgressRule[] => texts.map((text) => parseEgressRule(text) as EgressRule);
+
+describe("a rule", () => {
+  it.each([
+    ["example.com", "example.com", 443, true],
+    ["example.com", "example.com", 80, true],
+    ["example.com", "example.com", 22, false],
+    ["example.com", "www.example.com", 443, false],
+    ["example.com", "example.com.evil.example", 443, false],
+    ["*.example.com", "www.example.com", 443, true],
+    ["*.example.com", "a.b.example.com", 443, true],
+    ["*.example.com", "example.com", 443, false],
+    ["*.example.com", "evilexample.com", 443, false],
+    ["example.com:8443", "example.com", 8443, true],
+    ["example.com:8443", "example.com", 443, false],
+    ["EXAMPLE.com.", "example.com", 443, true],
+    ["192.0.2.7:9000", "192.0.2.7", 9000, true],
+    ["[2001:db8::7]:9000", "2001:db8::7", 9000, true],
+  ])("%s lets %s:%i through: %s", (rule, host, port, expected) => {
+    expect(allowsEgress(rules(rule), host, port)).toBe(expected);
+  });
+
+  it.each([
+    "",
+    "*",
+    "*.",
+    "http://example.com",
+    "example.com/x",
+    "a b",
+    "user@example.com",
+    "example.com:0",
+    "example.com:70000",
+    "-x.example",
+  ])("is not %j", (text) => {
+    expect(parseEgressRule(text)).toBeNull();
+    expect(egressRuleSchema.safeParse(text).success).toBe(false);
+  });
+});
+
+it.each([
+  ["EXAMPLE.com.", "example.com"],
+  ["0x7f.1", "127.0.0.1"],
+  ["2130706433", "127.0.0.1"],
+  ["0177.0.0.1", "127.0.0.1"],
+  ["[::FFFF:127.0.0.1]", "::ffff:7f00:1"],
+  ["bücher.example", "xn--bcher-kva.example"],
+  ["a b", null],
+  ["exa%6dple.com", "example.com"],
+])("a host written %j is %j", (written, canonical) => {
+  expect(canonicalHost(written)).toBe(canonical);
+});

@@ -1,0 +1,77 @@
+import { z } from "zod";
+
+/** A host, or with `*.` before it all below it; with a port, else 80 and 443. */
+export interface EgressRule {
+  readonly host: string;
+  /** Also every name below `host`, and not `host` itself. */
+  readonly below: boolean;
+  readonly port: number | null;
+}
+
+const usualPorts: ReadonlySet<number> = new Set([80, 443]);
+const name = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/u;
+
+/** Reads `example.com`, `*.example.com`, `example.com:8443`, `192.0.2.1:443`, `[2001:db8::1]:443`; null for anything else. */
+export function parseEgressRule(text: string): EgressRule | null {
+  const [, below, bracketed, plain, port] =
+    /^(\*\.)?(?:\[([0-9a-f:.]+)\]|([^:[\]/@\s]+))(?::(\d{1,5}))?$/u.exec(text.trim().toLowerCase()) ?? [];
+  const host = canonicalHost(bracketed === undefined ? (plain ?? "") : `[${bracketed}]`);
+  if (host === null) return null;
+  const number = port === undefined ? null : Number(port);
+  if (number !== null && (number < 1 || number > 65_535)) return null;
+  return { host, below: below !== undefined, port: number };
+}
+
+/** As URLs are read: lower case, without a last dot, `0x7f.1` as 127.0.0.1, IPv6 short and without brackets. */
+export function canonicalHost(host: string): string | null {
+  const url = `http://${host}/`;
+  if (!URL.canParse(url)) return null;
+  const canonical = new URL(url).hostname.replace(/^\[|\]$/gu, "").replace(/\.$/u, "");
+  return canonical.includes(":") || name.test(canonical) ? canonical : null;
+}
+
+export function allowsEgress(rules: readonly EgressRule[], host: string, port: number): boolean {
+  return rules.some((rule) => {
+    if (rule.port === null ? !usualPorts.has(port) : rule.port !== port) return false;
+    return rule.below ? host.endsWith(`.${rule.host}`) : host === rule.host;
+  });
+}
+
+export const egressRuleSchema = z
+  .string()
+  .max(300)
+  .refine((text) => parseEgressRule(text) !== null, "must be written <host>, *.<host> or <host>:<port>");
+
+export const egressPresets = ["none", "registries", "open"] as const;
+export type EgressPreset = (typeof egressPresets)[number];
+
+/** Where packages of the common languages and systems come from. */
+export const registryHosts: readonly EgressRule[] = [
+  "registry.npmjs.org",
+  "registry.yarnpkg.com",
+  "jsr.io",
+  "npm.jsr.io",
+  "pypi.org",
+  "files.pythonhosted.org",
+  "crates.io",
+  "index.crates.io",
+  "static.crates.io",
+  "proxy.golang.org",
+  "sum.golang.org",
+  "rubygems.org",
+  "index.rubygems.org",
+  "repo.maven.apache.org",
+  "repo1.maven.org",
+  "plugins.gradle.org",
+  "repo.packagist.org",
+  "packagist.org",
+  "api.nuget.org",
+  "hex.pm",
+  "repo.hex.pm",
+  "pub.dev",
+  "deb.debian.org",
+  "security.debian.org",
+  "archive.ubuntu.com",
+  "security.ubuntu.com",
+  "dl-cdn.alpinelinux.org",
+].map((host) => ({ host, below: false, port: null }));

@@ -1,0 +1,85 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import { InvalidInputError } from "../domain/errors.ts";
+import { modelProviderIds, type ModelProviders } from "../domain/model.ts";
+import { createEgressProxy, type EgressPolicy, type Refusal } from "./egress.ts";
+import { createModelGateway, type ModelTraffic } from "./model-gateway.ts";
+import { modelBaseUrl, modelPrefix } from "./model-routes.ts";
+
+export interface Gateway {
+  /** The unix socket that goes into one session's sandbox: who can reach it is that session. */
+  readonly socket: string;
+  /** The models as the sandbox sees them: the gateway's address, and the session's token in place of every key. */
+  modelsAt(origin: string): ModelProviders;
+  traffic(): ModelTraffic;
+  close(): Promise<void>;
+}
+
+/** Longer paths are cut by the kernel (unix(7)). */
+const longestSocketPath = 107;
+
+/**
+ * The one way out of a session's sandbox: models by the session's token, everything else by the list.
+ * @param options.directory where its socket lies; made where it is not there
+ * @throws InvalidInputError where that path is too long for a socket
+ */
+export async function openGateway(options: {
+  readonly directory: string;
+  readonly models: ModelProviders;
+  readonly egress: EgressPolicy;
+  readonly onRefused: (refusal: Refusal) => void;
+}): Promise<Gateway> {
+  const { directory, models } = options;
+  const socket = join(directory, `${randomBytes(6).toString("hex")}.sock`);
+  if (socket.length > longestSocketPath) {
+    throw new InvalidInputError(
+      `OFFSTAGE_DATA: its path is too long for a socket below it; ${directory} may have 90 characters`,
+    );
+  }
+  const token = `offstage-session-${randomBytes(24).toString("base64url")}`;
+  const gateway = createModelGateway({ models, token });
+  const egress = createEgressProxy(options.egress, options.onRefused);
+  const open = new Set<Socket>();
+  const server = createServer((request, response) => {
+    // An address of its own means a proxy's request; a path alone is meant for us.
+    if (request.url?.startsWith("/") !== true) void egress.forward(request, response);
+    else if (request.url.startsWith(modelPrefix)) gateway.serve(request, response);
+    else response.writeHead(404).end();
+  });
+  server.requestTimeout = 0;
+  server.on("connect", (request, client, head) => void egress.tunnel(request, client, head));
+  server.on("connection", (client) => {
+    open.add(client);
+    client.once("close", () => open.delete(client));
+  });
+  await mkdir(directory, { recursive: true, mode: 0o711 });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(socket, resolve);
+  });
+  // The sandbox's own user connects to it; of all others only its path is in the way, which none of them knows.
+  await chmod(socket, 0o666);
+  return {
+    socket,
+    modelsAt: (origin) => seenFrom(origin, models, token),
+    traffic: gateway.traffic,
+    async close() {
+      for (const client of open) client.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+      await rm(socket, { force: true });
+    },
+  };
+}
+
+function seenFrom(origin: string, models: ModelProviders, token: string): ModelProviders {
+  const configured = modelProviderIds.filter((provider) => models[provider] !== undefined);
+  return Object.fromEntries(
+    configured.map((provider) => [
+      provider,
+      { ...models[provider], apiKey: token, baseUrl: modelBaseUrl(origin, provider) },
+    ]),
+  );
+}

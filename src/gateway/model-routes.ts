@@ -1,0 +1,70 @@
+import type { ModelProviderId, ModelProviders } from "../domain/model.ts";
+
+/** Where a request for a model goes, and what opens the door there. */
+export interface ModelRoute {
+  readonly provider: ModelProviderId;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface ProviderRoutes {
+  /** Without a version. */
+  readonly base: string;
+  /** Part of the path that the base address is written with or without. */
+  readonly version: RegExp;
+  /** What a harness asks of a model: a key opens more than that. */
+  readonly paths: RegExp;
+  readonly key: (apiKey: string) => Record<string, string>;
+}
+
+const bearer = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
+const openAiPaths =
+  /^\/v1\/(?:responses(?:\/compact)?|chat\/completions|completions|embeddings|models(?:\/[\w.:-]+)?)$/u;
+
+const routes: Readonly<Record<ModelProviderId, ProviderRoutes>> = {
+  anthropic: {
+    base: "https://api.anthropic.com",
+    version: /\/v1$/u,
+    paths: /^\/v1\/(?:messages(?:\/count_tokens)?|models(?:\/[\w.:-]+)?)$/u,
+    key: (apiKey) => ({ "x-api-key": apiKey }),
+  },
+  openai: { base: "https://api.openai.com", version: /\/v1$/u, paths: openAiPaths, key: bearer },
+  google: {
+    base: "https://generativelanguage.googleapis.com",
+    version: /\/v1(?:beta|alpha)?$/u,
+    paths:
+      /^\/v1(?:beta|alpha)?\/models(?:\/[\w.-]+(?::(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents))?)?$/u,
+    key: (apiKey) => ({ "x-goog-api-key": apiKey }),
+  },
+  compatible: { base: "", version: /\/v1$/u, paths: openAiPaths, key: bearer },
+};
+
+export const modelPrefix = "/model/";
+
+/** The address of a provider as the sandbox sees it, written as its makers' programs expect it. */
+export function modelBaseUrl(origin: string, provider: ModelProviderId): string {
+  const url = `${origin}${modelPrefix}${provider}`;
+  return provider === "openai" || provider === "compatible" ? `${url}/v1` : url;
+}
+
+/** Null for a provider that is not configured, and for a path that is no request of a model. */
+export function routeModelRequest(models: ModelProviders, requestUrl: string): ModelRoute | null {
+  const [, name = "", path = "", query = ""] = /^\/model\/([a-z]+)(\/[^?#]*)(?:\?(.*))?$/u.exec(requestUrl) ?? [];
+  const provider = (["anthropic", "openai", "google", "compatible"] as const).find((id) => id === name);
+  if (provider === undefined) return null;
+  const configured = models[provider];
+  const { base, version, paths, key } = routes[provider];
+  if (configured === undefined || !paths.test(path)) return null;
+  const search = new URLSearchParams(query);
+  // Gemini's key may also be there.
+  search.delete("key");
+  const url = new URL(upstreamOf(configured.baseUrl ?? base, version, path));
+  url.search = search.toString();
+  return { provider, url, headers: configured.apiKey === undefined ? {} : key(configured.apiKey) };
+}
+
+/** An address that is written with a version, or with another path, keeps it. */
+function upstreamOf(baseUrl: string, version: RegExp, path: string): string {
+  const base = baseUrl.replace(/\/+$/u, "");
+  return version.test(base) ? `${base}${path.replace(/^\/v1(?:beta|alpha)?/u, "")}` : `${base}${path}`;
+}

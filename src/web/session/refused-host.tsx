@@ -1,0 +1,47 @@
+import { useMutation } from "@tanstack/react-query";
+import { createContext, use } from "react";
+import type { SessionDetail } from "../../domain/session.ts";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+
+/** The session's repositories, for which a refused host can be allowed. */
+export const RepositoriesContext = createContext<SessionDetail["repositories"]>([]);
+
+const reasons = {
+  "not allowed": "it is not on the list of what this sandbox may reach",
+  "private address": "it is a private address, which no sandbox may reach by name",
+};
+
+interface Refused {
+  readonly host: string;
+  readonly port: number;
+  readonly reason: keyof typeof reasons;
+}
+
+/** A host that the sandbox asked for in vain, and the way to let it through the next time. */
+export function RefusedHost({ host, port, reason }: Refused) {
+  const repositories = use(RepositoriesContext);
+  const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return (
+    <div className="rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
+      <p className="break-words">
+        Refused <code>{place}</code>: {reasons[reason]}.
+      </p>
+      {reason === "not allowed" &&
+        repositories.map(({ id, name }) => <Allow key={id} repositoryId={id} name={name} place={place} />)}
+    </div>
+  );
+}
+
+function Allow({ repositoryId, name, place }: { repositoryId: string; name: string; place: string }) {
+  const allow = useMutation({ mutationFn: () => client.repository.allow(repositoryId, place) });
+  if (allow.isSuccess) return <output className="mt-1 block">Allowed for {name} from its next turn on.</output>;
+  return (
+    <div className="mt-2 flex flex-wrap items-center gap-3">
+      <button type="button" className="button" disabled={allow.isPending} onClick={() => allow.mutate()}>
+        Allow for {name}
+      </button>
+      <ErrorText error={allow.error} />
+    </div>
+  );
+}
