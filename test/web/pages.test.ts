@@ -169,6 +169,20 @@ test("a failed session says why and what to do", async () => {
   expect(await page.getByRole("button", { name: "Retry" }).count()).toBe(1);
 });
 
+test("a refused host is shown with a button that allows it for the repository", async () => {
+  const { id } = await client.session.create({
+    prompt: "shell curl -s https://packages.example.com; true",
+    repositories: [await repository()],
+  });
+  await untilOver(client, id);
+  const page = await signedIn();
+  await page.goto(`/sessions/${id}`);
+  await page.getByText("Refused packages.example.com:443").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: /^Allow for acme/u }).click();
+  await page.getByText(/^Allowed for acme/u).waitFor();
+});
+
 test("a lost connection and a reload lose no line of the conversation and double none", async () => {
   const frail = await openFrailConnection(offstage.url);
   try {

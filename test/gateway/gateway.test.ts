@@ -1,0 +1,364 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, request as httpRequest, type IncomingMessage, type Server } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { parseEgressRule, type EgressRule } from "../../src/domain/egress.ts";
+import type { ModelProviders } from "../../src/domain/model.ts";
+import type { Refusal } from "../../src/gateway/egress.ts";
+import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
+
+interface Seen {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+let directory: string;
+let upstream: Server;
+let address: string;
+const seen: Seen[] = [];
+const gateways: Gateway[] = [];
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "offstage-gateway-"));
+  // Stands for a model's server and for any other host.
+  upstream = createServer((request, response) => {
+    void text(request).then((body) => {
+      seen.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body });
+      if (request.url?.includes("slow") === true) {
+        response.write("data: one\n\n");
+        setTimeout(() => response.end("data: two\n\n"), 300);
+      } else if (request.url?.includes("fail") === true) {
+        response.writeHead(529, { "content-type": "application/json", "retry-after": "7" });
+        response.end('{"error":{"message":"Overloaded"}}');
+      } else if (request.url?.includes("away") === true) {
+        response.writeHead(302, { location: "http://169.254.169.254/latest" }).end();
+      } else response.writeHead(200, { "content-type": "application/json", "x-upstream": "yes" }).end('{"ok":true}');
+    });
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+  address = `127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+});
+
+afterEach(async () => {
+  for (const gateway of gateways.splice(0)) await gateway.close();
+  seen.length = 0;
+});
+
+afterAll(async () => {
+  upstream?.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function open(options: { models?: ModelProviders; allow?: readonly string[]; open?: boolean } = {}) {
+  const refused: Refusal[] = [];
+  const gateway = await openGateway({
+    directory,
+    models: options.models ?? {},
+    egress: {
+      open: options.open ?? false,
+      rules: (options.allow ?? []).map((rule) => parseEgressRule(rule) as EgressRule),
+    },
+    onRefused: (refusal) => refused.push(refusal),
+  });
+  gateways.push(gateway);
+  const token = Object.values(gateway.modelsAt("http://x"))[0]?.apiKey ?? "";
+  return { gateway, refused, token };
+}
+
+interface Asked {
+  readonly path: string;
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+function ask(gateway: Gateway, { path, method = "POST", headers = {}, body = "{}" }: Asked) {
+  return new Promise<{ status: number; headers: IncomingMessage["headers"]; body: string }>((resolve, reject) => {
+    const sent = httpRequest({ socketPath: gateway.socket, path, method, headers }, (answer) => {
+      text(answer).then(
+        (got) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: got }),
+        reject,
+      );
+    });
+    sent.once("error", reject);
+    sent.end(method === "GET" ? undefined : body);
+  });
+}
+
+/** What a raw connection gets back for these bytes. */
+function raw(gateway: Gateway, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const client = connect(gateway.socket);
+    let got = "";
+    client.on("data", (chunk) => {
+      got += chunk.toString();
+      if (got.includes("\r\n\r\n")) client.end();
+    });
+    client.once("close", () => resolve(got));
+    client.once("error", reject);
+    client.write(bytes);
+  });
+}
+
+const models = (): ModelProviders => ({
+  anthropic: { apiKey: "real-anthropic-key", baseUrl: `http://${address}` },
+  openai: { apiKey: "real-openai-key", baseUrl: `http://${address}/v1` },
+  google: { apiKey: "real-google-key", baseUrl: `http://${address}` },
+  compatible: { apiKey: "real-other-key", baseUrl: `http://${address}/api/v1` },
+});
+
+describe("a request of a model", () => {
+  it.each([
+    [
+      "anthropic",
+      "/model/anthropic/v1/messages?beta=true",
+      "x-api-key",
+      "/v1/messages?beta=true",
+      "real-anthropic-key",
+    ],
+    ["openai", "/model/openai/v1/responses", "authorization", "/v1/responses", "Bearer real-openai-key"],
+    [
+      "google",
+      "/model/google/v1beta/models/gemini-3:streamGenerateContent?alt=sse",
+      "x-goog-api-key",
+      "/v1beta/models/gemini-3:streamGenerateContent?alt=sse",
+      "real-google-key",
+    ],
+    [
+      "compatible",
+      "/model/compatible/v1/chat/completions",
+      "authorization",
+      "/api/v1/chat/completions",
+      "Bearer real-other-key",
+    ],
+  ])("goes to %s with the real key in the token's place", async (_, path, header, arrives, key) => {
+    const { gateway, token } = await open({ models: models() });
+    const shown = header === "authorization" ? `Bearer ${token}` : token;
+    const answer = await ask(gateway, { path, headers: { [header]: shown, "x-own": "kept" }, body: '{"model":"m"}' });
+    expect(answer).toMatchObject({ status: 200, body: '{"ok":true}', headers: { "x-upstream": "yes" } });
+    expect(seen).toMatchObject([
+      { method: "POST", url: arrives, body: '{"model":"m"}', headers: { [header]: key, "x-own": "kept" } },
+    ]);
+    expect(JSON.stringify(seen)).not.toContain(token);
+  });
+
+  it("with Gemini's key in the query has it taken out", async () => {
+    const { gateway, token } = await open({ models: models() });
+    await ask(gateway, { path: `/model/google/v1beta/models/g:generateContent?key=${token}` });
+    expect(seen).toMatchObject([
+      { url: "/v1beta/models/g:generateContent", headers: { "x-goog-api-key": "real-google-key" } },
+    ]);
+  });
+
+  it.each([
+    ["no token", {}],
+    ["a forged one", { authorization: "Bearer offstage-session-forged" }],
+    ["a real key", { "x-api-key": "real-anthropic-key" }],
+  ])("with %s is refused and goes nowhere", async (_, headers) => {
+    const { gateway } = await open({ models: models() });
+    expect(await ask(gateway, { path: "/model/anthropic/v1/messages", headers })).toMatchObject({ status: 401 });
+    expect(seen).toEqual([]);
+  });
+
+  it("with another session's token is refused", async () => {
+    const [mine, theirs] = [await open({ models: models() }), await open({ models: models() })];
+    const headers = { "x-api-key": theirs.token };
+    expect((await ask(mine.gateway, { path: "/model/anthropic/v1/messages", headers })).status).toBe(401);
+    expect(seen).toEqual([]);
+  });
+
+  it.each([
+    "/model/anthropic/v1/organizations/users",
+    "/model/anthropic/v1/files",
+    "/model/openai/v1/files",
+    "/model/openai/v1/fine_tuning/jobs",
+    "/model/openai/v1/../admin",
+    "/model/anthropic/v1/messages/../../admin",
+    "/model/google/v1beta/corpora",
+    "/model/nobody/v1/messages",
+    "/model/anthropic//evil.example/v1/messages",
+    "/model/",
+  ])("for %s is refused: a key opens more than models", async (path) => {
+    const { gateway, token } = await open({ models: models() });
+    expect((await ask(gateway, { path, headers: { "x-api-key": token } })).status).toBe(404);
+    expect(seen).toEqual([]);
+  });
+
+  it("is passed on as it streams, not when it is over", async () => {
+    const { gateway, token } = await open({ models: { compatible: { baseUrl: `http://${address}/slow/v1` } } });
+    const first = await new Promise<string>((resolve) => {
+      const sent = httpRequest(
+        {
+          socketPath: gateway.socket,
+          path: "/model/compatible/v1/responses",
+          method: "POST",
+          headers: { authorization: `Bearer ${token}` },
+        },
+        (answer) => answer.once("data", (chunk: Buffer) => resolve(chunk.toString())),
+      );
+      sent.end("{}");
+    });
+    expect(first).toBe("data: one\n\n");
+  });
+
+  it("that fails is passed on whole, and counted with its words", async () => {
+    const { gateway, token } = await open({ models: { compatible: { baseUrl: `http://${address}/fail/v1` } } });
+    const answer = await ask(gateway, {
+      path: "/model/compatible/v1/responses",
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(answer).toMatchObject({ status: 529, headers: { "retry-after": "7" } });
+    expect(gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastError: "Overloaded (HTTP 529)" });
+  });
+
+  it("to a server that is down is told as such", async () => {
+    const { gateway, token } = await open({ models: { compatible: { baseUrl: "http://127.0.0.1:1/v1" } } });
+    const answer = await ask(gateway, {
+      path: "/model/compatible/v1/responses",
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(answer.status).toBe(502);
+    expect(gateway.traffic().lastError).toContain("could not be reached");
+  });
+
+  it("shows the sandbox addresses as each maker's programs expect them, and no real key", async () => {
+    const { gateway, token } = await open({ models: models() });
+    const reached = gateway.modelsAt("http://127.0.0.1:7");
+    expect(reached).toEqual({
+      anthropic: { apiKey: token, baseUrl: "http://127.0.0.1:7/model/anthropic" },
+      openai: { apiKey: token, baseUrl: "http://127.0.0.1:7/model/openai/v1" },
+      google: { apiKey: token, baseUrl: "http://127.0.0.1:7/model/google" },
+      compatible: { apiKey: token, baseUrl: "http://127.0.0.1:7/model/compatible/v1" },
+    });
+  });
+});
+
+describe("the way out", () => {
+  const get = (host: string) => ({ path: `http://${host}/`, method: "GET" });
+
+  it("leads nowhere but where the list says, and tells of what it refused", async () => {
+    const { gateway, refused } = await open();
+    expect((await ask(gateway, get("example.com"))).status).toBe(403);
+    expect(await raw(gateway, "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n")).toContain("403");
+    expect(refused).toEqual([
+      { host: "example.com", port: 80, reason: "not allowed" },
+      { host: "example.com", port: 443, reason: "not allowed" },
+    ]);
+  });
+
+  it("leads to an address that an operator wrote down, private or not", async () => {
+    const { gateway, refused } = await open({ allow: [address] });
+    expect(await ask(gateway, get(address))).toMatchObject({ status: 200, headers: { "x-upstream": "yes" } });
+    const tunnelled = await raw(gateway, `CONNECT ${address} HTTP/1.1\r\nHost: ${address}\r\n\r\n`);
+    expect(tunnelled).toContain("200 Connection established");
+    expect(refused).toEqual([]);
+  });
+
+  it.each([
+    "127.0.0.1",
+    "localhost",
+    "LOCALHOST.",
+    "0.0.0.0",
+    "0x7f.1",
+    "2130706433",
+    "0177.0.0.1",
+    "127.1",
+    "169.254.169.254",
+    "metadata.google.internal",
+    "10.0.0.1",
+    "192.168.0.1",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:169.254.169.254]",
+    "[64:ff9b::7f00:1]",
+    "[fd00:ec2::254]",
+    "[fe80::1]",
+  ])("never leads to %s, even where every public host is open", async (host) => {
+    const { gateway } = await open({ open: true });
+    const answers = [
+      await raw(gateway, `CONNECT ${host}:80 HTTP/1.1\r\nHost: x\r\n\r\n`),
+      String((await ask(gateway, get(host))).status),
+    ];
+    for (const answer of answers) expect(answer).toMatch(/40[03]|502/u);
+    expect(seen).toEqual([]);
+  });
+
+  it("does not follow a name that is allowed to an address that is private", async () => {
+    const { gateway, refused } = await open({ allow: [`localhost:${address.split(":")[1]}`] });
+    expect((await ask(gateway, get(`localhost:${address.split(":")[1]}`))).status).toBe(403);
+    expect(refused).toMatchObject([{ host: "localhost", reason: "private address" }]);
+    expect(seen).toEqual([]);
+  });
+
+  it("passes a redirect on instead of following it", async () => {
+    const { gateway } = await open({ allow: [address] });
+    const answer = await ask(gateway, { path: `http://${address}/away`, method: "GET" });
+    expect(answer).toMatchObject({ status: 302, headers: { location: "http://169.254.169.254/latest" } });
+  });
+
+  it.each([
+    "example.com",
+    "example.com:",
+    "example.com:0",
+    "example.com:99999",
+    "user@example.com:443",
+    "example.com:443/path",
+    "http://example.com:443",
+    "exa mple.com:443",
+    ":443",
+    "[::1:443",
+  ])("takes no CONNECT to %j", async (target) => {
+    const { gateway } = await open({ open: true });
+    expect(await raw(gateway, `CONNECT ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)).toMatch(/^HTTP\/1\.1 40[03]/u);
+  });
+
+  it.each(["ftp://example.com/", "file:///etc/passwd", "unix:/var/run/docker.sock", "https://example.com/"])(
+    "forwards no %s",
+    async (path) => {
+      const { gateway } = await open({ open: true });
+      expect((await ask(gateway, { path, method: "GET" })).status).toBe(400);
+    },
+  );
+
+  it("checks the host of the address, whatever the Host header says", async () => {
+    const { gateway } = await open({ allow: [address] });
+    const answer = await raw(gateway, `GET http://example.com/ HTTP/1.1\r\nHost: ${address}\r\n\r\n`);
+    expect(answer).toContain("403");
+    await ask(gateway, { path: `http://${address}/`, method: "GET", headers: { host: "example.com" } });
+    expect(seen.at(-1)?.headers.host).toBe(address);
+  });
+
+  it("gives a proxy's own headers to nobody", async () => {
+    const { gateway } = await open({ allow: [address] });
+    await ask(gateway, { path: `http://${address}/`, method: "GET", headers: { "proxy-authorization": "Basic eA==" } });
+    expect(seen.at(-1)?.headers).not.toHaveProperty("proxy-authorization");
+  });
+});
+
+it("is closed with its connections, and leaves no socket", async () => {
+  const { gateway } = await open();
+  const client = connect(gateway.socket);
+  await new Promise<void>((resolve) => client.once("connect", () => resolve()));
+  const gone = new Promise<void>((resolve) => client.once("close", () => resolve()));
+  await gateway.close();
+  await gone;
+  await expect(ask(gateway, { path: "/" })).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+it("names the folder that is too long for a socket", async () => {
+  const options = {
+    directory: join(directory, "x".repeat(120)),
+    models: {},
+    egress: { open: false, rules: [] },
+    onRefused: () => undefined,
+  };
+  await expect(openGateway(options)).rejects.toMatchObject({
+    code: "invalid_input",
+    message: expect.stringContaining("OFFSTAGE_DATA") as string,
+  });
+});
