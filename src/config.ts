@@ -94,6 +94,8 @@ export const environmentSchema = z.object({
   OFFSTAGE_ALLOW_LOCAL_REPOSITORIES: flag,
   OFFSTAGE_DEFAULT_AGENT: agentNameSchema.optional(),
   OFFSTAGE_PROVIDERS: json(z.array(customProviderSchema)).optional(),
+  OFFSTAGE_SANDBOX_MEMORY_MB: whole(256, 1_048_576, 8_192),
+  OFFSTAGE_SANDBOX_PROCESSES: whole(64, 1_000_000, 4_096),
   OFFSTAGE_EGRESS: z.enum(egressPresets).default("registries"),
   OFFSTAGE_EGRESS_ALLOW: egressList,
   OFFSTAGE_PERMISSIONS: z.enum(["allow", "deny"]).default("allow"),
@@ -182,6 +184,10 @@ function configOf(environment: Environment) {
     defaultAgent: environment.OFFSTAGE_DEFAULT_AGENT ?? null,
     customProviders: environment.OFFSTAGE_PROVIDERS ?? [],
     permissions: environment.OFFSTAGE_PERMISSIONS,
+    limits: {
+      memoryBytes: environment.OFFSTAGE_SANDBOX_MEMORY_MB * 1024 * 1024,
+      processes: environment.OFFSTAGE_SANDBOX_PROCESSES,
+    },
     egress: {
       open: environment.OFFSTAGE_EGRESS === "open",
       rules: [...(environment.OFFSTAGE_EGRESS === "none" ? [] : registryHosts), ...environment.OFFSTAGE_EGRESS_ALLOW],

@@ -24,6 +24,7 @@ export async function diagnose(config: Config): Promise<Check[]> {
     nodeCheck(),
     await gitCheck(),
     await sandboxCheck(config),
+    limitsCheck(config),
     await databaseCheck(config),
     modelCheck(config),
     ...agents,
@@ -49,6 +50,18 @@ async function sandboxCheck(config: Config): Promise<Check> {
   const name = `sandbox ${config.sandbox}`;
   if (problem !== null) return { name, ok: false, detail: "does not work here", mend: problem };
   return { name, ok: true, detail: config.sandbox === "none" ? "agents are not isolated" : "works", mend: null };
+}
+
+function limitsCheck(config: Config): Check {
+  const kept = createSandbox(config).keepsLimits;
+  const { memoryBytes, processes } = config.limits;
+  return {
+    name: "sandbox limits",
+    ok: kept,
+    detail: kept ? `${memoryBytes / 1024 ** 2} MB, ${processes} processes` : "not kept here",
+    mend: kept ? null : "run the server as root where it may make control groups (/sys/fs/cgroup is writable)",
+    optional: true,
+  };
 }
 
 async function databaseCheck(config: Config): Promise<Check> {

@@ -122,6 +122,7 @@ async function start(
           turnLimitMs: config.turnLimitMs,
           models: config.models,
           egress: config.egress,
+          limits: config.limits,
           socketDirectory: join(config.data, "run"),
           permissions: config.permissions,
         },

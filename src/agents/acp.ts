@@ -25,6 +25,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   const errors = readErrors(child);
   const updates = createUpdates(request.emit, errors.touch);
   const connection = connect(child, request, updates);
+  let result: TurnResult;
   try {
     const crash = crashed(child, errors);
     const work = converse(connection, request, updates).catch((error: unknown) => {
@@ -43,9 +44,8 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
     // Whichever comes later has nobody left to hear it.
     work.catch(() => undefined);
     watch.catch(() => undefined);
-    const result = await Promise.race([work, watch]);
+    result = await Promise.race([work, watch]);
     judge(result, updates, errors, request);
-    return result;
   } finally {
     ended.abort();
     child.kill();
@@ -53,6 +53,10 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
     connection.close();
     await updates.settled();
   }
+  // Known for sure only now: the kernel may have ended a command, and the agent gone on without it.
+  const exceeded = child.exceeded();
+  if (exceeded !== null) throw exceededError(exceeded);
+  return result;
 }
 
 interface Errors {
@@ -202,11 +206,23 @@ async function chooseModel(
 
 async function crashed(child: SandboxedProcess, errors: Errors): Promise<never> {
   const { code, signal } = await child.exited;
+  const exceeded = child.exceeded();
+  if (exceeded !== null) throw exceededError(exceeded);
   throw new RunError({
     code: "agent_crashed",
     reason: `The agent's program ended in the middle of its turn (${signal ?? `exit ${code}`})${errors.tail() === "" ? "." : `: ${errors.tail()}`}`,
     retryable: true,
     mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
+  });
+}
+
+function exceededError(exceeded: "memory" | "processes"): RunError {
+  const used = exceeded === "memory" ? "more memory" : "more processes and threads at once";
+  return new RunError({
+    code: "resources_exhausted",
+    reason: `The agent, or a command that it ran, used ${used} than its sandbox may: everything in it was ended.`,
+    retryable: true,
+    mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB or OFFSTAGE_SANDBOX_PROCESSES.",
   });
 }
 

@@ -62,6 +62,7 @@ export const failureCodes = [
   "agent_refused",
   "model_error",
   "sandbox_unavailable",
+  "resources_exhausted",
   "workspace_broken",
   "repository_not_found",
   "repository_access_denied",

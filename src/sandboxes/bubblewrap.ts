@@ -6,7 +6,9 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { InvalidInputError } from "../domain/errors.ts";
-import { startProcess } from "./process.ts";
+import { canLimit } from "./cgroup.ts";
+import { startLimited } from "./limited.ts";
+import { seccompFilter } from "./seccomp.ts";
 import { withRelay } from "./relay.ts";
 import type { Sandbox, SandboxRequest } from "./sandbox.ts";
 
@@ -38,6 +40,7 @@ const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
  */
 export function createBubblewrap(): Sandbox {
   const isRoot = process.getuid?.() === 0;
+  const filter = seccompFilter(process.arch);
   let known: Promise<string | null> | null = null;
 
   function start(request: SandboxRequest) {
@@ -49,11 +52,11 @@ export function createBubblewrap(): Sandbox {
       throw new InvalidInputError(
         `a provider's environment must not set ${loading}, which would load code into bubblewrap`,
       );
-    return startProcess(
+    return startLimited(
       "bwrap",
       parametersOf({ ...request, ...relayed }, isRoot),
-      { environment, signal: request.signal },
-      { cwd: "/", endsDescendants: true },
+      { ...request, environment },
+      { cwd: "/", endsDescendants: true, third: filter },
     );
   }
 
@@ -91,6 +94,7 @@ export function createBubblewrap(): Sandbox {
   return {
     kind: "bubblewrap",
     isolates: true,
+    keepsLimits: canLimit(),
     // What was found to work is not tried again before every turn; what did not work may have been mended.
     check: async () => {
       const problem = await (known ??= check());
@@ -121,6 +125,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "--new-session",
     "--hostname",
     "offstage",
+    ...(seccompFilter(process.arch) === null ? [] : ["--seccomp", "3"]),
     "--cap-drop",
     "ALL",
     ...(isRoot ? ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"] : []),

@@ -8,6 +8,7 @@ export function createUnsandboxed(): Sandbox {
   return {
     kind: "none",
     isolates: false,
+    keepsLimits: false,
     check: () => Promise.resolve(null),
     start(request) {
       const { command, arguments: parameters, environment: wanted } = withRelay(request, false);

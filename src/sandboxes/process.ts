@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { Writable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import { carriersOf, endProcess } from "./process-table.ts";
 import type { SandboxedProcess, SandboxRequest } from "./sandbox.ts";
@@ -10,15 +11,22 @@ const mark = "OFFSTAGE_PROCESS";
 const lookAgainMs = 5;
 const patienceMs = 2_000;
 
+export interface StartOptions {
+  readonly cwd: string;
+  /** Also those that left the process group are ended, which costs a look at every process of the machine. */
+  readonly endsDescendants: boolean;
+  /** What the command reads on file descriptor 3. */
+  readonly third?: Buffer | null;
+}
+
 /**
  * Spawns a command in a process group of its own and ties it to the request's signal.
- * @param options `endsDescendants`: also those that left the group, which costs a look at every process of the machine
  */
 export function startProcess(
   command: string,
   parameters: readonly string[],
   request: Pick<SandboxRequest, "environment" | "signal">,
-  options: { readonly cwd: string; readonly endsDescendants: boolean },
+  options: StartOptions,
 ): SandboxedProcess {
   request.signal.throwIfAborted();
   const id = randomUUID();
@@ -26,8 +34,14 @@ export function startProcess(
     cwd: options.cwd,
     env: { ...request.environment, ...(options.endsDescendants && { [mark]: id }) },
     detached: true,
-    stdio: ["pipe", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe", ...(options.third == null ? [] : ["pipe" as const])],
   });
+  const third = child.stdio[3];
+  if (options.third != null && third instanceof Writable) {
+    // A command that could not be started reads nothing; its exit tells of it.
+    third.on("error", () => undefined);
+    third.end(options.third);
+  }
   const descendants = (): number[] => (options.endsDescendants ? carriersOf(`${mark}=${id}`) : []);
   const endAll = (): void => {
     if (child.pid !== undefined) endProcess(-child.pid);
@@ -51,8 +65,13 @@ export function startProcess(
     child.once("close", (code, signal) => resolve({ code, signal }));
   });
   const exited = closed.then(async (result) => {
-    for (let waited = 0; waited < patienceMs && descendants().length > 0; waited += lookAgainMs)
+    for (let waited = 0; waited < patienceMs; waited += lookAgainMs) {
+      const left = descendants();
+      if (left.length === 0) break;
+      // One may have been born while the others were ended.
+      for (const pid of left) endProcess(pid);
       await wait(lookAgainMs);
+    }
     return result;
   });
   request.signal.addEventListener("abort", kill, { once: true });
@@ -60,5 +79,5 @@ export function startProcess(
   // A program that died makes the next write fail; its exit tells of it.
   child.stdin.on("error", () => undefined);
   child.stderr.on("error", () => undefined);
-  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exited, kill };
+  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exited, kill, exceeded: () => null };
 }

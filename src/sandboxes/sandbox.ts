@@ -1,5 +1,14 @@
 import type { Readable, Writable } from "node:stream";
 
+/** What one sandbox may use. */
+export interface Limits {
+  readonly memoryBytes: number;
+  /** Threads count too. */
+  readonly processes: number;
+}
+
+export type Exceeded = "memory" | "processes";
+
 /** What a process sees of the machine. Paths are the same inside and outside, so that locations mean the same. */
 export interface SandboxRequest {
   readonly command: string;
@@ -18,6 +27,8 @@ export interface SandboxRequest {
    * environment and the arguments becomes its address. Without it there is no network at all.
    */
   readonly gateway?: string;
+  /** Bounds of everything inside together, where the machine can set them. */
+  readonly limits?: Limits;
   /** Aborting kills every process inside. */
   readonly signal: AbortSignal;
 }
@@ -30,12 +41,16 @@ export interface SandboxedProcess {
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   /** Ends every process inside; safe to call twice. */
   kill(): void;
+  /** The bound that was run into, for which everything inside was ended; null for any other end. */
+  exceeded(): Exceeded | null;
 }
 
 export interface Sandbox {
   readonly kind: "bubblewrap" | "none";
   /** False for `none`. */
   readonly isolates: boolean;
+  /** Whether `limits` are kept here. */
+  readonly keepsLimits: boolean;
   /** Null where it works here, else what is missing and the exact mend. Really starts one to find out. */
   check(): Promise<string | null>;
   start(request: SandboxRequest): SandboxedProcess;

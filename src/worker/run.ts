@@ -6,7 +6,7 @@ import type { RepositoryAddress } from "../domain/repository.ts";
 import type { EgressPolicy } from "../gateway/egress.ts";
 import type { Forge } from "../forges/forge.ts";
 import type { Logger } from "../observability.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import type { ClaimedSession } from "../store/claims.ts";
 import type { Mask } from "./mask.ts";
 import type { Workspaces } from "./workspace.ts";
@@ -24,6 +24,7 @@ export interface RunDependencies {
   /** Where models really are, with their keys: for the gateway alone. */
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
+  readonly limits: Limits;
   /** Folder of the gateways' sockets. */
   readonly socketDirectory: string;
   readonly publicUrl: () => string;

@@ -133,6 +133,7 @@ function startHarness(run: Run, launch: HarnessLaunch, gateway: string, signal: 
     home: folders.home,
     readOnly: [...launch.readOnly, ...folders.readOnly],
     gateway,
+    limits: run.dependencies.limits,
     signal,
   });
 }

@@ -1,0 +1,107 @@
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type { Exceeded, Limits } from "./sandbox.ts";
+
+export interface ControlGroup {
+  /** Files to which a process writes itself to be bound with all that it starts. */
+  readonly joinFiles: readonly string[];
+  /** The bound that was run into, if any. */
+  exceeded(): Exceeded | null;
+  /** False while something is still in it: to be tried again. */
+  remove(): boolean;
+}
+
+/** Where the kernel shows control groups: one tree (version 2), or one for each controller (version 1). */
+interface Tree {
+  readonly folders: readonly string[];
+  readonly limits: (limits: Limits) => readonly (readonly [file: string, value: string])[];
+  readonly memoryEvents: string;
+  readonly processEvents: string;
+}
+
+const root = "/sys/fs/cgroup";
+const name = "offstage";
+
+const version2: Tree = {
+  folders: [join(root, name)],
+  limits: ({ memoryBytes, processes }) => [
+    ["memory.max", String(memoryBytes)],
+    ["memory.swap.max", "0"],
+    ["pids.max", String(processes)],
+  ],
+  memoryEvents: "memory.events",
+  processEvents: "pids.events",
+};
+
+const version1: Tree = {
+  folders: [join(root, "memory", name), join(root, "pids", name)],
+  limits: ({ memoryBytes, processes }) => [
+    ["memory.limit_in_bytes", String(memoryBytes)],
+    ["memory.memsw.limit_in_bytes", String(memoryBytes)],
+    ["pids.max", String(processes)],
+  ],
+  memoryEvents: "memory.oom_control",
+  processEvents: "pids.events",
+};
+
+/** Null where this process may not make control groups: it is not root, or they are read-only as in most containers. */
+function findTree(): Tree | null {
+  if (process.getuid?.() !== 0) return null;
+  const tree = existsSync(join(root, "cgroup.controllers")) ? version2 : version1;
+  const isWritable = tree.folders.every((folder) => {
+    try {
+      accessSync(join(folder, ".."), constants.W_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  return isWritable ? tree : null;
+}
+
+export const canLimit = (): boolean => findTree() !== null;
+
+/** A control group with these bounds (cgroups(7)); null where none can be made. */
+export function createControlGroup(limits: Limits): ControlGroup | null {
+  const tree = findTree();
+  if (tree === null) return null;
+  const id = randomUUID();
+  const folders = tree.folders.map((folder) => join(folder, id));
+  for (const folder of tree.folders) mkdirSync(folder, { recursive: true });
+  if (tree === version2) {
+    for (const folder of [root, ...tree.folders])
+      writeFileSync(join(folder, "cgroup.subtree_control"), "+memory +pids");
+  }
+  for (const folder of folders) mkdirSync(folder);
+  for (const [file, value] of tree.limits(limits)) {
+    // A kernel without accounting of swap has no file for it.
+    const path = folders.map((folder) => join(folder, file)).find((one) => existsSync(one));
+    if (path !== undefined) writeFileSync(path, value);
+  }
+  const count = (file: string, key: string): number => {
+    const path = folders.map((folder) => join(folder, file)).find((one) => existsSync(one));
+    const text = path === undefined ? "" : readFileSync(path, "utf8");
+    return Number(new RegExp(`^${key} (\\d+)$`, "mu").exec(text)?.[1] ?? 0);
+  };
+  return {
+    joinFiles: folders.map((folder) => join(folder, "cgroup.procs")),
+    exceeded() {
+      if (count(tree.memoryEvents, "oom_kill") > 0) return "memory";
+      return count(tree.processEvents, "max") > 0 ? "processes" : null;
+    },
+    remove: () => folders.map(removed).every(Boolean),
+  };
+}
+
+function removed(folder: string): boolean {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return true;
+    if (code === "EBUSY") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * A seccomp filter (seccomp(2), https://docs.kernel.org/userspace-api/seccomp_filter.html) as bubblewrap's `--seccomp`
+ * takes it: what no build, test or agent needs, and what would lead past the namespaces. It allows everything else:
+ * mounts, keys of the kernel, new namespaces, io_uring (which walks past such filters), programs in the kernel,
+ * sockets of other families than unix, IP and netlink (AF_VSOCK leads out of `--unshare-net`), and typing into a terminal.
+ */
+interface Architecture {
+  /** AUDIT_ARCH_* of linux/audit.h. */
+  readonly audit: number;
+  readonly clone: number;
+  readonly socket: number;
+  readonly ioctl: number;
+  readonly denied: Readonly<Record<string, number>>;
+  /** Numbers from here on belong to another interface of the same machine (x32). */
+  readonly foreignFrom: number | null;
+}
+
+/** Newer calls have one number on every architecture. */
+const deniedEverywhere = {
+  io_uring_setup: 425,
+  io_uring_enter: 426,
+  io_uring_register: 427,
+  open_tree: 428,
+  move_mount: 429,
+  fsopen: 430,
+  fsconfig: 431,
+  fsmount: 432,
+  fspick: 433,
+  mount_setattr: 442,
+  quotactl_fd: 443,
+};
+const clone3 = 435;
+
+const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>> = {
+  x64: {
+    audit: 0xc000003e,
+    clone: 56,
+    socket: 41,
+    ioctl: 16,
+    foreignFrom: 0x40000000,
+    denied: {
+      syslog: 103,
+      uselib: 134,
+      sysfs: 139,
+      vhangup: 153,
+      pivot_root: 155,
+      _sysctl: 156,
+      acct: 163,
+      settimeofday: 164,
+      mount: 165,
+      umount2: 166,
+      swapon: 167,
+      swapoff: 168,
+      reboot: 169,
+      iopl: 172,
+      ioperm: 173,
+      init_module: 175,
+      delete_module: 176,
+      quotactl: 179,
+      nfsservctl: 180,
+      lookup_dcookie: 212,
+      clock_settime: 227,
+      kexec_load: 246,
+      add_key: 248,
+      request_key: 249,
+      keyctl: 250,
+      migrate_pages: 256,
+      unshare: 272,
+      move_pages: 279,
+      perf_event_open: 298,
+      fanotify_init: 300,
+      name_to_handle_at: 303,
+      open_by_handle_at: 304,
+      setns: 308,
+      finit_module: 313,
+      kexec_file_load: 320,
+      bpf: 321,
+      userfaultfd: 323,
+    },
+  },
+  arm64: {
+    audit: 0xc00000b7,
+    clone: 220,
+    socket: 198,
+    ioctl: 29,
+    foreignFrom: null,
+    denied: {
+      lookup_dcookie: 18,
+      umount2: 39,
+      mount: 40,
+      pivot_root: 41,
+      nfsservctl: 42,
+      vhangup: 58,
+      quotactl: 60,
+      acct: 89,
+      unshare: 97,
+      kexec_load: 104,
+      init_module: 105,
+      delete_module: 106,
+      clock_settime: 112,
+      syslog: 116,
+      reboot: 142,
+      settimeofday: 170,
+      add_key: 217,
+      request_key: 218,
+      keyctl: 219,
+      swapon: 224,
+      swapoff: 225,
+      migrate_pages: 238,
+      move_pages: 239,
+      perf_event_open: 241,
+      fanotify_init: 262,
+      name_to_handle_at: 264,
+      open_by_handle_at: 265,
+      setns: 268,
+      finit_module: 273,
+      bpf: 280,
+      userfaultfd: 282,
+      kexec_file_load: 294,
+    },
+  },
+};
+
+// linux/bpf_common.h and linux/seccomp.h
+const load = 0x20; // BPF_LD | BPF_W | BPF_ABS
+const jumpIfEqual = 0x15;
+const jumpIfGreaterOrEqual = 0x35;
+const jumpIfAnySet = 0x45;
+const answer = 0x06;
+const allow = 0x7fff0000;
+const refuse = 0x00050000;
+const notPermitted = 1;
+const notImplemented = 38;
+const familyNotSupported = 97;
+
+const atNumber = 0;
+const atArchitecture = 4;
+/** The low half of an argument: every value that is looked at fits into it. */
+const atArgument = (index: number): number => 16 + index * 8;
+
+const newNamespaces = 0x7e020000; // CLONE_NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET
+const families = [1, 2, 10, 16]; // unix, IPv4, IPv6, netlink
+const typeIntoTerminal = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
+
+/** One instruction; a jump goes `then` or `otherwise` instructions further than the next. */
+type Instruction = readonly [code: number, then: number, otherwise: number, value: number];
+
+/** The filter's bytes for this machine; null where its numbers are not known. */
+export function seccompFilter(architecture: NodeJS.Architecture): Buffer | null {
+  const known = architectures[architecture];
+  if (known === undefined) return null;
+  const program: Instruction[] = [
+    [load, 0, 0, atArchitecture],
+    [jumpIfEqual, 1, 0, known.audit],
+    // A 32-bit program on a 64-bit kernel has other numbers.
+    [answer, 0, 0, refuse | notPermitted],
+    [load, 0, 0, atNumber],
+    ...(known.foreignFrom === null ? [] : refuseIf(jumpIfGreaterOrEqual, known.foreignFrom, notPermitted)),
+    ...[...Object.values(deniedEverywhere), ...Object.values(known.denied)].flatMap((number) =>
+      refuseIf(jumpIfEqual, number, notPermitted),
+    ),
+    // Its flags are behind a pointer, which a filter can't follow: the C library falls back to clone.
+    ...refuseIf(jumpIfEqual, clone3, notImplemented),
+    ...forCall(known.clone, [[load, 0, 0, atArgument(0)], ...refuseIf(jumpIfAnySet, newNamespaces, notPermitted)]),
+    ...forCall(known.ioctl, [
+      [load, 0, 0, atArgument(1)],
+      ...typeIntoTerminal.flatMap((command) => refuseIf(jumpIfEqual, command, notPermitted)),
+    ]),
+    ...forCall(known.socket, [
+      [load, 0, 0, atArgument(0)],
+      ...families.flatMap((family): Instruction[] => [
+        [jumpIfEqual, 0, 1, family],
+        [answer, 0, 0, allow],
+      ]),
+      [answer, 0, 0, refuse | familyNotSupported],
+    ]),
+    [answer, 0, 0, allow],
+  ];
+  const bytes = Buffer.alloc(program.length * 8);
+  for (const [index, [code, then, otherwise, value]] of program.entries()) {
+    bytes.writeUInt16LE(code, index * 8);
+    bytes.writeUInt8(then, index * 8 + 2);
+    bytes.writeUInt8(otherwise, index * 8 + 3);
+    bytes.writeUInt32LE(value >>> 0, index * 8 + 4);
+  }
+  return bytes;
+}
+
+function refuseIf(jump: number, value: number, error: number): Instruction[] {
+  return [
+    [jump, 0, 1, value],
+    [answer, 0, 0, refuse | error],
+  ];
+}
+
+/** These for one call alone, which ends there; the number is loaded still for what follows. */
+function forCall(number: number, body: readonly Instruction[]): Instruction[] {
+  return [[jumpIfEqual, 0, body.length + 1, number], ...body, [answer, 0, 0, allow]];
+}

@@ -1,0 +1,65 @@
+import { readdirSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { canLimit } from "../../src/sandboxes/cgroup.ts";
+import { waitFor } from "../wait-for.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { script } from "./script.ts";
+
+let world: World;
+let offstage: Offstage;
+let client: Client;
+
+// Control groups are root's to make; `offstage doctor` says where they are not kept.
+describe.skipIf(!canLimit())("a session that takes too much", () => {
+  beforeAll(async () => {
+    world = await createWorld(script);
+    const limits = { OFFSTAGE_SANDBOX_MEMORY_MB: "512", OFFSTAGE_SANDBOX_PROCESSES: "128" };
+    ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", ...limits }));
+  });
+
+  afterAll(async () => {
+    await offstage?.stop();
+    await world?.close();
+  });
+
+  const hogs = [
+    ["memory", `node -e "const all=[];for(;;)all.push(Buffer.alloc(1e7,1))"; echo survived`],
+    [
+      "memory, from many processes",
+      "for i in 1 2 3 4 5 6 7 8; do perl -e 'my $a = qq(x) x 1e8; sleep 9' & done; wait; echo survived",
+    ],
+    ["processes", "perl -e 'fork while 1'; echo survived"],
+  ] as const;
+
+  test.each(hogs)("of %s ends with a clear reason, and nobody else's does", async (_, command) => {
+    const quiet = await client.session.create({ prompt: "shell sleep 2, then shell echo still here" });
+    const { id } = await client.session.create({ prompt: `shell ${command}` });
+    expect(await untilOver(client, id)).toMatchObject({
+      status: "failed",
+      failure: { code: "resources_exhausted", mend: expect.stringContaining("OFFSTAGE_SANDBOX_") as string },
+    });
+    expect(await untilOver(client, quiet.id)).toMatchObject({ status: "completed", failure: null });
+  });
+
+  test("of nothing is not bothered, and no control group is left of any", async () => {
+    const { id } = await client.session.create({ prompt: "shell echo fine" });
+    expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
+    const folders = ["/sys/fs/cgroup/offstage", "/sys/fs/cgroup/memory/offstage", "/sys/fs/cgroup/pids/offstage"];
+    const groups = (): string[] =>
+      folders.flatMap((folder) => {
+        try {
+          return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+            entry.isDirectory() ? [entry.name] : [],
+          );
+        } catch {
+          // This machine has the other version's tree.
+          return [];
+        }
+      });
+    // Other suites make their own at the same time: what counts is that these go.
+    const before = new Set(groups());
+    await waitFor(() => groups().every((group) => !before.has(group)), "the control groups of this suite are gone");
+  });
+});
