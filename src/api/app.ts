@@ -31,6 +31,8 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit,
+    // What the router refuses before any operation is found.
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     rewriteUrl: ({ url = "/" }) => (url.startsWith(`${olderPrefix}/`) ? url.slice(olderPrefix.length) : url),

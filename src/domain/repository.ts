@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isBranchName } from "./git-ref.ts";
-import { text } from "./text.ts";
+import { optionalText, text } from "./text.ts";
 
 export const forgeKinds = ["github", "gitea", "git"] as const;
 export type ForgeKind = (typeof forgeKinds)[number];
@@ -13,13 +13,13 @@ export const createRepositorySchema = z.object({
     .refine(isBranchName, "is not a branch name that git takes")
     .optional()
     .meta({ description: "Default target branch; else the remote's default branch." }),
-  description: z.string().max(2_000).optional(),
+  description: optionalText(2_000).optional(),
 });
 export type CreateRepository = z.infer<typeof createRepositorySchema>;
 export const updateRepositorySchema = z.object({
   name: text(200).optional(),
   branch: z.string().refine(isBranchName, "is not a branch name that git takes").nullish(),
-  description: z.string().max(2_000).nullish(),
+  description: optionalText(2_000).nullish(),
 });
 export type UpdateRepository = z.infer<typeof updateRepositorySchema>;
 

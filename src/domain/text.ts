@@ -2,9 +2,13 @@ import { z } from "zod";
 
 /** Text as PostgreSQL and every JSON reader can hold it: well-formed Unicode without NUL. */
 export function text(maximumLength: number) {
+  return optionalText(maximumLength).min(1, "must not be empty");
+}
+
+/** The same, and it may be empty. */
+export function optionalText(maximumLength: number) {
   return z
     .string()
-    .min(1, "must not be empty")
     .max(maximumLength, `must be at most ${maximumLength.toLocaleString("en")} characters`)
     .refine((value) => value.isWellFormed(), "must be valid Unicode: it has half of a surrogate pair")
     .refine((value) => !value.includes("\0"), "must not contain NUL (U+0000)");
