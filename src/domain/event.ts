@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { failureCodes } from "./errors.ts";
+import { modelProviderIds } from "./model.ts";
 import { stepNames } from "./step.ts";
 import { sessionStatuses } from "./status.ts";
 
@@ -69,6 +70,16 @@ const payloads = {
     contextSize: z.number().int().optional(),
   }),
   "agent.permission": z.object({ title: z.string(), decision: z.enum(["allowed", "denied"]), option: z.string() }),
+  /** What one request of a model used, by the provider's own count, as the gateway read it. */
+  "model.usage": z.object({
+    provider: z.enum(modelProviderIds),
+    model: z.string().nullable(),
+    inputTokens: z.number().int(),
+    outputTokens: z.number().int(),
+    cacheReadTokens: z.number().int(),
+    cacheWriteTokens: z.number().int(),
+    reasoningTokens: z.number().int(),
+  }),
   /** The sandbox asked for a host that it may not reach. */
   "egress.refused": z.object({
     host: z.string(),

@@ -4,10 +4,11 @@ import { createServer } from "node:http";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { InvalidInputError } from "../domain/errors.ts";
-import { modelProviderIds, type ModelProviders } from "../domain/model.ts";
+import { modelProviderIds, type ModelProviderId, type ModelProviders } from "../domain/model.ts";
 import { createEgressProxy, type EgressPolicy, type Refusal } from "./egress.ts";
 import { createModelGateway, type ModelTraffic } from "./model-gateway.ts";
 import { modelBaseUrl, modelPrefix } from "./model-routes.ts";
+import type { ModelUsage } from "./usage.ts";
 
 export interface Gateway {
   /** The unix socket that goes into one session's sandbox: who can reach it is that session. */
@@ -31,6 +32,7 @@ export async function openGateway(options: {
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
   readonly onRefused: (refusal: Refusal) => void;
+  readonly onUsage: (provider: ModelProviderId, usage: ModelUsage) => void;
 }): Promise<Gateway> {
   const { directory, models } = options;
   const socket = join(directory, `${randomBytes(6).toString("hex")}.sock`);
@@ -40,7 +42,7 @@ export async function openGateway(options: {
     );
   }
   const token = `offstage-session-${randomBytes(24).toString("base64url")}`;
-  const gateway = createModelGateway({ models, token });
+  const gateway = createModelGateway({ models, token, onUsage: options.onUsage });
   const egress = createEgressProxy(options.egress, options.onRefused);
   const open = new Set<Socket>();
   const server = createServer((request, response) => {

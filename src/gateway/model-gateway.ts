@@ -1,8 +1,9 @@
 import { timingSafeEqual } from "node:crypto";
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
 import { request as httpsRequest } from "node:https";
-import type { ModelProviders } from "../domain/model.ts";
+import type { ModelProviderId, ModelProviders } from "../domain/model.ts";
 import { routeModelRequest, type ModelRoute } from "./model-routes.ts";
+import { createUsageReader, type ModelUsage } from "./usage.ts";
 
 /** What the gateway saw of a turn's requests: the protocol has no word for a model's errors. */
 export interface ModelTraffic {
@@ -35,6 +36,8 @@ const dropped = new Set([
   "trailer",
   "transfer-encoding",
   "upgrade",
+  // Usage is read along in what passes.
+  "accept-encoding",
 ]);
 const droppedOfAnswers = new Set(["connection", "keep-alive", "set-cookie", "transfer-encoding", "upgrade"]);
 const errorLimit = 4_000;
@@ -45,7 +48,11 @@ const silenceLimitMs = 15 * 60_000;
  * Forwards requests of models: who shows the session's token gets the real key put in, outside of the sandbox.
  * What comes back is passed on as it comes.
  */
-export function createModelGateway(options: { readonly models: ModelProviders; readonly token: string }): ModelGateway {
+export function createModelGateway(options: {
+  readonly models: ModelProviders;
+  readonly token: string;
+  readonly onUsage: (provider: ModelProviderId, usage: ModelUsage) => void;
+}): ModelGateway {
   let lastActivity = performance.now();
   let answered = 0;
   let failed = 0;
@@ -76,7 +83,15 @@ export function createModelGateway(options: { readonly models: ModelProviders; r
         lastError = `HTTP ${status}`;
         readError(answer, (text) => (lastError = `${text} (HTTP ${status})`));
       }
-      answer.on("data", touch);
+      const reader = createUsageReader();
+      answer.on("data", (chunk: Buffer) => {
+        touch();
+        reader.read(chunk);
+      });
+      answer.once("end", () => {
+        const usage = status < 400 ? reader.end() : null;
+        if (usage !== null) options.onUsage(route.provider, usage);
+      });
       answer.once("error", () => response.destroy());
       answer.pipe(response);
     });

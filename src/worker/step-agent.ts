@@ -3,6 +3,7 @@ import { runTurn } from "../agents/acp.ts";
 import type { HarnessLaunch, Provider, TurnResult } from "../agents/harness.ts";
 import { parseEgressRule } from "../domain/egress.ts";
 import { RunError } from "../domain/errors.ts";
+import type { NewEvent } from "../domain/event.ts";
 import { openGateway, type Gateway } from "../gateway/gateway.ts";
 import { gatewayOrigin } from "../sandboxes/relay.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
@@ -88,6 +89,10 @@ function openSessionGateway(run: Run): Promise<Gateway> {
   const { models, egress, socketDirectory, logger } = run.dependencies;
   const rules = run.session.repositories.flatMap(({ egress: allowed }) => allowed.map(parseEgressRule));
   const told = new Set<string>();
+  /** Told beside the turn: where the lease was lost, the turn's own events find out. */
+  const tell = (event: NewEvent): void => {
+    run.emit(event).catch((error: unknown) => logger.debug({ err: error }, "could not tell what the gateway saw"));
+  };
   return openGateway({
     directory: socketDirectory,
     models,
@@ -96,11 +101,9 @@ function openSessionGateway(run: Run): Promise<Gateway> {
       const place = `${refusal.host}:${refusal.port}`;
       if (told.has(place) || told.size >= refusalLimit) return;
       told.add(place);
-      // Told beside the turn: where the lease was lost, the turn's own events find out.
-      run.emit({ type: "egress.refused", data: refusal }).catch((error: unknown) => {
-        logger.debug({ err: error }, "could not tell of a refused host");
-      });
+      tell({ type: "egress.refused", data: refusal });
     },
+    onUsage: (maker, usage) => tell({ type: "model.usage", data: { provider: maker, ...usage } }),
   });
 }
 

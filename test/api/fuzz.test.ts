@@ -133,7 +133,7 @@ function valid(schema: Schema): fc.Arbitrary<unknown> {
         fc.constantFrom(...ids),
       );
     default:
-      return fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<unknown>;
+      return fc.jsonValue({ maxDepth: 2 });
   }
 }
 

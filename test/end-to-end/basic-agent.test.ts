@@ -49,6 +49,10 @@ test("the basic agent writes, runs and says, and its work becomes a pull request
     { type: "diff", oldText: null, newText: "alpha" },
   ]);
   expect((await client.session.diff(session.id)).repositories[0]?.patch).toContain("+alpha");
+  const used = (await eventsOf(session.id)).filter((event) => event.type === "model.usage");
+  expect(used).toHaveLength(3);
+  expect(used[0]?.data).toMatchObject({ provider: "compatible", model: "scripted" });
+  expect(used.every(({ data }) => data.inputTokens > 0 && data.outputTokens > 0)).toBe(true);
 });
 
 test("a follow-up resumes the basic agent's own session", async () => {

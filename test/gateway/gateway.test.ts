@@ -35,6 +35,8 @@ beforeAll(async () => {
       } else if (request.url?.includes("fail") === true) {
         response.writeHead(529, { "content-type": "application/json", "retry-after": "7" });
         response.end('{"error":{"message":"Overloaded"}}');
+      } else if (request.url?.includes("usage") === true) {
+        response.end('{"model":"m","usage":{"prompt_tokens":7,"completion_tokens":3}}');
       } else if (request.url?.includes("away") === true) {
         response.writeHead(302, { location: "http://169.254.169.254/latest" }).end();
       } else response.writeHead(200, { "content-type": "application/json", "x-upstream": "yes" }).end('{"ok":true}');
@@ -56,6 +58,7 @@ afterAll(async () => {
 
 async function open(options: { models?: ModelProviders; allow?: readonly string[]; open?: boolean } = {}) {
   const refused: Refusal[] = [];
+  const used: object[] = [];
   const gateway = await openGateway({
     directory,
     models: options.models ?? {},
@@ -64,10 +67,11 @@ async function open(options: { models?: ModelProviders; allow?: readonly string[
       rules: (options.allow ?? []).map((rule) => parseEgressRule(rule) as EgressRule),
     },
     onRefused: (refusal) => refused.push(refusal),
+    onUsage: (provider, usage) => used.push({ provider, ...usage }),
   });
   gateways.push(gateway);
   const token = Object.values(gateway.modelsAt("http://x"))[0]?.apiKey ?? "";
-  return { gateway, refused, token };
+  return { gateway, refused, used, token };
 }
 
 interface Asked {
@@ -204,6 +208,17 @@ describe("a request of a model", () => {
       sent.end("{}");
     });
     expect(first).toBe("data: one\n\n");
+  });
+
+  it("is metered by the provider's own count, while the answer passes unchanged", async () => {
+    const { gateway, token, used } = await open({ models: { compatible: { baseUrl: `http://${address}/usage/v1` } } });
+    const answer = await ask(gateway, {
+      path: "/model/compatible/v1/responses",
+      headers: { authorization: `Bearer ${token}`, "accept-encoding": "gzip, br" },
+    });
+    expect(JSON.parse(answer.body)).toEqual({ model: "m", usage: { prompt_tokens: 7, completion_tokens: 3 } });
+    expect(seen.at(-1)?.headers).not.toHaveProperty("accept-encoding");
+    expect(used).toMatchObject([{ provider: "compatible", model: "m", inputTokens: 7, outputTokens: 3 }]);
   });
 
   it("that fails is passed on whole, and counted with its words", async () => {
@@ -356,6 +371,7 @@ it("names the folder that is too long for a socket", async () => {
     models: {},
     egress: { open: false, rules: [] },
     onRefused: () => undefined,
+    onUsage: () => undefined,
   };
   await expect(openGateway(options)).rejects.toMatchObject({
     code: "invalid_input",

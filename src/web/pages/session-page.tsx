@@ -10,6 +10,7 @@ import { FollowUp } from "../session/follow-up.tsx";
 import { RepositoriesContext } from "../session/refused-host.tsx";
 import { Steps } from "../session/steps.tsx";
 import { Timeline } from "../session/timeline.tsx";
+import type { Tokens } from "../session/session-view.ts";
 import { useSessionView } from "../session/use-session-view.ts";
 import { StatusBadge } from "../status-badge.tsx";
 import { Ago } from "../time.tsx";
@@ -61,6 +62,7 @@ function Session({ session }: { session: SessionDetail }) {
       )}
       <ErrorText error={error} />
       <Steps steps={view.steps} />
+      <TokenCount tokens={view.tokens} />
       <Tabs.Root defaultValue="conversation" className="space-y-3">
         <Tabs.List aria-label="Session" className="flex gap-1 border-b border-line">
           <Tab value="conversation">Conversation</Tab>
@@ -174,6 +176,19 @@ function Tab({ value, children }: { value: string; children: ReactNode }) {
     >
       {children}
     </Tabs.Trigger>
+  );
+}
+
+const number = new Intl.NumberFormat("en");
+
+/** What the session's models used, as their makers count it. */
+function TokenCount({ tokens }: { tokens: Tokens }) {
+  if (tokens.input + tokens.cached + tokens.output === 0) return null;
+  return (
+    <p className="text-xs text-muted tabular-nums">
+      Tokens: {number.format(tokens.input)} in, {number.format(tokens.cached)} from cache,{" "}
+      {number.format(tokens.output)} out
+    </p>
   );
 }
 

@@ -28,6 +28,20 @@ export interface StepView {
   readonly progress: DataOf<"step.progress"> | null;
 }
 
+export interface Tokens {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
+
+function addTokens(so: Tokens, data: DataOf<"model.usage">): Tokens {
+  return {
+    input: so.input + data.inputTokens + data.cacheWriteTokens,
+    cached: so.cached + data.cacheReadTokens,
+    output: so.output + data.outputTokens,
+  };
+}
+
 /** Everything the page shows of a session's events so far. */
 export interface SessionView {
   /** Number of the last event in it. */
@@ -36,6 +50,8 @@ export interface SessionView {
   readonly steps: readonly StepView[];
   readonly plan: Plan;
   readonly usage: DataOf<"agent.usage">;
+  /** Of all requests of models so far. */
+  readonly tokens: Tokens;
   /** Where the turn that runs now began in `items`: texts and tools of a turn before are not touched by this one. */
   readonly turnStart: number;
 }
@@ -49,7 +65,15 @@ const noSteps: readonly StepView[] = stepNames.map((name) => ({
   progress: null,
 }));
 
-export const emptyView: SessionView = { seq: 0, items: [], steps: noSteps, plan: [], usage: {}, turnStart: 0 };
+export const emptyView: SessionView = {
+  seq: 0,
+  items: [],
+  steps: noSteps,
+  plan: [],
+  usage: {},
+  tokens: { input: 0, cached: 0, output: 0 },
+  turnStart: 0,
+};
 
 /** Takes events in: those that it has already are passed over, so that a stream may repeat itself. */
 export function applyEvents(view: SessionView, events: readonly SessionEvent[]): SessionView {
@@ -101,6 +125,8 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
         event.data.decision === "denied" ? "warning" : "plain",
         `Permission ${event.data.decision}: ${event.data.title}`,
       );
+    case "model.usage":
+      return { ...view, tokens: addTokens(view.tokens, event.data) };
     case "egress.refused":
       return add(view, { kind: "refused", ...event.data, ...place(event) });
     case "agent.turn":

@@ -1,0 +1,88 @@
+import { expect, it } from "vitest";
+import { createUsageReader } from "./usage.ts";
+
+/** Usage of an answer that comes in pieces of so many bytes. */
+function usageOf(answer: string, size = 7) {
+  const reader = createUsageReader();
+  const bytes = Buffer.from(answer);
+  for (let at = 0; at < bytes.length; at += size) reader.read(bytes.subarray(at, at + size));
+  return reader.end();
+}
+
+const stream = (...pieces: unknown[]): string =>
+  pieces.map((piece) => `event: x\ndata: ${JSON.stringify(piece)}\n\n`).join("");
+
+it.each([
+  [
+    "Anthropic's stream",
+    stream(
+      {
+        type: "message_start",
+        message: {
+          model: "claude",
+          usage: { input_tokens: 10, cache_read_input_tokens: 100, cache_creation_input_tokens: 5, output_tokens: 1 },
+        },
+      },
+      { type: "content_block_delta", delta: { text: "usage is a word 💥" } },
+      { type: "message_delta", usage: { output_tokens: 42 } },
+    ),
+    {
+      model: "claude",
+      inputTokens: 10,
+      outputTokens: 42,
+      cacheReadTokens: 100,
+      cacheWriteTokens: 5,
+      reasoningTokens: 0,
+    },
+  ],
+  [
+    "OpenAI's Responses",
+    stream(
+      { type: "response.created", response: { model: "gpt", usage: null } },
+      {
+        type: "response.completed",
+        response: {
+          model: "gpt",
+          usage: {
+            input_tokens: 30,
+            input_tokens_details: { cached_tokens: 20 },
+            output_tokens: 9,
+            output_tokens_details: { reasoning_tokens: 4 },
+          },
+        },
+      },
+    ),
+    { model: "gpt", inputTokens: 10, outputTokens: 9, cacheReadTokens: 20, cacheWriteTokens: 0, reasoningTokens: 4 },
+  ],
+  [
+    "Chat Completions",
+    `${stream({ model: "qwen", choices: [], usage: null }, { model: "qwen", choices: [], usage: { prompt_tokens: 7, completion_tokens: 3 } })}data: [DONE]\n\n`,
+    { model: "qwen", inputTokens: 7, outputTokens: 3, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+  ],
+  [
+    "Gemini, as one document over several lines",
+    JSON.stringify(
+      {
+        modelVersion: "gemini",
+        usageMetadata: {
+          promptTokenCount: 12,
+          candidatesTokenCount: 5,
+          cachedContentTokenCount: 2,
+          thoughtsTokenCount: 8,
+        },
+      },
+      null,
+      2,
+    ),
+    { model: "gemini", inputTokens: 10, outputTokens: 5, cacheReadTokens: 2, cacheWriteTokens: 0, reasoningTokens: 8 },
+  ],
+])("reads what %s says, however it is cut", (_, answer, usage) => {
+  for (const size of [1, 7, 1_000_000]) expect(usageOf(answer, size)).toEqual(usage);
+});
+
+it.each(["", "not json", "data: {broken usage", '{"usage":"much"}', '{"error":{"message":"no usage"}}'])(
+  "finds nothing in %j",
+  (answer) => {
+    expect(usageOf(answer)).toBeNull();
+  },
+);
