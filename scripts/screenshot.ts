@@ -27,7 +27,7 @@ const config = readConfig({
   OFFSTAGE_FORGES: JSON.stringify([{ kind: "github", webUrl: forge.url, apiUrl: forge.apiUrl, token: forge.token }]),
   OFFSTAGE_MODEL_BASE_URL: `${model.url}/v1`,
   OFFSTAGE_MODEL: "scripted",
-  OFFSTAGE_DEFAULT_AGENT: "opencode:scripted",
+  OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
 });
 const offstage = await startOffstage(config, createLogger(config.logLevel));
 const browser = await launchBrowser();
