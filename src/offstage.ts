@@ -222,8 +222,12 @@ function secretsOf(config: Config): string[] {
   const forgeSecrets = config.forges.flatMap((forge) =>
     forge.kind === "github" ? [forge.token, forge.app?.privateKey] : [forge.token],
   );
+  const customSecrets = config.customProviders.flatMap(({ environment }) =>
+    Object.entries(environment).flatMap(([name, value]) => (/key|token|secret|password/iu.test(name) ? [value] : [])),
+  );
   return [
     ...forgeSecrets,
+    ...customSecrets,
     anthropic?.apiKey,
     openai?.apiKey,
     google?.apiKey,

@@ -1,4 +1,5 @@
 import type * as acp from "@agentclientprotocol/sdk";
+import { z } from "zod";
 import type { NewEvent } from "../domain/event.ts";
 import { cutMiddle } from "../domain/text.ts";
 
@@ -17,6 +18,8 @@ export type Updates = ReturnType<typeof createUpdates>;
 /** Turns the protocol's updates into events, told one after the other. */
 export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: () => void) {
   const tools = new Map<string, ToolState>();
+  /** What commands printed so far, where a harness tells it in pieces. */
+  const outputs = new Map<string, string>();
   let listening = false;
   let part = 0;
   let gathered: { type: TextType; text: string } | null = null;
@@ -57,10 +60,13 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
   }
 
   function takeTool(update: acp.ToolCall | acp.ToolCallUpdate): void {
-    const before = tools.get(update.toolCallId);
-    const next = mergeTool(before, update);
+    const { toolCallId } = update;
+    const before = tools.get(toolCallId);
+    const piece = outputIn(update._meta);
+    if (piece !== null) outputs.set(toolCallId, cutMiddle(`${outputs.get(toolCallId) ?? ""}${piece}`, outputLimit));
+    const next = withOutput(mergeTool(before, update), outputs.get(toolCallId) ?? "");
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(next)) return;
-    tools.set(update.toolCallId, next);
+    tools.set(toolCallId, next);
     endPart();
     last = "";
     void tell({ type: "agent.tool", data: next });
@@ -110,13 +116,33 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
     started: () => listening,
     anything: () => seen,
     toolCalls: () => tools.size,
-    toolRuns: () => [...tools.values()].some((tool) => tool.status === "in_progress"),
+    toolRuns: () => [...tools.values()].some(runs),
     /** Whether an event could not be told. */
     failed: () => broken,
     finalMessage: () => last.trim(),
     /** @throws what telling an event threw */
     settled: () => (flush(), told),
   };
+}
+
+/** Not every harness says `in_progress`. While the model still writes a tool's input, the tool does not run. */
+function runs({ status, input }: ToolState): boolean {
+  return status === "in_progress" || (status === "pending" && input !== undefined && input !== "{}");
+}
+
+const outputSchema = z.object({ terminal_output_delta: z.object({ data: z.string() }) });
+
+/** What a command printed since the last update, from harnesses with the extension `terminal_output_delta`. */
+function outputIn(extra: unknown): string | null {
+  return outputSchema.safeParse(extra).data?.terminal_output_delta.data ?? null;
+}
+
+/** Shown once the tool has ended: an event for each piece would hold all those before it too. */
+function withOutput(tool: ToolState, output: string): ToolState {
+  const isOver = tool.status === "completed" || tool.status === "failed";
+  return output === "" || !isOver || tool.content.length > 0
+    ? tool
+    : { ...tool, content: [{ type: "text", text: output }] };
 }
 
 function mergeTool(before: ToolState | undefined, update: acp.ToolCall | acp.ToolCallUpdate): ToolState {

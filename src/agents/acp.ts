@@ -136,7 +136,11 @@ async function converse({ agent }: acp.ClientConnection, request: TurnRequest, u
     protocolVersion: acp.PROTOCOL_VERSION,
     clientInfo: { name: "offstage", version: "0" },
     // The harness reads, writes and runs inside its own sandbox, not through us.
-    clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+    clientCapabilities: {
+      fs: { readTextFile: false, writeTextFile: false },
+      terminal: false,
+      ...(request.launch.extensions !== undefined && { _meta: request.launch.extensions }),
+    },
   });
   const { sessionId, configOptions, resumed } = await openSession(agent, request, initialized.agentCapabilities ?? {});
   await request.onSession(sessionId);

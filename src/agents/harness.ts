@@ -11,6 +11,8 @@ export interface HarnessLaunch {
   readonly readOnly: readonly string[];
   /** Files to write below the session's home before it starts, by relative path. */
   readonly files: Readonly<Record<string, string>>;
+  /** Extensions of the protocol to ask it for: `_meta` of the client's capabilities. */
+  readonly extensions?: Readonly<Record<string, unknown>>;
   /** Model as the harness names it, to set over the protocol where it lists it. */
   readonly model: string | null;
 }

@@ -109,6 +109,8 @@ function codex(models: ModelProviders): Provider {
       }),
       // It does not make its own folder.
       files: { ".codex/config.toml": "" },
+      // What its commands print comes only so.
+      extensions: { terminal_output_delta: true },
     }),
   };
 }
@@ -133,7 +135,14 @@ function gemini(models: ModelProviders): Provider {
         GOOGLE_GEMINI_BASE_URL: reached.google?.baseUrl,
         GEMINI_CLI_TRUST_WORKSPACE: "true",
       }),
-      files: { ".gemini/settings.json": JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }) },
+      files: {
+        ".gemini/settings.json": JSON.stringify({
+          security: { auth: { selectedType: "gemini-api-key" } },
+          // Its own ten attempts take minutes, in which it says nothing.
+          general: { maxAttempts: 4, enableAutoUpdate: false },
+          privacy: { usageStatisticsEnabled: false },
+        }),
+      },
     }),
   };
 }

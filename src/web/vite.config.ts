@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
@@ -5,6 +6,7 @@ import { defineConfig } from "vite";
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), tailwind()],
+  resolve: { alias: { "shiki/langs": join(import.meta.dirname, "session/languages.ts") } },
   build: { outDir: "../../dist/web", emptyOutDir: true, assetsDir: "assets", chunkSizeWarningLimit: 1_000 },
   // `npx vite src/web` beside a running server: the pages come from here, the API from there.
   server: { proxy: { "^/(session|automation|job|repository|key|agent|login|me)(/|$)": "http://127.0.0.1:4747" } },

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
@@ -138,5 +139,24 @@ test("an agent that the operator added by configuration alone works like the oth
   } finally {
     await started.offstage.stop();
     await own.close();
+  }
+});
+
+test("without a sandbox, by the operator's choice, the same work comes out, and no process is left", async () => {
+  const bare = await createWorld(script);
+  const started = await startInProcess(bare, { OFFSTAGE_SANDBOX: "none", OFFSTAGE_DEFAULT_AGENT: "basic:scripted" });
+  try {
+    const { url } = await bare.forge.createRepository("acme", "bare", { "a.txt": "a\n" });
+    const order = "shell (setsid sleep 616 > /dev/null 2>&1 &); echo b > b.txt";
+    const { id } = await started.client.session.create({ prompt: order, repositories: [url] });
+    expect(await untilOver(started.client, id)).toMatchObject({ status: "completed", sandboxed: false });
+    expect(await bare.forge.pullRequests("acme", "bare")).toHaveLength(1);
+    expect(execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })).not.toContain("sleep 616");
+    // The key stays with the gateway here too.
+    const { events } = await started.client.session.events(id, { limit: 1_000 });
+    expect(events.some(({ type }) => type === "model.usage")).toBe(true);
+  } finally {
+    await started.offstage.stop();
+    await bare.close();
   }
 });

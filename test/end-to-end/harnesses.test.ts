@@ -15,7 +15,7 @@ const path = [folder, process.env["PATH"] ?? ""].join(delimiter);
 const isInstalled = (program: string): boolean =>
   path.split(delimiter).some((place) => existsSync(join(place, program)));
 
-/** Gemini CLI 0.61 answers that it has no session to load: its follow-up begins anew, with the transcript. */
+/** Gemini CLI 0.61 can't load a session in the minute in which it began: its follow-up begins anew, with the transcript. */
 const harnesses = [
   { id: "claudeCode", program: "claude-agent-acp", model: "default", resumes: true },
   // Models that Codex knows get tools of their own kind, which the scripted model does not speak.
@@ -79,6 +79,14 @@ for (const { id, program, model, resumes } of harnesses) {
       const patch = (await client.session.diff(session.id)).repositories[0]?.patch;
       expect(patch).toContain("one.txt");
       expect(patch).toContain("two.txt");
+    });
+
+    // Gemini CLI never shows it.
+    test.skipIf(id === "gemini")("tells what its commands print", async () => {
+      const session = await client.session.create({ prompt: "shell echo printed-$((40+2))", agent: await agentName() });
+      await untilOver(client, session.id);
+      const { events } = await client.session.events(session.id, { limit: 1_000 });
+      expect(JSON.stringify(events.filter(({ type }) => type === "agent.tool"))).toContain("printed-42");
     });
 
     test("fails with what the model said where it answers only errors", async () => {
