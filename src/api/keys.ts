@@ -5,7 +5,7 @@ import { pageQuerySchema } from "../domain/list.ts";
 import { createKey, listKeys, revokeKey } from "../store/keys.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
-import { answers, idParameters } from "./shapes.ts";
+import { answers, idParameters, requireUuid } from "./shapes.ts";
 
 const tags = ["Keys"];
 
@@ -54,6 +54,9 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
       config: { operation: { scope: "admin" } },
       schema: { tags, operationId: "revokeKey", params: idParameters, response: answers(keySchema) },
     },
-    (request) => revokeKey(database, principalOfRequest(request).organizationId, request.params.id),
+    async (request) => {
+      const id = requireUuid("key", request.params.id);
+      return revokeKey(database, principalOfRequest(request).organizationId, id);
+    },
   );
 }

@@ -42,7 +42,7 @@ export class LeaseLostError extends ConflictError {}
 
 /** After so many claims in a row without a finished turn a session is given up. */
 const claimLimit = 5;
-/** Candidates looked at in one claim, where the first of the queue belong to organizations at their limit. */
+/** Organizations tried in one claim, where others fill the first to their limit at the same moment. */
 const candidateLimit = 50;
 
 /**
@@ -53,24 +53,27 @@ export async function claimSession(
   database: Database,
   options: { readonly worker: string; readonly leaseMs: number; readonly maxRunningPerOrganization: number },
 ): Promise<ClaimedSession | null> {
-  const claim = await database.transaction(async (transaction) => {
-    const { rows } = await transaction.query<{ id: string; organization_id: string }>({
-      name: "claim_candidates",
-      text: `select candidate.id, candidate.organization_id from (
-               select distinct on (organization_id) id, organization_id, priority, queued_at from session
-               where status = 'queued' order by organization_id, priority, queued_at, id) as candidate
-             order by priority, queued_at limit $1`,
-      values: [candidateLimit],
-    });
-    for (const { organization_id } of rows) {
-      const taken = await claimInOrganization(transaction, organization_id, options);
-      if (taken !== null) return taken;
-    }
-    return null;
+  const { rows } = await database.pool.query<{ organization_id: string }>({
+    name: "claim_candidates",
+    text: `select candidate.organization_id from (
+             select distinct on (organization_id) id, organization_id, priority, queued_at from session
+             where status = 'queued' order by organization_id, priority, queued_at, id) as candidate
+           join organization on organization.id = candidate.organization_id
+           where (select count(*) from session where organization_id = organization.id and status = 'running')
+             < coalesce(organization.max_running_sessions, $2)
+           order by candidate.priority, candidate.queued_at, candidate.id limit $1`,
+    values: [candidateLimit, options.maxRunningPerOrganization],
   });
-  if (claim === null) return null;
-  database.notify("offstage_event", claim.sessionId);
-  return readClaimed(database, claim);
+  for (const { organization_id } of rows) {
+    // Each in a transaction of its own: two claimers that held one organization and tried the other's would block.
+    const claim = await database.transaction((transaction) =>
+      claimInOrganization(transaction, organization_id, options),
+    );
+    if (claim === null) continue;
+    database.notify("offstage_event", claim.sessionId);
+    return readClaimed(database, claim);
+  }
+  return null;
 }
 
 async function claimInOrganization(
@@ -78,8 +81,9 @@ async function claimInOrganization(
   organizationId: string,
   options: { readonly worker: string; readonly leaseMs: number; readonly maxRunningPerOrganization: number },
 ): Promise<Claim | null> {
+  // "no key": a session that is being created refers to this row, and must not wait.
   const limits = await transaction.query<{ maximum: number | null }>(
-    "select max_running_sessions as maximum from organization where id = $1 for update",
+    "select max_running_sessions as maximum from organization where id = $1 for no key update",
     [organizationId],
   );
   const maximum = limits.rows[0]?.maximum ?? options.maxRunningPerOrganization;
@@ -161,11 +165,12 @@ export async function recoverSessions(database: Database, options: { readonly wo
   return rows.length;
 }
 
-async function recover(transaction: Queryable, session: Locked, claims: number): Promise<SessionStatus> {
-  if (session.cancelRequested) {
-    await moveSession(transaction, session, "cancelled");
+async function recover(transaction: Queryable, lost: Locked, claims: number): Promise<SessionStatus> {
+  if (lost.cancelRequested) {
+    await moveSession(transaction, lost, "cancelled");
     return "cancelled";
   }
+  const session = await endWaiting(transaction, lost);
   if (claims >= claimLimit) {
     const failure: Failure = {
       code: "too_many_attempts",
@@ -178,6 +183,13 @@ async function recover(transaction: Queryable, session: Locked, claims: number):
   }
   await moveSession(transaction, session, "queued", { reason: "the worker that had it died; another takes it up" });
   return "queued";
+}
+
+/** A session that waits for a person can only run on or be cancelled: other ends come after it runs again. */
+async function endWaiting(transaction: Queryable, session: Locked): Promise<Locked> {
+  if (session.status !== "waiting") return session;
+  await moveSession(transaction, session, "running");
+  return { ...session, status: "running" };
 }
 
 /** Runs a write of a claim with the session's row locked. @throws LeaseLostError where the fence is stale */
@@ -355,19 +367,29 @@ export async function finishSession(
       "select 1 from message where session_id = $1 and status = 'pending' limit 1",
       [claim.sessionId],
     );
-    const to = outcome.status === "completed" && waiting.rowCount === 1 ? "queued" : outcome.status;
-    await moveSession(transaction, session, to, { summary, failure });
+    const more = outcome.status === "completed" && waiting.rowCount === 1;
+    const to = more ? (session.cancelRequested ? "cancelled" : "queued") : outcome.status;
+    await moveSession(transaction, await endWaiting(transaction, session), to, { summary, failure });
     return to;
   });
   announce(database, claim.sessionId, reached);
   return reached;
 }
 
-/** Hands the session back to the queue, for a worker that is shutting down. @throws LeaseLostError */
+/**
+ * Hands the session back to the queue, for a worker that is shutting down; one whose cancel was asked for is cancelled.
+ * @throws LeaseLostError
+ */
 export async function releaseClaim(database: Database, claim: Claim): Promise<void> {
-  await underClaim(database, claim, async (transaction, session) => {
-    await moveSession(transaction, session, "queued", { reason: "the worker is shutting down; another takes it up" });
+  const reached = await underClaim(database, claim, async (transaction, session) => {
     await transaction.query("update session set claims_without_progress = 0 where id = $1", [claim.sessionId]);
+    if (session.cancelRequested) {
+      await moveSession(transaction, session, "cancelled");
+      return "cancelled";
+    }
+    const reason = "the worker is shutting down; another takes it up";
+    await moveSession(transaction, await endWaiting(transaction, session), "queued", { reason });
+    return "queued";
   });
-  announce(database, claim.sessionId, "queued");
+  announce(database, claim.sessionId, reached);
 }

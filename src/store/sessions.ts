@@ -226,7 +226,11 @@ export async function cancelSession(database: Database, organizationId: string, 
   return requireSession(database, organizationId, id);
 }
 
-/** Adds a follow-up: a session that is over is queued again, a running one takes it after its turn. @throws NotFoundError */
+/**
+ * Adds a follow-up: a session that is over is queued again, a running one takes it after its turn.
+ * @throws NotFoundError
+ * @throws ConflictError while the session is being cancelled, which would end the follow-up with it
+ */
 export async function addMessage(
   database: Database,
   organizationId: string,
@@ -237,6 +241,9 @@ export async function addMessage(
   const messageId = crypto.randomUUID();
   await database.transaction(async (transaction) => {
     const session = await lockSession(transaction, organizationId, id);
+    if (session.cancelRequested) {
+      throw new ConflictError(`session ${id} is being cancelled: send the message again when it is`, 1);
+    }
     await transaction.query(
       `insert into message (id, session_id, position, text)
        select $1, $2, coalesce(max(position), 0) + 1, $3 from message where session_id = $2`,

@@ -141,3 +141,22 @@ test("the description of the API names session creation as the specification doe
   expect(document).toMatchObject({ openapi: "3.1.0", info: { version: "1.0.0" } });
   expect(document.paths["/session/create"].post.operationId).toBe("postPublic-apiSessionCreate");
 });
+
+test.each(["x", "2026-02-30T00:00:00.000000Z 00000000-0000-4000-8000-000000000000", "0000-01-01T00:00:00.000000Z x"])(
+  "a cursor that no list gave is 400: %j",
+  async (text) => {
+    const cursor = Buffer.from(text).toString("base64url");
+    for (const list of ["/session/list", "/automation/list", "/job/list", "/repository/list", "/key/list"]) {
+      for (const forged of [text, cursor]) {
+        const { status } = await testApp.request("GET", `${list}?cursor=${encodeURIComponent(forged)}`);
+        expect([list, status]).toEqual([list, 400]);
+      }
+    }
+  },
+);
+
+test("an id that is no UUID is not found, and breaks nothing", async () => {
+  for (const path of ["/session/x/cancel", "/key/x/revoke", "/repository/x/delete", "/automation/x/delete"]) {
+    expect([path, (await post(path, {})).status]).toEqual([path, 404]);
+  }
+});

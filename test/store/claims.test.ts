@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import { newSession, type SessionRequest } from "../../src/domain/new-session.ts";
+import { ConflictError } from "../../src/domain/errors.ts";
 import {
   appendClaimEvents,
-  claimSession,
   completeMessage,
   finishSession,
   LeaseLostError,
@@ -11,264 +10,572 @@ import {
   recoverSessions,
   releaseClaim,
   renewClaim,
+  saveHarness,
+  savePullRequest,
+  saveRepository,
   type Claim,
 } from "../../src/store/claims.ts";
-import { listEvents } from "../../src/store/events.ts";
-import { addMessage, cancelSession, createSession, getSession, queueSession } from "../../src/store/sessions.ts";
+import { addMessage, cancelSession, getSession, listSessions, queueSession } from "../../src/store/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { waitFor } from "../wait-for.ts";
+import { addOrganization, addSession, atOnce, claim, expireLease, longLeaseMs, requireClaim } from "./fixtures.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
 
-beforeAll(async () => {
+beforeEach(async () => {
   testDatabase = await createTestDatabase();
   ({ database } = testDatabase);
 });
 
-afterAll(() => testDatabase?.close());
+afterEach(() => testDatabase.close());
 
-/** An organization of its own for each test: what others left in the queue is not in its way. */
-async function organization(limit: number | null = null): Promise<string> {
-  await database.pool.query("update session set status = 'cancelled' where status in ('queued', 'running')");
-  const id = crypto.randomUUID();
-  await database.pool.query("insert into organization (id, name, max_running_sessions) values ($1, $2, $3)", [
-    id,
-    id,
-    limit,
-  ]);
-  return id;
+const done = { status: "completed", summary: "Done.", failure: null } as const;
+const gaveUp = {
+  status: "failed",
+  summary: null,
+  failure: { code: "internal", reason: "It broke.", retryable: true, mend: "Retry." },
+} as const;
+
+async function statusOf(organizationId: string, id: string): Promise<string | undefined> {
+  return (await getSession(database, organizationId, id))?.status;
 }
 
-async function create(organizationId: string, request: Partial<SessionRequest> = {}): Promise<string> {
-  const session = newSession({ prompt: "x", repositories: [], sandboxed: true, ...request });
-  return (await createSession(database, organizationId, session)).id;
+/** The session's moves as its events tell them. */
+async function movesOf(id: string): Promise<string[]> {
+  const { rows } = await database.pool.query<{ move: string }>(
+    `select concat(data ->> 'from', ' > ', data ->> 'to') as move from event
+     where session_id = $1 and type = 'session.status' order by seq`,
+    [id],
+  );
+  return rows.map(({ move }) => move);
 }
 
-const claim = (worker = "worker", leaseMs = 60_000, maxRunningPerOrganization = 100) =>
-  claimSession(database, { worker, leaseMs, maxRunningPerOrganization });
-
-async function claimed(organizationId: string, request?: Partial<SessionRequest>): Promise<Claim> {
-  await create(organizationId, request);
-  const taken = await claim();
-  if (taken === null) throw new Error("there was nothing to claim");
-  return taken;
+async function messagesOf(id: string): Promise<{ text: string; status: string }[]> {
+  const { rows } = await database.pool.query<{ text: string; status: string }>(
+    "select text, status from message where session_id = $1 order by position",
+    [id],
+  );
+  return rows;
 }
 
-/** Lets the run come to its end with every message answered. */
-async function complete(taken: Claim): Promise<string> {
-  for (
-    let message = await nextMessage(database, taken);
-    message !== null;
-    message = await nextMessage(database, taken)
-  ) {
-    await completeMessage(database, taken, message.id, "done");
+/** Answers every message until none is left, as the worker does. */
+async function answerAll(held: Claim): Promise<void> {
+  for (;;) {
+    const message = await nextMessage(database, held);
+    if (message === null) return;
+    await completeMessage(database, held, message.id, `Answered ${message.text}`);
   }
-  return finishSession(database, taken, done);
 }
 
-const done = { status: "completed", summary: null, failure: null } as const;
-const statusOf = async (organizationId: string, id: string) => (await getSession(database, organizationId, id))?.status;
+/** How many connections to this test's database wait for a lock. */
+async function waitingForLocks(): Promise<number> {
+  const { rows } = await database.pool.query<{ count: number }>(
+    `select count(*)::integer as count from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rows[0]?.count ?? 0;
+}
 
 describe("claiming", () => {
-  it("gives each session to one worker, however many ask at once", async () => {
-    const organizationId = await organization();
-    const created = await Promise.all(Array.from({ length: 30 }, () => create(organizationId)));
-    const taken = await Promise.all(Array.from({ length: 60 }, (_, index) => claim(`worker-${index}`)));
-    const ids = taken.filter((one) => one !== null).map(({ sessionId }) => sessionId);
-    expect(new Set(ids).size).toBe(ids.length);
-    // What was locked by another claim in that moment is taken by the next.
-    while (ids.length < created.length) {
-      const next = await claim();
-      if (next === null) break;
-      ids.push(next.sessionId);
+  test("two workers never hold one session", async () => {
+    const organizationId = await addOrganization(database);
+    const sessions = await atOnce(30, () => addSession(database, organizationId));
+    const claims = await atOnce(40, (index) => claim(database, { worker: `worker ${index}` }));
+    const taken = claims.filter((held) => held !== null).map((held) => held.sessionId);
+    expect(taken.toSorted()).toEqual(sessions.map(({ id }) => id).toSorted());
+  });
+
+  test("a draft, a running and a finished session are not there to be claimed", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId, { queueRightAway: false });
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await answerAll(held);
+    await finishSession(database, held, done);
+    await addSession(database, organizationId);
+    await requireClaim(database);
+    expect(await claim(database)).toBeNull();
+  });
+
+  test("an organization never runs more than its own limit under 20 concurrent claimers", async () => {
+    const organizationId = await addOrganization(database, 3);
+    await atOnce(25, () => addSession(database, organizationId));
+    let running = 0;
+    let most = 0;
+    let finished = 0;
+    await atOnce(20, async (index) => {
+      while (finished < 25) {
+        const held = await claim(database, { worker: `worker ${index}` });
+        if (held === null) continue;
+        running += 1;
+        most = Math.max(most, running);
+        await answerAll(held);
+        // Counted down before the row is free, so that the count here is never above the one in the table.
+        running -= 1;
+        finished += 1;
+        await finishSession(database, held, done);
+      }
+    });
+    expect(finished).toBe(25);
+    expect(most).toBe(3);
+  });
+
+  test("20 claimers at once take as many as the server's limit allows where the organization has none", async () => {
+    const organizationId = await addOrganization(database);
+    await atOnce(20, () => addSession(database, organizationId));
+    const claims = await atOnce(20, () => claim(database, { maximum: 4 }));
+    expect(claims.filter((held) => held !== null)).toHaveLength(4);
+    expect((await listSessions(database, organizationId, { limit: 100, status: "running" })).items).toHaveLength(4);
+  });
+
+  test("an organization at its limit does not hold up another one", async () => {
+    const busy = await addOrganization(database, 1);
+    const idle = await addOrganization(database, 1);
+    await addSession(database, busy, { priority: 1 });
+    await addSession(database, busy, { priority: 1 });
+    const waiting = await addSession(database, idle, { priority: 9 });
+    expect((await requireClaim(database)).organizationId).toBe(busy);
+    expect((await requireClaim(database)).sessionId).toBe(waiting.id);
+    expect(await claim(database)).toBeNull();
+  });
+
+  test("however many organizations are at their limit, the one behind them is served", async () => {
+    await atOnce(60, async () => {
+      const organizationId = await addOrganization(database, 1);
+      await addSession(database, organizationId, { priority: 1 });
+      await addSession(database, organizationId, { priority: 1 });
+    });
+    for (let taken = 0; taken < 60; taken += 1) await requireClaim(database);
+    const behind = await addSession(database, await addOrganization(database), { priority: 9 });
+    expect((await requireClaim(database)).sessionId).toBe(behind.id);
+  });
+
+  test("the most urgent comes first, the oldest of the same urgency first, across organizations", async () => {
+    const [one, other] = [await addOrganization(database), await addOrganization(database)];
+    const late = await addSession(database, one, { priority: 9 });
+    const first = await addSession(database, one, { priority: 5 });
+    const second = await addSession(database, other, { priority: 5 });
+    const urgent = await addSession(database, other, { priority: 1 });
+    const third = await addSession(database, one, { priority: 5 });
+    const order: string[] = [];
+    for (let held = await claim(database); held !== null; held = await claim(database)) order.push(held.sessionId);
+    expect(order).toEqual([urgent, first, second, third, late].map(({ id }) => id));
+  });
+
+  test("the place in the queue that a session shows is the one in which it is claimed", async () => {
+    const organizationId = await addOrganization(database);
+    const sessions = [];
+    for (const priority of [5, 9, 1]) sessions.push(await addSession(database, organizationId, { priority }));
+    const shown = await Promise.all(sessions.map(({ id }) => getSession(database, organizationId, id)));
+    expect(shown.map((session) => session?.queuePosition)).toEqual([1, 2, 0]);
+  });
+
+  test("claimers that try two organizations in opposite orders don't block each other", async () => {
+    const [one, other] = [await addOrganization(database, 2), await addOrganization(database, 2)];
+    for (const organizationId of [one, other]) {
+      await addSession(database, organizationId, { priority: 3 });
+      await requireClaim(database);
     }
-    expect(new Set(ids)).toEqual(new Set(created));
+    await addSession(database, one, { priority: 3 });
+    await addSession(database, other, { priority: 5 });
+    const holders = await Promise.all([database.pool.connect(), database.pool.connect()]);
+    const [holdsOne, holdsOther] = holders;
+    try {
+      // Both reach their limit while a claimer waits for each.
+      for (const [holder, organizationId] of [
+        [holdsOne, one],
+        [holdsOther, other],
+      ] as const) {
+        await holder.query("begin");
+        await holder.query("update organization set max_running_sessions = 1 where id = $1", [organizationId]);
+      }
+      const first = claim(database);
+      await waitFor(async () => (await waitingForLocks()) === 1, "the first claimer waits");
+      await makeUrgent(other);
+      const second = claim(database);
+      await waitFor(async () => (await waitingForLocks()) === 2, "the second claimer waits");
+      await holdsOther.query("commit");
+      await holdsOne.query("commit");
+      expect(await Promise.all([first, second])).toEqual([null, null]);
+    } finally {
+      for (const holder of holders) holder.release(true);
+    }
   });
 
-  it("never lets an organization run more than its limit at once", async () => {
-    const organizationId = await organization(3);
-    await Promise.all(Array.from({ length: 10 }, () => create(organizationId)));
-    const taken = await Promise.all(Array.from({ length: 20 }, () => claim()));
-    expect(taken.filter((one) => one !== null)).toHaveLength(3);
-    const first = taken.find((one) => one !== null);
-    await complete(first as Claim);
-    expect(await claim()).not.toBeNull();
-    expect(await claim()).toBeNull();
-  });
+  async function makeUrgent(organizationId: string): Promise<void> {
+    await database.pool.query("update session set priority = 1 where organization_id = $1 and status = 'queued'", [
+      organizationId,
+    ]);
+  }
 
-  it("goes on to another organization where the first is at its limit", async () => {
-    const [full, free] = [await organization(1), await organization(1)];
-    await claimed(full, { priority: 1 });
-    await create(full, { priority: 1 });
-    const waiting = await create(free, { priority: 9 });
-    expect((await claim())?.sessionId).toBe(waiting);
-  });
-
-  it("takes the most urgent first, and of the same the oldest", async () => {
-    const organizationId = await organization();
-    const later = await create(organizationId);
-    const last = await create(organizationId, { priority: 8 });
-    const first = await create(organizationId, { priority: 2 });
-    const order = [await claim(), await claim(), await claim()].map((one) => one?.sessionId);
-    expect(order).toEqual([first, later, last]);
-  });
-
-  it("leaves drafts alone until they are queued", async () => {
-    const organizationId = await organization();
-    const id = await create(organizationId, { queueRightAway: false });
-    expect(await claim()).toBeNull();
-    await queueSession(database, organizationId, id);
-    expect((await claim())?.sessionId).toBe(id);
+  test("a session can be created while a claim holds its organization", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const holder = await database.pool.connect();
+    try {
+      // The claim has the organization by now, and waits for this lock to tell of its move.
+      await holder.query("begin");
+      await holder.query("lock table event in exclusive mode");
+      const claiming = claim(database);
+      claiming.catch(() => undefined);
+      await waitFor(async () => (await waitingForLocks()) === 1, "the claim waits");
+      // What the new session's foreign key asks for.
+      await holder.query("select 1 from organization where id = $1 for key share nowait", [organizationId]);
+      await holder.query("commit");
+      expect(await claiming).not.toBeNull();
+    } finally {
+      holder.release(true);
+    }
   });
 });
 
-describe("a lease", () => {
-  it("that ran out lets another worker take over, and refuses every write of the first", async () => {
-    const organizationId = await organization();
-    const id = await create(organizationId);
-    const first = await claim("first", 0);
-    expect(first?.sessionId).toBe(id);
-    await recoverSessions(database, {});
-    const second = await claim("second");
-    expect(second).toMatchObject({ sessionId: id, attempt: (first?.attempt ?? 0) + 1 });
-    const stale = first as Claim;
-    expect(await renewClaim(database, stale, 60_000)).toBeNull();
-    const notice = { type: "notice", data: { level: "info", text: "late" } } as const;
-    await expect(appendClaimEvents(database, stale, [notice])).rejects.toBeInstanceOf(LeaseLostError);
-    await expect(nextMessage(database, stale)).rejects.toBeInstanceOf(LeaseLostError);
-    await expect(finishSession(database, stale, done)).rejects.toBeInstanceOf(LeaseLostError);
-    await expect(releaseClaim(database, stale)).rejects.toBeInstanceOf(LeaseLostError);
-    expect(await complete(second as Claim)).toBe("completed");
-  });
-
-  it("that is renewed is not taken away", async () => {
-    const organizationId = await organization();
-    const taken = await claimed(organizationId);
-    expect(await renewClaim(database, taken, 60_000)).toEqual({ cancelRequested: false });
+describe("lease and fence", () => {
+  test("a lease that ran out is taken over by another worker under a higher attempt", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const old = await requireClaim(database, { worker: "old" });
     expect(await recoverSessions(database, {})).toBe(0);
-    expect(await statusOf(organizationId, taken.sessionId)).toBe("running");
+    await expireLease(database, old.sessionId);
+    expect(await recoverSessions(database, {})).toBe(1);
+    const fresh = await requireClaim(database, { worker: "fresh" });
+    expect(fresh).toMatchObject({ sessionId: old.sessionId, attempt: old.attempt + 1 });
+    expect(await movesOf(old.sessionId)).toEqual(["queued > running", "running > queued", "queued > running"]);
   });
 
-  it("of a worker that starts again is given up at once", async () => {
-    const organizationId = await organization();
-    await create(organizationId);
-    const taken = await claim("this-worker");
-    expect(await recoverSessions(database, { worker: "this-worker" })).toBe(1);
-    expect(await statusOf(organizationId, taken?.sessionId ?? "")).toBe("queued");
+  test("every write of the old holder is refused and changes nothing", async () => {
+    const organizationId = await addOrganization(database);
+    const repositoryId = crypto.randomUUID();
+    await database.pool.query(
+      "insert into repository (id, organization_id, name, url, address_key) values ($1, $2, 'a', 'https://h/a', 'h/a')",
+      [repositoryId, organizationId],
+    );
+    await addSession(database, organizationId, { repositories: [{ id: repositoryId, name: "a" }] });
+    const old = await requireClaim(database);
+    const message = await nextMessage(database, old);
+    await expireLease(database, old.sessionId);
+    await recoverSessions(database, {});
+    const fresh = await requireClaim(database);
+    const before = await everythingOf(old.sessionId);
+    const opened = { repositoryId, head: "h", target: "t", number: 1, url: "https://h/a/1", state: "open" } as const;
+    const writes = [
+      () => appendClaimEvents(database, old, [{ type: "notice", data: { level: "info", text: "late" } }]),
+      () => nextMessage(database, old),
+      () => completeMessage(database, old, message?.id ?? "", "late"),
+      () => saveHarness(database, old, { provider: "late", sessionId: "late" }),
+      () => saveRepository(database, old, 1, { baseSha: "late", patch: "late" }),
+      () => savePullRequest(database, old, opened),
+      () => finishSession(database, old, done),
+      () => releaseClaim(database, old),
+    ];
+    for (const write of writes) await expect(write()).rejects.toThrow(LeaseLostError);
+    expect(await renewClaim(database, old, longLeaseMs)).toBeNull();
+    expect(await everythingOf(old.sessionId)).toEqual(before);
+    await answerAll(fresh);
+    expect(await finishSession(database, fresh, done)).toBe("completed");
   });
 
-  it("lost five times without a finished turn ends the session, and says what to look for", async () => {
-    const organizationId = await organization();
-    const id = await create(organizationId);
-    for (let time = 0; time < 5; time += 1) {
-      expect((await claim("worker", 0))?.sessionId).toBe(id);
-      await recoverSessions(database, {});
+  async function everythingOf(id: string): Promise<unknown> {
+    const tables = {
+      session: "id",
+      session_repository: "session_id",
+      message: "session_id",
+      event: "session_id",
+      pull_request: "session_id",
+    };
+    const all = Object.entries(tables).map(([table, column]) =>
+      database.pool.query(`select * from ${table} where ${column} = $1 order by ctid`, [id]),
+    );
+    return (await Promise.all(all)).map(({ rows }) => rows as unknown);
+  }
+
+  test("a holder whose session is over is refused as well", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await answerAll(held);
+    await finishSession(database, held, done);
+    await expect(finishSession(database, held, done)).rejects.toThrow(LeaseLostError);
+    await expect(nextMessage(database, held)).rejects.toThrow(LeaseLostError);
+    expect(await renewClaim(database, held, longLeaseMs)).toBeNull();
+  });
+
+  test("a lease that is renewed is not taken over", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await expireLease(database, held.sessionId);
+    expect(await renewClaim(database, held, longLeaseMs)).toEqual({ cancelRequested: false });
+    expect(await recoverSessions(database, {})).toBe(0);
+    expect(await statusOf(organizationId, held.sessionId)).toBe("running");
+  });
+
+  test("of many recoveries at once one alone moves the session", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await expireLease(database, held.sessionId);
+    await atOnce(10, () => recoverSessions(database, {}));
+    expect(await movesOf(held.sessionId)).toEqual(["queued > running", "running > queued"]);
+  });
+
+  test("a worker that starts again takes up its own sessions at once, and nobody else's", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    await addSession(database, organizationId);
+    const mine = await requireClaim(database, { worker: "mine" });
+    const other = await requireClaim(database, { worker: "other" });
+    expect(await recoverSessions(database, { worker: "mine" })).toBe(1);
+    expect(await statusOf(organizationId, mine.sessionId)).toBe("queued");
+    expect(await statusOf(organizationId, other.sessionId)).toBe("running");
+  });
+
+  test("a message that the dead worker had begun is given again, marked as interrupted", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const old = await requireClaim(database);
+    const begun = await nextMessage(database, old);
+    expect(begun?.interrupted).toBe(false);
+    await expireLease(database, old.sessionId);
+    await recoverSessions(database, {});
+    expect(await nextMessage(database, await requireClaim(database))).toEqual({ ...begun, interrupted: true });
+  });
+
+  test("a waiting session whose worker died goes back in the queue, and holds up no other's recovery", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    await addSession(database, organizationId);
+    const [waiting, running] = [await requireClaim(database), await requireClaim(database)];
+    await database.pool.query("update session set status = 'waiting' where id = $1", [waiting.sessionId]);
+    for (const { sessionId } of [waiting, running]) await expireLease(database, sessionId);
+    expect(await recoverSessions(database, {})).toBe(2);
+    expect(await statusOf(organizationId, waiting.sessionId)).toBe("queued");
+    expect(await statusOf(organizationId, running.sessionId)).toBe("queued");
+    expect((await movesOf(waiting.sessionId)).slice(1)).toEqual(["waiting > running", "running > queued"]);
+  });
+});
+
+describe("attempts", () => {
+  async function loseWorker(): Promise<Claim> {
+    const held = await requireClaim(database);
+    await expireLease(database, held.sessionId);
+    await recoverSessions(database, {});
+    return held;
+  }
+
+  test("a session that killed five workers in a row fails, and says so", async () => {
+    const organizationId = await addOrganization(database);
+    const { id } = await addSession(database, organizationId);
+    for (let lost = 1; lost <= 4; lost += 1) await loseWorker();
+    expect(await statusOf(organizationId, id)).toBe("queued");
+    await loseWorker();
+    const session = await getSession(database, organizationId, id);
+    expect(session).toMatchObject({ status: "failed", failure: { code: "too_many_attempts", retryable: true } });
+    expect(session?.failure?.reason).toContain("5 times");
+    expect(await claim(database)).toBeNull();
+  });
+
+  test.each([
+    ["a finished turn", (held: Claim) => answerAll(held)],
+    ["a worker that shut down in order", (held: Claim) => releaseClaim(database, held)],
+    ["a follow-up message", (held: Claim) => addMessage(database, held.organizationId, held.sessionId, "And?", null)],
+  ])("%s starts the count anew", async (_name, progress) => {
+    const organizationId = await addOrganization(database);
+    const { id } = await addSession(database, organizationId);
+    for (let lost = 1; lost <= 4; lost += 1) await loseWorker();
+    const held = await requireClaim(database);
+    await progress(held);
+    await expireLease(database, id);
+    await recoverSessions(database, {});
+    expect(await statusOf(organizationId, id)).toBe("queued");
+  });
+
+  test("a retry of a session that was given up has all its attempts again", async () => {
+    const organizationId = await addOrganization(database);
+    const { id } = await addSession(database, organizationId);
+    for (let lost = 1; lost <= 5; lost += 1) await loseWorker();
+    await queueSession(database, organizationId, id);
+    for (let lost = 1; lost <= 4; lost += 1) await loseWorker();
+    expect(await getSession(database, organizationId, id)).toMatchObject({ status: "queued", failure: null });
+  });
+});
+
+describe("cancel", () => {
+  test.each([true, false])("a session that does not run is cancelled at once (queued: %s)", async (queueRightAway) => {
+    const organizationId = await addOrganization(database);
+    const { id } = await addSession(database, organizationId, { queueRightAway });
+    expect((await cancelSession(database, organizationId, id)).status).toBe("cancelled");
+    expect(await claim(database)).toBeNull();
+    await expect(cancelSession(database, organizationId, id)).rejects.toThrow(ConflictError);
+  });
+
+  test("a claim and a cancel at the same time: either nothing runs, or the worker is told", async () => {
+    const organizationId = await addOrganization(database);
+    const told: boolean[] = [];
+    for (let round = 0; round < 50; round += 1) {
+      const { id } = await addSession(database, organizationId);
+      const [held] = await Promise.all([claim(database), cancelSession(database, organizationId, id)]);
+      const renewed = held === null ? null : await renewClaim(database, held, longLeaseMs);
+      told.push(renewed === null ? (await statusOf(organizationId, id)) === "cancelled" : renewed.cancelRequested);
+      if (held !== null) await finishSession(database, held, { ...done, status: "cancelled" });
     }
-    expect(await getSession(database, organizationId, id)).toMatchObject({
-      status: "failed",
-      failure: { code: "too_many_attempts", retryable: true },
+    expect(told).toEqual(told.map(() => true));
+  });
+
+  test("the worker of a running session hears of the cancel, sees it when it renews, and ends it", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    const heard: string[] = [];
+    const subscription = await database.listen("offstage_cancel", (id) => heard.push(id));
+    expect((await cancelSession(database, organizationId, held.sessionId)).status).toBe("running");
+    await waitFor(() => heard.includes(held.sessionId), "the cancel is heard");
+    expect(await renewClaim(database, held, longLeaseMs)).toEqual({ cancelRequested: true });
+    expect(await finishSession(database, held, { ...done, status: "cancelled" })).toBe("cancelled");
+    await subscription.close();
+  });
+
+  test("a cancel outlives the death of the worker that should have heard it", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await cancelSession(database, organizationId, held.sessionId);
+    await expireLease(database, held.sessionId);
+    await recoverSessions(database, {});
+    expect(await statusOf(organizationId, held.sessionId)).toBe("cancelled");
+  });
+
+  test("a cancel is not forgotten by a worker that shuts down at that moment", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await cancelSession(database, organizationId, held.sessionId);
+    await releaseClaim(database, held);
+    expect(await statusOf(organizationId, held.sessionId)).toBe("cancelled");
+  });
+
+  test("a cancel is not forgotten where the run completes at that moment and a follow-up waits", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await answerAll(held);
+    await addMessage(database, organizationId, held.sessionId, "And?", null);
+    await cancelSession(database, organizationId, held.sessionId);
+    expect(await finishSession(database, held, done)).toBe("cancelled");
+    expect(await claim(database)).toBeNull();
+  });
+
+  test("a cancel of the last run does not reach the next", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await cancelSession(database, organizationId, held.sessionId);
+    await finishSession(database, held, { ...done, status: "cancelled" });
+    await queueSession(database, organizationId, held.sessionId);
+    expect(await renewClaim(database, await requireClaim(database), longLeaseMs)).toEqual({ cancelRequested: false });
+  });
+});
+
+describe("follow-up messages", () => {
+  test("one that arrives while the run finishes is never lost", async () => {
+    const organizationId = await addOrganization(database);
+    const sessions = await atOnce(200, () => addSession(database, organizationId));
+    const reached = new Set<string>();
+    for (let round = 0; round < 20; round += 1) {
+      const claims = await atOnce(10, () => requireClaim(database));
+      await Promise.all(claims.map((held) => answerAll(held)));
+      await Promise.all(
+        claims.map(async (held, index) => {
+          const end = async () => reached.add(await finishSession(database, held, done));
+          const say = () => addMessage(database, organizationId, held.sessionId, "And?", null);
+          await Promise.all(index % 2 === 0 ? [end(), say()] : [say(), end()]);
+        }),
+      );
+      await database.pool.query("update session set priority = 9 where id = any($1)", [
+        claims.map(({ sessionId }) => sessionId),
+      ]);
+    }
+    // The message came now before the end, now after it.
+    expect([...reached].toSorted()).toEqual(["completed", "queued"]);
+    for (let held = await claim(database); held !== null; held = await claim(database)) {
+      await answerAll(held);
+      await finishSession(database, held, done);
+    }
+    for (const { id } of sessions) {
+      expect(await messagesOf(id)).toEqual([
+        { text: "Work", status: "done" },
+        { text: "And?", status: "done" },
+      ]);
+      expect(await statusOf(organizationId, id)).toBe("completed");
+    }
+  });
+
+  test("one that came after the last look for messages puts the session back in the queue", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await answerAll(held);
+    await addMessage(database, organizationId, held.sessionId, "And?", null);
+    expect(await finishSession(database, held, done)).toBe("queued");
+    expect(await nextMessage(database, await requireClaim(database))).toMatchObject({
+      text: "And?",
+      interrupted: false,
     });
   });
-});
 
-describe("cancelling", () => {
-  it("ends a queued session at once, and tells the worker of a running one", async () => {
-    const organizationId = await organization();
-    const queued = await create(organizationId);
-    expect((await cancelSession(database, organizationId, queued)).status).toBe("cancelled");
-    expect(await claim()).toBeNull();
-
-    const taken = await claimed(organizationId);
-    expect((await cancelSession(database, organizationId, taken.sessionId)).status).toBe("running");
-    expect(await renewClaim(database, taken, 60_000)).toEqual({ cancelRequested: true });
+  test("one to a session that is over queues it again, its failure forgotten", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await finishSession(database, held, gaveUp);
+    const session = await addMessage(database, organizationId, held.sessionId, "And?", null);
+    expect(session).toMatchObject({ status: "queued", failure: null, finishedAt: null });
+    await answerAll(await requireClaim(database));
+    expect((await messagesOf(held.sessionId)).map(({ status }) => status)).toEqual(["done", "done"]);
   });
 
-  it("counts also where the worker died before it heard of it", async () => {
-    const organizationId = await organization();
-    const id = await create(organizationId);
-    await claim("worker", 0);
-    await cancelSession(database, organizationId, id);
-    await recoverSessions(database, {});
-    expect(await statusOf(organizationId, id)).toBe("cancelled");
+  test("one that came during a run that failed is answered after the retry", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await nextMessage(database, held);
+    await addMessage(database, organizationId, held.sessionId, "And?", null);
+    expect(await finishSession(database, held, gaveUp)).toBe("failed");
+    await queueSession(database, organizationId, held.sessionId);
+    await answerAll(await requireClaim(database));
+    expect((await messagesOf(held.sessionId)).map(({ status }) => status)).toEqual(["done", "done"]);
   });
 
-  it("of a session that is over is refused", async () => {
-    const organizationId = await organization();
-    const taken = await claimed(organizationId);
-    await complete(taken);
-    await expect(cancelSession(database, organizationId, taken.sessionId)).rejects.toMatchObject({ code: "conflict" });
+  test("one to a session that is being cancelled is refused until it is over, so that it is not cancelled too", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await cancelSession(database, organizationId, held.sessionId);
+    const refused = addMessage(database, organizationId, held.sessionId, "This instead", null);
+    await expect(refused).rejects.toMatchObject({ code: "conflict", retryAfterSeconds: 1 });
+    await finishSession(database, held, { ...done, status: "cancelled" });
+    expect((await addMessage(database, organizationId, held.sessionId, "This instead", null)).status).toBe("queued");
   });
-});
 
-describe("a follow-up", () => {
-  it("that races the end of the run is never lost: the session is queued again, by either of the two", async () => {
-    const organizationId = await organization();
-    for (let round = 0; round < 40; round += 1) {
-      const taken = await claimed(organizationId);
-      const first = await nextMessage(database, taken);
-      await completeMessage(database, taken, first?.id ?? "", "done");
-      await Promise.all([
-        finishSession(database, taken, done),
-        addMessage(database, organizationId, taken.sessionId, "and this", null),
-      ]);
-      const again = await claim();
-      expect(again?.sessionId).toBe(taken.sessionId);
-      expect(await nextMessage(database, again as Claim)).toMatchObject({ text: "and this", interrupted: false });
-      await cancelSession(database, organizationId, taken.sessionId);
-      await finishSession(database, again as Claim, { ...done, status: "cancelled" });
+  test("many at once keep their order, and each is answered once", async () => {
+    const organizationId = await addOrganization(database);
+    const { id } = await addSession(database, organizationId);
+    await atOnce(20, (index) => addMessage(database, organizationId, id, `message ${index}`, null));
+    const held = await requireClaim(database);
+    const answered: string[] = [];
+    for (
+      let message = await nextMessage(database, held);
+      message !== null;
+      message = await nextMessage(database, held)
+    ) {
+      answered.push(message.text);
+      await completeMessage(database, held, message.id, "Yes.");
     }
-  });
-
-  it("is said after the turn that runs, and a turn that was cut off is told as such", async () => {
-    const organizationId = await organization();
-    const id = await create(organizationId);
-    const first = (await claim("worker", 0)) as Claim;
-    await addMessage(database, organizationId, id, "second", null);
-    expect(await nextMessage(database, first)).toMatchObject({ text: "x", interrupted: false });
-    await recoverSessions(database, {});
-    const second = (await claim()) as Claim;
-    const cutOff = await nextMessage(database, second);
-    expect(cutOff).toMatchObject({ text: "x", interrupted: true });
-    await completeMessage(database, second, cutOff?.id ?? "", "done");
-    expect(await nextMessage(database, second)).toMatchObject({ text: "second", interrupted: false });
-  });
-});
-
-describe("events", () => {
-  it("are numbered from 1 without a gap, in the order of commits, by many writers at once", async () => {
-    const organizationId = await organization();
-    const taken = await claimed(organizationId);
-    const writes = Array.from({ length: 40 }, (_, index) =>
-      index % 2 === 0
-        ? addMessage(database, organizationId, taken.sessionId, `message ${index}`, null).then(() => undefined)
-        : appendClaimEvents(database, taken, [
-            { type: "notice", data: { level: "info", text: `a${index}` } },
-            { type: "notice", data: { level: "info", text: `b${index}` } },
-          ]),
+    expect(new Set(answered).size).toBe(21);
+    const { rows } = await database.pool.query<{ text: string }>(
+      "select data ->> 'text' as text from event where session_id = $1 and type = 'message.user' order by seq",
+      [id],
     );
-    await Promise.all(writes);
-    const page = await listEvents(database, organizationId, taken.sessionId, 0, 1_000);
-    const events = page?.events ?? [];
-    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
-    // What was written in one go stands together.
-    const texts = events.map((event) => (event.type === "notice" ? event.data.text : ""));
-    for (let index = 1; index < 40; index += 2) expect(texts[texts.indexOf(`a${index}`) + 1]).toBe(`b${index}`);
-  });
-
-  it("come in pages that begin after a number", async () => {
-    const organizationId = await organization();
-    const id = await create(organizationId, { notices: ["1", "2", "3"] });
-    const first = await listEvents(database, organizationId, id, 0, 2);
-    expect([first?.events.length, first?.nextCursor]).toEqual([2, "2"]);
-    const rest = await listEvents(database, organizationId, id, 2, 10);
-    expect([rest?.events.map(({ seq }) => seq), rest?.nextCursor]).toEqual([[3, 4, 5], null]);
-  });
-
-  it("of another organization's session are not there", async () => {
-    const [mine, theirs] = [await organization(), await organization()];
-    const id = await create(theirs);
-    expect(await listEvents(database, mine, id, 0, 10)).toBeNull();
-    expect(await getSession(database, mine, id)).toBeNull();
-    await expect(cancelSession(database, mine, id)).rejects.toMatchObject({ code: "not_found" });
+    expect(answered).toEqual(rows.map(({ text }) => text));
   });
 });

@@ -1,0 +1,51 @@
+import type { Database } from "../../src/database/database.ts";
+import { newSession, type SessionRequest } from "../../src/domain/new-session.ts";
+import { claimSession, type ClaimedSession } from "../../src/store/claims.ts";
+import { createSession, type CreatedSession } from "../../src/store/sessions.ts";
+
+/** An organization of its own, so that the tests of one file don't see each other's sessions. */
+export async function addOrganization(database: Database, maxRunning: number | null = null): Promise<string> {
+  const id = crypto.randomUUID();
+  await database.pool.query("insert into organization (id, name, max_running_sessions) values ($1, $2, $3)", [
+    id,
+    `organization ${id}`,
+    maxRunning,
+  ]);
+  return id;
+}
+
+export function addSession(
+  database: Database,
+  organizationId: string,
+  request: Partial<SessionRequest> = {},
+): Promise<CreatedSession> {
+  const session = newSession({ prompt: "Work", repositories: [], sandboxed: true, ...request });
+  return createSession(database, organizationId, session);
+}
+
+export const longLeaseMs = 60_000;
+
+export function claim(
+  database: Database,
+  options: { readonly worker?: string; readonly leaseMs?: number; readonly maximum?: number } = {},
+): Promise<ClaimedSession | null> {
+  const { worker = "worker", leaseMs = longLeaseMs, maximum = 1_000 } = options;
+  return claimSession(database, { worker, leaseMs, maxRunningPerOrganization: maximum });
+}
+
+/** @throws where nothing is queued */
+export async function requireClaim(...options: Parameters<typeof claim>): Promise<ClaimedSession> {
+  const claimed = await claim(...options);
+  if (claimed === null) throw new Error("there was nothing to claim");
+  return claimed;
+}
+
+/** The lease runs out now, as if the time had passed. */
+export async function expireLease(database: Database, sessionId: string): Promise<void> {
+  await database.pool.query("update session set lease_until = now() - interval '1 second' where id = $1", [sessionId]);
+}
+
+/** `count` calls at once. */
+export function atOnce<T>(count: number, call: (index: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => call(index)));
+}
