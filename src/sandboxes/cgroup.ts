@@ -60,24 +60,27 @@ function findTree(): Tree | null {
   return isWritable ? tree : null;
 }
 
-export const canLimit = (): boolean => findTree() !== null;
+/** Whether bounds can be set here: one is really made to find out, since a container may show a tree that it can't use. */
+export function canLimit(): boolean {
+  const group = createControlGroup({ memoryBytes: 2 ** 30, processes: 100 });
+  group?.remove();
+  return group !== null;
+}
+
+/** What the kernel says where the tree is not ours to change, as in most containers. */
+const notOurs = new Set(["EACCES", "EBUSY", "EINVAL", "ENOENT", "EOPNOTSUPP", "EPERM", "EROFS"]);
 
 /** A control group with these bounds (cgroups(7)); null where none can be made. */
 export function createControlGroup(limits: Limits): ControlGroup | null {
   const tree = findTree();
   if (tree === null) return null;
-  const id = randomUUID();
-  const folders = tree.folders.map((folder) => join(folder, id));
-  for (const folder of tree.folders) mkdirSync(folder, { recursive: true });
-  if (tree === version2) {
-    for (const folder of [root, ...tree.folders])
-      writeFileSync(join(folder, "cgroup.subtree_control"), "+memory +pids");
-  }
-  for (const folder of folders) mkdirSync(folder);
-  for (const [file, value] of tree.limits(limits)) {
-    // A kernel without accounting of swap has no file for it.
-    const path = folders.map((folder) => join(folder, file)).find((one) => existsSync(one));
-    if (path !== undefined) writeFileSync(path, value);
+  const folders = tree.folders.map((folder) => join(folder, randomUUID()));
+  try {
+    makeGroups(tree, folders, limits);
+  } catch (error) {
+    for (const folder of folders) removed(folder);
+    if (notOurs.has((error as NodeJS.ErrnoException).code ?? "")) return null;
+    throw error;
   }
   const count = (file: string, key: string): number => {
     const path = folders.map((folder) => join(folder, file)).find((one) => existsSync(one));
@@ -92,6 +95,20 @@ export function createControlGroup(limits: Limits): ControlGroup | null {
     },
     remove: () => folders.map(removed).every(Boolean),
   };
+}
+
+function makeGroups(tree: Tree, folders: readonly string[], limits: Limits): void {
+  for (const folder of tree.folders) mkdirSync(folder, { recursive: true });
+  if (tree === version2) {
+    for (const folder of [root, ...tree.folders])
+      writeFileSync(join(folder, "cgroup.subtree_control"), "+memory +pids");
+  }
+  for (const folder of folders) mkdirSync(folder);
+  for (const [file, value] of tree.limits(limits)) {
+    // A kernel without accounting of swap has no file for it.
+    const path = folders.map((folder) => join(folder, file)).find((one) => existsSync(one));
+    if (path !== undefined) writeFileSync(path, value);
+  }
 }
 
 function removed(folder: string): boolean {
