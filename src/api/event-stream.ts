@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../database/database.ts";
 import { isFinal } from "../domain/status.ts";
@@ -40,19 +41,25 @@ export async function createEventStreams(database: Database, heartbeatMs = usual
   ): Promise<void> {
     const ended = new AbortController();
     open.add(ended);
-    request.raw.once("close", () => ended.abort());
     const bell = createBell(wakers, id);
+    ended.signal.addEventListener("abort", bell.ring, { once: true });
     reply.hijack();
     const { raw } = reply;
+    raw.once("close", () => ended.abort());
+    // Who left before this, while the key was looked up, is told of no more.
+    if (raw.closed) ended.abort();
     raw.writeHead(200, {
       ...(reply.getHeaders() as Record<string, string>),
-      "Content-Type": "text/event-stream; charset=utf-8",
-      "Cache-Control": "no-store",
+      "content-type": "text/event-stream; charset=utf-8",
       // Proxies that gather answers would hold the events back.
-      "X-Accel-Buffering": "no",
+      "x-accel-buffering": "no",
     });
     raw.write(": connected\n\n");
-    const heartbeat = setInterval(() => raw.write(": heartbeat\n\n"), heartbeatMs);
+    const heartbeat = setInterval(() => {
+      raw.write(": heartbeat\n\n");
+      // A word can be lost: this look finds what it told of.
+      bell.ring();
+    }, heartbeatMs);
     try {
       let sent = after;
       while (!ended.signal.aborted) {
@@ -63,15 +70,18 @@ export async function createEventStreams(database: Database, heartbeatMs = usual
           raw.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
           sent = event.seq;
         }
+        // Of what a slow reader does not take, no more than a page stays in memory.
+        if (raw.writableNeedDrain) await once(raw, "drain", { signal: ended.signal });
         if (page?.nextCursor != null) continue;
         if (over) {
           raw.write("event: end\ndata: {}\n\n");
           break;
         }
-        await bell.rung(ended.signal);
+        await bell.rung();
       }
     } catch (error) {
-      request.log.warn({ err: error }, "an event stream broke off; the client will come back");
+      if (!ended.signal.aborted)
+        request.log.warn({ err: error }, "an event stream broke off; the client will come back");
     } finally {
       clearInterval(heartbeat);
       bell.remove();
@@ -100,11 +110,11 @@ function createBell(wakers: Map<string, Set<() => void>>, id: string) {
   const all = wakers.get(id) ?? new Set();
   wakers.set(id, all.add(ring));
   return {
-    async rung(signal: AbortSignal): Promise<void> {
-      if (!rang && !signal.aborted) {
+    ring,
+    async rung(): Promise<void> {
+      if (!rang) {
         await new Promise<void>((resolve) => {
           answer = resolve;
-          signal.addEventListener("abort", () => resolve(), { once: true });
         });
       }
       rang = false;

@@ -35,7 +35,8 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         fresh.on("notification", ({ channel, payload }) => {
           for (const heard of listeners.get(channel) ?? []) heard(payload ?? "");
         });
-        fresh.once("error", (error) => lost(fresh, error));
+        // Not once: a connection that the server ends tells of two errors, and one unheard would end the process.
+        fresh.on("error", (error) => lost(fresh, error));
         fresh.once("end", () => lost(fresh, null));
         client = fresh;
         for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);

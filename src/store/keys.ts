@@ -98,7 +98,7 @@ export async function listKeys(
 export function revokeKey(database: Database, organizationId: string, id: string): Promise<Key> {
   return database.transaction(async (transaction) => {
     const { rows } = await transaction.query<KeyRow>(
-      `update api_key set revoked_at = coalesce(revoked_at, now()) where id = $1 and organization_id = $2
+      `update api_key set revoked_at = coalesce(revoked_at, now()) where id::text = lower($1) and organization_id = $2
        returning ${columns}`,
       [id, organizationId],
     );

@@ -1,15 +1,23 @@
 import { createApp } from "../../src/api/app.ts";
+import type { Database } from "../../src/database/database.ts";
 import { checkInstructions, renderInstructions } from "../../src/domain/template.ts";
 import { createLogger } from "../../src/observability.ts";
 import { bootstrap } from "../../src/store/organizations.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
+type Options = Partial<Parameters<typeof createApp>[0]>;
+
 export interface TestApp {
   readonly app: Awaited<ReturnType<typeof createApp>>;
   readonly testDatabase: TestDatabase;
+  readonly database: Database;
   readonly organizationId: string;
   readonly adminKey: string;
   request(method: "GET" | "POST", url: string, call?: Call): Promise<Answer>;
+  get(url: string, call?: Call): Promise<Answer>;
+  post(url: string, body: unknown, call?: Call): Promise<Answer>;
+  /** Another app on the same database, as a second process would be. */
+  another(options?: Options): Promise<TestApp["app"]>;
   close(): Promise<void>;
 }
 
@@ -29,8 +37,6 @@ export interface Answer {
   readonly body: any;
 }
 
-type Options = Partial<Parameters<typeof createApp>[0]>;
-
 /** The API on a database of its own, without a worker: what is queued stays so. */
 export async function createTestApp(options: Options = {}): Promise<TestApp> {
   const testDatabase = await createTestDatabase();
@@ -44,7 +50,8 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     defaultModel: "m",
     isDefault: true,
   };
-  const app = await createApp({
+  const apps: TestApp["app"][] = [];
+  const settings: Parameters<typeof createApp>[0] = {
     database: testDatabase.database,
     logger: createLogger("silent"),
     publicUrl: () => "http://offstage.test",
@@ -59,29 +66,40 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     webDirectory: null,
     ready: () => Promise.resolve(true),
     ...options,
-  });
+  };
+  async function another(more: Options = {}): Promise<TestApp["app"]> {
+    const made = await createApp({ ...settings, ...more });
+    apps.push(made);
+    return made;
+  }
+  const app = await another();
+  async function request(method: "GET" | "POST", url: string, call: Call = {}): Promise<Answer> {
+    const presented = call.key === undefined ? key : call.key;
+    const response = await app.inject({
+      method,
+      url,
+      headers: {
+        ...(method === "POST" && { "content-type": "application/json" }),
+        ...(presented !== null && { authorization: `Bearer ${presented}` }),
+        ...call.headers,
+      },
+      ...(method === "POST" && { payload: call.raw ?? JSON.stringify(call.body ?? {}) }),
+    });
+    const body: unknown = response.body === "" ? null : response.json();
+    return { status: response.statusCode, headers: response.headers, body };
+  }
   return {
     app,
     testDatabase,
+    database: testDatabase.database,
     organizationId,
     adminKey: key,
-    async request(method, url, call = {}) {
-      const presented = call.key === undefined ? key : call.key;
-      const response = await app.inject({
-        method,
-        url,
-        headers: {
-          ...(method === "POST" && { "content-type": "application/json" }),
-          ...(presented !== null && { authorization: `Bearer ${presented}` }),
-          ...call.headers,
-        },
-        ...(method === "POST" && { payload: call.raw ?? JSON.stringify(call.body ?? {}) }),
-      });
-      const body: unknown = response.body === "" ? null : response.json();
-      return { status: response.statusCode, headers: response.headers, body };
-    },
+    request,
+    get: (url, call) => request("GET", url, call),
+    post: (url, body, call) => request("POST", url, { ...call, body }),
+    another,
     async close() {
-      await app.close();
+      for (const each of apps) await each.close();
       await testDatabase.close();
     },
   };

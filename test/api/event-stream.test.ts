@@ -1,118 +1,403 @@
+import { once } from "node:events";
+import { request, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { createClient, type Client } from "../../src/client.ts";
-import {
-  appendClaimEvents,
-  claimSession,
-  completeMessage,
-  finishSession,
-  nextMessage,
-  type Claim,
-} from "../../src/store/claims.ts";
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { NewEvent } from "../../src/domain/event.ts";
+import { appendClaimEvents, completeMessage, finishSession, nextMessage, type Claim } from "../../src/store/claims.ts";
+import { appendEvents, listEvents } from "../../src/store/events.ts";
+import { createKey } from "../../src/store/keys.ts";
+import { addMessage, cancelSession } from "../../src/store/sessions.ts";
+import { addSession, atOnce, requireClaim } from "../store/fixtures.ts";
+import { waitFor } from "../wait-for.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
-let testApp: TestApp;
-let client: Client;
-let url: string;
+let api: TestApp;
+let server: FastifyInstance;
 
 beforeAll(async () => {
-  testApp = await createTestApp({ heartbeatMs: 50 });
-  await testApp.app.listen({ host: "127.0.0.1", port: 0 });
-  url = `http://127.0.0.1:${(testApp.app.server.address() as AddressInfo).port}`;
-  client = createClient({ baseUrl: url, key: testApp.adminKey });
+  api = await createTestApp();
+  server = api.app;
+  await server.listen({ host: "127.0.0.1", port: 0 });
 });
 
-afterAll(() => testApp?.close());
+afterAll(() => api?.close());
 
-async function runningSession(): Promise<Claim> {
-  const { database } = testApp.testDatabase;
-  await client.session.create({ prompt: "x" });
-  const claim = await claimSession(database, { worker: "w", leaseMs: 60_000, maxRunningPerOrganization: 1_000 });
-  if (claim === null) throw new Error("nothing was queued");
-  return claim;
+interface Message {
+  readonly id: string | null;
+  readonly event: string;
+  readonly data: unknown;
 }
 
-const say = (claim: Claim, ...texts: string[]): Promise<void> =>
-  appendClaimEvents(
-    testApp.testDatabase.database,
-    claim,
-    texts.map((text) => ({ type: "notice", data: { level: "info", text } })),
+/** An open event stream, read as far as `messages` says. */
+interface Stream {
+  readonly response: IncomingMessage;
+  readonly messages: Message[];
+  readonly comments: string[];
+  /** The numbers of the events that came. */
+  seen(): number[];
+  /** True once the server has ended it in order. */
+  ended(): boolean;
+  /** Breaks the connection as a lost network does. */
+  cut(): void;
+}
+
+interface StreamCall {
+  readonly after?: number;
+  readonly lastEventId?: string;
+  readonly app?: FastifyInstance;
+}
+
+async function open(sessionId: string, { after, lastEventId, app = server }: StreamCall = {}): Promise<Stream> {
+  const { port } = app.server.address() as AddressInfo;
+  const outgoing = request({
+    port,
+    // A connection of its own, which ends with the stream.
+    agent: false,
+    path: `/session/${sessionId}/events${after === undefined ? "" : `?after=${after}`}`,
+    headers: {
+      accept: "text/event-stream",
+      authorization: `Bearer ${api.adminKey}`,
+      ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
+    },
+  });
+  outgoing.end();
+  const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+  const messages: Message[] = [];
+  const comments: string[] = [];
+  let rest = "";
+  response.setEncoding("utf8");
+  response.on("data", (text: string) => {
+    const blocks = (rest + text).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      if (block.startsWith(":")) comments.push(block);
+      else messages.push(readMessage(block));
+    }
+  });
+  // A connection that the test cuts itself ends with an error.
+  response.on("error", () => undefined);
+  return {
+    response,
+    messages,
+    comments,
+    seen: () => messages.filter(({ id }) => id !== null).map(({ id }) => Number(id)),
+    ended: () => response.complete,
+    cut: () => outgoing.destroy(),
+  };
+}
+
+function readMessage(block: string): Message {
+  const fields = new Map(
+    block.split("\n").map((line): [string, string] => [line.split(": ")[0] ?? "", line.replace(/^\w+: /u, "")]),
   );
-
-async function end(claim: Claim): Promise<void> {
-  const { database } = testApp.testDatabase;
-  const message = await nextMessage(database, claim);
-  await completeMessage(database, claim, message?.id ?? "", "done");
-  await finishSession(database, claim, { status: "completed", summary: null, failure: null });
+  return {
+    id: fields.get("id") ?? null,
+    event: fields.get("event") ?? "",
+    data: JSON.parse(fields.get("data") ?? "null"),
+  };
 }
 
-/** The stream as it comes, read until `enough` says so, or to its end. */
-async function read(
-  id: string,
-  headers: Record<string, string>,
-  enough: (text: string) => boolean = () => false,
-): Promise<string> {
-  const response = await fetch(`${url}/session/${id}/events`, {
-    headers: { Authorization: `Bearer ${testApp.adminKey}`, Accept: "text/event-stream", ...headers },
-  });
-  expect(response.headers.get("content-type")).toContain("text/event-stream");
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true });
-    if (enough(text)) break;
-  }
-  return text;
+/** The server's side of every request from now on. */
+function answersOf(app: FastifyInstance): ServerResponse[] {
+  const answers: ServerResponse[] = [];
+  app.server.on("request", (_request, answer) => answers.push(answer));
+  return answers;
 }
 
-const numbers = (text: string): number[] => [...text.matchAll(/^id: (\d+)$/gmu)].map((match) => Number(match[1]));
+const notice = (text: string): NewEvent => ({ type: "notice", data: { level: "info", text } });
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
-it("tells what was and what comes, in order, and ends with the session", async () => {
-  const claim = await runningSession();
-  const whole = read(claim.sessionId, {});
-  await say(claim, "one");
-  await say(claim, "two", "three");
-  await end(claim);
-  const text = await whole;
-  expect(numbers(text)).toEqual(numbers(text).map((_, index) => index + 1));
-  expect(text).toContain('"three"');
-  expect(text.trimEnd().endsWith("event: end\ndata: {}")).toBe(true);
+async function running(): Promise<Claim> {
+  await addSession(api.database, api.organizationId, { priority: 1 });
+  return requireClaim(api.database);
+}
+
+async function end(held: Claim): Promise<void> {
+  const message = await nextMessage(api.database, held);
+  if (message !== null) await completeMessage(api.database, held, message.id, "Yes.");
+  await finishSession(api.database, held, { status: "completed", summary: "Done.", failure: null });
+}
+
+async function stored(id: string): Promise<unknown[]> {
+  return (await listEvents(api.database, api.organizationId, id, 0, 10_000))?.events ?? [];
+}
+
+const isOver = (stream: Stream) => waitFor(() => stream.ended(), "the stream ends", 20_000);
+
+test("a stream says what it is, that it must not be kept, and that proxies must not gather it", async () => {
+  const held = await running();
+  const stream = await open(held.sessionId);
+  expect(stream.response.statusCode).toBe(200);
+  expect(stream.response.headers).toMatchObject({
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store",
+    "x-accel-buffering": "no",
+  });
+  expect(stream.response.headers["x-request-id"]).toBeDefined();
+  stream.cut();
 });
 
-it("goes on after Last-Event-ID, and after the query's number where there is none", async () => {
-  const claim = await runningSession();
-  await say(claim, "one", "two", "three");
-  await end(claim);
-  expect(numbers(await read(claim.sessionId, { "Last-Event-ID": "4" }))[0]).toBe(5);
-  expect(numbers(await read(claim.sessionId, { "Last-Event-ID": "nonsense" }))[0]).toBe(1);
-  const page = await client.session.events(claim.sessionId, { after: "4", limit: 1 });
-  expect(page).toMatchObject({ events: [{ seq: 5 }], nextCursor: "5" });
+test("a stream is not given to a stranger", async () => {
+  const held = await running();
+  const headers = { accept: "text/event-stream" };
+  expect((await api.get(`/session/${held.sessionId}/events`, { key: null, headers })).status).toBe(401);
 });
 
-it("keeps a quiet connection alive with a comment", async () => {
-  const claim = await runningSession();
-  const text = await read(claim.sessionId, {}, (so) => (so.match(/: heartbeat/gu) ?? []).length >= 2);
-  expect(text).toContain(": heartbeat\n\n");
-  await end(claim);
+test("what happened before comes first, then what happens, each with its number and as the pages show it", async () => {
+  const held = await running();
+  const stream = await open(held.sessionId);
+  const before = (await stored(held.sessionId)).length;
+  await waitFor(() => stream.seen().length === before, "the past is sent");
+  await appendClaimEvents(api.database, held, [notice("now")]);
+  await waitFor(() => stream.seen().length === before + 1, "the event is sent");
+  await end(held);
+  await isOver(stream);
+  const all = await stored(held.sessionId);
+  expect(stream.messages.slice(0, -1).map(({ data }) => data)).toEqual(all);
+  expect(stream.seen()).toEqual(upTo(all.length));
+  expect(stream.messages[before]).toMatchObject({ event: "notice", id: String(before + 1) });
 });
 
-it("tells a hundred events to twenty watchers at once, each every one and once", async () => {
-  const claim = await runningSession();
-  const watchers = Array.from({ length: 20 }, () => read(claim.sessionId, {}));
-  for (let index = 0; index < 50; index += 1) await say(claim, `${index}a`, `${index}b`);
-  await end(claim);
-  for (const text of await Promise.all(watchers)) {
-    const seen = numbers(text);
-    expect(seen).toEqual(seen.map((_, index) => index + 1));
-    expect(seen.length).toBeGreaterThan(100);
+test.each(["completed", "cancelled"])("when the session is %s the stream says so and ends in order", async (how) => {
+  const held = await running();
+  const stream = await open(held.sessionId);
+  if (how === "completed") await end(held);
+  else {
+    await cancelSession(api.database, api.organizationId, held.sessionId);
+    await finishSession(api.database, held, { status: "cancelled", summary: null, failure: null });
+  }
+  await isOver(stream);
+  expect(stream.messages.at(-1)).toEqual({ id: null, event: "end", data: {} });
+  expect(stream.messages.at(-2)).toMatchObject({ event: "session.status", data: { data: { to: how } } });
+});
+
+test("a stream of a session that is over already gives everything and ends", async () => {
+  const held = await running();
+  await appendClaimEvents(
+    api.database,
+    held,
+    upTo(450).map((index) => notice(`${index}`)),
+  );
+  await end(held);
+  const stream = await open(held.sessionId);
+  await isOver(stream);
+  expect(stream.seen()).toEqual(upTo((await stored(held.sessionId)).length));
+  const late = await open(held.sessionId, { lastEventId: "10000" });
+  await isOver(late);
+  expect(late.messages).toEqual([{ id: null, event: "end", data: {} }]);
+});
+
+test("Last-Event-ID goes on after that event, and counts before `after`", async () => {
+  const held = await running();
+  await end(held);
+  const total = (await stored(held.sessionId)).length;
+  const ways: [StreamCall, number][] = [
+    [{ lastEventId: "2" }, 2],
+    [{ after: 3 }, 3],
+    [{ after: 1, lastEventId: "3" }, 3],
+    [{ lastEventId: "0" }, 0],
+    [{ lastEventId: "no number" }, 0],
+    [{ lastEventId: "-1", after: 1 }, 1],
+  ];
+  for (const [call, from] of ways) {
+    const stream = await open(held.sessionId, call);
+    await isOver(stream);
+    expect({ call, seen: stream.seen() }).toEqual({ call, seen: upTo(total).slice(from) });
   }
 });
 
-it("is not given to a stranger", async () => {
-  const claim = await runningSession();
-  const response = await fetch(`${url}/session/${claim.sessionId}/events`, {
-    headers: { Accept: "text/event-stream" },
+test("a reader whose connection is cut again and again has every event once", async () => {
+  const held = await running();
+  const seen: number[] = [];
+  const reading = (async () => {
+    for (let cuts = 0; ; cuts += 1) {
+      const last = seen.at(-1);
+      const stream = await open(held.sessionId, last === undefined ? {} : { lastEventId: String(last) });
+      // Cut after a few events, in the midst of what is sent.
+      await waitFor(() => stream.ended() || stream.seen().length > cuts % 5, "something comes");
+      const done = stream.ended() && stream.messages.at(-1)?.event === "end";
+      if (!done) stream.cut();
+      seen.push(...stream.seen());
+      if (done) return cuts;
+    }
+  })();
+  await atOnce(20, async (writer) => {
+    for (let part = 0; part < 10; part += 1) await appendClaimEvents(api.database, held, [notice(`${writer} ${part}`)]);
   });
-  expect(response.status).toBe(401);
-  await end(claim);
+  await waitFor(() => seen.length > 50, "the reader has come a way");
+  await end(held);
+  expect(await reading).toBeGreaterThan(3);
+  expect(seen).toEqual(upTo((await stored(held.sessionId)).length));
+});
+
+test("20 readers of one session and readers of another each have their own events, whole and in order", async () => {
+  const [one, other] = [await running(), await running()];
+  const streams = await atOnce(20, (index) => open(index % 2 === 0 ? one.sessionId : other.sessionId));
+  await atOnce(20, (index) =>
+    appendClaimEvents(api.database, index % 3 === 0 ? one : other, [notice(`${index}`), notice(`${index} too`)]),
+  );
+  await Promise.all([end(one), end(other)]);
+  await Promise.all(streams.map(isOver));
+  const expected = await Promise.all([one, other].map(({ sessionId }) => stored(sessionId)));
+  for (const [index, stream] of streams.entries()) {
+    expect(stream.messages.slice(0, -1).map(({ data }) => data)).toEqual(expected[index % 2]);
+  }
+});
+
+test("a follow-up at the end of a run goes on in the same stream or after its end, but is never left out", async () => {
+  const { database, organizationId } = api;
+  for (let round = 0; round < 20; round += 1) {
+    const held = await running();
+    const stream = await open(held.sessionId);
+    await Promise.all([end(held), addMessage(database, organizationId, held.sessionId, "And?", null)]);
+    const again = await requireClaim(database);
+    await end(again);
+    await isOver(stream);
+    const rest = await open(held.sessionId, { lastEventId: String(stream.seen().at(-1)) });
+    await isOver(rest);
+    expect([...stream.seen(), ...rest.seen()]).toEqual(upTo((await stored(held.sessionId)).length));
+  }
+});
+
+test("a server that closes ends its streams, and the next one goes on where they were", async () => {
+  const [first, second] = [await api.another(), await api.another()];
+  for (const app of [first, second]) await app.listen({ host: "127.0.0.1", port: 0 });
+  const held = await running();
+  const stream = await open(held.sessionId, { app: first });
+  const before = (await stored(held.sessionId)).length;
+  await waitFor(() => stream.seen().length === before, "the past is sent");
+  await first.close();
+  await isOver(stream);
+  // No word of an end: the session goes on, so the reader must come back.
+  expect(stream.messages.at(-1)?.event).not.toBe("end");
+  await appendClaimEvents(api.database, held, [notice("between")]);
+  const next = await open(held.sessionId, { app: second, lastEventId: String(before) });
+  await end(held);
+  await isOver(next);
+  expect([...stream.seen(), ...next.seen()]).toEqual(upTo((await stored(held.sessionId)).length));
+});
+
+test("where nothing happens the stream gives signs of life", async () => {
+  const app = await api.another({ heartbeatMs: 10 });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const held = await running();
+  const stream = await open(held.sessionId, { app });
+  await waitFor(() => stream.comments.filter((comment) => comment === ": heartbeat").length >= 3, "three heartbeats");
+  expect(stream.comments[0]).toBe(": connected");
+  await end(held);
+  await isOver(stream);
+});
+
+test("an event of which no word came is sent with the next sign of life", async () => {
+  const app = await api.another({ heartbeatMs: 50 });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const held = await running();
+  const stream = await open(held.sessionId, { app });
+  const before = (await stored(held.sessionId)).length;
+  await waitFor(() => stream.seen().length === before, "the past is sent");
+  // As where the process that wrote it died before it could notify.
+  await api.database.transaction((transaction) => appendEvents(transaction, held.sessionId, [notice("unheard")]));
+  await waitFor(() => stream.seen().length === before + 1, "the event is sent", 5_000);
+  stream.cut();
+});
+
+test("a stream that lost the database's word for a while finds out what happened", async () => {
+  const held = await running();
+  const stream = await open(held.sessionId);
+  const before = (await stored(held.sessionId)).length;
+  await waitFor(() => stream.seen().length === before, "the past is sent");
+  await api.database.pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and query ilike 'listen%'`,
+  );
+  await appendClaimEvents(api.database, held, [notice("meanwhile")]);
+  await waitFor(() => stream.seen().length === before + 1, "the event is sent", 10_000);
+  stream.cut();
+});
+
+test("a reader that left is let go", async () => {
+  const held = await running();
+  const answers = answersOf(server);
+  const streams = await atOnce(5, () => open(held.sessionId));
+  const connections = () =>
+    new Promise<number>((resolve) => server.server.getConnections((_error, count) => resolve(count)));
+  await waitFor(async () => (await connections()) >= 5, "all are connected");
+  for (const stream of streams) stream.cut();
+  await waitFor(async () => (await connections()) === 0, "all connections are gone", 10_000);
+  await waitFor(
+    () => answers.length === 5 && answers.every((answer) => answer.writableEnded),
+    "all streams end",
+    10_000,
+  );
+  // Nothing of them is in the way of what comes.
+  await end(held);
+  const stream = await open(held.sessionId);
+  await isOver(stream);
+  expect(stream.seen()).toEqual(upTo((await stored(held.sessionId)).length));
+});
+
+test("a reader that left before its stream began is let go too", async () => {
+  const { database } = api;
+  const { sessionId } = await running();
+  const { record, key } = await createKey(database, api.organizationId, { name: "slow", scopes: ["read"] });
+  const answers = answersOf(server);
+  const holder = await database.pool.connect();
+  try {
+    // The use of a new key is noted, which this holds up.
+    await holder.query("begin");
+    await holder.query("select 1 from api_key where id = $1 for update", [record.id]);
+    const { port } = server.server.address() as AddressInfo;
+    const headers = { accept: "text/event-stream", authorization: `Bearer ${key}` };
+    const outgoing = request({ port, agent: false, path: `/session/${sessionId}/events`, headers });
+    outgoing.on("error", () => undefined);
+    outgoing.end();
+    await waitFor(() => answers.length === 1, "the request arrives");
+    outgoing.destroy();
+    await waitFor(() => answers[0]?.closed, "the server knows that the reader left");
+    await holder.query("commit");
+    await waitFor(() => answers[0]?.writableEnded, "the stream ends", 10_000);
+  } finally {
+    holder.release(true);
+  }
+});
+
+test("what a slow reader does not take is not heaped up in memory", async () => {
+  const held = await running();
+  const events = upTo(100).map(() => notice("x".repeat(20_000)));
+  for (let part = 0; part < 10; part += 1) await appendClaimEvents(api.database, held, events);
+  await end(held);
+  const answers = answersOf(server);
+  const slow = await open(held.sessionId);
+  slow.response.pause();
+  // A reader as fast as it can be gives the slow one's stream all the time to be written.
+  const fast = await open(held.sessionId);
+  await isOver(fast);
+  expect(answers[0]?.writableLength).toBeLessThan(6 * 1024 * 1024);
+  slow.response.resume();
+  await isOver(slow);
+  expect(slow.seen()).toEqual(fast.seen());
+  expect(slow.seen()).toEqual(upTo((await stored(held.sessionId)).length));
+});
+
+test("a server can close although a reader takes nothing", async () => {
+  const app = await api.another();
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const held = await running();
+  const answers = answersOf(app);
+  const stream = await open(held.sessionId, { app });
+  stream.response.pause();
+  const events = upTo(100).map(() => notice("x".repeat(20_000)));
+  for (let part = 0; part < 5; part += 1) await appendClaimEvents(api.database, held, events);
+  await waitFor(() => answers[0]?.writableNeedDrain, "the stream waits for its reader");
+  await app.close();
+  expect(app.server.listening).toBe(false);
+});
+
+test("without the Accept header the same address gives a page", async () => {
+  const held = await running();
+  const { status, body } = await api.get(`/session/${held.sessionId}/events?after=1&limit=1`);
+  expect(status).toBe(200);
+  expect(body.events.map(({ seq }: { seq: number }) => seq)).toEqual([2]);
+  expect(body.nextCursor).toBe("2");
 });

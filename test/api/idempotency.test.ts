@@ -1,102 +1,200 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { pruneRequests } from "../../src/store/idempotency.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKey } from "../../src/store/keys.ts";
+import { beginRequest, finishRequest, pruneRequests } from "../../src/store/idempotency.ts";
+import { addOrganization, atOnce } from "../store/fixtures.ts";
 import { createTestApp, type Answer, type TestApp } from "./app.ts";
 
-let testApp: TestApp;
+let api: TestApp;
 
 beforeAll(async () => {
-  testApp = await createTestApp();
+  api = await createTestApp();
 });
 
-afterAll(() => testApp?.close());
+afterAll(() => api?.close());
 
-function create(idempotencyKey: string, prompt = "x", key?: string): Promise<Answer> {
-  return testApp.request("POST", "/session/create", {
-    body: { prompt },
-    headers: { "idempotency-key": idempotencyKey },
-    ...(key !== undefined && { key }),
-  });
-}
+const create = (prompt: string, idempotencyKey: string): Promise<Answer> =>
+  api.post("/session/create", { prompt }, { headers: { "idempotency-key": idempotencyKey } });
 
-const countSessions = async (prompt: string): Promise<number> => {
-  const { rows } = await testApp.testDatabase.database.pool.query<{ count: number }>(
+async function sessionsWith(prompt: string): Promise<number> {
+  const { rows } = await api.database.pool.query<{ count: number }>(
     "select count(*)::integer as count from session where prompt = $1",
     [prompt],
   );
-  return rows[0]?.count ?? -1;
-};
+  return rows[0]?.count ?? 0;
+}
 
-it("gives the first answer again for the same request, and makes nothing twice", async () => {
-  const first = await create("same", "once");
-  const again = await create("same", "once");
-  expect(again.body).toEqual(first.body);
-  expect(again.headers["idempotent-replayed"]).toBe("true");
+/** As if the first request under the key had been made so long ago. */
+async function age(key: string, interval: string): Promise<void> {
+  await api.database.pool.query("update idempotency set created_at = now() - $2::interval where key = $1", [
+    key,
+    interval,
+  ]);
+}
+
+test("the same key with the same body gives the first answer again, marked as such, and makes nothing", async () => {
+  const first = await create("same", "same");
+  expect(first).toMatchObject({ status: 200, body: { status: "queued" } });
   expect(first.headers["idempotent-replayed"]).toBeUndefined();
-  expect(await countSessions("once")).toBe(1);
+  await api.post(`/session/${first.body.id}/cancel`, {});
+  const again = await create("same", "same");
+  expect(again).toMatchObject({ status: 200, body: first.body });
+  expect(again.headers["idempotent-replayed"]).toBe("true");
+  expect(again.headers["content-type"]).toBe(first.headers["content-type"]);
+  expect(await sessionsWith("same")).toBe(1);
 });
 
-it("refuses another body under the same key", async () => {
-  await create("other-body", "one");
-  expect(await create("other-body", "two")).toMatchObject({ status: 409 });
-  expect(await countSessions("two")).toBe(0);
+test("the same key with another body is a conflict that says what to do, and makes nothing", async () => {
+  await create("one body", "other-body");
+  const refused = await create("other body", "other-body");
+  expect(refused.status).toBe(409);
+  expect(refused.body).toEqual({ error: "Idempotency-Key was used for another request: choose a new one" });
+  expect(await sessionsWith("other body")).toBe(0);
+  expect((await create("one body", "other-body")).status).toBe(200);
 });
 
-it("makes one session of twenty requests at once: the others get its answer or are told to come again", async () => {
-  const answers = await Promise.all(Array.from({ length: 20 }, () => create("at-once", "crowd")));
-  const ids = new Set(answers.filter(({ status }) => status === 200).map(({ body }) => String(body.id)));
-  expect(ids.size).toBe(1);
-  const refused = answers.filter(({ status }) => status !== 200);
-  expect(refused.every(({ status, headers }) => status === 409 && headers["retry-after"] === "1")).toBe(true);
-  expect(await countSessions("crowd")).toBe(1);
+test("the same key for another operation is a conflict, the same operation under the published prefix is not", async () => {
+  const headers = { "idempotency-key": "operations" };
+  const first = await api.post("/session/create", { prompt: "operations" }, { headers });
+  expect((await api.post("/task/create", { prompt: "operations" }, { headers })).status).toBe(409);
+  const prefixed = await api.post("/api/public-api/session/create", { prompt: "operations" }, { headers });
+  expect(prefixed.body).toEqual(first.body);
 });
 
-it("keeps a refusal too, and frees the key of a request that could not be tried", async () => {
-  const { request } = testApp;
-  const headers = { "idempotency-key": "refused" };
-  const first = await request("POST", "/session/create", { body: { prompt: "x", agent: "nobody:m" }, headers });
-  const again = await request("POST", "/session/create", { body: { prompt: "x", agent: "nobody:m" }, headers });
-  expect([first.status, again.status]).toEqual([400, 400]);
-  expect(again.body).toEqual(first.body);
+test("concurrent duplicates make one session: each is answered like the first, or told to come again", async () => {
+  const answers = await atOnce(20, () => create("duplicates", "duplicates"));
+  const good = answers.filter(({ status }) => status === 200);
+  const early = answers.filter(({ status }) => status !== 200);
+  expect(new Set(good.map(({ body }) => body.id)).size).toBe(1);
+  expect(good.filter(({ headers }) => headers["idempotent-replayed"] === undefined)).toHaveLength(1);
+  for (const { status, headers } of early) expect([status, headers["retry-after"]]).toEqual([409, "1"]);
+  expect(await sessionsWith("duplicates")).toBe(1);
+  expect((await create("duplicates", "duplicates")).body).toEqual(good[0]?.body);
 });
 
-it("belongs to one organization and one operation", async () => {
-  const { database } = testApp.testDatabase;
-  const other = crypto.randomUUID();
-  await database.pool.query("insert into organization (id, name) values ($1, 'other')", [other]);
-  const { key } = await createKey(database, other, { name: "theirs", scopes: ["write"] });
-  const mine = await create("shared", "mine");
-  const theirs = await create("shared", "mine", key);
-  expect(theirs.body.id).not.toBe(mine.body.id);
-  const automation = await testApp.request("POST", "/automation/create", {
-    body: { name: "x", macro: "x", instructions: "x" },
-    headers: { "idempotency-key": "shared" },
-  });
-  expect(automation.status).toBe(409);
+test("a request that is still under way is a conflict with Retry-After, for another body too", async () => {
+  const headers = { "idempotency-key": "under-way" };
+  await create("under way", "under-way");
+  await api.database.pool.query("update idempotency set status = null, body = null where key = 'under-way'");
+  const early = await api.post("/session/create", { prompt: "under way" }, { headers });
+  expect([early.status, early.headers["retry-after"]]).toEqual([409, "1"]);
+  const other = await api.post("/session/create", { prompt: "another" }, { headers });
+  expect(other.status).toBe(409);
+  expect(await sessionsWith("under way")).toBe(1);
 });
 
-it.each(["", "has space", "x".repeat(256), "ümlaut"])("refuses the key %j", async (key) => {
-  const answer = await create(key);
-  expect(answer).toMatchObject({ status: 400 });
-  expect(answer.body.error).toContain("Idempotency-Key");
-});
-
-it("is forgotten after a day, and then free again", async () => {
-  const { database } = testApp.testDatabase;
-  const first = await create("old", "first day");
-  await database.pool.query("update idempotency set created_at = now() - interval '25 hours' where key = 'old'");
-  const next = await create("old", "next day");
-  expect(next.status).toBe(200);
-  expect(next.body.id).not.toBe(first.body.id);
-  await database.pool.query("update idempotency set created_at = now() - interval '25 hours' where key = 'old'");
-  expect(await pruneRequests(database)).toBe(1);
-});
-
-it("of a request whose server died is free again after a minute", async () => {
-  const { database } = testApp.testDatabase;
+test("a key whose request died without an answer is free after a minute", async () => {
   await create("died", "died");
-  await database.pool.query(
-    "update idempotency set status = null, body = null, created_at = now() - interval '61 seconds' where key = 'died'",
+  await api.database.pool.query("update idempotency set status = null, body = null where key = 'died'");
+  await age("died", "59 seconds");
+  expect((await create("died", "died")).status).toBe(409);
+  await age("died", "61 seconds");
+  const fresh = await create("died", "died");
+  expect(fresh.status).toBe(200);
+  expect(fresh.headers["idempotent-replayed"]).toBeUndefined();
+});
+
+test("an answer is given again for 24 hours, and then the key is free", async () => {
+  const first = await create("a day", "a-day");
+  await age("a-day", "23 hours 59 minutes");
+  expect((await create("a day", "a-day")).body.id).toBe(first.body.id);
+  await age("a-day", "24 hours 1 second");
+  const fresh = await create("a day", "a-day");
+  expect(fresh.status).toBe(200);
+  expect(fresh.body.id).not.toBe(first.body.id);
+});
+
+test("a body that is refused before anything was done leaves the key free for the mended one", async () => {
+  const headers = { "idempotency-key": "mended" };
+  expect((await api.post("/session/create", {}, { headers })).status).toBe(400);
+  expect((await api.post("/session/create", { prompt: "mended" }, { headers })).status).toBe(200);
+});
+
+test("a refusal of the operation itself is the first answer too", async () => {
+  const headers = { "idempotency-key": "refusal" };
+  const first = await api.post("/automation/later/trigger", {}, { headers });
+  expect(first.status).toBe(404);
+  await api.post("/automation/create", { name: "Later", macro: "later", instructions: "x" });
+  const again = await api.post("/automation/later/trigger", {}, { headers });
+  expect([again.status, again.body]).toEqual([404, first.body]);
+  expect(again.headers["idempotent-replayed"]).toBe("true");
+});
+
+test("a fault of the server leaves the key free", async () => {
+  const headers = {
+    "content-type": "application/json",
+    authorization: `Bearer ${api.adminKey}`,
+    "idempotency-key": "fault",
+  };
+  const broken = await api.another({ agents: () => Promise.reject(new Error("the disk is full")) });
+  const request = {
+    method: "POST",
+    url: "/session/create",
+    headers,
+    payload: { prompt: "fault", agent: "opencode:m" },
+  } as const;
+  expect((await broken.inject(request)).statusCode).toBe(500);
+  expect((await api.app.inject(request)).statusCode).toBe(200);
+  expect(await sessionsWith("fault")).toBe(1);
+});
+
+test("two organizations' keys are apart even where they are spelt alike", async () => {
+  const other = await addOrganization(api.database);
+  const { key } = await createKey(api.database, other, { name: "other", scopes: ["write"] });
+  const first = await create("alike", "alike");
+  const headers = { "idempotency-key": "alike" };
+  const second = await api.post("/session/create", { prompt: "alike" }, { headers, key });
+  expect(second.status).toBe(200);
+  expect(second.body.id).not.toBe(first.body.id);
+  expect(second.body.organizationId).toBe(other);
+});
+
+test("a follow-up message and a trigger that are sent twice count once", async () => {
+  const headers = { "idempotency-key": "message" };
+  const { body: session } = await create("messages", "messages");
+  for (let sent = 0; sent < 3; sent += 1) {
+    await api.post(`/session/${session.id}/message`, { message: "And?" }, { headers });
+  }
+  const { body: page } = await api.get(`/session/${session.id}/events`);
+  expect(page.events.filter((event: { type: string }) => event.type === "message.user")).toHaveLength(2);
+
+  await api.post("/automation/create", { name: "Twice", macro: "twice", instructions: "x" });
+  const trigger = { headers: { "idempotency-key": "trigger" } };
+  const jobs = await atOnce(3, () => api.post("/automation/twice/trigger", { n: 1 }, trigger));
+  const made = jobs.filter(({ status }) => status === 200).map(({ body }) => body.id);
+  expect(new Set(made).size).toBe(1);
+  expect((await api.get("/automation/twice/runs")).body.runs).toHaveLength(1);
+});
+
+test.each([
+  ["an empty one", ""],
+  ["one with a space", "a b"],
+  ["one of 256 characters", "x".repeat(256)],
+  ["one that is not ASCII", "caf\u00e9"],
+])("a key is 1 to 255 visible ASCII characters: %s is refused", async (_name, key) => {
+  const refused = await create("bad key", key);
+  expect(refused).toMatchObject({
+    status: 400,
+    body: { error: "Idempotency-Key must be 1 to 255 visible ASCII characters" },
+  });
+  expect(await sessionsWith("bad key")).toBe(0);
+});
+
+test("a key of 255 characters is taken", async () => {
+  expect((await create("long key", "~".repeat(255))).status).toBe(200);
+});
+
+test("pruning forgets what is older than a day, and nothing else", async () => {
+  const { database, organizationId } = api;
+  await pruneRequests(database);
+  for (const key of ["pruned", "kept"]) {
+    await beginRequest(database, organizationId, key, Buffer.from(key));
+    await finishRequest(database, organizationId, key, 200, "{}");
+  }
+  await age("pruned", "24 hours 1 second");
+  await age("kept", "23 hours 59 minutes");
+  expect(await pruneRequests(database)).toBe(1);
+  const { rows } = await database.pool.query<{ key: string }>(
+    "select key from idempotency where key in ('pruned', 'kept')",
   );
-  expect(await create("died", "died")).toMatchObject({ status: 200 });
+  expect(rows).toEqual([{ key: "kept" }]);
 });

@@ -1,143 +1,284 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createLoginLink, pruneLogins } from "../../src/store/logins.ts";
-import { createKey } from "../../src/store/keys.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createKey, revokeKey } from "../../src/store/keys.ts";
+import { addOrganization } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
-let testApp: TestApp;
+let api: TestApp;
 
 beforeAll(async () => {
-  testApp = await createTestApp();
+  api = await createTestApp();
 });
 
-afterAll(() => testApp?.close());
+afterAll(() => api?.close());
 
-const me = (key: string) => testApp.request("GET", "/me", { key });
+const wrong = "the API key is wrong, revoked or expired";
 
-describe("an API key", () => {
-  it("is shown once, listed by its beginning, and stored nowhere", async () => {
-    const { body } = await testApp.request("POST", "/key/create", { body: { name: "CI", scopes: ["read", "write"] } });
-    const key = String(body.key);
-    expect(key).toMatch(/^ofs_[\w-]{40,}$/u);
-    const listed = await testApp.request("GET", "/key/list");
-    expect(JSON.stringify(listed.body)).not.toContain(key);
-    expect(listed.body.keys).toContainEqual(expect.objectContaining({ name: "CI", prefix: key.slice(0, 12) }));
-    const { rows } = await testApp.testDatabase.database.pool.query("select row_to_json(api_key)::text from api_key");
-    expect(JSON.stringify(rows)).not.toContain(key);
+describe("the life of a key", () => {
+  test("a new key is shown once, works, and is listed by its prefix alone", async () => {
+    const { status, body } = await api.post("/key/create", { name: "laptop" });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ name: "laptop", scopes: ["read", "write"], expiresAt: null, revokedAt: null });
+    expect(body.key).toMatch(/^ofs_[\w-]{49}$/u);
+    expect(body.prefix).toBe(body.key.slice(0, 12));
+    expect((await api.get("/session/list", { key: body.key })).status).toBe(200);
+
+    const { body: page } = await api.get("/key/list");
+    expect(page.keys.find(({ id }: { id: string }) => id === body.id)).toMatchObject({
+      name: "laptop",
+      prefix: body.prefix,
+    });
+    expect(JSON.stringify(page)).not.toContain(body.key);
   });
 
-  it("that is revoked or expired opens nothing", async () => {
-    const { body: revoked } = await testApp.request("POST", "/key/create", { body: { name: "r", scopes: ["read"] } });
-    expect((await me(revoked.key)).status).toBe(200);
-    const id = String(revoked.id ?? revoked.record?.id);
-    expect((await testApp.request("POST", `/key/${id}/revoke`)).status).toBe(200);
-    expect((await me(revoked.key)).status).toBe(401);
-    const { key } = await createKey(testApp.testDatabase.database, testApp.organizationId, {
-      name: "e",
-      scopes: ["read"],
-      expiresAt: new Date(Date.now() - 1_000).toISOString(),
-    });
-    expect((await me(key)).status).toBe(401);
+  test("nothing that is stored holds the key", async () => {
+    const { body } = await api.post("/key/create", { name: "stored" });
+    const { rows } = await api.database.pool.query("select api_key::text as row from api_key");
+    expect(JSON.stringify(rows)).not.toContain(body.key);
   });
 
-  it("does what its scopes say and no more", async () => {
-    const scoped = async (scope: "read" | "write" | "admin") =>
-      (await createKey(testApp.testDatabase.database, testApp.organizationId, { name: scope, scopes: [scope] })).key;
-    const [reader, writer, admin] = [await scoped("read"), await scoped("write"), await scoped("admin")];
-    const create = (key: string) => testApp.request("POST", "/session/create", { key, body: { prompt: "x" } });
-    expect([(await create(reader)).status, (await create(writer)).status]).toEqual([403, 200]);
-    expect((await testApp.request("GET", "/key/list", { key: writer })).status).toBe(403);
-    expect((await testApp.request("GET", "/key/list", { key: admin })).status).toBe(200);
-  });
-
-  it("of one organization finds nothing of another's", async () => {
-    const { database } = testApp.testDatabase;
-    const other = crypto.randomUUID();
-    await database.pool.query("insert into organization (id, name) values ($1, 'other')", [other]);
-    const { key } = await createKey(database, other, { name: "theirs", scopes: ["read", "write", "admin"] });
-    const { request } = testApp;
-    const { body: session } = await request("POST", "/session/create", {
-      body: { prompt: "secret work", repositories: ["https://git.example.com/acme/secret"] },
-    });
-    const { body: automation } = await request("POST", "/automation/create", {
-      body: { name: "Secret", macro: "secret", instructions: "x" },
-    });
-    const { body: job } = await request("POST", "/automation/secret/trigger");
-    const { body: repositories } = await request("GET", "/repository/list");
-    const paths = [
-      `/session/${session.id}`,
-      `/session/${session.id}/events`,
-      `/session/${session.id}/diff`,
-      `/automation/${automation.id}`,
-      `/automation/${automation.id}/runs`,
-      `/job/${job.id}`,
-    ];
-    for (const path of paths) {
-      expect([path, (await request("GET", path)).status]).toEqual([path, 200]);
-      expect([path, (await request("GET", path, { key })).status]).toEqual([path, 404]);
+  test("keys are listed newest first, a page at a time, each once", async () => {
+    for (let made = 0; made < 5; made += 1) await api.post("/key/create", { name: `page ${made}` });
+    const names: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const { body } = await api.get(`/key/list?limit=2${cursor === "" ? "" : `&cursor=${cursor}`}`);
+      names.push(...body.keys.map(({ name }: { name: string }) => name));
+      cursor = body.nextCursor as string | null;
     }
-    const changes = [
-      `/session/${session.id}/cancel`,
-      `/session/${session.id}/queue`,
-      `/automation/${automation.id}/update`,
-      `/automation/${automation.id}/delete`,
-      "/automation/secret/trigger",
-      `/repository/${repositories.codeRepositories[0].id}/delete`,
-    ];
-    for (const path of changes) {
-      expect([path, (await request("POST", path, { key })).status]).toEqual([path, 404]);
-    }
-    const message = await request("POST", `/session/${session.id}/message`, { key, body: { message: "x" } });
-    expect(message.status).toBe(404);
-    for (const path of [
-      "/session/list",
-      "/session/search?q=secret",
-      "/automation/list",
-      "/job/list",
-      "/repository/list",
-    ]) {
-      expect(JSON.stringify((await request("GET", path, { key })).body)).not.toMatch(/secret/iu);
+    expect(names.slice(0, 5)).toEqual(["page 4", "page 3", "page 2", "page 1", "page 0"]);
+    expect(names.at(-1)).toBe("first admin key");
+    const { rows } = await api.database.pool.query("select 1 from api_key");
+    expect(names).toHaveLength(rows.length);
+  });
+
+  test("a revoked key is refused from then on, by header and by query, and stays listed as revoked", async () => {
+    const { body: key } = await api.post("/key/create", { name: "lost" });
+    const revoked = await api.post(`/key/${key.id}/revoke`, {});
+    expect(revoked.status).toBe(200);
+    expect(revoked.body.revokedAt).not.toBeNull();
+    expect(await api.get("/session/list", { key: key.key })).toMatchObject({ status: 401, body: { error: wrong } });
+    expect((await api.get(`/session/list?apiKey=${key.key}`, { key: null })).status).toBe(401);
+    expect((await api.post("/session/create", { prompt: "x" }, { key: key.key })).status).toBe(401);
+    const { body: page } = await api.get("/key/list?limit=100");
+    expect(page.keys.find(({ id }: { id: string }) => id === key.id).revokedAt).toBe(revoked.body.revokedAt);
+  });
+
+  test("revoking twice keeps the first time", async () => {
+    const { body: key } = await api.post("/key/create", { name: "twice" });
+    const first = await api.post(`/key/${key.id}/revoke`, {});
+    expect((await api.post(`/key/${key.id}/revoke`, {})).body.revokedAt).toBe(first.body.revokedAt);
+  });
+
+  test("a key works until it expires, and is refused after", async () => {
+    const expiresAt = new Date(Date.now() + 60_000).toISOString();
+    const { body: key } = await api.post("/key/create", { name: "short", expiresAt });
+    expect(key.expiresAt).toBe(expiresAt);
+    expect((await api.get("/session/list", { key: key.key })).status).toBe(200);
+    await api.database.pool.query("update api_key set expires_at = now() where id = $1", [key.id]);
+    expect(await api.get("/session/list", { key: key.key })).toMatchObject({ status: 401, body: { error: wrong } });
+  });
+
+  test("the time of its last use is noted", async () => {
+    const { body: key } = await api.post("/key/create", { name: "used" });
+    expect(key.lastUsedAt).toBeNull();
+    await api.get("/session/list", { key: key.key });
+    const { body: page } = await api.get("/key/list");
+    expect(page.keys.find(({ id }: { id: string }) => id === key.id).lastUsedAt).not.toBeNull();
+  });
+
+  test.each([
+    ["no name", {}, "name is required"],
+    ["an empty name", { name: "" }, "name"],
+    ["no scopes", { name: "x", scopes: [] }, "scopes"],
+    ["a scope that is not there", { name: "x", scopes: ["root"] }, "scopes.0"],
+    ["an expiry that is no time", { name: "x", expiresAt: "tomorrow" }, "expiresAt"],
+  ])("creation refuses %s", async (_name, body, said) => {
+    const answer = await api.post("/key/create", body);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toContain(said);
+  });
+
+  test("creation takes no Idempotency-Key, since the key would have to be stored", async () => {
+    const answer = await api.post("/key/create", { name: "x" }, { headers: { "idempotency-key": "k" } });
+    expect(answer.status).toBe(400);
+  });
+
+  test.each(["not-there", "00000000-0000-4000-8000-000000000000", "%00", "%F0%9F%94%91"])(
+    "revoking %s is 404",
+    async (id) => {
+      expect((await api.post(`/key/${id}/revoke`, {})).status).toBe(404);
+    },
+  );
+});
+
+describe("cursors", () => {
+  const id = "00000000-0000-4000-8000-000000000000";
+  test.each([
+    ["no base64", "%00"],
+    ["no time", "yesterday"],
+    ["no day", `2026-02-30T00:00:00.000000Z ${id}`],
+    ["no hour", `2026-02-03T25:00:00.000000Z ${id}`],
+    ["a year that PostgreSQL has not", `0000-01-01T00:00:00.000000Z ${id}`],
+    ["no id", `2026-02-03T00:00:00.000000Z ${"-".repeat(36)}`],
+  ])("one that no list answered is 400: %s", async (_name, text) => {
+    const cursor = Buffer.from(text).toString("base64url");
+    for (const list of ["/key/list", "/session/list", "/automation/list", "/job/list", "/repository/list"]) {
+      const { status, body } = await api.get(`${list}?cursor=${cursor}`);
+      const error = "cursor: must be the nextCursor of the page before";
+      expect({ list, status, body }).toEqual({ list, status: 400, body: { error } });
     }
   });
 });
 
-describe("a sign-in", () => {
-  const signIn = (body: unknown) => testApp.request("POST", "/login/create", { key: null, body });
-  const cookieOf = (headers: Readonly<Record<string, unknown>>): string =>
-    String(headers["set-cookie"]).split(";")[0] ?? "";
-
-  it("by a link works once, and its cookie is out of reach of scripts and of other sites", async () => {
-    const link = { scopes: ["admin" as const], ttlMs: 60_000 };
-    const token = await createLoginLink(testApp.testDatabase.database, testApp.organizationId, link);
-    const first = await signIn({ token });
-    expect(first.status).toBe(200);
-    expect(String(first.headers["set-cookie"])).toMatch(/HttpOnly.*SameSite=Strict|SameSite=Strict.*HttpOnly/u);
-    const again = await signIn({ token });
-    expect(again.status).toBe(401);
-    expect(again.body.error).toContain("offstage login-link");
-    const cookie = cookieOf(first.headers);
-    const listed = await testApp.request("GET", "/session/list", { key: null, headers: { cookie } });
-    expect(listed.status).toBe(200);
-    const foreign = await testApp.request("POST", "/session/create", {
-      key: null,
-      headers: { cookie, origin: "https://evil.example", "sec-fetch-site": "cross-site" },
-      body: { prompt: "x" },
-    });
-    expect(foreign.status).toBe(403);
+describe("scopes", () => {
+  test.each([
+    ["read", [200, 403, 403]],
+    ["write", [200, 200, 403]],
+    ["admin", [200, 200, 200]],
+  ] as const)("a key with %s alone may do what it says and no more", async (scope, statuses) => {
+    const { key } = await createKey(api.database, api.organizationId, { name: scope, scopes: [scope] });
+    const read = await api.get("/session/list", { key });
+    const write = await api.post("/session/create", { prompt: "x", queueRightAway: false }, { key });
+    const administer = await api.get("/key/list", { key });
+    expect([read, write, administer].map(({ status }) => status)).toEqual(statuses);
   });
 
-  it("by a key ends with the key", async () => {
-    const { body } = await testApp.request("POST", "/key/create", { body: { name: "k", scopes: ["read"] } });
-    const cookie = cookieOf((await signIn({ key: body.key })).headers);
-    const list = () => testApp.request("GET", "/session/list", { key: null, headers: { cookie } });
-    expect((await list()).status).toBe(200);
-    await testApp.request("POST", `/key/${body.id ?? body.record?.id}/revoke`);
-    expect((await list()).status).toBe(401);
+  test("a key that is not an admin's can neither make nor revoke keys", async () => {
+    const { record, key } = await createKey(api.database, api.organizationId, { name: "w", scopes: ["write"] });
+    expect((await api.post("/key/create", { name: "more", scopes: ["admin"] }, { key })).status).toBe(403);
+    expect((await api.post(`/key/${record.id}/revoke`, {}, { key })).status).toBe(403);
+  });
+});
+
+describe("presenting a key", () => {
+  test.each([
+    ["Basic", "Basic dXNlcjpwYXNz"],
+    ["no key after Bearer", "Bearer "],
+    ["two words", "Bearer one two"],
+  ])("an Authorization header that is no Bearer is 401: %s", async (_name, authorization) => {
+    const answer = await api.get("/session/list", { key: null, headers: { authorization } });
+    expect(answer).toMatchObject({ status: 401, body: { error: "the Authorization header must be `Bearer <key>`" } });
   });
 
-  it("that is too old is refused and forgotten", async () => {
-    const { database } = testApp.testDatabase;
-    const token = await createLoginLink(database, testApp.organizationId, { scopes: ["read"], ttlMs: -1 });
-    expect((await signIn({ token })).status).toBe(401);
-    expect(await pruneLogins(database)).toBeGreaterThan(0);
+  test("a wrong key in the header is not made good by a right one in the query", async () => {
+    expect((await api.get(`/session/list?apiKey=${api.adminKey}`, { key: "ofs_wrong" })).status).toBe(401);
+  });
+
+  test("the scheme's case does not matter", async () => {
+    const headers = { authorization: `bearer ${api.adminKey}` };
+    expect((await api.get("/session/list", { key: null, headers })).status).toBe(200);
+  });
+});
+
+describe("organizations", () => {
+  let key: string;
+  let mine: { session: string; automation: string; job: string; repository: string; key: string };
+
+  beforeAll(async () => {
+    const other = await addOrganization(api.database);
+    ({ key } = await createKey(api.database, other, { name: "other's admin", scopes: ["admin"] }));
+    const { body: repository } = await api.post("/repository/create", { url: "https://h.test/a/private" });
+    const { body: session } = await api.post("/session/create", { prompt: "secret", codeRepoIds: [repository.id] });
+    const automation = { name: "Secret", macro: "secret", instructions: "secret" };
+    const { body: created } = await api.post("/automation/create", automation);
+    const { body: job } = await api.post("/automation/secret/trigger", { n: 1 });
+    const { record } = await createKey(api.database, api.organizationId, { name: "mine", scopes: ["read"] });
+    mine = { session: session.id, automation: created.id, job: job.id, repository: repository.id, key: record.id };
+  });
+
+  test("lists and searches hold nothing of another organization's", async () => {
+    const lists = {
+      "/session/list": "sessions",
+      "/session/search?q=secret": "sessions",
+      "/automation/list": "automations",
+      "/job/list": "jobs",
+      "/repository/list": "codeRepositories",
+      "/task/list": "issues",
+      "/task/search?q=secret": "issues",
+    };
+    for (const [url, noun] of Object.entries(lists)) {
+      const theirs = (await api.get(url, { key })).body[noun];
+      const own = (await api.get(url)).body[noun];
+      expect({ url, theirs: theirs.length, own: own.length > 0 }).toEqual({ url, theirs: 0, own: true });
+    }
+    const { body: keys } = await api.get("/key/list", { key });
+    expect(keys.keys.map(({ name }: { name: string }) => name)).toEqual(["other's admin"]);
+  });
+
+  test("a search by id finds no session of another organization's", async () => {
+    expect((await api.get(`/session/search?q=${mine.session}`, { key })).body.sessions).toEqual([]);
+    expect((await api.get(`/session/search?q=${mine.session}`)).body.sessions).toHaveLength(1);
+  });
+
+  test("what is another organization's is 404, as if it did not exist", async () => {
+    const reads = [
+      `/session/${mine.session}`,
+      `/session/${mine.session}/events`,
+      `/session/${mine.session}/diff`,
+      `/automation/${mine.automation}`,
+      "/automation/secret",
+      "/automation/secret/runs",
+      `/job/${mine.job}`,
+    ];
+    for (const url of reads) {
+      const statuses = [(await api.get(url, { key })).status, (await api.get(url)).status];
+      expect({ url, statuses }).toEqual({ url, statuses: [404, 200] });
+    }
+    const sse = { accept: "text/event-stream" };
+    expect((await api.get(`/session/${mine.session}/events`, { key, headers: sse })).status).toBe(404);
+  });
+
+  test("nothing of another organization's can be changed", async () => {
+    const changes: [url: string, body: unknown][] = [
+      [`/session/${mine.session}/cancel`, {}],
+      [`/session/${mine.session}/queue`, {}],
+      [`/session/${mine.session}/message`, { message: "x" }],
+      [`/automation/${mine.automation}/update`, { name: "Mine now" }],
+      [`/automation/${mine.automation}/delete`, {}],
+      ["/automation/secret/preview", { event: {} }],
+      ["/automation/secret/trigger", {}],
+      ["/agent/secret/trigger", {}],
+      [`/repository/${mine.repository}/delete`, {}],
+      [`/key/${mine.key}/revoke`, {}],
+    ];
+    for (const [url, body] of changes) {
+      const { status } = await api.post(url, body, { key });
+      expect({ url, status }).toEqual({ url, status: 404 });
+    }
+    expect((await api.get(`/session/${mine.session}`)).body.status).toBe("queued");
+    expect((await api.get("/automation/secret")).body.name).toBe("Secret");
+    expect((await api.get("/automation/secret/runs")).body.runs).toHaveLength(1);
+  });
+
+  test("another organization's repository can't be worked on by its id", async () => {
+    const answer = await api.post("/session/create", { prompt: "x", codeRepoIds: [mine.repository] }, { key });
+    expect(answer.status).toBe(400);
+    expect(answer.body.error).toContain(mine.repository);
+  });
+
+  test("two organizations may use one macro and one repository, each its own", async () => {
+    const automation = {
+      name: "Other",
+      macro: "secret",
+      instructions: "x",
+      repositories: ["https://h.test/a/private"],
+    };
+    const made = await api.post("/automation/create", automation, { key });
+    expect(made.status).toBe(200);
+    expect(made.body.repositories[0].id).not.toBe(mine.repository);
+    expect((await api.get("/automation/secret", { key })).body.name).toBe("Other");
+    expect((await api.get("/automation/secret")).body.name).toBe("Secret");
+  });
+
+  test("an id counts in either case, and what is no id at all is not found", async () => {
+    const { record } = await createKey(api.database, api.organizationId, { name: "case", scopes: ["read"] });
+    const revoked = await revokeKey(api.database, api.organizationId, record.id.toUpperCase());
+    expect(revoked.revokedAt).not.toBeNull();
+    await expect(revokeKey(api.database, api.organizationId, "laptop")).rejects.toThrow("key laptop was not found");
+  });
+
+  test("a key is revoked in its own organization alone", async () => {
+    const { record } = await createKey(api.database, api.organizationId, { name: "kept", scopes: ["read"] });
+    const other = await addOrganization(api.database);
+    await expect(revokeKey(api.database, other, record.id)).rejects.toThrow("was not found");
   });
 });
