@@ -1,4 +1,13 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Exceeded, Limits } from "./sandbox.ts";
@@ -62,9 +71,21 @@ function findTree(): Tree | null {
 
 /** Whether bounds can be set here: one is really made to find out, since a container may show a tree that it can't use. */
 export function canLimit(): boolean {
+  removeLeft();
   const group = createControlGroup({ memoryBytes: 2 ** 30, processes: 100 });
   group?.remove();
   return group !== null;
+}
+
+/** Removes the groups of servers that were killed; what still has a process in it stays. */
+function removeLeft(): void {
+  for (const folder of findTree()?.folders ?? []) {
+    if (!existsSync(folder)) continue;
+    for (const entry of readdirSync(folder)) {
+      const server = Number(/^(\d+)-/u.exec(entry)?.[1] ?? Number.NaN);
+      if (!Number.isNaN(server) && !existsSync(`/proc/${server}`)) removed(join(folder, entry));
+    }
+  }
 }
 
 /** What the kernel says where the tree is not ours to change, as in most containers. */
@@ -74,7 +95,8 @@ const notOurs = new Set(["EACCES", "EBUSY", "EINVAL", "ENOENT", "EOPNOTSUPP", "E
 export function createControlGroup(limits: Limits): ControlGroup | null {
   const tree = findTree();
   if (tree === null) return null;
-  const folders = tree.folders.map((folder) => join(folder, randomUUID()));
+  // The server's own number in it tells whose groups are left when it was killed.
+  const folders = tree.folders.map((folder) => join(folder, `${process.pid}-${randomUUID()}`));
   try {
     makeGroups(tree, folders, limits);
   } catch (error) {
