@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
-import { InvalidInputError } from "../domain/errors.ts";
 import { canLimit } from "./cgroup.ts";
 import { startLimited } from "./limited.ts";
 import { seccompFilter } from "./seccomp.ts";
@@ -36,7 +35,8 @@ const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /**
  * bubblewrap (https://github.com/containers/bubblewrap): namespaces of its own for processes, mounts, IPC and host name,
  * a read-only system, no capabilities, and nothing of the host but what is named.
- * The environment goes to bubblewrap as its own, never as arguments, which every process of the machine can read.
+ * The environment goes in through a descriptor, and is set by the last step before the command: neither as arguments, which
+ * every process of the machine can read, nor as bubblewrap's own, where a variable could load code into it.
  */
 export function createBubblewrap(): Sandbox {
   const isRoot = process.getuid?.() === 0;
@@ -45,18 +45,15 @@ export function createBubblewrap(): Sandbox {
 
   function start(request: SandboxRequest) {
     const relayed = withRelay(request, true);
-    const environment = { PATH: pathInside(), ...relayed.environment };
-    // The environment is bubblewrap's own too, which makes the mounts as root.
-    const loading = Object.keys(environment).find((name) => name.startsWith("LD_"));
-    if (loading !== undefined)
-      throw new InvalidInputError(
-        `a provider's environment must not set ${loading}, which would load code into bubblewrap`,
-      );
     return startLimited(
       "bwrap",
       parametersOf({ ...request, ...relayed }, isRoot),
-      { ...request, environment },
-      { cwd: "/", endsDescendants: true, third: filter },
+      { ...request, environment: { PATH: pathInside() } },
+      {
+        cwd: "/",
+        endsDescendants: true,
+        more: [assignments(relayed.environment), ...(filter === null ? [] : [filter])],
+      },
     );
   }
 
@@ -125,7 +122,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "--new-session",
     "--hostname",
     "offstage",
-    ...(seccompFilter(process.arch) === null ? [] : ["--seccomp", "3"]),
+    ...(seccompFilter(process.arch) === null ? [] : ["--seccomp", "4"]),
     "--cap-drop",
     "ALL",
     ...(isRoot ? ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"] : []),
@@ -157,6 +154,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "--",
     // Without its capabilities root may not enter a folder of the agent's, so that the agent's uid does.
     ...(isRoot ? [...dropRoot, "env", "--chdir", workingDirectory] : []),
+    ...["/bin/sh", "-c", setEnvironment, "sh"],
     request.command,
     ...request.arguments,
   ];
@@ -178,6 +176,17 @@ const dropRoot = [
   "--no-new-privs",
   "--",
 ];
+
+/** Sets what is read on descriptor 3, as `assignments` writes it, and becomes the command. */
+const setEnvironment = `eval "$(cat <&3)"; exec 3<&-; exec "$@"`;
+
+/** The environment as a shell reads it back, whatever is in a value. Names that a shell can't set are left out. */
+function assignments(environment: Readonly<Record<string, string>>): Buffer {
+  const lines = Object.entries(environment)
+    .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/u.test(name))
+    .map(([name, value]) => `export ${name}='${value.replaceAll("'", `'\\''`)}'\n`);
+  return Buffer.from(lines.join(""));
+}
 
 function systemParameters(): string[] {
   const links = systemFolders

@@ -15,8 +15,8 @@ export interface StartOptions {
   readonly cwd: string;
   /** Also those that left the process group are ended, which costs a look at every process of the machine. */
   readonly endsDescendants: boolean;
-  /** What the command reads on file descriptor 3. */
-  readonly third?: Buffer | null;
+  /** What the command reads on file descriptors 3, 4 and so on. */
+  readonly more?: readonly Buffer[];
 }
 
 /**
@@ -30,17 +30,19 @@ export function startProcess(
 ): SandboxedProcess {
   request.signal.throwIfAborted();
   const id = randomUUID();
+  const more = options.more ?? [];
   const child = spawn(command, parameters, {
     cwd: options.cwd,
     env: { ...request.environment, ...(options.endsDescendants && { [mark]: id }) },
     detached: true,
-    stdio: ["pipe", "pipe", "pipe", ...(options.third == null ? [] : ["pipe" as const])],
+    stdio: ["pipe", "pipe", "pipe", ...more.map(() => "pipe" as const)],
   });
-  const third = child.stdio[3];
-  if (options.third != null && third instanceof Writable) {
+  for (const [index, content] of more.entries()) {
+    const descriptor = (child.stdio as readonly unknown[])[3 + index];
+    if (!(descriptor instanceof Writable)) continue;
     // A command that could not be started reads nothing; its exit tells of it.
-    third.on("error", () => undefined);
-    third.end(options.third);
+    descriptor.on("error", () => undefined);
+    descriptor.end(content);
   }
   const descendants = (): number[] => (options.endsDescendants ? carriersOf(`${mark}=${id}`) : []);
   const endAll = (): void => {

@@ -40,9 +40,9 @@ describe.each(sandboxes)("%s", (_, sandbox) => {
 
   it("gives it the environment that is wanted and no other", async () => {
     process.env["OFFSTAGE_TEST_SECRET"] = "secret";
-    const seen = await place.run("env", { environment: { WANTED: "a b\nc" } });
+    const seen = await place.run("env", { environment: { WANTED: "a 'b'\n$(c) \\\"" } });
     delete process.env["OFFSTAGE_TEST_SECRET"];
-    expect(seen).toContain("WANTED=a b\nc");
+    expect(seen).toContain("WANTED=a 'b'\n$(c) \\\"");
     const names = [...seen.matchAll(/^([A-Za-z_]+)=/gmu)]
       .map((match) => match[1] ?? "")
       .toSorted((one, other) => one.localeCompare(other));
@@ -205,8 +205,25 @@ describe("bubblewrap alone", () => {
     await expect(place.run(`echo x > ${folder}/tool`, { readOnly })).rejects.toThrow(/Read-only|Permission/u);
   });
 
-  it("refuses an environment that would load code into bubblewrap itself", () => {
-    expect(() => sandbox.start(place.request("true", { environment: { LD_PRELOAD: "/x.so" } }))).toThrow(/LD_PRELOAD/u);
+  it("gives no program of its own the environment of the command", async () => {
+    const value = `value-${uniqueMark()}`;
+    const environment = { LD_PRELOAD: `/${value}.so`, BASH_ENV: `$(echo ${value})` };
+    const running = sandbox.start(place.request("echo ready; cat", { environment }));
+    await firstLine(running.stdout);
+    const outside = readdirSync("/proc").filter((pid) => {
+      const read = (file: string): string => {
+        try {
+          return readFileSync(`/proc/${pid}/${file}`, "utf8");
+        } catch {
+          return "";
+        }
+      };
+      const program = read("comm").trim();
+      return ["bwrap", "setpriv", "env"].includes(program) && `${read("environ")}${read("cmdline")}`.includes(value);
+    });
+    running.stdin.end();
+    await running.exited;
+    expect(outside).toEqual([]);
   });
 
   it("does not take a program for one of its own because the agent named it so", async () => {
