@@ -1,6 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { environmentKeyring } from "../src/store/keyring.ts";
+import { createVault } from "../src/store/vault.ts";
 import { createApp } from "../src/api/app.ts";
 import { openDatabase } from "../src/database/database.ts";
 import { startEmbeddedServer } from "../src/database/embedded.ts";
@@ -29,6 +32,7 @@ async function serve(): Promise<void> {
   await bootstrap(database, { adminKey: benchKey });
   let url = "http://127.0.0.1";
   const app = await createApp({
+    vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     database,
     logger,
     publicUrl: () => url,

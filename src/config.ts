@@ -84,6 +84,7 @@ export const environmentSchema = z.object({
   OFFSTAGE_PORT: whole(0, 65_535, 4747),
   OFFSTAGE_PUBLIC_URL: z.url().optional(),
   OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
+  OFFSTAGE_MASTER_KEY: z.string().min(1).optional(),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(?:ql)?:\/\//u, "must start with postgres:// or postgresql://")
@@ -177,6 +178,8 @@ function configOf(environment: Environment) {
     /** Null: derived from the address that the server listens on. */
     publicUrl: environment.OFFSTAGE_PUBLIC_URL?.replace(/\/+$/u, "") ?? null,
     adminKey: environment.OFFSTAGE_ADMIN_KEY ?? null,
+    /** Null: kept in a file of its own below the data folder. */
+    masterKey: environment.OFFSTAGE_MASTER_KEY ?? null,
     sandbox: environment.OFFSTAGE_SANDBOX,
     concurrency: environment.OFFSTAGE_CONCURRENCY,
     maxRunningPerOrganization: environment.OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION,

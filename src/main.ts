@@ -7,9 +7,10 @@ import { runProgram } from "./cli/program.ts";
 import { readConfig } from "./config.ts";
 import { diagnose } from "./doctor.ts";
 import { createLogger } from "./observability.ts";
-import { lastAddress, startOffstage, withStore } from "./offstage.ts";
+import { lastAddress, openVault, startOffstage, withStore } from "./offstage.ts";
 import { createKey, listKeys, revokeKey } from "./store/keys.ts";
 import { createLoginLink } from "./store/logins.ts";
+import { rotateSecrets } from "./store/secrets.ts";
 
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopping.abort());
@@ -30,6 +31,10 @@ const commands: Commands = {
   listKeys: (flags) =>
     withStore(configOf(flags), async (database, id) => (await listKeys(database, id, { limit: 100 })).items),
   revokeKey: (flags, key) => withStore(configOf(flags), (database, id) => revokeKey(database, id, key)),
+  rotateSecrets: (flags) => {
+    const config = configOf(flags);
+    return withStore(config, (database) => rotateSecrets(database, openVault(config)));
+  },
   createLoginLink: (flags, link) => {
     const config = configOf(flags);
     return withStore(config, async (database, id) => {

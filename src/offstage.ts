@@ -8,6 +8,7 @@ import { createApp } from "./api/app.ts";
 import type { Config } from "./config.ts";
 import { openDatabase, type Database } from "./database/database.ts";
 import type { Agent } from "./domain/agent.ts";
+import { createMask } from "./domain/mask.ts";
 import { checkInstructions, renderInstructions } from "./domain/template.ts";
 import { createForges } from "./forges/forges.ts";
 import { createLogger, type Logger } from "./observability.ts";
@@ -15,8 +16,9 @@ import { createBubblewrap } from "./sandboxes/bubblewrap.ts";
 import { createUnsandboxed } from "./sandboxes/none.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 import { createLoginLink } from "./store/logins.ts";
+import { environmentKeyring, fileKeyring } from "./store/keyring.ts";
 import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
-import { createMask } from "./worker/mask.ts";
+import { createVault, type Vault } from "./store/vault.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
 import { runJob } from "./worker/run-job.ts";
 import { runSession } from "./worker/run-session.ts";
@@ -61,6 +63,7 @@ async function start(
   stops.push(() => database.close());
   const organization = await bootstrap(database, { adminKey: config.adminKey });
 
+  const vault = openVault(config);
   const sandbox = createSandbox(config);
   const providers = createRegistry(config);
   const defaultAgent = () => chooseDefaultAgent(config, providers);
@@ -72,6 +75,7 @@ async function start(
 
   const app = await createApp({
     database,
+    vault,
     logger,
     publicUrl,
     sandboxed: sandbox.isolates,
@@ -110,6 +114,7 @@ async function start(
       runSession(
         {
           database,
+          vault,
           logger,
           workspaces,
           sandbox,
@@ -182,6 +187,11 @@ export function createSandbox(config: Config): Sandbox {
   return config.sandbox === "none" ? createUnsandboxed() : createBubblewrap();
 }
 
+/** Where secrets are sealed and opened, with the operator's master key or the one of this data folder. */
+export function openVault({ masterKey, data }: Config): Vault {
+  return createVault(masterKey === null ? fileKeyring(join(data, "master.key")) : environmentKeyring(masterKey));
+}
+
 export function createRegistry(config: Config): Provider[] {
   return createProviders({ models: config.models, custom: config.customProviders });
 }
@@ -226,6 +236,7 @@ function secretsOf(config: Config): string[] {
     Object.entries(environment).flatMap(([name, value]) => (/key|token|secret|password/iu.test(name) ? [value] : [])),
   );
   return [
+    ...(config.masterKey?.split(",") ?? []),
     ...forgeSecrets,
     ...customSecrets,
     anthropic?.apiKey,

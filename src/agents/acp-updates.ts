@@ -1,6 +1,7 @@
 import type * as acp from "@agentclientprotocol/sdk";
 import { z } from "zod";
 import type { NewEvent } from "../domain/event.ts";
+import type { Mask } from "../domain/mask.ts";
 import { cutMiddle } from "../domain/text.ts";
 
 /** Text arrives word by word; an event for each would be thousands. */
@@ -15,8 +16,11 @@ type TextType = "agent.message" | "agent.thought";
 
 export type Updates = ReturnType<typeof createUpdates>;
 
-/** Turns the protocol's updates into events, told one after the other. */
-export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: () => void) {
+/**
+ * Turns the protocol's updates into events, told one after the other.
+ * @param mask by which a secret is found before a text is cut, and one that comes in pieces is not told in pieces
+ */
+export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: () => void, mask: Mask) {
   const tools = new Map<string, ToolState>();
   /** What commands printed so far, where a harness tells it in pieces. */
   const outputs = new Map<string, string>();
@@ -36,12 +40,19 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
     return told;
   }
 
-  function flush(): void {
+  /** @param keep characters at the end that wait for what follows */
+  function flush(keep = 0): void {
     if (timer !== null) clearTimeout(timer);
     timer = null;
     if (gathered === null) return;
-    void tell({ type: gathered.type, data: { part: String(part), text: gathered.text } });
-    gathered = null;
+    const { type, text } = gathered;
+    const ready = text.slice(0, text.length - keep);
+    gathered = keep === 0 ? null : { type, text: text.slice(text.length - keep) };
+    if (ready !== "") void tell({ type, data: { part: String(part), text: ready } });
+  }
+
+  function flushFinished(): void {
+    flush(mask.unfinished(gathered?.text ?? ""));
   }
 
   /** A message ends where something else comes between. */
@@ -55,16 +66,17 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
     if (gathered !== null && gathered.type !== type) endPart();
     if (type === "agent.message") last += text;
     gathered = { type, text: (gathered?.text ?? "") + text };
-    if (gathered.text.length > gatherLength) flush();
-    else timer ??= setTimeout(flush, gatherMs);
+    if (gathered.text.length > gatherLength) flushFinished();
+    else timer ??= setTimeout(flushFinished, gatherMs);
   }
 
   function takeTool(update: acp.ToolCall | acp.ToolCallUpdate): void {
     const { toolCallId } = update;
     const before = tools.get(toolCallId);
     const piece = outputIn(update._meta);
-    if (piece !== null) outputs.set(toolCallId, cutMiddle(`${outputs.get(toolCallId) ?? ""}${piece}`, outputLimit));
-    const next = withOutput(mergeTool(before, update), outputs.get(toolCallId) ?? "");
+    if (piece !== null)
+      outputs.set(toolCallId, cutMiddle(mask.text(`${outputs.get(toolCallId) ?? ""}${piece}`), outputLimit));
+    const next = withOutput(mergeTool(before, update, mask), outputs.get(toolCallId) ?? "");
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(next)) return;
     tools.set(toolCallId, next);
     endPart();
@@ -145,32 +157,35 @@ function withOutput(tool: ToolState, output: string): ToolState {
     : { ...tool, content: [{ type: "text", text: output }] };
 }
 
-function mergeTool(before: ToolState | undefined, update: acp.ToolCall | acp.ToolCallUpdate): ToolState {
-  const input = update.rawInput === undefined ? before?.input : JSON.stringify(update.rawInput).slice(0, outputLimit);
+function mergeTool(before: ToolState | undefined, update: acp.ToolCall | acp.ToolCallUpdate, mask: Mask): ToolState {
+  const input =
+    update.rawInput === undefined ? before?.input : mask.text(JSON.stringify(update.rawInput)).slice(0, outputLimit);
   return {
     toolCallId: update.toolCallId,
-    title: (update.title ?? before?.title ?? update.toolCallId).slice(0, 500),
+    title: mask.text(update.title ?? before?.title ?? update.toolCallId).slice(0, 500),
     kind: update.kind ?? before?.kind ?? "other",
     status: update.status ?? before?.status ?? "pending",
     locations:
       update.locations?.slice(0, contentLimit).map(({ path, line }) => ({ path, ...(line != null && { line }) })) ??
       before?.locations ??
       [],
-    content: update.content?.slice(0, contentLimit).flatMap(contentOf) ?? before?.content ?? [],
+    content:
+      update.content?.slice(0, contentLimit).flatMap((content) => contentOf(content, mask)) ?? before?.content ?? [],
     ...(input !== undefined && { input }),
   };
 }
 
-function contentOf(content: acp.ToolCallContent): ToolState["content"] {
-  if (content.type === "content") return [{ type: "text", text: cutMiddle(textOf(content.content), outputLimit) }];
+function contentOf(content: acp.ToolCallContent, mask: Mask): ToolState["content"] {
+  const shown = (text: string): string => cutMiddle(mask.text(text), outputLimit);
+  if (content.type === "content") return [{ type: "text", text: shown(textOf(content.content)) }];
   if (content.type === "diff") {
     const { path, oldText, newText } = content;
     return [
       {
         type: "diff",
         path,
-        oldText: oldText == null ? null : cutMiddle(oldText, outputLimit),
-        newText: cutMiddle(newText, outputLimit),
+        oldText: oldText == null ? null : shown(oldText),
+        newText: shown(newText),
       },
     ];
   }

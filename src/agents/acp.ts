@@ -23,7 +23,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   const signal = AbortSignal.any([request.signal, ended.signal]);
   const child = request.start(request.launch, ended.signal);
   const errors = readErrors(child);
-  const updates = createUpdates(request.emit, errors.touch);
+  const updates = createUpdates(request.emit, errors.touch, request.mask);
   const connection = connect(child, request, updates);
   let result: TurnResult;
   try {

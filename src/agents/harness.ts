@@ -1,4 +1,5 @@
 import type { NewEvent } from "../domain/event.ts";
+import type { Mask } from "../domain/mask.ts";
 import type { ModelProviders } from "../domain/model.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
 
@@ -48,6 +49,8 @@ export interface TurnRequest {
   readonly transcript: string | null;
   /** Called in order; the driver waits for it, so that a slow store slows the agent and loses nothing. */
   readonly emit: (event: NewEvent) => Promise<void>;
+  /** Applied to what is cut, before it is; `emit` applies it to everything. */
+  readonly mask: Mask;
   /** The harness's session is known: store it before the turn starts, to resume after a crash. */
   readonly onSession: (harnessSessionId: string) => Promise<void>;
   /** A turn without any sign of life for so long fails with `agent_stalled`. */

@@ -18,6 +18,7 @@ import { addLoginOperations } from "./logins.ts";
 import { addOlderOperations } from "./older-clients.ts";
 import { createRateLimit } from "./rate-limit.ts";
 import { addRepositoryOperations } from "./repositories.ts";
+import { addSecretOperations } from "./secrets.ts";
 import { addSessionOperations } from "./sessions.ts";
 import { addWebApp } from "./web-app.ts";
 
@@ -53,6 +54,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addJobOperations(app, options);
   addRepositoryOperations(app, options);
   addEgressOperations(app, options);
+  addSecretOperations(app, options);
   addKeyOperations(app, options);
   addLoginOperations(app, options);
   addAgentOperations(app, options);

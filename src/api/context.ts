@@ -12,10 +12,12 @@ import type { EventContext } from "../domain/automation.ts";
 import type { Principal, Scope } from "../domain/key.ts";
 import type { Repository } from "../domain/repository.ts";
 import type { Logger } from "../observability.ts";
+import type { Vault } from "../store/vault.ts";
 
 /** What the operations need; handed in by the program, so that none reaches for a global. */
 export interface ApiOptions {
   readonly database: Database;
+  readonly vault: Vault;
   readonly logger: Logger;
   /** The web app's address, without a trailing slash; known once the server listens. */
   readonly publicUrl: () => string;

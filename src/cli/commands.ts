@@ -36,6 +36,8 @@ export interface Commands {
   listKeys(flags: ServerFlags): Promise<readonly Key[]>;
   /** @throws NotFoundError where there is no such key */
   revokeKey(flags: ServerFlags, id: string): Promise<Key>;
+  /** Seals every secret with a new master key. @returns how many there were */
+  rotateSecrets(flags: ServerFlags): Promise<number>;
   /** @returns the whole address to open, good once and for `ttlMs` milliseconds */
   createLoginLink(flags: ServerFlags, link: { scopes: Scope[]; ttlMs: number }): Promise<string>;
 }

@@ -6,6 +6,7 @@ import { exitCodes, exitCodesHelp } from "./exit-code.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addLoginLinkCommand } from "./login-link.ts";
 import { addRunCommand } from "./run.ts";
+import { addSecretsCommand } from "./secrets.ts";
 import { addStartCommand } from "./start.ts";
 
 /**
@@ -49,6 +50,7 @@ function createProgram(context: CommandContext, version: string): Command {
   addRunCommand(program, context);
   addDoctorCommand(program, context);
   addKeysCommand(program, context);
+  addSecretsCommand(program, context);
   addLoginLinkCommand(program, context);
   return program;
 }

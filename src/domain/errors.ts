@@ -36,8 +36,8 @@ export class ConflictError extends OffstageError {
   /** Seconds after which trying again makes sense, where known. */
   readonly retryAfterSeconds: number | undefined;
 
-  constructor(message: string, retryAfterSeconds?: number) {
-    super(message);
+  constructor(message: string, retryAfterSeconds?: number, options?: ErrorOptions) {
+    super(message, options);
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
@@ -63,6 +63,8 @@ export const failureCodes = [
   "model_error",
   "sandbox_unavailable",
   "resources_exhausted",
+  "secret_unavailable",
+  "setup_failed",
   "workspace_broken",
   "repository_not_found",
   "repository_access_denied",

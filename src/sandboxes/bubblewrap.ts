@@ -154,7 +154,10 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "--",
     // Without its capabilities root may not enter a folder of the agent's, so that the agent's uid does.
     ...(isRoot ? [...dropRoot, "env", "--chdir", workingDirectory] : []),
-    ...["/bin/sh", "-c", setEnvironment, "sh"],
+    "/bin/sh",
+    "-c",
+    setEnvironment,
+    "sh",
     request.command,
     ...request.arguments,
   ];

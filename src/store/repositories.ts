@@ -164,8 +164,11 @@ export async function deleteRepository(
   id: string,
 ): Promise<RepositoryRecord> {
   const { rows } = await database.pool.query<RepositoryRow>(
-    `update repository set deleted_at = now(), updated_at = now()
-     where id = $1 and organization_id = $2 and deleted_at is null returning *`,
+    `with gone as (
+       update repository set deleted_at = now(), updated_at = now()
+       where id = $1 and organization_id = $2 and deleted_at is null returning *),
+     secrets as (delete from secret using gone where secret.repository_id = gone.id)
+     select * from gone`,
     [id, organizationId],
   );
   const [row] = rows;

@@ -1,5 +1,5 @@
 import type { TurnResult } from "../agents/harness.ts";
-import { RunError, type Failure } from "../domain/errors.ts";
+import { OffstageError, RunError, type Failure } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import type { StepName } from "../domain/step.ts";
 import {
@@ -9,6 +9,7 @@ import {
   releaseClaim,
   type ClaimedSession,
 } from "../store/claims.ts";
+import { openSecrets, type OpenedSecret } from "../store/secrets.ts";
 import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
 import type { Run, RunDependencies } from "./run.ts";
 import { agentStep } from "./step-agent.ts";
@@ -31,12 +32,12 @@ export async function runSession(
   session: ClaimedSession,
   signal: AbortSignal,
 ): Promise<void> {
-  const { database, logger, mask } = dependencies;
-  const emit = (event: NewEvent): Promise<void> => appendClaimEvents(database, session, [mask.event(event)]);
-  const run: Run = { dependencies, session, signal, emit };
+  const { database, logger } = dependencies;
+  let run = begin(dependencies, session, signal, []);
   try {
+    run = begin(dependencies, session, signal, await secretsOf(dependencies, session));
     const summary = await carryOut(run);
-    await finishSession(database, session, { status: "completed", summary: mask.text(summary), failure: null });
+    await finishSession(database, session, { status: "completed", summary: run.mask.text(summary), failure: null });
   } catch (error) {
     if (error instanceof LeaseLostError || signal.reason instanceof ClaimLost) {
       logger.warn({ session: session.sessionId }, "lost the lease; another worker goes on");
@@ -47,9 +48,48 @@ export async function runSession(
       await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
     } else {
       const failure = failureOf(error, run);
-      await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterFailureMs) });
+      // What can't be masked is not stored.
+      if (failure.code !== "secret_unavailable")
+        await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterFailureMs) });
       await finishSession(database, session, { status: "failed", summary: null, failure });
     }
+  }
+}
+
+function begin(
+  dependencies: RunDependencies,
+  session: ClaimedSession,
+  signal: AbortSignal,
+  secrets: readonly OpenedSecret[],
+): Run {
+  const mask = dependencies.mask.with(secrets.map(({ value }) => value));
+  const emit = (event: NewEvent): Promise<void> =>
+    appendClaimEvents(dependencies.database, session, [mask.event(event)]);
+  return { dependencies, session, signal, secrets, mask, emit };
+}
+
+async function secretsOf(
+  { database, vault }: RunDependencies,
+  { organizationId, repositories }: ClaimedSession,
+): Promise<OpenedSecret[]> {
+  try {
+    return await openSecrets(
+      database,
+      vault,
+      organizationId,
+      repositories.map(({ id }) => id),
+    );
+  } catch (error) {
+    if (!(error instanceof OffstageError)) throw error;
+    throw new RunError(
+      {
+        code: "secret_unavailable",
+        reason: `A secret of this session can't be opened: ${error.message}.`,
+        retryable: true,
+        mend: "Put the master key back, or set the secret's value anew, then retry.",
+      },
+      { cause: error },
+    );
   }
 }
 
@@ -97,7 +137,8 @@ async function step<T>(run: Run, name: StepName, work: () => Promise<T>): Promis
 }
 
 function failureOf(error: unknown, run: Run): Failure {
-  const { logger, mask } = run.dependencies;
+  const { mask } = run;
+  const { logger } = run.dependencies;
   if (error instanceof RunError) {
     return { ...error.failure, reason: mask.text(error.message), mend: mask.text(error.mend) };
   }

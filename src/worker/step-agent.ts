@@ -22,7 +22,7 @@ export async function agentStep(run: Run): Promise<TurnResult | null> {
     const message = await nextMessage(database, run.session);
     if (message === null) return last;
     last = await turn(run, message);
-    await completeMessage(database, run.session, message.id, run.dependencies.mask.text(last.finalMessage));
+    await completeMessage(database, run.session, message.id, run.mask.text(last.finalMessage));
   }
 }
 
@@ -76,6 +76,7 @@ async function turnBehind(run: Run, message: Message, { provider, model, gateway
     stallMs: dependencies.stallMs,
     limitMs: dependencies.turnLimitMs,
     permission: dependencies.permissions,
+    mask: run.mask,
     traffic: gateway.traffic,
     signal: run.signal,
   });

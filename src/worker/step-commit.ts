@@ -26,8 +26,8 @@ export async function commitStep(run: Run, prepared: readonly PreparedRepository
 }
 
 async function collect(run: Run): Promise<CollectedRepository[]> {
-  const { database, mask, workspaces } = run.dependencies;
-  const { session } = run;
+  const { database, workspaces } = run.dependencies;
+  const { mask, session } = run;
   const collected = await workspaces.collect({
     sessionId: session.sessionId,
     repositories: session.repositories.map((repository) => workspaceRepository(run, repository)),

@@ -18,7 +18,8 @@ async function openPullRequest(
   collected: Collected,
   finalMessage: string,
 ): Promise<void> {
-  const { database, forgeOf, mask, publicUrl, workspaces } = run.dependencies;
+  const { mask } = run;
+  const { database, forgeOf, publicUrl, workspaces } = run.dependencies;
   const address = addressOf(repository);
   const forge = forgeOf(address);
   if (!forge.opensPullRequests) {

@@ -7,6 +7,7 @@ import { runTurn } from "../../src/agents/acp.ts";
 import { createProviders } from "../../src/agents/providers.ts";
 import type { TurnRequest } from "../../src/agents/harness.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
+import { createMask } from "../../src/domain/mask.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { startModelServer, type ModelServer, type Script } from "../model/server.ts";
 
@@ -54,6 +55,7 @@ async function turn(script: Script, overrides: Partial<TurnRequest> = {}) {
     stallMs: 60_000,
     limitMs: 60_000,
     permission: "allow",
+    mask: createMask([]),
     signal: AbortSignal.timeout(60_000),
     ...overrides,
   };

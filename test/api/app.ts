@@ -1,8 +1,11 @@
+import { randomBytes } from "node:crypto";
 import { createApp } from "../../src/api/app.ts";
 import type { Database } from "../../src/database/database.ts";
 import { checkInstructions, renderInstructions } from "../../src/domain/template.ts";
 import { createLogger } from "../../src/observability.ts";
 import { bootstrap } from "../../src/store/organizations.ts";
+import { environmentKeyring } from "../../src/store/keyring.ts";
+import { createVault } from "../../src/store/vault.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 type Options = Partial<Parameters<typeof createApp>[0]>;
@@ -53,6 +56,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
   const apps: TestApp["app"][] = [];
   const settings: Parameters<typeof createApp>[0] = {
     database: testDatabase.database,
+    vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     logger: createLogger("silent"),
     publicUrl: () => "http://offstage.test",
     sandboxed: true,

@@ -208,8 +208,8 @@ describe("bubblewrap alone", () => {
   it("gives no program of its own the environment of the command", async () => {
     const value = `value-${uniqueMark()}`;
     const environment = { LD_PRELOAD: `/${value}.so`, BASH_ENV: `$(echo ${value})` };
-    const running = sandbox.start(place.request("echo ready; cat", { environment }));
-    await firstLine(running.stdout);
+    const child = sandbox.start(place.request("echo ready; cat", { environment }));
+    await firstLine(child.stdout);
     const outside = readdirSync("/proc").filter((pid) => {
       const read = (file: string): string => {
         try {
@@ -221,8 +221,8 @@ describe("bubblewrap alone", () => {
       const program = read("comm").trim();
       return ["bwrap", "setpriv", "env"].includes(program) && `${read("environ")}${read("cmdline")}`.includes(value);
     });
-    running.stdin.end();
-    await running.exited;
+    child.stdin.end();
+    await child.exited;
     expect(outside).toEqual([]);
   });
 

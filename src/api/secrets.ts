@@ -1,0 +1,73 @@
+import { z } from "zod";
+import { pageQuerySchema } from "../domain/list.ts";
+import { createSecretSchema, secretSchema, updateSecretSchema } from "../domain/secret.ts";
+import { createSecret, deleteSecret, listSecrets, updateSecret } from "../store/secrets.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { answers, idParameters, requireUuid } from "./shapes.ts";
+
+const tags = ["Secrets"];
+
+/** Values for setup scripts and agents: they can be set and used, and never read back. */
+export function addSecretOperations(app: App, { database, vault }: ApiOptions): void {
+  app.post(
+    "/secret/create",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: { tags, operationId: "createSecret", body: createSecretSchema, response: answers(secretSchema) },
+    },
+    async (request) => {
+      const { name, value, phases = ["setup"], repositoryId } = request.body;
+      return createSecret(database, vault, principalOfRequest(request).organizationId, {
+        name,
+        value,
+        phases,
+        repositoryId: repositoryId == null ? null : requireUuid("repository", repositoryId),
+      });
+    },
+  );
+  app.get(
+    "/secret/list",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "listSecrets",
+        querystring: pageQuerySchema.extend({ repositoryId: z.uuid().optional() }),
+        response: answers(z.object({ secrets: z.array(secretSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listSecrets(database, principalOfRequest(request).organizationId, request.query);
+      return { secrets: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/secret/:id/update",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "updateSecret",
+        params: idParameters,
+        body: updateSecretSchema,
+        response: answers(secretSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("secret", request.params.id);
+      return updateSecret(database, vault, principalOfRequest(request).organizationId, id, request.body);
+    },
+  );
+  app.post(
+    "/secret/:id/delete",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: { tags, operationId: "deleteSecret", params: idParameters, response: answers(secretSchema) },
+    },
+    async (request) => {
+      const id = requireUuid("secret", request.params.id);
+      return deleteSecret(database, principalOfRequest(request).organizationId, id);
+    },
+  );
+}

@@ -1,0 +1,188 @@
+import type { Database, Queryable } from "../database/database.ts";
+import { ConflictError, NotFoundError } from "../domain/errors.ts";
+import type { Page, PageQuery } from "../domain/list.ts";
+import type { Secret, SecretPhase } from "../domain/secret.ts";
+import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
+import { fingerprint, type Sealed, type Vault } from "./vault.ts";
+
+/** Shared by who seals, alone for who rotates: nothing may be sealed with a key that is about to be forgotten. */
+const rotationLock = 4_747_004;
+const uniqueViolation = "23505";
+
+interface SecretRow {
+  id: string;
+  name: string;
+  phases: SecretPhase[];
+  repository_id: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const columns = "id, name, phases, repository_id, created_at, updated_at";
+
+const toSecret = (row: SecretRow): Secret => ({
+  id: row.id,
+  name: row.name,
+  phases: row.phases,
+  repositoryId: row.repository_id,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+});
+
+/** @throws NotFoundError for a repository that the organization has not; ConflictError where the name is taken */
+export function createSecret(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+  input: {
+    readonly name: string;
+    readonly value: string;
+    readonly phases: readonly SecretPhase[];
+    readonly repositoryId: string | null;
+  },
+): Promise<Secret> {
+  const { name, value, phases, repositoryId } = input;
+  return sealing(database, async (transaction) => {
+    if (repositoryId !== null) await requireRepository(transaction, organizationId, repositoryId);
+    const id = crypto.randomUUID();
+    const { sealed, masterKey } = await vault.seal(id, value);
+    const { rows } = await transaction
+      .query<SecretRow>(
+        `insert into secret (id, organization_id, repository_id, name, phases, sealed, master_key)
+         values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
+        [id, organizationId, repositoryId, name, phases, sealed, masterKey],
+      )
+      .catch((error: unknown) => {
+        if ((error as { code?: string }).code !== uniqueViolation) throw error;
+        throw new ConflictError(`name: there is a secret ${name} already: update that one`);
+      });
+    return toSecret(rows[0] as SecretRow);
+  });
+}
+
+async function requireRepository(queryable: Queryable, organizationId: string, id: string): Promise<void> {
+  const { rowCount } = await queryable.query(
+    "select 1 from repository where id = $1 and organization_id = $2 and deleted_at is null",
+    [id, organizationId],
+  );
+  if (rowCount !== 1) throw new NotFoundError(`repository ${id} was not found`);
+}
+
+/** With `repositoryId` those of that repository alone. */
+export async function listSecrets(
+  database: Database,
+  organizationId: string,
+  { limit, cursor, repositoryId }: PageQuery & { readonly repositoryId?: string | undefined },
+): Promise<Page<Secret>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<SecretRow & { cursor_time: string }>(
+    `select ${columns}, ${cursorColumn("secret")} from secret
+     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+       and ($5::uuid is null or repository_id = $5)
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id, repositoryId],
+  );
+  return pageOf(rows, limit, toSecret);
+}
+
+/** Only what is given changes. @throws NotFoundError */
+export function updateSecret(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+  id: string,
+  changes: { readonly value?: string | undefined; readonly phases?: readonly SecretPhase[] | undefined },
+): Promise<Secret> {
+  return sealing(database, async (transaction) => {
+    const sealed = changes.value === undefined ? null : await vault.seal(id, changes.value);
+    const { rows } = await transaction.query<SecretRow>(
+      `update secret set sealed = coalesce($3, sealed), master_key = coalesce($4, master_key),
+         phases = coalesce($5, phases), updated_at = now()
+       where id = $1 and organization_id = $2 returning ${columns}`,
+      [id, organizationId, sealed?.sealed, sealed?.masterKey, changes.phases],
+    );
+    if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
+    return toSecret(rows[0]);
+  });
+}
+
+/** @throws NotFoundError */
+export async function deleteSecret(database: Database, organizationId: string, id: string): Promise<Secret> {
+  const { rows } = await database.pool.query<SecretRow>(
+    `delete from secret where id = $1 and organization_id = $2 returning ${columns}`,
+    [id, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
+  return toSecret(rows[0]);
+}
+
+export interface OpenedSecret {
+  readonly id: string;
+  readonly name: string;
+  readonly value: string;
+  readonly phases: readonly SecretPhase[];
+  readonly repositoryId: string | null;
+  /** Changes when the value does. */
+  readonly version: string;
+}
+
+/** The organization's secrets and those of these repositories, opened: for the worker alone. @throws ConflictError */
+export async function openSecrets(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+  repositoryIds: readonly string[],
+): Promise<OpenedSecret[]> {
+  const { rows } = await database.pool.query<SecretRow & { sealed: Buffer; master_key: string }>(
+    `select ${columns}, sealed, master_key from secret
+     where organization_id = $1 and (repository_id is null or repository_id = any($2::uuid[]))
+     order by repository_id nulls first, name`,
+    [organizationId, repositoryIds],
+  );
+  return Promise.all(
+    rows.map(async (row) => ({
+      id: row.id,
+      name: row.name,
+      value: await vault.open(row.id, { sealed: row.sealed, masterKey: row.master_key }),
+      phases: row.phases,
+      repositoryId: row.repository_id,
+      version: row.updated_at.toISOString(),
+    })),
+  );
+}
+
+/**
+ * Seals every secret with a new master key, or where the keys are in the environment with the first of them, and forgets
+ * the others. A kill in between leaves both keys in the file, and doing it again ends it.
+ * @returns how many secrets were sealed anew
+ */
+export async function rotateSecrets(database: Database, vault: Vault): Promise<number> {
+  const { keyring } = vault;
+  const count = await database.transaction(async (transaction) => {
+    await transaction.query("select pg_advisory_xact_lock($1)", [rotationLock]);
+    await keyring.add?.();
+    const [current] = await keyring.keys();
+    const { rows } = await transaction.query<Sealed & { id: string }>(
+      `select id, sealed, master_key as "masterKey" from secret where master_key <> $1`,
+      [current === undefined ? "" : fingerprint(current)],
+    );
+    for (const row of rows) {
+      const { sealed, masterKey } = await vault.seal(row.id, await vault.open(row.id, row));
+      await transaction.query("update secret set sealed = $2, master_key = $3 where id = $1", [
+        row.id,
+        sealed,
+        masterKey,
+      ]);
+    }
+    return rows.length;
+  });
+  await keyring.retire?.();
+  return count;
+}
+
+function sealing<T>(database: Database, work: (transaction: Queryable) => Promise<T>): Promise<T> {
+  return database.transaction(async (transaction) => {
+    await transaction.query("select pg_advisory_xact_lock_shared($1)", [rotationLock]);
+    return work(transaction);
+  });
+}
