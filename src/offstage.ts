@@ -19,6 +19,7 @@ import { createLoginLink } from "./store/logins.ts";
 import { environmentKeyring, fileKeyring } from "./store/keyring.ts";
 import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
 import { createVault, type Vault } from "./store/vault.ts";
+import { createEnvironmentCache } from "./worker/environment-cache.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
 import { runJob } from "./worker/run-job.ts";
 import { runSession } from "./worker/run-session.ts";
@@ -103,6 +104,11 @@ async function start(
     author: config.commitAuthor,
     allowLocalRepositories: config.allowLocalRepositories,
   });
+  const environmentCache = createEnvironmentCache({
+    directory: join(config.data, "environments"),
+    maximumBytes: config.setupCacheBytes,
+    logger,
+  });
   const worker = await startWorker({
     database,
     logger,
@@ -117,6 +123,7 @@ async function start(
           vault,
           logger,
           workspaces,
+          environmentCache,
           sandbox,
           providers,
           defaultAgent,
@@ -125,6 +132,7 @@ async function start(
           publicUrl,
           stallMs: config.stallMs,
           turnLimitMs: config.turnLimitMs,
+          setupLimitMs: config.setupLimitMs,
           models: config.models,
           egress: config.egress,
           limits: config.limits,

@@ -9,6 +9,7 @@ import { addAutomationOperations } from "./automations.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { addDocumentation } from "./documentation.ts";
 import { addEgressOperations } from "./egress.ts";
+import { addEnvironmentOperations } from "./environments.ts";
 import { sendError } from "./errors.ts";
 import { createEventStreams } from "./event-stream.ts";
 import { keepAnswer, replayOrBegin } from "./idempotency.ts";
@@ -54,6 +55,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addJobOperations(app, options);
   addRepositoryOperations(app, options);
   addEgressOperations(app, options);
+  addEnvironmentOperations(app, options);
   addSecretOperations(app, options);
   addKeyOperations(app, options);
   addLoginOperations(app, options);

@@ -79,6 +79,8 @@ function lineOf(event: SessionEvent, color: boolean): string {
       return `${shade(event.data.level === "warning" ? "yellow" : "dim", event.data.text, color)}\n`;
     case "step.started":
       return `${shade("bold", `▸ ${event.data.step}`, color)}\n`;
+    case "setup.output":
+      return event.data.text.replaceAll(/^(?=.)/gmu, "    ");
     case "step.progress":
       return `  ${shade("dim", event.data.text + percent(event.data.fraction), color)}\n`;
     case "step.completed":

@@ -64,6 +64,7 @@ export const failureCodes = [
   "sandbox_unavailable",
   "resources_exhausted",
   "secret_unavailable",
+  "secret_in_work",
   "setup_failed",
   "workspace_broken",
   "repository_not_found",

@@ -41,6 +41,13 @@ const payloads = {
   }),
   "step.completed": z.object({ step, durationMs: z.number().int(), detail: z.string().optional() }),
   "step.failed": z.object({ step, durationMs: z.number().int(), failure: failureSchema }),
+  /** What a repository's setup printed, in pieces, in order. */
+  "setup.output": z.object({
+    repositoryId: z.string(),
+    repository: z.string(),
+    text: z.string(),
+    state: z.enum(["running", "completed", "failed"]),
+  }),
   "agent.started": z.object({
     provider: z.string(),
     model: z.string().nullable(),

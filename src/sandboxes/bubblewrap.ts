@@ -112,7 +112,7 @@ async function giveAway(path: string): Promise<void> {
 }
 
 function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
-  const { workspace, home, gateway, workingDirectory = workspace } = request;
+  const { workspace, home, gateway, workingDirectory = workspace, aliases = [] } = request;
   const programs = [dirname(dirname(process.execPath)), ...request.readOnly];
   return [
     ...(isRoot
@@ -135,17 +135,15 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "1777",
     "--tmpfs",
     "/tmp",
-    ...ancestorsOf([home, workspace, ...programs, ...(gateway === undefined ? [] : [gateway])]).flatMap((folder) => [
-      "--perms",
-      "0755",
-      "--dir",
-      folder,
-    ]),
+    ...ancestorsOf([home, workspace, ...programs, ...(gateway === undefined ? [] : [gateway])], aliases).flatMap(
+      (folder) => ["--perms", "0755", "--dir", folder],
+    ),
     ...programs.flatMap(readOnly),
     "--bind",
     home,
     home,
     ...(workspace === home ? [] : ["--bind", workspace, workspace]),
+    ...aliases.flatMap(({ path, folder }) => ["--bind", folder, path]),
     ...(gateway === undefined ? [] : ["--bind", gateway, gateway]),
     // The folders made on the way to those.
     ...["/", "/dev"].flatMap((folder) => ["--remount-ro", folder]),
@@ -211,9 +209,10 @@ function systemParameters(): string[] {
 }
 
 /** The folders on the way to what is bound, made so that anyone may pass: bubblewrap's own are for root alone. */
-function ancestorsOf(paths: readonly string[]): string[] {
+function ancestorsOf(paths: readonly string[], aliases: NonNullable<SandboxRequest["aliases"]>): string[] {
   const found = new Set<string>();
-  for (const path of paths.flatMap((named) => (existsSync(named) ? [named, realpathSync(named)] : []))) {
+  const there = paths.flatMap((named) => (existsSync(named) ? [named, realpathSync(named)] : []));
+  for (const path of [...there, ...aliases.map((alias) => alias.path)]) {
     for (let folder = dirname(path); folder !== "/"; folder = dirname(folder)) found.add(folder);
   }
   const system = ["/usr", "/etc", "/proc", "/dev", ...systemFolders];

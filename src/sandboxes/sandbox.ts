@@ -20,6 +20,8 @@ export interface SandboxRequest {
   readonly workingDirectory?: string;
   /** The session's private home, kept between turns; read-write. */
   readonly home: string;
+  /** Further places at which folders are seen: what was set up elsewhere finds itself where it was made. */
+  readonly aliases?: readonly { readonly path: string; readonly folder: string }[];
   /** Read-only beside the system's own folders: the mirrors, the harness's programs. */
   readonly readOnly: readonly string[];
   /**

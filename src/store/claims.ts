@@ -34,6 +34,8 @@ export interface ClaimedSession extends Claim {
     readonly headSha: string | null;
     /** What its sandbox may reach beside what the server allows. */
     readonly egress: readonly string[];
+    readonly setupScript: string | null;
+    readonly variables: Readonly<Record<string, string>>;
   }[];
 }
 
@@ -113,7 +115,8 @@ async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSes
        coalesce((
          select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url,
            'branch', repository.branch, 'directory', part.directory, 'position', part.position,
-           'baseSha', part.base_sha, 'headSha', part.head_sha, 'egress', repository.egress) order by part.position)
+           'baseSha', part.base_sha, 'headSha', part.head_sha, 'egress', repository.egress,
+           'setupScript', repository.setup_script, 'variables', repository.variables) order by part.position)
          from session_repository part join repository on repository.id = part.repository_id
          where part.session_id = session.id), '[]') as repositories
      from session where id = $1`,

@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import { NotFoundError } from "../domain/errors.ts";
+import type { Environment } from "../domain/environment.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
 import type { Repository, UpdateRepository } from "../domain/repository.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
@@ -150,6 +151,41 @@ export async function allowEgress(
   );
   return egressOf(rows, id);
 }
+
+/** How its clones are made ready. @throws NotFoundError */
+export async function getEnvironment(database: Database, organizationId: string, id: string): Promise<Environment> {
+  const { rows } = await database.pool.query<Environment>(
+    `select ${environmentColumns} from repository where id = $1 and organization_id = $2 and deleted_at is null`,
+    [id, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return rows[0];
+}
+
+/** Only what is given changes. @throws NotFoundError */
+export async function updateEnvironment(
+  database: Database,
+  organizationId: string,
+  id: string,
+  { setupScript, variables }: { readonly [Field in keyof Environment]?: Environment[Field] | undefined },
+): Promise<Environment> {
+  const { rows } = await database.pool.query<Environment>(
+    `update repository set setup_script = case when $3 then $4 else setup_script end,
+       variables = coalesce($5, variables), updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning ${environmentColumns}`,
+    [
+      id,
+      organizationId,
+      setupScript !== undefined,
+      setupScript,
+      variables === undefined ? null : JSON.stringify(variables),
+    ],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return rows[0];
+}
+
+const environmentColumns = 'setup_script as "setupScript", variables';
 
 function egressOf(rows: readonly { egress: string[] }[], id: string): string[] {
   const [row] = rows;

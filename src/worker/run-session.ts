@@ -17,13 +17,14 @@ import { commitStep, salvage } from "./step-commit.ts";
 import { prepareStep } from "./step-prepare.ts";
 import { pullRequestStep } from "./step-pull-request.ts";
 import { pushStep } from "./step-push.ts";
+import { readEnvironments, setupStep, withoutSetup } from "./step-setup.ts";
 
 /** Time to save what the agent wrote after the run was over anyway: it must not hold up a cancel. */
 const salvageAfterCancelMs = 1_000;
 const salvageAfterFailureMs = 60_000;
 
 /**
- * Carries a claimed session to its end: prepare → agent → commit → push → pull request.
+ * Carries a claimed session to its end: prepare → set up → agent → commit → push → pull request.
  * Each step looks before it acts, so that the whole can be repeated from the top after a crash anywhere.
  * Settles when no process of the run is left; every outcome is on the session then.
  */
@@ -95,7 +96,10 @@ async function secretsOf(
 
 async function carryOut(run: Run): Promise<string> {
   const prepared = await step(run, "prepare", () => prepareStep(run));
-  const turn = await step(run, "agent", () => agentStep(run));
+  const environments = await readEnvironments(run, prepared);
+  const missing = await withoutSetup(run, environments);
+  if (missing.length > 0) await step(run, "setup", () => setupStep(run, missing));
+  const turn = await step(run, "agent", () => agentStep(run, environments));
   const collected = await step(run, "commit", () => commitStep(run, prepared));
   const changed = collected.filter((repository) => repository.changed);
   if (changed.length === 0) {

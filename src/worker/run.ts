@@ -11,6 +11,7 @@ import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import type { ClaimedSession } from "../store/claims.ts";
 import type { OpenedSecret } from "../store/secrets.ts";
 import type { Vault } from "../store/vault.ts";
+import type { EnvironmentCache } from "./environment-cache.ts";
 import type { Workspaces } from "./workspace.ts";
 
 export interface RunDependencies {
@@ -18,6 +19,7 @@ export interface RunDependencies {
   readonly vault: Vault;
   readonly logger: Logger;
   readonly workspaces: Workspaces;
+  readonly environmentCache: EnvironmentCache;
   readonly sandbox: Sandbox;
   readonly providers: readonly Provider[];
   /** The agent where the session names none; null where nothing is installed. */
@@ -34,6 +36,7 @@ export interface RunDependencies {
   readonly publicUrl: () => string;
   readonly stallMs: number;
   readonly turnLimitMs: number;
+  readonly setupLimitMs: number;
   readonly permissions: "allow" | "deny";
 }
 

@@ -1,29 +1,39 @@
 import { join } from "node:path";
 import { runTurn } from "../agents/acp.ts";
 import type { HarnessLaunch, Provider, TurnResult } from "../agents/harness.ts";
-import { parseEgressRule } from "../domain/egress.ts";
 import { RunError } from "../domain/errors.ts";
-import type { NewEvent } from "../domain/event.ts";
-import { openGateway, type Gateway } from "../gateway/gateway.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import { gatewayOrigin } from "../sandboxes/relay.ts";
-import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
+import type { SandboxedProcess, SandboxRequest } from "../sandboxes/sandbox.ts";
 import { completeMessage, nextMessage, saveHarness, transcript } from "../store/claims.ts";
 import { chooseAgent } from "./choose-agent.ts";
 import { writeHarnessFiles } from "./harness-files.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 import type { Run } from "./run.ts";
+import { openSessionGateway } from "./session-gateway.ts";
 import { addressOf } from "./step-prepare.ts";
+import { secretsFor, type RepositoryEnvironment } from "./step-setup.ts";
 
 /** One turn for each message that is not done yet, in order. Null where all were done before a crash. */
-export async function agentStep(run: Run): Promise<TurnResult | null> {
+export async function agentStep(run: Run, environments: readonly RepositoryEnvironment[]): Promise<TurnResult | null> {
   const { database } = run.dependencies;
+  const variables = variablesOf(run, environments);
   let last: TurnResult | null = null;
   for (;;) {
     const message = await nextMessage(database, run.session);
     if (message === null) return last;
-    last = await turn(run, message);
+    last = await turn(run, message, variables);
     await completeMessage(database, run.session, message.id, run.mask.text(last.finalMessage));
   }
+}
+
+/** What the repositories' settings and secrets put into the agent's environment; the first repository's win. */
+function variablesOf(run: Run, environments: readonly RepositoryEnvironment[]): Record<string, string> {
+  const ofRepositories = environments.toReversed().map(({ repository, variables }) => ({
+    ...variables,
+    ...secretsFor(run, "agent", repository.id),
+  }));
+  return Object.assign({}, secretsFor(run, "agent", ""), ...ofRepositories) as Record<string, string>;
 }
 
 interface Message {
@@ -32,12 +42,12 @@ interface Message {
   readonly interrupted: boolean;
 }
 
-async function turn(run: Run, message: Message): Promise<TurnResult> {
+async function turn(run: Run, message: Message, variables: Record<string, string>): Promise<TurnResult> {
   await requireSandbox(run);
   const { provider, model } = await chooseAgent(run);
-  const gateway = await openSessionGateway(run);
+  const gateway = await openSessionGateway(run, run.dependencies.models);
   try {
-    return await turnBehind(run, message, { provider, model, gateway });
+    return await turnBehind(run, message, { provider, model, gateway, variables });
   } finally {
     await gateway.close();
   }
@@ -47,14 +57,17 @@ interface Behind {
   readonly provider: Provider;
   readonly model: string | null;
   readonly gateway: Gateway;
+  readonly variables: Readonly<Record<string, string>>;
 }
 
-async function turnBehind(run: Run, message: Message, { provider, model, gateway }: Behind): Promise<TurnResult> {
+async function turnBehind(run: Run, message: Message, behind: Behind): Promise<TurnResult> {
+  const { provider, model, gateway } = behind;
   const { dependencies, session } = run;
   const folders = foldersOf(run);
   const launch = provider.launch({ model, home: folders.home, models: gateway.modelsAt(gatewayOrigin) });
   await writeHarnessFiles(dependencies.sandbox, { ...folders, signal: run.signal }, launch.files);
 
+  const aliases = await dependencies.workspaces.aliases(session.sessionId);
   const text = message.interrupted ? interruptedPrompt(message.text) : message.text;
   // Another provider's session means nothing to this one.
   const resume = harnessOf(run)?.provider === provider.id ? (harnessOf(run)?.sessionId ?? null) : null;
@@ -62,7 +75,7 @@ async function turnBehind(run: Run, message: Message, { provider, model, gateway
     provider,
     model,
     launch,
-    start: (wanted, signal) => startHarness(run, wanted, gateway.socket, signal),
+    start: (wanted, signal) => startHarness(run, wanted, { ...behind, aliases, signal }),
     workingDirectory: workingDirectory(run),
     resume,
     message: message.position === 1 ? firstPrompt(session, text) : text,
@@ -79,32 +92,6 @@ async function turnBehind(run: Run, message: Message, { provider, model, gateway
     mask: run.mask,
     traffic: gateway.traffic,
     signal: run.signal,
-  });
-}
-
-/** Hosts of which one turn tells; a program that tries again and again is told of once. */
-const refusalLimit = 50;
-
-/** The way out of this turn's sandbox: what the server allows, and what was allowed for the session's repositories. */
-function openSessionGateway(run: Run): Promise<Gateway> {
-  const { models, egress, socketDirectory, logger } = run.dependencies;
-  const rules = run.session.repositories.flatMap(({ egress: allowed }) => allowed.map(parseEgressRule));
-  const told = new Set<string>();
-  /** Told beside the turn: where the lease was lost, the turn's own events find out. */
-  const tell = (event: NewEvent): void => {
-    run.emit(event).catch((error: unknown) => logger.debug({ err: error }, "could not tell what the gateway saw"));
-  };
-  return openGateway({
-    directory: socketDirectory,
-    models,
-    egress: { ...egress, rules: [...egress.rules, ...rules.filter((rule) => rule !== null)] },
-    onRefused(refusal) {
-      const place = `${refusal.host}:${refusal.port}`;
-      if (told.has(place) || told.size >= refusalLimit) return;
-      told.add(place);
-      tell({ type: "egress.refused", data: refusal });
-    },
-    onUsage: (maker, usage) => tell({ type: "model.usage", data: { provider: maker, ...usage } }),
   });
 }
 
@@ -126,17 +113,22 @@ function foldersOf(run: Run) {
   return run.dependencies.workspaces.folders(run.session.sessionId, urls);
 }
 
-function startHarness(run: Run, launch: HarnessLaunch, gateway: string, signal: AbortSignal): SandboxedProcess {
+function startHarness(
+  run: Run,
+  launch: HarnessLaunch,
+  { gateway, variables, aliases, signal }: Behind & Required<Pick<SandboxRequest, "aliases" | "signal">>,
+): SandboxedProcess {
   const folders = foldersOf(run);
   return run.dependencies.sandbox.start({
     command: launch.command,
     arguments: launch.arguments,
-    environment: { HOME: folders.home, LANG: "C.UTF-8", TERM: "dumb", ...launch.environment },
+    environment: { HOME: folders.home, LANG: "C.UTF-8", TERM: "dumb", ...variables, ...launch.environment },
     workspace: folders.workspace,
     workingDirectory: workingDirectory(run),
     home: folders.home,
     readOnly: [...launch.readOnly, ...folders.readOnly],
-    gateway,
+    aliases,
+    gateway: gateway.socket,
     limits: run.dependencies.limits,
     signal,
   });

@@ -1,7 +1,9 @@
+import { RunError } from "../domain/errors.ts";
+import { createMask } from "../domain/mask.ts";
 import { saveRepository } from "../store/claims.ts";
 import type { Run } from "./run.ts";
 import { workspaceRepository } from "./step-prepare.ts";
-import type { CollectedRepository, PreparedRepository } from "./workspace.ts";
+import type { CollectedRepository, PreparedRepository, WorkspaceRepository } from "./workspace.ts";
 
 /** A repository after the agent's work came out of the sandbox, with the place it has in the session. */
 export interface Collected extends CollectedRepository {
@@ -20,9 +22,29 @@ export async function commitStep(run: Run, prepared: readonly PreparedRepository
     for (const commit of result.commits) {
       await run.emit({ type: "workspace.commit", data: { repositoryId: repository.id, ...commit } });
     }
+    if (result.changed) await requireNoSecret(run, workspaceRepository(run, repository), before, result.headSha);
     results.push({ ...result, position: repository.position, targetBranch: before.targetBranch });
   }
   return results;
+}
+
+/** What is pushed is out of our hands: a known secret in any of the commits stops them all. @throws RunError secret_in_work */
+async function requireNoSecret(
+  run: Run,
+  repository: WorkspaceRepository,
+  start: PreparedRepository,
+  headSha: string,
+): Promise<void> {
+  const history = await run.dependencies.workspaces.history(repository, start, headSha, run.signal);
+  if (run.mask.text(history) === history) return;
+  const named = run.secrets.filter(({ value }) => createMask([value]).text(history) !== history);
+  const which = named.length === 0 ? "a key of this server" : named.map(({ name }) => name).join(", ");
+  throw new RunError({
+    code: "secret_in_work",
+    reason: `The commits hold the value of ${which}: nothing was pushed.`,
+    retryable: false,
+    mend: "Tell the agent in a message to take it out of every commit, or start anew; and change the value, which the agent has seen.",
+  });
 }
 
 async function collect(run: Run): Promise<CollectedRepository[]> {

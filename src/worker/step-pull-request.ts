@@ -1,8 +1,10 @@
-import { pullRequestText } from "../domain/pull-request-text.ts";
+import { pullRequestTemplatePaths, pullRequestText } from "../domain/pull-request-text.ts";
 import { savePullRequest, type ClaimedSession } from "../store/claims.ts";
 import type { Run } from "./run.ts";
 import type { Collected } from "./step-commit.ts";
 import { addressOf, workspaceRepository } from "./step-prepare.ts";
+
+const templateLimit = 20_000;
 
 /** Opens one pull request for each changed repository, or finds the one that is open already. */
 export async function pullRequestStep(run: Run, changed: readonly Collected[], finalMessage: string): Promise<void> {
@@ -19,7 +21,7 @@ async function openPullRequest(
   finalMessage: string,
 ): Promise<void> {
   const { mask } = run;
-  const { database, forgeOf, publicUrl, workspaces } = run.dependencies;
+  const { database, forgeOf, publicUrl } = run.dependencies;
   const address = addressOf(repository);
   const forge = forgeOf(address);
   if (!forge.opensPullRequests) {
@@ -33,7 +35,7 @@ async function openPullRequest(
     title: run.session.title,
     finalMessage,
     sessionUrl: `${publicUrl()}/sessions/${run.session.sessionId}`,
-    template: await workspaces.pullRequestTemplate(workspaceRepository(run, repository), collected.headSha, run.signal),
+    template: await templateOf(run, repository, collected.headSha),
     commits: collected.commits,
   });
   const opened = await forge.openPullRequest(
@@ -47,4 +49,18 @@ async function openPullRequest(
     type: "pullRequest.opened",
     data: { repositoryId: repository.id, number, url, created: opened.created },
   });
+}
+
+/** The repository's own template for pull requests, as it stands in a commit. */
+async function templateOf(
+  run: Run,
+  repository: ClaimedSession["repositories"][number],
+  sha: string,
+): Promise<string | null> {
+  const wanted = workspaceRepository(run, repository);
+  for (const path of pullRequestTemplatePaths) {
+    const template = await run.dependencies.workspaces.readFile(wanted, sha, path, run.signal);
+    if (template !== null) return template.slice(0, templateLimit);
+  }
+  return null;
 }

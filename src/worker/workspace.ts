@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { pullRequestTemplatePaths } from "../domain/pull-request-text.ts";
 import type { GitCredentials } from "../forges/forge.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
@@ -58,6 +57,19 @@ export interface CollectRequest {
 
 export type Workspaces = ReturnType<typeof createWorkspaces>;
 
+/** Folders as a setup saw them. */
+export interface MadeAt {
+  readonly workspace: string;
+  readonly home: string;
+}
+/** By the repository's folder in the workspace. */
+type SetupRecord = Readonly<Record<string, { readonly madeAt: MadeAt | null }>>;
+
+/** How much of one file of a repository's is read: settings and templates. */
+const fileLimit = 100_000;
+const lockFile =
+  /[\t/](?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|Cargo\.lock|poetry\.lock|uv\.lock|pdm\.lock|Pipfile\.lock|requirements[\w.-]*\.txt|Gemfile\.lock|composer\.lock|go\.sum|mix\.lock|gradle\.lockfile|packages\.lock\.json|pubspec\.lock|flake\.lock|pom\.xml|package\.json|\.tool-versions|\.nvmrc|\.python-version)$/u;
+const historyLimit = 64 * 1024 * 1024;
 /** How much of a diff is kept on a session. */
 const patchLimit = 2 * 1024 * 1024;
 
@@ -69,6 +81,7 @@ const patchLimit = 2 * 1024 * 1024;
 export function createWorkspaces(options: WorkspaceOptions) {
   const mirrors = join(options.dataDirectory, "mirrors");
   const root = (sessionId: string): string => join(options.dataDirectory, "sessions", sessionId);
+  const setupPath = (sessionId: string): string => join(root(sessionId), "setup.json");
   const recordPath = (sessionId: string): string => join(root(sessionId), "prepared.json");
 
   function mirrorOf(repository: WorkspaceRepository): Mirror {
@@ -90,14 +103,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
     };
   }
 
-  async function record(sessionId: string): Promise<PreparedRepository[] | null> {
-    try {
-      return JSON.parse(await readFile(recordPath(sessionId), "utf8")) as PreparedRepository[];
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-      throw error;
-    }
-  }
+  const record = (sessionId: string) => readRecord<PreparedRepository[]>(recordPath(sessionId));
+  const setups = async (sessionId: string) => (await readRecord<SetupRecord>(setupPath(sessionId))) ?? {};
 
   /** Lays out the session's clones, or finds them as they were left: the record is written last, so that a half-made one is made again. */
   async function prepare(request: {
@@ -121,8 +128,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     }
     await options.sandbox.makeWritable(workspace);
     await options.sandbox.makeWritable(home);
-    await writeFile(`${recordPath(sessionId)}.new`, JSON.stringify(prepared));
-    await rename(`${recordPath(sessionId)}.new`, recordPath(sessionId));
+    await writeRecord(recordPath(sessionId), prepared);
     return prepared;
   }
 
@@ -174,24 +180,76 @@ export function createWorkspaces(options: WorkspaceOptions) {
       readonly headSha: string;
       readonly signal: AbortSignal;
     }) => pushBranch(mirrorOf(request.repository), request.repository.branch, request.headSha, request.signal),
-    /** The repository's own template for pull requests, as it stands in a commit. */
-    async pullRequestTemplate(
+    /** Everything that would be pushed, as text: each commit's message and changes. Beyond 64 MiB it is cut. */
+    history: (repository: WorkspaceRepository, start: PreparedRepository, headSha: string, signal: AbortSignal) =>
+      mustGit(
+        [
+          "log",
+          "--patch",
+          "--text",
+          "--no-ext-diff",
+          "--no-textconv",
+          "--no-color",
+          "--format=%an%n%ae%n%B",
+          headSha,
+          "--not",
+          start.baseSha,
+          start.headSha,
+        ],
+        { cwd: mirrorOf(repository).path, signal, maximumOutput: historyLimit },
+      ),
+    /** One file as it stands in a commit; null where there is none. */
+    async readFile(
       repository: WorkspaceRepository,
       sha: string,
+      path: string,
       signal: AbortSignal,
     ): Promise<string | null> {
-      for (const path of pullRequestTemplatePaths) {
-        const { code, stdout } = await git(["cat-file", "blob", `${sha}:${path}`], {
-          cwd: mirrorOf(repository).path,
-          signal,
-          maximumOutput: 20_000,
-        });
-        if (code === 0) return stdout;
-      }
-      return null;
+      const { code, stdout } = await git(["cat-file", "blob", `${sha}:${path}`], {
+        cwd: mirrorOf(repository).path,
+        signal,
+        maximumOutput: fileLimit,
+      });
+      return code === 0 ? stdout : null;
+    },
+    /** The files of a commit by which package managers pin what they install, each with its content's name. */
+    async lockFiles(repository: WorkspaceRepository, sha: string, signal: AbortSignal): Promise<string[]> {
+      const listed = await mustGit(["ls-tree", "-r", sha], { cwd: mirrorOf(repository).path, signal });
+      return listed.split("\n").filter((line) => lockFile.test(line));
+    },
+    /** Whether a repository's script was run in the session's clone. */
+    isSetUp: async (sessionId: string, directory: string): Promise<boolean> =>
+      (await setups(sessionId))[directory] !== undefined,
+    /** @param madeAt folders in which it was made, where it was taken from another session */
+    async markSetUp(sessionId: string, directory: string, madeAt: MadeAt | null): Promise<void> {
+      await writeRecord(setupPath(sessionId), { ...(await setups(sessionId)), [directory]: { madeAt } });
+    },
+    /** Where the session's folders are seen too. */
+    async aliases(sessionId: string): Promise<{ path: string; folder: string }[]> {
+      const { workspace, home } = folders(sessionId, []);
+      const known = Object.values(await setups(sessionId)).flatMap(({ madeAt }) => madeAt ?? []);
+      return known.flatMap((madeAt) => [
+        { path: madeAt.workspace, folder: workspace },
+        { path: madeAt.home, folder: home },
+      ]);
     },
     remove: (sessionId: string): Promise<void> => rm(root(sessionId), { recursive: true, force: true }),
   };
+}
+
+async function readRecord<T>(path: string): Promise<T | null> {
+  try {
+    return JSON.parse(await readFile(path, "utf8")) as T;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** Whole or not at all, whatever happens in between. */
+async function writeRecord(path: string, content: unknown): Promise<void> {
+  await writeFile(`${path}.new`, JSON.stringify(content));
+  await rename(`${path}.new`, path);
 }
 
 /** Fetches what the session starts from, pinned in the mirror by names of ours. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { stepNames, type StepName } from "../../src/domain/step.ts";
+import { callApi } from "../call.ts";
 import { startServerProcess, type ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, untilOver, type World } from "../world.ts";
@@ -37,6 +38,8 @@ const prompt = "write one.txt: first, then write two.txt: second";
 async function killIn(step: StepName, overrides: Record<string, string> = {}): Promise<void> {
   const { url } = await world.forge.createRepository("acme", "survivor", { "README.md": "# Survivor\n" });
   server = await startServerProcess(world, overrides);
+  const { id } = await callApi(server.url, "/repository/create", { url });
+  await callApi(server.url, `/repository/${id}/environment`, { setupScript: "sleep 1; echo ready > ready" });
   const session = await server.client.session.create({ prompt, repositories: [url] });
   await untilStep(server, session.id, step);
   await server.kill("SIGKILL");

@@ -1,5 +1,5 @@
 import type { SessionEvent } from "../../domain/event.ts";
-import { stepNames, type StepName } from "../../domain/step.ts";
+import { optionalSteps, stepNames, type StepName } from "../../domain/step.ts";
 
 type DataOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>["data"];
 export type ToolCall = DataOf<"agent.tool">;
@@ -56,14 +56,9 @@ export interface SessionView {
   readonly turnStart: number;
 }
 
-const noSteps: readonly StepView[] = stepNames.map((name) => ({
-  name,
-  state: "waiting",
-  attempt: 0,
-  startedAt: null,
-  durationMs: null,
-  progress: null,
-}));
+const notStarted = { state: "waiting", attempt: 0, startedAt: null, durationMs: null, progress: null } as const;
+const allSteps: readonly StepView[] = stepNames.map((name) => ({ name, ...notStarted }));
+const noSteps = allSteps.filter(({ name }) => !optionalSteps.has(name));
 
 export const emptyView: SessionView = {
   seq: 0,
@@ -98,6 +93,8 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
     case "step.completed":
     case "step.failed":
       return applyStep(view, event);
+    case "setup.output":
+      return addOutput(view, event);
     case "agent.started": {
       const { provider, model, resumed } = event.data;
       const told = note(
@@ -174,7 +171,9 @@ function applyStatus(view: SessionView, event: Extract<SessionEvent, { type: "se
 }
 
 function applyStep(view: SessionView, event: Extract<SessionEvent, { type: `step.${string}` }>): SessionView {
-  const steps = view.steps.map((step) => (step.name === event.data.step ? moveStep(step, event) : step));
+  const known = view.steps.some(({ name }) => name === event.data.step);
+  const before = known ? view.steps : allSteps.map((step) => view.steps.find(({ name }) => name === step.name) ?? step);
+  const steps = before.map((step) => (step.name === event.data.step ? moveStep(step, event) : step));
   return { ...view, steps };
 }
 
@@ -209,6 +208,25 @@ function addText(
   if (index < view.turnStart || item === undefined || !("part" in item))
     return add(view, { kind, part, text, ...place(event) });
   return replace(view, index, { ...item, text: item.text + text });
+}
+
+/** Shown as the command that it is. */
+function addOutput(view: SessionView, event: Extract<SessionEvent, { type: "setup.output" }>): SessionView {
+  const { repositoryId, repository, text, state } = event.data;
+  const toolCallId = `setup ${repositoryId}`;
+  const before = view.items.findLast((item) => item.kind === "tool" && item.tool.toolCallId === toolCallId);
+  const [content] = before?.kind === "tool" && before.tool.status === "in_progress" ? before.tool.content : [];
+  const so = content?.type === "text" ? content.text : "";
+  const tool: ToolCall = {
+    toolCallId,
+    title: `Set up ${repository}`,
+    kind: "execute",
+    status: state === "running" ? "in_progress" : state,
+    locations: [],
+    content: [{ type: "text", text: so + text }],
+  };
+  if (before === undefined || content === undefined) return add(view, { kind: "tool", tool, ...place(event) });
+  return replace(view, view.items.indexOf(before), { ...before, kind: "tool", tool });
 }
 
 function putTool(view: SessionView, event: Extract<SessionEvent, { type: "agent.tool" }>): SessionView {

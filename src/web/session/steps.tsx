@@ -4,6 +4,7 @@ import type { StepView } from "./session-view.ts";
 
 const labels: Record<StepName, string> = {
   prepare: "Prepare",
+  setup: "Set up",
   agent: "Agent",
   commit: "Commit",
   push: "Push",
@@ -22,7 +23,7 @@ export function Steps({ steps }: { steps: readonly StepView[] }) {
   const running = steps.find((step) => step.state === "running");
   return (
     <section aria-label="Steps" className="card p-3">
-      <ol className="grid grid-cols-2 gap-2 sm:grid-cols-5">
+      <ol className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap sm:justify-between sm:gap-4">
         {steps.map((step) => (
           <Step key={step.name} step={step} />
         ))}

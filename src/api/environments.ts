@@ -1,0 +1,39 @@
+import { environmentSchema, updateEnvironmentSchema } from "../domain/environment.ts";
+import { getEnvironment, updateEnvironment } from "../store/repositories.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { answers, idParameters, requireUuid } from "./shapes.ts";
+
+const tags = ["Repositories"];
+
+/** How clones of a repository are made ready. The script runs with setup secrets, so that only an admin may write it. */
+export function addEnvironmentOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/repository/:id/environment",
+    {
+      config: { operation: { scope: "read" } },
+      schema: { tags, operationId: "getEnvironment", params: idParameters, response: answers(environmentSchema) },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      return getEnvironment(database, principalOfRequest(request).organizationId, id);
+    },
+  );
+  app.post(
+    "/repository/:id/environment",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "updateEnvironment",
+        params: idParameters,
+        body: updateEnvironmentSchema,
+        response: answers(environmentSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      return updateEnvironment(database, principalOfRequest(request).organizationId, id, request.body);
+    },
+  );
+}

@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { variableNameSchema } from "./secret.ts";
+import { optionalText } from "./text.ts";
+
+const variableLimit = 200;
+
+/** How a clone of a repository is made ready to work in. */
+export const environmentSchema = z.object({
+  setupScript: optionalText(100_000)
+    .nullable()
+    .meta({ description: "Run in each new clone before the agent; null: as .devcontainer/devcontainer.json says." }),
+  variables: z
+    .record(variableNameSchema, optionalText(32_768))
+    .refine((variables) => Object.keys(variables).length <= variableLimit, `must be at most ${variableLimit} variables`)
+    .meta({ description: "In the environment of the script and the agent. For what is secret see /secret/create." }),
+});
+export type Environment = z.infer<typeof environmentSchema>;
+
+/** What is not given stays. */
+export const updateEnvironmentSchema = environmentSchema.partial();
