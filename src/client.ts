@@ -66,6 +66,8 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       get: (id: string) => call(sessionDetailSchema, `/session/${id}`),
       queue: (id: string) => call(sessionDetailSchema, `/session/${id}/queue`, {}),
       cancel: (id: string) => call(sessionDetailSchema, `/session/${id}/cancel`, {}),
+      setBudget: (id: string, body: { budgetUsd: number | null }) =>
+        call(sessionDetailSchema, `/session/${id}/budget`, body),
       message: (id: string, body: { message: string }) => call(sessionDetailSchema, `/session/${id}/message`, body),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
         call(eventPageSchema, `/session/${id}/events${query(page)}`),

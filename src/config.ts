@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { egressPresets, parseEgressRule, registryHosts, type EgressRule } from "./domain/egress.ts";
+import { dollarsSchema } from "./domain/dollars.ts";
 import { InvalidInputError } from "./domain/errors.ts";
+import { modelPatternSchema } from "./domain/model.ts";
 import { agentNameSchema } from "./domain/session.ts";
 
 /**
@@ -63,6 +65,18 @@ const egressList = z
       }),
   )
   .default([]);
+/** `claude-*, gpt-5*` */
+const modelList = z
+  .string()
+  .transform((value) => value.split(/[\s,]+/u).filter((pattern) => pattern !== ""))
+  .pipe(z.array(modelPatternSchema))
+  .default(["*"]);
+const priceSchema = z.strictObject({
+  input: dollarsSchema,
+  output: dollarsSchema,
+  cacheRead: dollarsSchema.optional(),
+  cacheWrite: dollarsSchema.optional(),
+});
 const whole = (minimum: number, maximum: number, byDefault: number) =>
   z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
 const json = <T extends z.ZodType>(schema: T) =>
@@ -97,6 +111,9 @@ export const environmentSchema = z.object({
   OFFSTAGE_PROVIDERS: json(z.array(customProviderSchema)).optional(),
   OFFSTAGE_SANDBOX_MEMORY_MB: whole(256, 1_048_576, 8_192),
   OFFSTAGE_SANDBOX_PROCESSES: whole(64, 1_000_000, 4_096),
+  OFFSTAGE_MODELS: modelList,
+  OFFSTAGE_PRICES: json(z.record(modelPatternSchema, priceSchema)).optional(),
+  OFFSTAGE_RECORD: flag,
   OFFSTAGE_EGRESS: z.enum(egressPresets).default("registries"),
   OFFSTAGE_EGRESS_ALLOW: egressList,
   OFFSTAGE_PERMISSIONS: z.enum(["allow", "deny"]).default("allow"),
@@ -193,6 +210,9 @@ function configOf(environment: Environment) {
       memoryBytes: environment.OFFSTAGE_SANDBOX_MEMORY_MB * 1024 * 1024,
       processes: environment.OFFSTAGE_SANDBOX_PROCESSES,
     },
+    allowedModels: environment.OFFSTAGE_MODELS,
+    prices: environment.OFFSTAGE_PRICES ?? {},
+    recordsModels: environment.OFFSTAGE_RECORD,
     egress: {
       open: environment.OFFSTAGE_EGRESS === "open",
       rules: [...(environment.OFFSTAGE_EGRESS === "none" ? [] : registryHosts), ...environment.OFFSTAGE_EGRESS_ALLOW],

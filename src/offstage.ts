@@ -135,6 +135,9 @@ async function start(
           setupLimitMs: config.setupLimitMs,
           models: config.models,
           egress: config.egress,
+          allowedModels: config.allowedModels,
+          prices: config.prices,
+          recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
           limits: config.limits,
           socketDirectory: join(config.data, "run"),
           permissions: config.permissions,
@@ -155,6 +158,10 @@ async function start(
     first: await firstSignIn(database, organization, listening),
     stop: () => (stopped ??= stopAll()),
   };
+}
+
+export function recordingsDirectory({ data }: Config): string {
+  return join(data, "recordings");
 }
 
 /** Where a server leaves its address, for the commands beside it. */

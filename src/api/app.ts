@@ -17,6 +17,7 @@ import { addJobOperations } from "./jobs.ts";
 import { addKeyOperations } from "./keys.ts";
 import { addLoginOperations } from "./logins.ts";
 import { addOlderOperations } from "./older-clients.ts";
+import { addOrganizationOperations } from "./organizations.ts";
 import { createRateLimit } from "./rate-limit.ts";
 import { addRepositoryOperations } from "./repositories.ts";
 import { addSecretOperations } from "./secrets.ts";
@@ -56,6 +57,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addRepositoryOperations(app, options);
   addEgressOperations(app, options);
   addEnvironmentOperations(app, options);
+  addOrganizationOperations(app, options);
   addSecretOperations(app, options);
   addKeyOperations(app, options);
   addLoginOperations(app, options);

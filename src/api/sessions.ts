@@ -8,6 +8,7 @@ import {
   createSessionFields,
   createSessionSchema,
   sendMessageSchema,
+  sessionBudgetSchema,
   sessionDetailSchema,
   sessionDiffSchema,
   sessionSchema,
@@ -16,6 +17,7 @@ import {
   type SessionDetail,
 } from "../domain/session.ts";
 import { sessionStatuses } from "../domain/status.ts";
+import { setSessionBudget } from "../store/budgets.ts";
 import { listEvents } from "../store/events.ts";
 import {
   addMessage,
@@ -130,6 +132,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     async (request) => show(await requireSession(options, principalOfRequest(request), request.params.id)),
   );
   addChanges(app, options, show);
+  addBudget(app, options, show);
   addProgress(app, options, streams);
 }
 
@@ -165,6 +168,30 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
       const { organizationId, keyId } = principalOfRequest(request);
       const id = requireUuid("session", request.params.id);
       return show(await addMessage(database, organizationId, id, request.body.message, keyId));
+    },
+  );
+}
+
+function addBudget(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {
+  const { database } = options;
+  app.post(
+    "/session/:id/budget",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "setSessionBudget",
+        summary: "Set what the session may spend on models; one that waits for it goes on",
+        params: idParameters,
+        body: sessionBudgetSchema,
+        response: answers(sessionDetailSchema),
+      },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const id = requireUuid("session", request.params.id);
+      await setSessionBudget(database, principal.organizationId, id, request.body.budgetUsd);
+      return show(await requireSession(options, principal, id));
     },
   );
 }

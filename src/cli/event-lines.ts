@@ -74,6 +74,7 @@ function printableValue(_key: string, value: unknown): unknown {
 function lineOf(event: SessionEvent, color: boolean): string {
   switch (event.type) {
     case "session.status":
+      if (event.data.to === "waiting") return `${shade("yellow", `waiting: ${event.data.reason ?? ""}`, color)}\n`;
       return event.data.to === "queued" ? shade("dim", "queued\n", color) : "";
     case "notice":
       return `${shade(event.data.level === "warning" ? "yellow" : "dim", event.data.text, color)}\n`;

@@ -86,6 +86,8 @@ const payloads = {
     cacheReadTokens: z.number().int(),
     cacheWriteTokens: z.number().int(),
     reasoningTokens: z.number().int(),
+    /** US dollars by the table of prices; null where it has none for the model. */
+    costUsd: z.number().nullable().optional(),
   }),
   /** The sandbox asked for a host that it may not reach. */
   "egress.refused": z.object({

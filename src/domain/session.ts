@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { dollarsSchema } from "./dollars.ts";
 import { failureSchema } from "./event.ts";
 import { isBranchName } from "./git-ref.ts";
 import { pullRequestSchema } from "./pull-request.ts";
@@ -71,10 +72,19 @@ export const sessionDetailSchema = sessionSchema.extend({
   jobId: z.uuid().nullable(),
   /** False where the operator chose to run agents without a sandbox. */
   sandboxed: z.boolean(),
+  /** US dollars that it may spend on models in all; null: no limit. */
+  budgetUsd: z.number().nullable(),
+  spentUsd: z.number(),
+  /** What it waits for; only while `waiting`. */
+  waiting: z.object({ reason: z.enum(["budget"]), text: z.string() }).nullable(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),
   pullRequests: z.array(pullRequestSchema),
 });
 export type SessionDetail = z.infer<typeof sessionDetailSchema>;
+
+export const sessionBudgetSchema = z.object({
+  budgetUsd: dollarsSchema.nullable().meta({ description: "US dollars in all; null: as the organization says." }),
+});
 
 export const sendMessageSchema = z.object({ message: prompt.meta({ description: "What to do next." }) });
 

@@ -4,11 +4,10 @@ import { createServer } from "node:http";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { InvalidInputError } from "../domain/errors.ts";
-import { modelProviderIds, type ModelProviderId, type ModelProviders } from "../domain/model.ts";
+import { modelProviderIds, type ModelProviders } from "../domain/model.ts";
 import { createEgressProxy, type EgressPolicy, type Refusal } from "./egress.ts";
-import { createModelGateway, type ModelTraffic } from "./model-gateway.ts";
+import { createModelGateway, type ModelGateway, type ModelGatewayOptions, type ModelTraffic } from "./model-gateway.ts";
 import { modelBaseUrl, modelPrefix } from "./model-routes.ts";
-import type { ModelUsage } from "./usage.ts";
 
 export interface Gateway {
   /** The unix socket that goes into one session's sandbox: who can reach it is that session. */
@@ -27,13 +26,16 @@ const longestSocketPath = 107;
  * @param options.directory where its socket lies; made where it is not there
  * @throws InvalidInputError where that path is too long for a socket
  */
-export async function openGateway(options: {
-  readonly directory: string;
-  readonly models: ModelProviders;
-  readonly egress: EgressPolicy;
-  readonly onRefused: (refusal: Refusal) => void;
-  readonly onUsage: (provider: ModelProviderId, usage: ModelUsage) => void;
-}): Promise<Gateway> {
+export async function openGateway(
+  options: {
+    readonly directory: string;
+    readonly models: ModelProviders;
+    readonly egress: EgressPolicy;
+    readonly onRefused: (refusal: Refusal) => void;
+    /** Answers requests of models; asks them where it is not given. */
+    readonly answers?: (models: ModelProviders) => ModelGateway;
+  } & Partial<Pick<ModelGatewayOptions, "admit" | "onUsage" | "recorder">>,
+): Promise<Gateway> {
   const { directory, models } = options;
   const socket = join(directory, `${randomBytes(6).toString("hex")}.sock`);
   if (socket.length > longestSocketPath) {
@@ -42,7 +44,8 @@ export async function openGateway(options: {
     );
   }
   const token = `offstage-session-${randomBytes(24).toString("base64url")}`;
-  const gateway = createModelGateway({ models, token, onUsage: options.onUsage });
+  const { admit = () => Promise.resolve(null), onUsage = () => undefined, recorder = null } = options;
+  const gateway = options.answers?.(models) ?? createModelGateway({ models, token, admit, onUsage, recorder });
   const egress = createEgressProxy(options.egress, options.onRefused);
   const open = new Set<Socket>();
   const server = createServer((request, response) => {

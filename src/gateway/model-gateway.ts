@@ -1,18 +1,37 @@
 import { timingSafeEqual } from "node:crypto";
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { setTimeout as pause } from "node:timers/promises";
 import type { ModelProviderId, ModelProviders } from "../domain/model.ts";
-import { routeModelRequest, type ModelRoute } from "./model-routes.ts";
+import { modelOf, routeModelRequest, type ModelRoute } from "./model-routes.ts";
+import type { Recorder } from "./recording.ts";
+import { retryDelayMs } from "./retry.ts";
 import { createUsageReader, type ModelUsage } from "./usage.ts";
 
 /** What the gateway saw of a turn's requests: the protocol has no word for a model's errors. */
 export interface ModelTraffic {
-  /** When something last went to a model or came from one, as `performance.now()`. */
+  /** When something last went to a model or came from one, as `performance.now()`; later than now while it waits to try again. */
   readonly lastActivity: number;
   readonly answered: number;
   readonly failed: number;
   /** What the model's server said in its last error, if nothing was answered since. */
   readonly lastError: string | null;
+}
+
+/** Why a request of a model is not forwarded. */
+export interface ModelRefusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+export interface ModelGatewayOptions {
+  readonly models: ModelProviders;
+  readonly token: string;
+  /** Asked before each request that is for a model: null lets it through. */
+  readonly admit: (model: string) => Promise<ModelRefusal | null>;
+  /** Told before the answer ends, so that the next request finds it counted. */
+  readonly onUsage: (provider: ModelProviderId, usage: ModelUsage) => void;
+  readonly recorder: Recorder | null;
 }
 
 export interface ModelGateway {
@@ -35,6 +54,8 @@ const dropped = new Set([
   "te",
   "trailer",
   "transfer-encoding",
+  "content-length",
+  "expect",
   "upgrade",
   // Usage is read along in what passes.
   "accept-encoding",
@@ -43,61 +64,102 @@ const droppedOfAnswers = new Set(["connection", "keep-alive", "set-cookie", "tra
 const errorLimit = 4_000;
 /** A model may think for long before its first word, but not for ever. */
 const silenceLimitMs = 15 * 60_000;
+/** Images and whole files are in what models are asked, and no more. */
+const requestLimit = 64 * 1024 * 1024;
+const attempts = 3;
 
 /**
  * Forwards requests of models: who shows the session's token gets the real key put in, outside of the sandbox.
- * What comes back is passed on as it comes.
+ * What comes back is passed on as it comes; what its provider calls worth trying again is tried again first.
  */
-export function createModelGateway(options: {
-  readonly models: ModelProviders;
-  readonly token: string;
-  readonly onUsage: (provider: ModelProviderId, usage: ModelUsage) => void;
-}): ModelGateway {
+export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   let lastActivity = performance.now();
   let answered = 0;
   let failed = 0;
   let lastError: string | null = null;
   const touch = (): void => void (lastActivity = performance.now());
 
-  function fail(response: ServerResponse, message: string, status: number): void {
+  function fail(message: string): void {
     failed += 1;
     lastError = message;
-    refuse(response, status, message);
   }
 
-  function forward(route: ModelRoute, request: IncomingMessage, response: ServerResponse): void {
-    const send = route.url.protocol === "https:" ? httpsRequest : httpRequest;
-    const headers: OutgoingHttpHeaders = { ...kept(request.headers, dropped), ...route.headers };
-    const upstream = send(route.url, { method: request.method, headers, timeout: silenceLimitMs });
-    upstream.once("timeout", () => upstream.destroy(new Error("it did not answer")));
-    upstream.once("error", (error) => fail(response, `the model's server could not be reached: ${error.message}`, 502));
-    upstream.once("response", (answer) => {
-      touch();
-      const status = answer.statusCode ?? 502;
-      response.writeHead(status, kept(answer.headers, droppedOfAnswers));
-      if (status < 400) {
-        answered += 1;
-        lastError = null;
-      } else {
-        failed += 1;
-        lastError = `HTTP ${status}`;
-        readError(answer, (text) => (lastError = `${text} (HTTP ${status})`));
+  async function forward(route: ModelRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readBody(request);
+    if (body === null) return refuse(response, 413, `a request may have ${requestLimit / 1024 ** 2} MiB`);
+    const model = modelOf(route, body);
+    if (model !== null) {
+      const refusal = await options.admit(model);
+      if (refusal !== null) {
+        fail(refusal.message);
+        return refuse(response, refusal.status, refusal.message);
       }
-      const reader = createUsageReader();
-      answer.on("data", (chunk: Buffer) => {
-        touch();
-        reader.read(chunk);
-      });
-      answer.once("end", () => {
-        const usage = status < 400 ? reader.end() : null;
-        if (usage !== null) options.onUsage(route.provider, usage);
-      });
-      answer.once("error", () => response.destroy());
-      answer.pipe(response);
-    });
+    }
     // A harness that hangs up wants no more of the answer, nor pays for it.
-    response.once("close", () => upstream.destroy());
-    request.pipe(upstream);
+    const hungUp = new AbortController();
+    response.once("close", () => hungUp.abort());
+    const headers: OutgoingHttpHeaders = { ...kept(request.headers, dropped), ...route.headers };
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await ask(route.url, request.method ?? "GET", headers, body, hungUp.signal).catch(
+        (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+      );
+      if (hungUp.signal.aborted) return undefined;
+      touch();
+      const delayMs = attempt === attempts ? null : retryDelayMs(answer, attempt);
+      if (delayMs === null) return deliver(answer, { route, request, response, body, model });
+      fail(answer instanceof Error ? answer.message : `HTTP ${answer.statusCode}`);
+      if (!(answer instanceof Error)) answer.resume();
+      lastActivity = performance.now() + delayMs;
+      await pause(delayMs, undefined, { signal: hungUp.signal }).catch(() => undefined);
+      if (hungUp.signal.aborted) return undefined;
+    }
+  }
+
+  interface Asked {
+    readonly route: ModelRoute;
+    readonly request: IncomingMessage;
+    readonly response: ServerResponse;
+    readonly body: Buffer;
+    readonly model: string | null;
+  }
+
+  function deliver(answer: IncomingMessage | Error, { route, request, response, body, model }: Asked): void {
+    if (answer instanceof Error) {
+      const message = `the model's server could not be reached: ${answer.message}`;
+      fail(message);
+      return refuse(response, 502, message);
+    }
+    const status = answer.statusCode ?? 502;
+    response.writeHead(status, kept(answer.headers, droppedOfAnswers));
+    if (status < 400) {
+      answered += 1;
+      lastError = null;
+    } else {
+      fail(`HTTP ${status}`);
+      readError(answer, (text) => (lastError = `${text} (HTTP ${status})`));
+    }
+    const recording = options.recorder?.begin({
+      provider: route.provider,
+      method: request.method ?? "GET",
+      path: route.path,
+      model,
+      body: body.toString("utf8"),
+    });
+    recording?.head(status, answer.headers["content-type"] ?? "");
+    const reader = createUsageReader();
+    answer.on("data", (chunk: Buffer) => {
+      touch();
+      reader.read(chunk);
+      recording?.chunk(chunk);
+    });
+    answer.once("end", () => {
+      const usage = status < 400 ? reader.end() : null;
+      if (usage !== null) options.onUsage(route.provider, { ...usage, model: usage.model ?? model });
+      recording?.end();
+    });
+    answer.once("error", () => response.destroy());
+    answer.pipe(response);
+    return undefined;
   }
 
   return {
@@ -108,9 +170,50 @@ export function createModelGateway(options: {
         return refuse(response, 401, "this is not the session's token");
       const route = routeModelRequest(options.models, request.url ?? "");
       if (route === null) return refuse(response, 404, "there is no such model provider or operation here");
-      return forward(route, request, response);
+      forward(route, request, response).catch((error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        fail(message);
+        refuse(response, 502, message);
+      });
+      return undefined;
     },
   };
+}
+
+/** Null where it is too long, which is then left unread. */
+async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > requestLimit) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** One attempt. @throws Error where there is no answer */
+function ask(
+  url: URL,
+  method: string,
+  headers: OutgoingHttpHeaders,
+  body: Buffer,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const send = url.protocol === "https:" ? httpsRequest : httpRequest;
+  return new Promise((resolve, reject) => {
+    const length = method === "GET" || method === "HEAD" ? {} : { "content-length": body.length };
+    const upstream = send(url, { method, headers: { ...headers, ...length }, timeout: silenceLimitMs, signal });
+    upstream.once("timeout", () => upstream.destroy(new Error("it did not answer")));
+    upstream.once("error", reject);
+    upstream.once("response", (answer) => {
+      // From here on what breaks is the answer's, which whoever reads it hears of.
+      upstream.on("error", (error) => answer.destroy(error));
+      answer.on("error", () => undefined);
+      resolve(answer);
+    });
+    upstream.end(body);
+  });
 }
 
 /** Every provider's programs show their key in a place of their own. */
@@ -124,7 +227,7 @@ function presentedToken({ headers, url = "" }: IncomingMessage): string {
   return typeof shown === "string" ? shown : "";
 }
 
-function isToken(shown: string, token: string): boolean {
+export function isToken(shown: string, token: string): boolean {
   const [one, other] = [Buffer.from(shown), Buffer.from(token)];
   return one.length === other.length && timingSafeEqual(one, other);
 }

@@ -3,6 +3,8 @@ import type { ModelProviderId, ModelProviders } from "../domain/model.ts";
 /** Where a request for a model goes, and what opens the door there. */
 export interface ModelRoute {
   readonly provider: ModelProviderId;
+  /** The operation, without the provider and without a query. */
+  readonly path: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -60,11 +62,24 @@ export function routeModelRequest(models: ModelProviders, requestUrl: string): M
   search.delete("key");
   const url = new URL(upstreamOf(configured.baseUrl ?? base, version, path));
   url.search = search.toString();
-  return { provider, url, headers: configured.apiKey === undefined ? {} : key(configured.apiKey) };
+  return { provider, path, url, headers: configured.apiKey === undefined ? {} : key(configured.apiKey) };
 }
 
 /** An address that is written with a version, or with another path, keeps it. */
 function upstreamOf(baseUrl: string, version: RegExp, path: string): string {
   const base = baseUrl.replace(/\/+$/u, "");
   return version.test(base) ? `${base}${path.replace(/^\/v1(?:beta|alpha)?/u, "")}` : `${base}${path}`;
+}
+
+/** The model that a request asks: in its path where it is Gemini's, else in its body. Null where it asks none. */
+export function modelOf({ provider, path }: ModelRoute, body: Buffer): string | null {
+  if (provider === "google") return /\/models\/([\w.-]+):/u.exec(path)?.[1] ?? null;
+  if (body.length === 0) return null;
+  try {
+    const { model } = JSON.parse(body.toString("utf8")) as { model?: unknown };
+    return typeof model === "string" ? model : "";
+  } catch {
+    // What is no JSON names no model, and fits no list of models.
+    return "";
+  }
 }

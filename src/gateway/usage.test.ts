@@ -74,7 +74,7 @@ it.each([
       null,
       2,
     ),
-    { model: "gemini", inputTokens: 10, outputTokens: 5, cacheReadTokens: 2, cacheWriteTokens: 0, reasoningTokens: 8 },
+    { model: "gemini", inputTokens: 10, outputTokens: 13, cacheReadTokens: 2, cacheWriteTokens: 0, reasoningTokens: 8 },
   ],
 ])("reads what %s says, however it is cut", (_, answer, usage) => {
   for (const size of [1, 7, 1_000_000]) expect(usageOf(answer, size)).toEqual(usage);

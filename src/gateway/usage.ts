@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What one request used, as the provider counts it. Input does not hold what came from a cache. */
+/** What one request used, as the provider counts it. Input does not hold what came from a cache; output holds reasoning. */
 export interface ModelUsage {
   readonly model: string | null;
   readonly inputTokens: number;
@@ -101,8 +101,7 @@ function newest(before: ModelUsage | null, holder: z.infer<typeof holderSchema>)
     model,
     // Anthropic counts what was cached beside the input, the others in it.
     inputTokens: all == null ? (before?.inputTokens ?? 0) : Math.max(0, all - (cached ?? 0)),
-    outputTokens:
-      usage?.output_tokens ?? usage?.completion_tokens ?? gemini?.candidatesTokenCount ?? before?.outputTokens ?? 0,
+    outputTokens: usage?.output_tokens ?? usage?.completion_tokens ?? geminiOutput(gemini) ?? before?.outputTokens ?? 0,
     cacheReadTokens: usage?.cache_read_input_tokens ?? cached ?? before?.cacheReadTokens ?? 0,
     cacheWriteTokens: usage?.cache_creation_input_tokens ?? before?.cacheWriteTokens ?? 0,
     reasoningTokens:
@@ -112,4 +111,10 @@ function newest(before: ModelUsage | null, holder: z.infer<typeof holderSchema>)
       before?.reasoningTokens ??
       0,
   };
+}
+
+/** Gemini counts what it thought beside its answer, the others in it. */
+function geminiOutput(gemini: z.infer<typeof geminiSchema> | null | undefined): number | undefined {
+  if (gemini?.candidatesTokenCount == null && gemini?.thoughtsTokenCount == null) return undefined;
+  return (gemini.candidatesTokenCount ?? 0) + (gemini.thoughtsTokenCount ?? 0);
 }

@@ -2,6 +2,7 @@ import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError, type Failure } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import type { SessionStatus } from "../domain/status.ts";
+import { budgetLeftColumns, budgetProblem, type BudgetLeft } from "./budgets.ts";
 import { appendEvents } from "./events.ts";
 import { announce, lockSession, moveSession, type Locked } from "./transition.ts";
 
@@ -23,6 +24,12 @@ export interface ClaimedSession extends Claim {
   /** What the last finished turn ended with. */
   readonly summary: string | null;
   readonly requester: { readonly name: string } | null;
+  /** What the organization's admins decided. */
+  readonly organization: {
+    readonly defaultAgent: string | null;
+    readonly egress: readonly string[];
+    readonly models: readonly string[] | null;
+  };
   readonly repositories: readonly {
     readonly id: string;
     readonly name: string;
@@ -59,7 +66,7 @@ export async function claimSession(
     name: "claim_candidates",
     text: `select candidate.organization_id from (
              select distinct on (organization_id) id, organization_id, priority, queued_at from session
-             where status = 'queued' order by organization_id, priority, queued_at, id) as candidate
+             where status = 'queued' or (status = 'waiting' and ready) order by organization_id, priority, queued_at, id) as candidate
            join organization on organization.id = candidate.organization_id
            where (select count(*) from session where organization_id = organization.id and status = 'running')
              < coalesce(organization.max_running_sessions, $2)
@@ -68,21 +75,33 @@ export async function claimSession(
   });
   for (const { organization_id } of rows) {
     // Each in a transaction of its own: two claimers that held one organization and tried the other's would block.
-    const claim = await database.transaction((transaction) =>
-      claimInOrganization(transaction, organization_id, options),
-    );
-    if (claim === null) continue;
-    database.notify("offstage_event", claim.sessionId);
-    return readClaimed(database, claim);
+    const claim = await claimAffordable(database, organization_id, options);
+    if (claim !== null) return readClaimed(database, claim);
   }
   return null;
+}
+
+/** Those that nothing is left to spend for are put aside, to wait for it. */
+async function claimAffordable(
+  database: Database,
+  organizationId: string,
+  options: Parameters<typeof claimSession>[1],
+): Promise<Claim | null> {
+  for (;;) {
+    const claim = await database.transaction((transaction) =>
+      claimInOrganization(transaction, organizationId, options),
+    );
+    if (claim === null) return null;
+    database.notify("offstage_event", claim.sessionId);
+    if (!claim.parked) return claim;
+  }
 }
 
 async function claimInOrganization(
   transaction: Queryable,
   organizationId: string,
   options: { readonly worker: string; readonly leaseMs: number; readonly maxRunningPerOrganization: number },
-): Promise<Claim | null> {
+): Promise<(Claim & { readonly parked: boolean }) | null> {
   // "no key": a session that is being created refers to this row, and must not wait.
   const limits = await transaction.query<{ maximum: number | null }>(
     "select max_running_sessions as maximum from organization where id = $1 for no key update",
@@ -94,24 +113,62 @@ async function claimInOrganization(
     [organizationId],
   );
   if ((counted.rows[0]?.running ?? 0) >= maximum) return null;
-  const { rows } = await transaction.query<Locked>(
+  const { rows } = await transaction.query<Locked & BudgetLeft>(
     `update session set attempt = attempt + 1, claims_without_progress = claims_without_progress + 1, worker = $2,
        lease_until = now() + $3 * interval '1 millisecond', cancel_requested = false
-     where id = (select id from session where status = 'queued' and organization_id = $1
+     where id = (select id from session
+       where (status = 'queued' or (status = 'waiting' and ready)) and organization_id = $1
        order by priority, queued_at, id for update skip locked limit 1)
-     returning id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested"`,
+     returning id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker,
+       ${budgetLeftColumns}`,
     [organizationId, options.worker, options.leaseMs],
   );
   const [session] = rows;
   if (session === undefined) return null;
   await moveSession(transaction, session, "running");
-  return { sessionId: session.id, organizationId, attempt: session.attempt };
+  const claim = { sessionId: session.id, organizationId, attempt: session.attempt };
+  const problem = budgetProblem(session);
+  if (problem !== null) {
+    await park(transaction, { ...session, status: "running" }, problem);
+    return { ...claim, parked: true };
+  }
+  if (session.month !== null && session.session !== null) {
+    // The organization's row is locked: no two sessions reserve the same money.
+    const reserved = Math.min(session.session, session.month).toFixed(6);
+    await transaction.query("update session set reserved_usd = $2 where id = $1", [session.id, reserved]);
+  }
+  return { ...claim, parked: false };
+}
+
+/** Waits for a budget, held by nobody: whoever held it writes nothing more. */
+async function park(transaction: Queryable, session: Locked, problem: string): Promise<void> {
+  await moveSession(transaction, session, "waiting", { reason: problem });
+  await transaction.query(
+    `update session set worker = null, lease_until = null, waiting = $2, claims_without_progress = 0,
+       attempt = attempt + 1 where id = $1`,
+    [session.id, JSON.stringify({ reason: "budget", text: problem })],
+  );
+}
+
+/** Puts the session aside until its budget is raised. @throws LeaseLostError */
+export async function parkSession(database: Database, claim: Claim, problem: string): Promise<void> {
+  const reached = await underClaim(database, claim, async (transaction, session) => {
+    if (session.cancelRequested) {
+      await moveSession(transaction, await endWaiting(transaction, session), "cancelled");
+      return "cancelled";
+    }
+    await park(transaction, session, problem);
+    return "waiting";
+  });
+  announce(database, claim.sessionId, reached);
 }
 
 async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSession> {
   const { rows } = await database.pool.query<Omit<ClaimedSession, keyof Claim>>(
     `select title, agent, target_branch as "targetBranch", branch_name as "branchName", payload, harness, summary,
        (select jsonb_build_object('name', name) from api_key where api_key.id = session.created_by) as requester,
+       (select jsonb_build_object('defaultAgent', default_agent, 'egress', egress, 'models', models) from organization
+         where organization.id = session.organization_id) as organization,
        coalesce((
          select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url,
            'branch', repository.branch, 'directory', part.directory, 'position', part.position,

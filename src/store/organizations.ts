@@ -1,5 +1,7 @@
 import type { Database } from "../database/database.ts";
 import { NotFoundError } from "../domain/errors.ts";
+import type { Organization, UpdateOrganization } from "../domain/organization.ts";
+import { wakeWaiting } from "./budgets.ts";
 import { insertKey, newKey } from "./keys.ts";
 
 const bootstrapLock = 4_747_003;
@@ -42,4 +44,49 @@ export async function findDefaultOrganization(database: Database): Promise<strin
   if (rows[0] === undefined)
     throw new NotFoundError("nothing is here yet: start the server once with `offstage start`");
   return rows[0].id;
+}
+
+const columns = `
+  id, name, default_agent as "defaultAgent", max_running_sessions as "maxRunningSessions", egress, models,
+  session_budget_usd::float8 as "sessionBudgetUsd", run_budget_usd::float8 as "runBudgetUsd",
+  monthly_budget_usd::float8 as "monthlyBudgetUsd",
+  coalesce((select spent_usd from model_spend where organization_id = organization.id and month = this_month()), 0)::float8
+    as "spentUsd"`;
+
+/** @throws NotFoundError */
+export async function getOrganization(database: Database, id: string): Promise<Organization> {
+  const { rows } = await database.pool.query<Organization>(`select ${columns} from organization where id = $1`, [id]);
+  if (rows[0] === undefined) throw new NotFoundError(`organization ${id} was not found`);
+  return rows[0];
+}
+
+const settingColumns: Readonly<Record<keyof UpdateOrganization, string>> = {
+  defaultAgent: "default_agent",
+  maxRunningSessions: "max_running_sessions",
+  egress: "egress",
+  models: "models",
+  sessionBudgetUsd: "session_budget_usd",
+  runBudgetUsd: "run_budget_usd",
+  monthlyBudgetUsd: "monthly_budget_usd",
+};
+
+/** Only what is given changes. Sessions that waited for a budget go on where there is one again. @throws NotFoundError */
+export async function updateOrganization(
+  database: Database,
+  id: string,
+  changes: UpdateOrganization,
+): Promise<Organization> {
+  const given = Object.entries(settingColumns).filter(
+    ([name]) => changes[name as keyof UpdateOrganization] !== undefined,
+  );
+  if (given.length > 0) {
+    const sets = given.map(([, column], index) => `${column} = $${index + 2}`);
+    await database.pool.query(`update organization set ${sets.join(", ")} where id = $1`, [
+      id,
+      ...given.map(([name]) => changes[name as keyof UpdateOrganization]),
+    ]);
+    await wakeWaiting(database, id);
+    database.notify("offstage_work", "");
+  }
+  return getOrganization(database, id);
 }

@@ -24,6 +24,9 @@ export interface SessionRow {
   automation_id: string | null;
   job_id: string | null;
   sandboxed: boolean;
+  budget_usd: number | null;
+  spent_usd: number;
+  waiting: SessionDetail["waiting"];
   created_at: Date;
   updated_at: Date;
   repositories: SessionDetail["repositories"];
@@ -37,6 +40,8 @@ export const sessionColumns = `
   session.id, session.organization_id, session.title, session.description, session.prompt, session.status, session.agent,
   session.target_branch, session.branch_name, session.priority, session.queued_at, session.started_at,
   session.finished_at, session.failure, session.summary, session.automation_id, session.job_id, session.sandboxed,
+  (session_budget_left(session) + session.spent_usd)::float8 as budget_usd, session.spent_usd::float8 as spent_usd,
+  session.waiting,
   session.created_at, session.updated_at,
   case when session.status = 'queued' then (
     select count(*)::integer from (
@@ -80,6 +85,9 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     automationId: row.automation_id,
     jobId: row.job_id,
     sandboxed: row.sandboxed,
+    budgetUsd: row.budget_usd,
+    spentUsd: row.spent_usd,
+    waiting: row.waiting,
     repositories: row.repositories,
     pullRequests: row.pull_requests,
   };

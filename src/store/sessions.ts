@@ -214,7 +214,7 @@ export async function cancelSession(database: Database, organizationId: string, 
   const runs = await database.transaction(async (transaction) => {
     const session = await lockSession(transaction, organizationId, id);
     if (isFinal(session.status)) throw new ConflictError(`session ${id} is ${session.status} already`);
-    if (session.status !== "running" && session.status !== "waiting") {
+    if (session.worker === null) {
       await moveSession(transaction, session, "cancelled");
       return false;
     }

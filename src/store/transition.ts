@@ -9,12 +9,14 @@ export interface Locked {
   readonly status: SessionStatus;
   readonly attempt: number;
   readonly cancelRequested: boolean;
+  /** Null where nobody works on it. */
+  readonly worker: string | null;
 }
 
 /** Locks a session's row until the transaction ends. @throws NotFoundError */
 export async function lockSession(queryable: Queryable, organizationId: string, id: string): Promise<Locked> {
   const { rows } = await queryable.query<Locked>(
-    `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested"
+    `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker
      from session where id = $1 and organization_id = $2 for update`,
     [id, organizationId],
   );
@@ -44,6 +46,8 @@ export async function moveSession(
        finished_at = case when $3 then now() end,
        failure = $4, summary = coalesce($5, summary),
        cancel_requested = cancel_requested and $2 = 'running',
+       reserved_usd = case when $2 = 'running' then reserved_usd else 0 end,
+       waiting = null, ready = false,
        worker = case when $2 in ('running', 'waiting') then worker end,
        lease_until = case when $2 in ('running', 'waiting') then lease_until end
      where id = $1`,

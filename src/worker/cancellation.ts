@@ -11,6 +11,11 @@ export class WorkerDraining extends Error {
   override readonly name = "WorkerDraining";
 }
 
+/** There is nothing left to spend: the session waits until its budget is raised. The message says of whose budget. */
+export class BudgetUsedUp extends Error {
+  override readonly name = "BudgetUsedUp";
+}
+
 /** Another worker may hold the session by now: nothing more may be written. */
 export class ClaimLost extends Error {
   override readonly name = "ClaimLost";

@@ -6,7 +6,7 @@ import type { Run } from "./run.ts";
 /** The agent's provider and model for a session, its own choice or the default. @throws RunError agent_unavailable */
 export async function chooseAgent(run: Run): Promise<{ provider: Provider; model: string | null }> {
   const { providers, defaultAgent } = run.dependencies;
-  const name = run.session.agent ?? (await defaultAgent());
+  const name = run.session.agent ?? run.session.organization.defaultAgent ?? (await defaultAgent());
   if (name === null) {
     throw new RunError({
       code: "agent_unavailable",

@@ -33,7 +33,7 @@ function untrustedEvent(payload: unknown): string {
 /** A turn that a crash cut off is taken up again with these words before the message itself. */
 export function interruptedPrompt(message: string): string {
   return [
-    "The machine you worked on was restarted in the middle of this task.",
+    "You were interrupted in the middle of this task, and nothing that ran then runs any more.",
     "The folder is as you left it: look at what is already done (git status, git log), do not repeat it, and finish the task.",
     `The task was:\n\n${message}`,
   ].join(" ");

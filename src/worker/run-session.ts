@@ -6,11 +6,12 @@ import {
   appendClaimEvents,
   finishSession,
   LeaseLostError,
+  parkSession,
   releaseClaim,
   type ClaimedSession,
 } from "../store/claims.ts";
 import { openSecrets, type OpenedSecret } from "../store/secrets.ts";
-import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
+import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
 import type { Run, RunDependencies } from "./run.ts";
 import { agentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";
@@ -44,6 +45,9 @@ export async function runSession(
       logger.warn({ session: session.sessionId }, "lost the lease; another worker goes on");
     } else if (signal.reason instanceof WorkerDraining) {
       await releaseClaim(database, session);
+    } else if (error instanceof BudgetUsedUp) {
+      await salvage(run);
+      await parkSession(database, session, error.message);
     } else if (signal.reason instanceof RunCancelled) {
       await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterCancelMs) });
       await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
@@ -130,7 +134,7 @@ async function step<T>(run: Run, name: StepName, work: () => Promise<T>): Promis
     await run.emit({ type: "step.completed", data: { step: name, durationMs: durationMs() } });
     return result;
   } catch (error) {
-    if (!run.signal.aborted && !(error instanceof LeaseLostError)) {
+    if (!run.signal.aborted && !(error instanceof LeaseLostError) && !(error instanceof BudgetUsedUp)) {
       await run.emit({
         type: "step.failed",
         data: { step: name, durationMs: durationMs(), failure: failureOf(error, run) },

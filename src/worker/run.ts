@@ -5,6 +5,7 @@ import type { Mask } from "../domain/mask.ts";
 import type { ModelProviders } from "../domain/model.ts";
 import type { RepositoryAddress } from "../domain/repository.ts";
 import type { EgressPolicy } from "../gateway/egress.ts";
+import type { Prices } from "../gateway/prices.ts";
 import type { Forge } from "../forges/forge.ts";
 import type { Logger } from "../observability.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
@@ -31,6 +32,12 @@ export interface RunDependencies {
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
   readonly limits: Limits;
+  /** Patterns of models that the server allows. */
+  readonly allowedModels: readonly string[];
+  /** The operator's own, before the list prices. */
+  readonly prices: Prices;
+  /** Where models' traffic is recorded; null where it is not. */
+  readonly recordingsDirectory: string | null;
   /** Folder of the gateways' sockets. */
   readonly socketDirectory: string;
   readonly publicUrl: () => string;

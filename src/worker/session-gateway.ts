@@ -1,34 +1,118 @@
+import { join } from "node:path";
 import { parseEgressRule } from "../domain/egress.ts";
 import type { NewEvent } from "../domain/event.ts";
-import type { ModelProviders } from "../domain/model.ts";
+import { fitsModel } from "../domain/model.ts";
 import { openGateway, type Gateway } from "../gateway/gateway.ts";
+import type { ModelRefusal } from "../gateway/model-gateway.ts";
+import { costOf, priceOf } from "../gateway/prices.ts";
+import { createRecorder, type Recorder } from "../gateway/recording.ts";
+import { budgetLeft, budgetProblem, spend } from "../store/budgets.ts";
+import { BudgetUsedUp } from "./cancellation.ts";
 import type { Run } from "./run.ts";
 
 /** Hosts of which one gateway tells; a program that tries again and again is told of once. */
 const refusalLimit = 50;
 
+/** The way out of a sandbox that asks no model: while a repository is set up. */
+export function openSetupGateway(run: Run): Promise<Gateway> {
+  return openGateway({ ...wayOut(run), models: {} });
+}
+
 /**
- * The way out of a sandbox of the session's: what the server allows, and what was allowed for its repositories.
- * @param models that can be asked through it; none while a repository is set up
+ * The way out of an agent's sandbox: hosts by the lists, models by theirs and while there is something left to spend.
+ * @param onUsedUp told once, when a request was refused because nothing is left
  */
-export function openSessionGateway(run: Run, models: ModelProviders): Promise<Gateway> {
-  const { egress, socketDirectory, logger } = run.dependencies;
-  const rules = run.session.repositories.flatMap(({ egress: allowed }) => allowed.map(parseEgressRule));
-  const told = new Set<string>();
-  /** Told beside the turn: where the lease was lost, the turn's own events find out. */
-  const tell = (event: NewEvent): void => {
-    run.emit(event).catch((error: unknown) => logger.debug({ err: error }, "could not tell what the gateway saw"));
+export async function openSessionGateway(run: Run, onUsedUp: (reason: BudgetUsedUp) => void): Promise<Gateway> {
+  const { models, recordingsDirectory } = run.dependencies;
+  const recorder =
+    recordingsDirectory === null
+      ? null
+      : createRecorder(recordingFile(recordingsDirectory, run.session.sessionId), run.mask.text);
+  const { admit, count, settled } = createBudget(run, onUsedUp);
+  const gateway = await openGateway({ ...wayOut(run), models, admit, onUsage: count, recorder });
+  return {
+    ...gateway,
+    async close() {
+      await gateway.close();
+      await settled();
+      await settleRecording(run, recorder);
+    },
   };
-  return openGateway({
+}
+
+/** Where a session's model traffic is kept. */
+export function recordingFile(directory: string, sessionId: string): string {
+  return join(directory, `${sessionId}.jsonl`);
+}
+
+/** A recording is for debugging: what can't be written is told of, and ends nothing. */
+async function settleRecording(run: Run, recorder: Recorder | null): Promise<void> {
+  try {
+    await recorder?.settled();
+  } catch (error) {
+    run.dependencies.logger.warn({ err: error, session: run.session.sessionId }, "could not record a session's models");
+  }
+}
+
+/** Told beside the turn: where the lease was lost, the turn's own events find out. */
+function tell(run: Run, event: NewEvent): void {
+  const { logger } = run.dependencies;
+  run.emit(event).catch((error: unknown) => logger.debug({ err: error }, "could not tell what the gateway saw"));
+}
+
+function wayOut(run: Run) {
+  const { egress, socketDirectory } = run.dependencies;
+  const { organization, repositories } = run.session;
+  const rules = [...organization.egress, ...repositories.flatMap(({ egress: allowed }) => allowed)].map(
+    parseEgressRule,
+  );
+  const told = new Set<string>();
+  return {
     directory: socketDirectory,
-    models,
     egress: { ...egress, rules: [...egress.rules, ...rules.filter((rule) => rule !== null)] },
-    onRefused(refusal) {
+    onRefused(refusal: Extract<NewEvent, { type: "egress.refused" }>["data"]) {
       const place = `${refusal.host}:${refusal.port}`;
       if (told.has(place) || told.size >= refusalLimit) return;
       told.add(place);
-      tell({ type: "egress.refused", data: refusal });
+      tell(run, { type: "egress.refused", data: refusal });
     },
-    onUsage: (maker, usage) => tell({ type: "model.usage", data: { provider: maker, ...usage } }),
-  });
+  };
+}
+
+type Usage = Parameters<NonNullable<Parameters<typeof openGateway>[0]["onUsage"]>>;
+
+function createBudget(run: Run, onUsedUp: (reason: BudgetUsedUp) => void) {
+  const { allowedModels, database, logger, prices } = run.dependencies;
+  const { session } = run;
+  let counted: Promise<void> = Promise.resolve();
+  let refused = false;
+
+  function count(...[provider, usage]: Usage): void {
+    const price = usage.model === null ? null : priceOf(usage.model, prices);
+    const costUsd = price === null ? null : costOf(usage, price);
+    tell(run, { type: "model.usage", data: { provider, ...usage, costUsd } });
+    if (costUsd === null || costUsd === 0) return;
+    counted = counted
+      .then(() => spend(database, session, costUsd))
+      .catch((error: unknown) => logger.error({ err: error, session: session.sessionId }, "could not count a cost"));
+  }
+
+  async function admit(model: string): Promise<ModelRefusal | null> {
+    if (!fitsModel(allowedModels, model) || !fitsModel(session.organization.models ?? ["*"], model)) {
+      return { status: 403, message: `the model ${model} is not on the list of this server or organization` };
+    }
+    await counted;
+    const left = await budgetLeft(database, session.sessionId);
+    if (left.session === null && left.month === null) return null;
+    const problem = budgetProblem(left);
+    if (problem !== null) {
+      if (!refused) onUsedUp(new BudgetUsedUp(problem));
+      refused = true;
+      return { status: 402, message: problem };
+    }
+    if (priceOf(model, prices) !== null) return null;
+    return { status: 403, message: `the model ${model} has no price, and there is a budget: set OFFSTAGE_PRICES` };
+  }
+
+  return { admit, count, settled: () => counted };
 }

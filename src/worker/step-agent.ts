@@ -45,11 +45,16 @@ interface Message {
 async function turn(run: Run, message: Message, variables: Record<string, string>): Promise<TurnResult> {
   await requireSandbox(run);
   const { provider, model } = await chooseAgent(run);
-  const gateway = await openSessionGateway(run, run.dependencies.models);
+  const usedUp = new AbortController();
+  const gateway = await openSessionGateway(run, (reason) => usedUp.abort(reason));
+  const signal = AbortSignal.any([run.signal, usedUp.signal]);
   try {
-    return await turnBehind(run, message, { provider, model, gateway, variables });
+    return await turnBehind(run, message, { provider, model, gateway, variables, signal });
   } finally {
     await gateway.close();
+    // However the harness took the refusal: the turn is not over.
+    run.signal.throwIfAborted();
+    usedUp.signal.throwIfAborted();
   }
 }
 
@@ -58,6 +63,8 @@ interface Behind {
   readonly model: string | null;
   readonly gateway: Gateway;
   readonly variables: Readonly<Record<string, string>>;
+  /** Aborts when the run does, and when nothing is left to spend. */
+  readonly signal: AbortSignal;
 }
 
 async function turnBehind(run: Run, message: Message, behind: Behind): Promise<TurnResult> {
@@ -75,7 +82,8 @@ async function turnBehind(run: Run, message: Message, behind: Behind): Promise<T
     provider,
     model,
     launch,
-    start: (wanted, signal) => startHarness(run, wanted, { ...behind, aliases, signal }),
+    start: (wanted, ended) =>
+      startHarness(run, wanted, { ...behind, aliases, signal: AbortSignal.any([behind.signal, ended]) }),
     workingDirectory: workingDirectory(run),
     resume,
     message: message.position === 1 ? firstPrompt(session, text) : text,
@@ -91,7 +99,7 @@ async function turnBehind(run: Run, message: Message, behind: Behind): Promise<T
     permission: dependencies.permissions,
     mask: run.mask,
     traffic: gateway.traffic,
-    signal: run.signal,
+    signal: behind.signal,
   });
 }
 

@@ -6,7 +6,7 @@ import type { ClaimedSession } from "../store/claims.ts";
 import { devcontainerPaths, readDevcontainer, type Devcontainer } from "./devcontainer.ts";
 import type { Run } from "./run.ts";
 import { archiveSetup, runSetupScript, settleSetup, unpackSetup, type SetupPlace } from "./setup-script.ts";
-import { openSessionGateway } from "./session-gateway.ts";
+import { openSetupGateway } from "./session-gateway.ts";
 import { addressOf, workspaceRepository } from "./step-prepare.ts";
 import type { PreparedRepository } from "./workspace.ts";
 
@@ -113,7 +113,7 @@ function tell(run: Run, { repository }: RepositoryEnvironment, text: string): Pr
 
 async function runScript(run: Run, environment: RepositoryEnvironment, place: SetupPlace): Promise<void> {
   const { repository } = environment;
-  const gateway = await openSessionGateway(run, {});
+  const gateway = await openSetupGateway(run);
   try {
     const { code, exceeded, timedOut, tail } = await runSetupScript(run, {
       place,

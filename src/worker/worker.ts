@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import type { Logger } from "../observability.ts";
+import { wakeWaiting } from "../store/budgets.ts";
 import { claimSession, recoverSessions, renewClaim, type ClaimedSession } from "../store/claims.ts";
 import { claimJob, recoverJobs, type ClaimedJob } from "../store/jobs.ts";
 import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
@@ -114,8 +115,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     for (const run of running.values()) void renew(run);
   }, leaseMs / 3);
   const recovery = setInterval(() => {
-    Promise.all([recoverSessions(database, {}), recoverJobs(database, {})]).then(
-      ([sessions, jobs]) => sessions + jobs > 0 && look(),
+    Promise.all([recoverSessions(database, {}), recoverJobs(database, {}), wakeWaiting(database)]).then(
+      (counts) => counts.some((count) => count > 0) && look(),
       (error: unknown) => logger.warn({ err: error }, "could not recover expired leases; will try again"),
     );
   }, leaseMs / 2);

@@ -33,7 +33,7 @@ beforeAll(async () => {
         response.write("data: one\n\n");
         setTimeout(() => response.end("data: two\n\n"), 300);
       } else if (request.url?.includes("fail") === true) {
-        response.writeHead(529, { "content-type": "application/json", "retry-after": "7" });
+        response.writeHead(529, { "content-type": "application/json", "retry-after": "700" });
         response.end('{"error":{"message":"Overloaded"}}');
       } else if (request.url?.includes("usage") === true) {
         response.end('{"model":"m","usage":{"prompt_tokens":7,"completion_tokens":3}}');
@@ -227,7 +227,7 @@ describe("a request of a model", () => {
       path: "/model/compatible/v1/responses",
       headers: { authorization: `Bearer ${token}` },
     });
-    expect(answer).toMatchObject({ status: 529, headers: { "retry-after": "7" } });
+    expect(answer).toMatchObject({ status: 529, headers: { "retry-after": "700" } });
     expect(gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastError: "Overloaded (HTTP 529)" });
   });
 

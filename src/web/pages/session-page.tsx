@@ -7,6 +7,7 @@ import { isFinal } from "../../domain/status.ts";
 import { ErrorText, Notice } from "../layout.tsx";
 import { client } from "../query.ts";
 import { FollowUp } from "../session/follow-up.tsx";
+import { formatDollars, RaiseBudget } from "../session/raise-budget.tsx";
 import { RepositoriesContext } from "../session/refused-host.tsx";
 import { Steps } from "../session/steps.tsx";
 import { Timeline } from "../session/timeline.tsx";
@@ -60,6 +61,7 @@ function Session({ session }: { session: SessionDetail }) {
           {session.failure.mend} <code className="text-xs">({session.failure.code})</code>
         </Banner>
       )}
+      {session.waiting !== null && <RaiseBudget session={session} />}
       <ErrorText error={error} />
       <Steps steps={view.steps} />
       <TokenCount tokens={view.tokens} />
@@ -188,6 +190,7 @@ function TokenCount({ tokens }: { tokens: Tokens }) {
     <p className="text-xs text-muted tabular-nums">
       Tokens: {number.format(tokens.input)} in, {number.format(tokens.cached)} from cache,{" "}
       {number.format(tokens.output)} out
+      {tokens.costUsd > 0 && ` · about ${formatDollars(tokens.costUsd)}`}
     </p>
   );
 }

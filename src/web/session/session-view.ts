@@ -32,6 +32,8 @@ export interface Tokens {
   readonly input: number;
   readonly cached: number;
   readonly output: number;
+  /** By the server's table of prices. */
+  readonly costUsd: number;
 }
 
 function addTokens(so: Tokens, data: DataOf<"model.usage">): Tokens {
@@ -39,6 +41,7 @@ function addTokens(so: Tokens, data: DataOf<"model.usage">): Tokens {
     input: so.input + data.inputTokens + data.cacheWriteTokens,
     cached: so.cached + data.cacheReadTokens,
     output: so.output + data.outputTokens,
+    costUsd: so.costUsd + (data.costUsd ?? 0),
   };
 }
 
@@ -66,7 +69,7 @@ export const emptyView: SessionView = {
   steps: noSteps,
   plan: [],
   usage: {},
-  tokens: { input: 0, cached: 0, output: 0 },
+  tokens: { input: 0, cached: 0, output: 0, costUsd: 0 },
   turnStart: 0,
 };
 
@@ -164,6 +167,7 @@ function applyStatus(view: SessionView, event: Extract<SessionEvent, { type: "se
   if (to === "failed") return note(view, event, "bad", failure?.reason ?? reason ?? "Failed");
   if (to === "cancelled") return note(view, event, "warning", "Cancelled");
   if (to === "completed") return note(view, event, "good", reason ?? "Completed");
+  if (to === "waiting") return note(view, event, "warning", `Waiting: ${reason ?? "for an answer"}`);
   if (to !== "queued") return view;
   // A new run begins: after a follow-up or a retry, or because the worker of this one died.
   const lost = from === "running" ? note(view, event, "warning", reason ?? "The worker was lost: queued again") : view;

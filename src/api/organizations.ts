@@ -1,0 +1,37 @@
+import { organizationSchema, updateOrganizationSchema } from "../domain/organization.ts";
+import { getOrganization, updateOrganization } from "../store/organizations.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { checkAgent } from "./resolve.ts";
+import { answers } from "./shapes.ts";
+
+const tags = ["Organization"];
+
+/** What an organization's admins decide for all of its sessions: models, hosts, budgets. */
+export function addOrganizationOperations(app: App, options: ApiOptions): void {
+  const { database } = options;
+  app.get(
+    "/organization",
+    {
+      config: { operation: { scope: "read" } },
+      schema: { tags, operationId: "getOrganization", response: answers(organizationSchema) },
+    },
+    (request) => getOrganization(database, principalOfRequest(request).organizationId),
+  );
+  app.post(
+    "/organization/update",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "updateOrganization",
+        body: updateOrganizationSchema,
+        response: answers(organizationSchema),
+      },
+    },
+    async (request) => {
+      await checkAgent(options, request.body.defaultAgent);
+      return updateOrganization(database, principalOfRequest(request).organizationId, request.body);
+    },
+  );
+}

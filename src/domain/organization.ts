@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { dollarsSchema } from "./dollars.ts";
+import { egressRuleSchema } from "./egress.ts";
+import { modelPatternSchema } from "./model.ts";
+import { agentNameSchema } from "./session.ts";
+
+const settings = {
+  defaultAgent: agentNameSchema.nullable().meta({ description: "For sessions that name none; null: the server's." }),
+  maxRunningSessions: z.number().int().min(1).max(100_000).nullable().meta({ description: "null: the server's." }),
+  egress: z.array(egressRuleSchema).max(500).meta({ description: "Hosts that all of its sandboxes may reach." }),
+  models: z
+    .array(modelPatternSchema)
+    .max(200)
+    .nullable()
+    .meta({ description: "Models that may be asked, `*` for any characters; null: all that the server allows." }),
+  sessionBudgetUsd: dollarsSchema.nullable().meta({ description: "What one session may spend on models." }),
+  runBudgetUsd: dollarsSchema.nullable().meta({ description: "The same for sessions that an automation started." }),
+  monthlyBudgetUsd: dollarsSchema.nullable().meta({ description: "What all of them may spend in a month (UTC)." }),
+};
+
+export const organizationSchema = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  ...settings,
+  /** On models, in this month. */
+  spentUsd: z.number(),
+});
+export type Organization = z.infer<typeof organizationSchema>;
+
+/** Only what is sent changes. */
+export const updateOrganizationSchema = z.object(settings).partial();
+export type UpdateOrganization = z.infer<typeof updateOrganizationSchema>;
