@@ -3,7 +3,8 @@ import { execa } from "execa";
 import type { Check } from "./cli/commands.ts";
 import type { Config } from "./config.ts";
 import { OffstageError } from "./domain/errors.ts";
-import { chooseDefaultAgent, createRegistry, createSandbox, openBeside } from "./offstage.ts";
+import { openBeside } from "./offstage.ts";
+import { chooseDefaultAgent, createRegistry, createSandbox } from "./wiring.ts";
 
 /** What this machine has and what it lacks, each with the exact mend: the substance of `offstage doctor`. */
 export async function diagnose(config: Config): Promise<Check[]> {

@@ -7,10 +7,11 @@ import { runProgram } from "./cli/program.ts";
 import { readConfig } from "./config.ts";
 import { diagnose } from "./doctor.ts";
 import { createLogger } from "./observability.ts";
-import { lastAddress, openVault, startOffstage, withStore } from "./offstage.ts";
+import { lastAddress, replayBeside, startOffstage, withStore } from "./offstage.ts";
 import { createKey, listKeys, revokeKey } from "./store/keys.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { rotateSecrets } from "./store/secrets.ts";
+import { openVault } from "./wiring.ts";
 
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopping.abort());
@@ -31,6 +32,7 @@ const commands: Commands = {
   listKeys: (flags) =>
     withStore(configOf(flags), async (database, id) => (await listKeys(database, id, { limit: 100 })).items),
   revokeKey: (flags, key) => withStore(configOf(flags), (database, id) => revokeKey(database, id, key)),
+  replay: (flags, id, options) => replayBeside(configOf(flags), id, options),
   rotateSecrets: (flags) => {
     const config = configOf(flags);
     return withStore(config, (database) => rotateSecrets(database, openVault(config)));

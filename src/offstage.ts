@@ -2,29 +2,31 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { createProviders } from "./agents/providers.ts";
 import type { Provider } from "./agents/harness.ts";
 import { createApp } from "./api/app.ts";
 import type { Config } from "./config.ts";
 import { openDatabase, type Database } from "./database/database.ts";
 import type { Agent } from "./domain/agent.ts";
-import { createMask } from "./domain/mask.ts";
+import type { NewEvent } from "./domain/event.ts";
 import { checkInstructions, renderInstructions } from "./domain/template.ts";
 import { createForges } from "./forges/forges.ts";
 import { createLogger, type Logger } from "./observability.ts";
-import { createBubblewrap } from "./sandboxes/bubblewrap.ts";
-import { createUnsandboxed } from "./sandboxes/none.ts";
-import type { Sandbox } from "./sandboxes/sandbox.ts";
 import { createLoginLink } from "./store/logins.ts";
-import { environmentKeyring, fileKeyring } from "./store/keyring.ts";
 import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
-import { createVault, type Vault } from "./store/vault.ts";
-import { createEnvironmentCache } from "./worker/environment-cache.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
+import { replaySession, type ReplayResult } from "./worker/replay.ts";
 import { runJob } from "./worker/run-job.ts";
 import { runSession } from "./worker/run-session.ts";
 import { startWorker } from "./worker/worker.ts";
-import { createWorkspaces } from "./worker/workspace.ts";
+import {
+  chooseDefaultAgent,
+  createRegistry,
+  createRunDependencies,
+  createSandbox,
+  openVault,
+  recordingsDirectory,
+  socketDirectory,
+} from "./wiring.ts";
 
 /** How long the link that the first start prints signs a browser in. */
 const firstLoginLinkMs = 24 * 60 * 60 * 1_000;
@@ -96,19 +98,8 @@ async function start(
   await writeFile(addressFile(config), `${listening}\n`);
 
   // Sockets that a killed server left.
-  await rm(join(config.data, "run"), { recursive: true, force: true });
-  const mask = createMask(secretsOf(config));
-  const workspaces = createWorkspaces({
-    dataDirectory: config.data,
-    sandbox,
-    author: config.commitAuthor,
-    allowLocalRepositories: config.allowLocalRepositories,
-  });
-  const environmentCache = createEnvironmentCache({
-    directory: join(config.data, "environments"),
-    maximumBytes: config.setupCacheBytes,
-    logger,
-  });
+  await rm(socketDirectory(config), { recursive: true, force: true });
+  const run = createRunDependencies(config, { database, logger, vault, sandbox, providers, forges, publicUrl });
   const worker = await startWorker({
     database,
     logger,
@@ -116,35 +107,7 @@ async function start(
     concurrency: config.concurrency,
     leaseMs: config.leaseMs,
     maxRunningPerOrganization: config.maxRunningPerOrganization,
-    runSession: (session, signal) =>
-      runSession(
-        {
-          database,
-          vault,
-          logger,
-          workspaces,
-          environmentCache,
-          sandbox,
-          providers,
-          defaultAgent,
-          forgeOf: forges.forgeOf,
-          mask,
-          publicUrl,
-          stallMs: config.stallMs,
-          turnLimitMs: config.turnLimitMs,
-          setupLimitMs: config.setupLimitMs,
-          models: config.models,
-          egress: config.egress,
-          allowedModels: config.allowedModels,
-          prices: config.prices,
-          recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
-          limits: config.limits,
-          socketDirectory: join(config.data, "run"),
-          permissions: config.permissions,
-        },
-        session,
-        signal,
-      ),
+    runSession: (session, signal) => runSession(run, session, signal),
     runJob: (job) => runJob({ database, logger, sandboxed: sandbox.isolates }, job),
   });
   stops.push(() => worker.stop());
@@ -158,10 +121,6 @@ async function start(
     first: await firstSignIn(database, organization, listening),
     stop: () => (stopped ??= stopAll()),
   };
-}
-
-export function recordingsDirectory({ data }: Config): string {
-  return join(data, "recordings");
 }
 
 /** Where a server leaves its address, for the commands beside it. */
@@ -198,29 +157,6 @@ async function listen(app: Awaited<ReturnType<typeof createApp>>, config: Config
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-export function createSandbox(config: Config): Sandbox {
-  return config.sandbox === "none" ? createUnsandboxed() : createBubblewrap();
-}
-
-/** Where secrets are sealed and opened, with the operator's master key or the one of this data folder. */
-export function openVault({ masterKey, data }: Config): Vault {
-  return createVault(masterKey === null ? fileKeyring(join(data, "master.key")) : environmentKeyring(masterKey));
-}
-
-export function createRegistry(config: Config): Provider[] {
-  return createProviders({ models: config.models, custom: config.customProviders });
-}
-
-/** The operator's choice, else the first provider that can run, with its default model. */
-export async function chooseDefaultAgent(config: Config, providers: readonly Provider[]): Promise<string | null> {
-  if (config.defaultAgent !== null) return config.defaultAgent;
-  for (const provider of providers) {
-    if ((await provider.problem()) !== null) continue;
-    return provider.defaultModel === null ? provider.id : `${provider.id}:${provider.defaultModel}`;
-  }
-  return null;
-}
-
 export async function listAgents(
   providers: readonly Provider[],
   defaultAgent: () => Promise<string | null>,
@@ -239,27 +175,6 @@ export async function listAgents(
       };
     }),
   );
-}
-
-/** Everything that must never be stored or shown, whoever prints it. */
-function secretsOf(config: Config): string[] {
-  const { anthropic, openai, google, compatible } = config.models;
-  const forgeSecrets = config.forges.flatMap((forge) =>
-    forge.kind === "github" ? [forge.token, forge.app?.privateKey] : [forge.token],
-  );
-  const customSecrets = config.customProviders.flatMap(({ environment }) =>
-    Object.entries(environment).flatMap(([name, value]) => (/key|token|secret|password/iu.test(name) ? [value] : [])),
-  );
-  return [
-    ...(config.masterKey?.split(",") ?? []),
-    ...forgeSecrets,
-    ...customSecrets,
-    anthropic?.apiKey,
-    openai?.apiKey,
-    google?.apiKey,
-    compatible?.apiKey,
-    config.adminKey,
-  ].filter((secret) => typeof secret === "string");
 }
 
 /** The same over restarts, so that a killed worker's next life takes up its own work at once. */
@@ -295,4 +210,25 @@ export async function withStore<T>(
 export function openBeside(config: Config): Promise<Database> {
   const { databaseUrl: url, databaseDirectory: directory } = config;
   return openDatabase({ url, directory, logger: createLogger("error"), beside: true });
+}
+
+/** Carries a recorded session out once more, beside a server that may be running. @throws NotFoundError */
+export function replayBeside(
+  config: Config,
+  sessionId: string,
+  options: { readonly onEvent: (event: NewEvent) => void; readonly signal: AbortSignal },
+): Promise<ReplayResult> {
+  return withStore(config, (database, organizationId) => {
+    const run = createRunDependencies(config, {
+      database,
+      logger: createLogger("error"),
+      vault: openVault(config),
+      sandbox: createSandbox(config),
+      providers: createRegistry(config),
+      forges: createForges(config.forges),
+      publicUrl: () => config.publicUrl ?? "",
+    });
+    const recorded = { ...run, recordingsDirectory: recordingsDirectory(config) };
+    return replaySession(recorded, { organizationId, id: sessionId }, options);
+  });
 }

@@ -1,3 +1,4 @@
+import type { NewEvent } from "../domain/event.ts";
 import type { Key, Scope } from "../domain/key.ts";
 
 /** Flags that the commands on the server's machine share; each wins over its variable in docs/configuration.md. */
@@ -36,6 +37,12 @@ export interface Commands {
   listKeys(flags: ServerFlags): Promise<readonly Key[]>;
   /** @throws NotFoundError where there is no such key */
   revokeKey(flags: ServerFlags, id: string): Promise<Key>;
+  /** Carries a recorded session out once more. @throws NotFoundError where it was not recorded */
+  replay(
+    flags: ServerFlags,
+    sessionId: string,
+    options: { onEvent: (event: NewEvent) => void; signal: AbortSignal },
+  ): Promise<{ different: readonly string[]; unused: number }>;
   /** Seals every secret with a new master key. @returns how many there were */
   rotateSecrets(flags: ServerFlags): Promise<number>;
   /** @returns the whole address to open, good once and for `ttlMs` milliseconds */

@@ -5,6 +5,7 @@ import { addDoctorCommand } from "./doctor.ts";
 import { exitCodes, exitCodesHelp } from "./exit-code.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addLoginLinkCommand } from "./login-link.ts";
+import { addReplayCommand } from "./replay.ts";
 import { addRunCommand } from "./run.ts";
 import { addSecretsCommand } from "./secrets.ts";
 import { addStartCommand } from "./start.ts";
@@ -48,6 +49,7 @@ function createProgram(context: CommandContext, version: string): Command {
     .addHelpText("afterAll", exitCodesHelp);
   addStartCommand(program, context);
   addRunCommand(program, context);
+  addReplayCommand(program, context);
   addDoctorCommand(program, context);
   addKeysCommand(program, context);
   addSecretsCommand(program, context);

@@ -11,18 +11,24 @@ import { createUsageReader } from "./usage.ts";
  * parallel, and put times and paths into what they ask: an answer is found by what was asked of whom and how far the
  * conversation was, and among those that fit by its place.
  */
-export function createReplayGateway(options: {
-  readonly models: ModelProviders;
-  readonly recording: readonly Exchange[];
-}): ModelGateway & { readonly left: () => number } {
-  const left = [...options.recording];
+export function createReplay(recording: readonly Exchange[]): {
+  gateway(models: ModelProviders): ModelGateway;
+  /** Answers that nothing asked for yet. */
+  left(): number;
+} {
+  const left = [...recording];
+  return { gateway: (models) => createReplayGateway(models, left), left: () => left.length };
+}
+
+/** @param left what is answered is taken out of it */
+function createReplayGateway(models: ModelProviders, left: Exchange[]): ModelGateway {
   let lastActivity = performance.now();
   let answered = 0;
   let failed = 0;
   let lastError: string | null = null;
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const route = routeModelRequest(options.models, request.url ?? "");
+    const route = routeModelRequest(models, request.url ?? "");
     const body = await buffer(request);
     lastActivity = performance.now();
     const asked = route === null ? null : { ...route, model: modelOf(route, body), body: body.toString("utf8") };
@@ -51,7 +57,6 @@ export function createReplayGateway(options: {
   return {
     traffic: () => ({ lastActivity, answered, failed, lastError }),
     serve: (request, response) => void serve(request, response).catch(() => response.destroy()),
-    left: () => left.length,
   };
 }
 

@@ -163,7 +163,8 @@ export async function parkSession(database: Database, claim: Claim, problem: str
   announce(database, claim.sessionId, reached);
 }
 
-async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSession> {
+/** @throws LeaseLostError where the session is gone */
+export async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSession> {
   const { rows } = await database.pool.query<Omit<ClaimedSession, keyof Claim>>(
     `select title, agent, target_branch as "targetBranch", branch_name as "branchName", payload, harness, summary,
        (select jsonb_build_object('name', name) from api_key where api_key.id = session.created_by) as requester,

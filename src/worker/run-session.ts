@@ -1,18 +1,9 @@
 import type { TurnResult } from "../agents/harness.ts";
-import { OffstageError, RunError, type Failure } from "../domain/errors.ts";
-import type { NewEvent } from "../domain/event.ts";
+import { RunError, type Failure } from "../domain/errors.ts";
 import type { StepName } from "../domain/step.ts";
-import {
-  appendClaimEvents,
-  finishSession,
-  LeaseLostError,
-  parkSession,
-  releaseClaim,
-  type ClaimedSession,
-} from "../store/claims.ts";
-import { openSecrets, type OpenedSecret } from "../store/secrets.ts";
+import { finishSession, LeaseLostError, parkSession, releaseClaim, type ClaimedSession } from "../store/claims.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
-import type { Run, RunDependencies } from "./run.ts";
+import { beginRun, secretsOf, type Run, type RunDependencies } from "./run.ts";
 import { agentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";
 import { prepareStep } from "./step-prepare.ts";
@@ -35,9 +26,9 @@ export async function runSession(
   signal: AbortSignal,
 ): Promise<void> {
   const { database, logger } = dependencies;
-  let run = begin(dependencies, session, signal, []);
+  let run = beginRun(dependencies, session, signal, []);
   try {
-    run = begin(dependencies, session, signal, await secretsOf(dependencies, session));
+    run = beginRun(dependencies, session, signal, await secretsOf(dependencies, session));
     const summary = await carryOut(run);
     await finishSession(database, session, { status: "completed", summary: run.mask.text(summary), failure: null });
   } catch (error) {
@@ -58,43 +49,6 @@ export async function runSession(
         await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterFailureMs) });
       await finishSession(database, session, { status: "failed", summary: null, failure });
     }
-  }
-}
-
-function begin(
-  dependencies: RunDependencies,
-  session: ClaimedSession,
-  signal: AbortSignal,
-  secrets: readonly OpenedSecret[],
-): Run {
-  const mask = dependencies.mask.with(secrets.map(({ value }) => value));
-  const emit = (event: NewEvent): Promise<void> =>
-    appendClaimEvents(dependencies.database, session, [mask.event(event)]);
-  return { dependencies, session, signal, secrets, mask, emit };
-}
-
-async function secretsOf(
-  { database, vault }: RunDependencies,
-  { organizationId, repositories }: ClaimedSession,
-): Promise<OpenedSecret[]> {
-  try {
-    return await openSecrets(
-      database,
-      vault,
-      organizationId,
-      repositories.map(({ id }) => id),
-    );
-  } catch (error) {
-    if (!(error instanceof OffstageError)) throw error;
-    throw new RunError(
-      {
-        code: "secret_unavailable",
-        reason: `A secret of this session can't be opened: ${error.message}.`,
-        retryable: true,
-        mend: "Put the master key back, or set the secret's value anew, then retry.",
-      },
-      { cause: error },
-    );
   }
 }
 

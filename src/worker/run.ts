@@ -1,5 +1,6 @@
 import type { Provider } from "../agents/harness.ts";
 import type { Database } from "../database/database.ts";
+import { OffstageError, RunError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import type { Mask } from "../domain/mask.ts";
 import type { ModelProviders } from "../domain/model.ts";
@@ -9,8 +10,8 @@ import type { Prices } from "../gateway/prices.ts";
 import type { Forge } from "../forges/forge.ts";
 import type { Logger } from "../observability.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
-import type { ClaimedSession } from "../store/claims.ts";
-import type { OpenedSecret } from "../store/secrets.ts";
+import { appendClaimEvents, type ClaimedSession } from "../store/claims.ts";
+import { openSecrets, type OpenedSecret } from "../store/secrets.ts";
 import type { Vault } from "../store/vault.ts";
 import type { EnvironmentCache } from "./environment-cache.ts";
 import type { Workspaces } from "./workspace.ts";
@@ -57,4 +58,43 @@ export interface Run {
   readonly mask: Mask;
   /** Masks, then stores. @throws LeaseLostError when another worker holds the session */
   readonly emit: (event: NewEvent) => Promise<void>;
+}
+
+/** @param secrets of the session, opened: what is stored from here on is masked of them */
+export function beginRun(
+  dependencies: RunDependencies,
+  session: ClaimedSession,
+  signal: AbortSignal,
+  secrets: readonly OpenedSecret[],
+): Run {
+  const mask = dependencies.mask.with(secrets.map(({ value }) => value));
+  const emit = (event: NewEvent): Promise<void> =>
+    appendClaimEvents(dependencies.database, session, [mask.event(event)]);
+  return { dependencies, session, signal, secrets, mask, emit };
+}
+
+/** @throws RunError secret_unavailable */
+export async function secretsOf(
+  { database, vault }: RunDependencies,
+  { organizationId, repositories }: ClaimedSession,
+): Promise<OpenedSecret[]> {
+  try {
+    return await openSecrets(
+      database,
+      vault,
+      organizationId,
+      repositories.map(({ id }) => id),
+    );
+  } catch (error) {
+    if (!(error instanceof OffstageError)) throw error;
+    throw new RunError(
+      {
+        code: "secret_unavailable",
+        reason: `A secret of this session can't be opened: ${error.message}.`,
+        retryable: true,
+        mend: "Put the master key back, or set the secret's value anew, then retry.",
+      },
+      { cause: error },
+    );
+  }
 }

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { NotFoundError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
@@ -132,6 +133,28 @@ export function createWorkspaces(options: WorkspaceOptions) {
     return prepared;
   }
 
+  /** Lays out what another session started from, of what the mirrors have: nobody is asked. @throws NotFoundError */
+  async function prepareAgain(
+    originalId: string,
+    sessionId: string,
+    repositories: readonly WorkspaceRepository[],
+    signal: AbortSignal,
+  ): Promise<PreparedRepository[]> {
+    const prepared = await record(originalId);
+    if (prepared === null) throw new NotFoundError(`what session ${originalId} started from is no longer here`);
+    const { workspace, home } = folders(sessionId, []);
+    await mkdir(workspace, { recursive: true });
+    for (const [index, repository] of repositories.entries()) {
+      const start = prepared[index];
+      if (start === undefined) continue;
+      await layOut(mirrorOf(repository), join(workspace, repository.directory), repository, start, signal);
+    }
+    await options.sandbox.makeWritable(workspace);
+    await options.sandbox.makeWritable(home);
+    await writeRecord(recordPath(sessionId), prepared);
+    return prepared;
+  }
+
   async function collect(request: CollectRequest): Promise<CollectedRepository[]> {
     const { sessionId, repositories, signal } = request;
     const prepared = (await record(sessionId)) ?? [];
@@ -174,6 +197,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     folders,
     exists: async (sessionId: string): Promise<boolean> => (await record(sessionId)) !== null,
     prepare,
+    prepareAgain,
     collect,
     push: (request: {
       readonly repository: WorkspaceRepository;

@@ -15,7 +15,7 @@ import { fitsModel } from "../../src/domain/model.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import { costOf, priceOf } from "../../src/gateway/prices.ts";
 import { createRecorder, readRecording } from "../../src/gateway/recording.ts";
-import { createReplayGateway } from "../../src/gateway/replay.ts";
+import { createReplay } from "../../src/gateway/replay.ts";
 import { retryDelayMs } from "../../src/gateway/retry.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -238,7 +238,7 @@ describe("a recording", () => {
   };
   const replay = async (file: string) => {
     const recording = await readRecording(file);
-    return open({ answers: (offered) => createReplayGateway({ models: offered, recording }) });
+    return open({ answers: createReplay(recording).gateway });
   };
 
   it("holds each request and its answer, without a key, for its owner alone", async () => {

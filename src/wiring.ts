@@ -1,0 +1,119 @@
+import { join } from "node:path";
+import { createProviders } from "./agents/providers.ts";
+import type { Provider } from "./agents/harness.ts";
+import type { Config } from "./config.ts";
+import type { Database } from "./database/database.ts";
+import { createMask } from "./domain/mask.ts";
+import type { Forges } from "./forges/forges.ts";
+import type { Logger } from "./observability.ts";
+import { createBubblewrap } from "./sandboxes/bubblewrap.ts";
+import { createUnsandboxed } from "./sandboxes/none.ts";
+import type { Sandbox } from "./sandboxes/sandbox.ts";
+import { environmentKeyring, fileKeyring } from "./store/keyring.ts";
+import { createVault, type Vault } from "./store/vault.ts";
+import { createEnvironmentCache } from "./worker/environment-cache.ts";
+import type { RunDependencies } from "./worker/run.ts";
+import { createWorkspaces } from "./worker/workspace.ts";
+
+/** Parts of a server as its configuration wants them: for the server itself, and for commands beside it. */
+export function createSandbox(config: Config): Sandbox {
+  return config.sandbox === "none" ? createUnsandboxed() : createBubblewrap();
+}
+
+/** Where secrets are sealed and opened, with the operator's master key or the one of this data folder. */
+export function openVault({ masterKey, data }: Config): Vault {
+  return createVault(masterKey === null ? fileKeyring(join(data, "master.key")) : environmentKeyring(masterKey));
+}
+
+export function createRegistry(config: Config): Provider[] {
+  return createProviders({ models: config.models, custom: config.customProviders });
+}
+
+/** The operator's choice, else the first provider that can run, with its default model. */
+export async function chooseDefaultAgent(config: Config, providers: readonly Provider[]): Promise<string | null> {
+  if (config.defaultAgent !== null) return config.defaultAgent;
+  for (const provider of providers) {
+    if ((await provider.problem()) !== null) continue;
+    return provider.defaultModel === null ? provider.id : `${provider.id}:${provider.defaultModel}`;
+  }
+  return null;
+}
+
+export function recordingsDirectory({ data }: Config): string {
+  return join(data, "recordings");
+}
+
+/** Folder of the gateways' sockets. */
+export function socketDirectory({ data }: Config): string {
+  return join(data, "run");
+}
+
+/** Everything that carrying sessions out takes. */
+export function createRunDependencies(
+  config: Config,
+  parts: {
+    readonly database: Database;
+    readonly logger: Logger;
+    readonly vault: Vault;
+    readonly sandbox: Sandbox;
+    readonly providers: readonly Provider[];
+    readonly forges: Forges;
+    readonly publicUrl: () => string;
+  },
+): RunDependencies {
+  const { database, logger, vault, sandbox, providers, forges, publicUrl } = parts;
+  return {
+    database,
+    vault,
+    logger,
+    sandbox,
+    providers,
+    publicUrl,
+    workspaces: createWorkspaces({
+      dataDirectory: config.data,
+      sandbox,
+      author: config.commitAuthor,
+      allowLocalRepositories: config.allowLocalRepositories,
+    }),
+    environmentCache: createEnvironmentCache({
+      directory: join(config.data, "environments"),
+      maximumBytes: config.setupCacheBytes,
+      logger,
+    }),
+    defaultAgent: () => chooseDefaultAgent(config, providers),
+    forgeOf: forges.forgeOf,
+    mask: createMask(serverSecrets(config)),
+    stallMs: config.stallMs,
+    turnLimitMs: config.turnLimitMs,
+    setupLimitMs: config.setupLimitMs,
+    models: config.models,
+    allowedModels: config.allowedModels,
+    prices: config.prices,
+    recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
+    egress: config.egress,
+    limits: config.limits,
+    socketDirectory: socketDirectory(config),
+    permissions: config.permissions,
+  };
+}
+
+/** Everything that must never be stored or shown, whoever prints it. */
+function serverSecrets(config: Config): string[] {
+  const { anthropic, openai, google, compatible } = config.models;
+  const forgeSecrets = config.forges.flatMap((forge) =>
+    forge.kind === "github" ? [forge.token, forge.app?.privateKey] : [forge.token],
+  );
+  const customSecrets = config.customProviders.flatMap(({ environment }) =>
+    Object.entries(environment).flatMap(([name, value]) => (/key|token|secret|password/iu.test(name) ? [value] : [])),
+  );
+  return [
+    ...(config.masterKey?.split(",") ?? []),
+    ...forgeSecrets,
+    ...customSecrets,
+    anthropic?.apiKey,
+    openai?.apiKey,
+    google?.apiKey,
+    compatible?.apiKey,
+    config.adminKey,
+  ].filter((secret) => typeof secret === "string");
+}

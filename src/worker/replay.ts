@@ -1,0 +1,125 @@
+import { ConflictError, NotFoundError } from "../domain/errors.ts";
+import type { NewEvent } from "../domain/event.ts";
+import { openGateway, type Gateway } from "../gateway/gateway.ts";
+import { readRecording, type Exchange } from "../gateway/recording.ts";
+import { createReplay } from "../gateway/replay.ts";
+import { readRecordedSession, type RecordedSession } from "../store/recorded-session.ts";
+import { agentTurn, variablesOf } from "./agent-turn.ts";
+import { chooseAgent } from "./choose-agent.ts";
+import { firstPrompt, transcriptText } from "./prompt.ts";
+import { beginRun, secretsOf, type Run, type RunDependencies } from "./run.ts";
+import { recordingFile } from "./session-gateway.ts";
+import { requireSandbox } from "./step-agent.ts";
+import { workspaceRepository } from "./step-prepare.ts";
+import { readEnvironments, setupStep, withoutSetup } from "./step-setup.ts";
+
+export interface ReplayResult {
+  /** Repositories whose changes came out otherwise than in the session. */
+  readonly different: readonly string[];
+  /** Recorded answers that nothing asked for. */
+  readonly unused: number;
+}
+
+/**
+ * Carries a recorded session out once more: the same commits, the same agent, and the models' recorded answers. Nothing of
+ * it is stored, pushed or asked of anybody; it works in folders of its own, which the agent sees where the session's were.
+ * @param dependencies with the directory of the recordings
+ * @throws NotFoundError where the session was not recorded
+ * @throws RunError where a turn failed, as the session's own would
+ */
+export async function replaySession(
+  dependencies: RunDependencies & { readonly recordingsDirectory: string },
+  session: { readonly organizationId: string; readonly id: string },
+  options: { readonly onEvent: (event: NewEvent) => void; readonly signal: AbortSignal },
+): Promise<ReplayResult> {
+  const original = await readRecordedSession(dependencies.database, session.organizationId, session.id);
+  const recording = await recordingOf(recordingFile(dependencies.recordingsDirectory, session.id), session.id);
+  if (!dependencies.sandbox.isolates) {
+    throw new ConflictError("a replay needs a sandbox, in which its folders are seen where the session's were");
+  }
+  const again = { ...original.session, sessionId: `replay-${crypto.randomUUID()}` };
+  const secrets = await secretsOf(dependencies, again);
+  const run: Run = {
+    ...beginRun(dependencies, again, options.signal, secrets),
+    emit: (event) => Promise.resolve(options.onEvent(run.mask.event(event))),
+  };
+  try {
+    await requireSandbox(run);
+    return await replay(run, original, recording);
+  } finally {
+    await dependencies.workspaces.remove(again.sessionId);
+  }
+}
+
+async function recordingOf(file: string, id: string): Promise<Exchange[]> {
+  try {
+    return await readRecording(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    throw new NotFoundError(
+      `session ${id} was not recorded: start the server with OFFSTAGE_RECORD=true before it runs`,
+    );
+  }
+}
+
+async function replay(run: Run, original: RecordedSession, recording: readonly Exchange[]): Promise<ReplayResult> {
+  const { workspaces, models, socketDirectory } = run.dependencies;
+  const repositories = run.session.repositories.map((repository) => workspaceRepository(run, repository));
+  const { sessionId } = original.session;
+  const prepared = await workspaces.prepareAgain(sessionId, run.session.sessionId, repositories, run.signal);
+  const environments = await readEnvironments(run, prepared);
+  const missing = await withoutSetup(run, environments);
+  if (missing.length > 0) await setupStep(run, missing);
+
+  const answers = createReplay(recording);
+  const gateway = await openGateway({
+    directory: socketDirectory,
+    models,
+    egress: { open: false, rules: [] },
+    onRefused: (refusal) => void run.emit({ type: "egress.refused", data: refusal }),
+    answers: answers.gateway,
+  });
+  try {
+    await takeTurns(run, original, gateway, variablesOf(run, environments));
+  } finally {
+    await gateway.close();
+  }
+  const collected = await workspaces.collect({
+    sessionId: run.session.sessionId,
+    repositories,
+    message: run.session.title,
+    coAuthor: null,
+    signal: run.signal,
+  });
+  const different = run.session.repositories.filter(
+    (_, index) => run.mask.text(collected[index]?.patch ?? "") !== (original.patches[index] ?? ""),
+  );
+  return { different: different.map(({ name }) => name), unused: answers.left() };
+}
+
+async function takeTurns(
+  run: Run,
+  original: RecordedSession,
+  gateway: Gateway,
+  variables: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { provider, model } = await chooseAgent(run);
+  const said: { from: "user" | "agent"; text: string }[] = [];
+  let resume: string | null = null;
+  for (const [index, message] of original.messages.entries()) {
+    const { finalMessage } = await agentTurn(run, {
+      provider,
+      model,
+      gateway,
+      variables,
+      message: index === 0 ? firstPrompt(run.session, message) : message,
+      transcript: transcriptText(said),
+      resume,
+      onSession: (id) => Promise.resolve(void (resume = id)),
+      // What the model answered names files by the paths that the session had.
+      seenAt: run.dependencies.workspaces.folders(original.session.sessionId, []),
+      signal: run.signal,
+    });
+    said.push({ from: "user", text: message }, { from: "agent", text: finalMessage });
+  }
+}
