@@ -32,6 +32,8 @@ async function serve(): Promise<void> {
   await bootstrap(database, { adminKey: benchKey });
   let url = "http://127.0.0.1";
   const app = await createApp({
+    hosts: [],
+    trustedProxies: [],
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     database,
     logger,

@@ -1,10 +1,13 @@
 import { z } from "zod";
 import { agentListSchema } from "./domain/agent.ts";
+import { auditEntrySchema } from "./domain/audit.ts";
 import { automationSchema, type createAutomationSchema, type EventContext } from "./domain/automation.ts";
 import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/event.ts";
 import { OffstageError } from "./domain/errors.ts";
 import { jobSchema, queuedJobSchema } from "./domain/job.ts";
+import { organizationSchema, type UpdateOrganization } from "./domain/organization.ts";
 import { repositorySchema } from "./domain/repository.ts";
+import { secretSchema, type createSecretSchema } from "./domain/secret.ts";
 import { sessionDetailSchema, sessionDiffSchema, sessionSchema, type createSessionSchema } from "./domain/session.ts";
 
 /** The server answered with an error: `message` is its sentence. */
@@ -40,6 +43,8 @@ export interface StreamOptions {
 
 const sessionsPage = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
 const repositoriesPage = z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() });
+const secretsPage = z.object({ secrets: z.array(secretSchema), nextCursor: z.string().nullable() });
+const auditPage = z.object({ entries: z.array(auditEntrySchema), nextCursor: z.string().nullable() });
 const egressSchema = z.object({ egress: z.array(z.string()) });
 const longestPauseMs = 10_000;
 
@@ -76,6 +81,19 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     automation: {
       create: (body: z.input<typeof createAutomationSchema>) => call(automationSchema, "/automation/create", body),
       trigger: (keyOrId: string, event: EventContext) => call(queuedJobSchema, `/automation/${keyOrId}/trigger`, event),
+    },
+    organization: {
+      get: () => call(organizationSchema, "/organization"),
+      update: (body: UpdateOrganization) => call(organizationSchema, "/organization/update", body),
+    },
+    secret: {
+      create: (body: z.input<typeof createSecretSchema>) => call(secretSchema, "/secret/create", body),
+      list: (page: PageOf = {}) => call(secretsPage, `/secret/list${query({ ...page })}`),
+      delete: (id: string) => call(secretSchema, `/secret/${id}/delete`, {}),
+    },
+    audit: {
+      list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>
+        call(auditPage, `/audit/list${query({ ...page })}`),
     },
     job: { get: (id: string) => call(jobSchema, `/job/${id}`) },
     agent: { list: () => call(agentListSchema, "/agent/list") },

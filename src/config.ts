@@ -77,6 +77,11 @@ const priceSchema = z.strictObject({
   cacheRead: dollarsSchema.optional(),
   cacheWrite: dollarsSchema.optional(),
 });
+/** Words, with commas between. */
+const names = z
+  .string()
+  .transform((value) => value.split(/[\s,]+/u).filter((name) => name !== ""))
+  .default([]);
 const whole = (minimum: number, maximum: number, byDefault: number) =>
   z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
 const json = <T extends z.ZodType>(schema: T) =>
@@ -97,6 +102,9 @@ export const environmentSchema = z.object({
   OFFSTAGE_HOST: z.string().min(1).default("127.0.0.1"),
   OFFSTAGE_PORT: whole(0, 65_535, 4747),
   OFFSTAGE_PUBLIC_URL: z.url().optional(),
+  OFFSTAGE_HOSTS: names,
+  OFFSTAGE_TRUSTED_PROXIES: names,
+  OFFSTAGE_AUDIT_DAYS: whole(1, 36_500, 365),
   OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
   OFFSTAGE_MASTER_KEY: z.string().min(1).optional(),
   DATABASE_URL: z
@@ -196,6 +204,9 @@ function configOf(environment: Environment) {
     port: environment.OFFSTAGE_PORT,
     /** Null: derived from the address that the server listens on. */
     publicUrl: environment.OFFSTAGE_PUBLIC_URL?.replace(/\/+$/u, "") ?? null,
+    hosts: environment.OFFSTAGE_HOSTS.map((name) => name.toLowerCase()),
+    trustedProxies: environment.OFFSTAGE_TRUSTED_PROXIES,
+    auditDays: environment.OFFSTAGE_AUDIT_DAYS,
     adminKey: environment.OFFSTAGE_ADMIN_KEY ?? null,
     /** Null: kept in a file of its own below the data folder. */
     masterKey: environment.OFFSTAGE_MASTER_KEY ?? null,

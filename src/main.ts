@@ -7,7 +7,7 @@ import { runProgram } from "./cli/program.ts";
 import { readConfig } from "./config.ts";
 import { diagnose } from "./doctor.ts";
 import { createLogger } from "./observability.ts";
-import { lastAddress, replayBeside, startOffstage, withStore } from "./offstage.ts";
+import { lastAddress, noteCommand, replayBeside, startOffstage, withStore } from "./offstage.ts";
 import { createKey, listKeys, revokeKey } from "./store/keys.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { rotateSecrets } from "./store/secrets.ts";
@@ -28,19 +28,34 @@ const terminal: Terminal = {
 const commands: Commands = {
   start,
   doctor: (flags) => diagnose(configOf(flags)),
-  createKey: (flags, key) => withStore(configOf(flags), (database, id) => createKey(database, id, key)),
+  createKey: (flags, key) =>
+    withStore(configOf(flags), async (database, id) => {
+      const made = await createKey(database, id, key);
+      await noteCommand(database, id, "keys create", made.record.id);
+      return made;
+    }),
   listKeys: (flags) =>
     withStore(configOf(flags), async (database, id) => (await listKeys(database, id, { limit: 100 })).items),
-  revokeKey: (flags, key) => withStore(configOf(flags), (database, id) => revokeKey(database, id, key)),
+  revokeKey: (flags, key) =>
+    withStore(configOf(flags), async (database, id) => {
+      const revoked = await revokeKey(database, id, key);
+      await noteCommand(database, id, "keys revoke", revoked.id);
+      return revoked;
+    }),
   replay: (flags, id, options) => replayBeside(configOf(flags), id, options),
   rotateSecrets: (flags) => {
     const config = configOf(flags);
-    return withStore(config, (database) => rotateSecrets(database, openVault(config)));
+    return withStore(config, async (database, id) => {
+      const count = await rotateSecrets(database, openVault(config));
+      await noteCommand(database, id, "secrets rotate", null);
+      return count;
+    });
   },
   createLoginLink: (flags, link) => {
     const config = configOf(flags);
     return withStore(config, async (database, id) => {
       const token = await createLoginLink(database, id, link);
+      await noteCommand(database, id, "login-link", null);
       return `${await lastAddress(config)}/sign-in#${token}`;
     });
   },

@@ -11,6 +11,7 @@ import type { NewEvent } from "./domain/event.ts";
 import { checkInstructions, renderInstructions } from "./domain/template.ts";
 import { createForges } from "./forges/forges.ts";
 import { createLogger, type Logger } from "./observability.ts";
+import { appendAudit } from "./store/audit.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
@@ -84,6 +85,8 @@ async function start(
     sandboxed: sandbox.isolates,
     allowLocalRepositories: config.allowLocalRepositories,
     rateLimitPerMinute: config.rateLimitPerMinute,
+    hosts: config.hosts,
+    trustedProxies: config.trustedProxies,
     defaultAgent,
     agents: () => listAgents(providers, defaultAgent),
     integrationOf: forges.integrationOf,
@@ -111,7 +114,7 @@ async function start(
     runJob: (job) => runJob({ database, logger, sandboxed: sandbox.isolates }, job),
   });
   stops.push(() => worker.stop());
-  const stopHousekeeping = startHousekeeping(database, logger);
+  const stopHousekeeping = startHousekeeping(database, logger, { auditDays: config.auditDays });
   stops.push(() => Promise.resolve(stopHousekeeping()));
 
   let stopped: Promise<void> | null = null;
@@ -204,6 +207,17 @@ export async function withStore<T>(
   } finally {
     await database.close();
   }
+}
+
+/** The audit log's line for a command on the server's machine. */
+export function noteCommand(
+  database: Database,
+  organizationId: string,
+  action: string,
+  target: string | null,
+): Promise<void> {
+  const entry = { organizationId, actor: "command", keyId: null, userId: null, action, target, status: 200 } as const;
+  return appendAudit(database, [{ ...entry, address: hostname(), requestId: null }]);
 }
 
 /** The database for a short command, whether or not a server runs on it. */

@@ -5,6 +5,7 @@ import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod
 import { NotFoundError } from "../domain/errors.ts";
 import { addAgentOperations } from "./agents.ts";
 import { authenticate, withoutKey } from "./auth.ts";
+import { addAuditOperations, createAudit } from "./audit.ts";
 import { addAutomationOperations } from "./automations.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { addDocumentation } from "./documentation.ts";
@@ -12,6 +13,7 @@ import { addEgressOperations } from "./egress.ts";
 import { addEnvironmentOperations } from "./environments.ts";
 import { sendError } from "./errors.ts";
 import { createEventStreams } from "./event-stream.ts";
+import { requireKnownHost } from "./hosts.ts";
 import { keepAnswer, replayOrBegin } from "./idempotency.ts";
 import { addJobOperations } from "./jobs.ts";
 import { addKeyOperations } from "./keys.ts";
@@ -24,6 +26,10 @@ import { addSecretOperations } from "./secrets.ts";
 import { addSessionOperations } from "./sessions.ts";
 import { addWebApp } from "./web-app.ts";
 
+/** Asked for by whatever name a cluster gives. */
+const healthPaths: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
+/** No answer is taken for another type than it says, and none tells another site where it was. */
+const answerHeaders = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
 const bodyLimit = 1024 * 1024;
 /** Published clients put this before every path. */
 const olderPrefix = "/api/public-api";
@@ -38,6 +44,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
     frameworkErrors: (error, request, reply) => sendError(error, request, reply),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
+    trustProxy: [...options.trustedProxies],
     rewriteUrl: ({ url = "/" }) => (url.startsWith(`${olderPrefix}/`) ? url.slice(olderPrefix.length) : url),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 500 },
   }) as unknown as App;
@@ -61,6 +68,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addSecretOperations(app, options);
   addKeyOperations(app, options);
   addLoginOperations(app, options);
+  addAuditOperations(app, options);
   addAgentOperations(app, options);
   addOlderOperations(app, options);
   addHealth(app, options);
@@ -84,11 +92,14 @@ function readBodies(app: App): void {
 function addHooks(app: App, options: ApiOptions): void {
   const { database } = options;
   const takeToken = createRateLimit(options.rateLimitPerMinute);
+  const audit = createAudit(database, options.logger);
+  app.addHook("onClose", () => audit.close());
   app.decorateRequest("principal", null);
   app.decorateRequest("idempotency", null);
   app.addHook("onRequest", async (request, reply) => {
-    void reply.header("X-Request-Id", request.id);
+    void reply.header("X-Request-Id", request.id).headers(answerHeaders);
     const { operation } = request.routeOptions.config;
+    if (!healthPaths.has(request.routeOptions.url ?? "")) requireKnownHost(request, options.publicUrl(), options.hosts);
     if (operation === undefined) return;
     void reply.header("Cache-Control", "no-store");
     request.principal = await authenticate(database, request, operation);
@@ -97,7 +108,11 @@ function addHooks(app: App, options: ApiOptions): void {
   app.addHook("preHandler", async (request, reply) => {
     if (request.routeOptions.config.operation?.creates === true) await replayOrBegin(database, request, reply);
   });
-  app.addHook("onSend", (request, reply, body) => keepAnswer(database, request, reply, body).then(() => body));
+  app.addHook("onSend", async (request, reply, body) => {
+    await keepAnswer(database, request, reply, body);
+    await audit.note(request, reply, body);
+    return body;
+  });
   app.addHook("onResponse", (request, reply, done) => {
     const { method, url } = request;
     request.log.info(

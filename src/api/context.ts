@@ -25,6 +25,10 @@ export interface ApiOptions {
   readonly sandboxed: boolean;
   readonly allowLocalRepositories: boolean;
   readonly rateLimitPerMinute: number;
+  /** Names by which the server is reached, beside its public URL's. */
+  readonly hosts: readonly string[];
+  /** Addresses and networks of proxies whose word on who asks is taken. */
+  readonly trustedProxies: readonly string[];
   readonly defaultAgent: () => Promise<string | null>;
   readonly agents: () => Promise<Agent[]>;
   readonly integrationOf: (url: string) => Repository["integration"];

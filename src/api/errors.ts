@@ -19,6 +19,11 @@ export class TooManyRequestsError extends OffstageError {
   readonly code = "too_many_requests";
 }
 
+/** The request was meant for another host. */
+export class MisdirectedError extends OffstageError {
+  readonly code = "misdirected";
+}
+
 /** The one place where an error becomes an answer. Headers carry what a machine needs beside the sentence. */
 export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const { status, sentence } = answerOf(error);
@@ -59,6 +64,7 @@ function statusOf(error: OffstageError): number {
   if (error instanceof ForbiddenError) return 403;
   if (error instanceof NotFoundError) return 404;
   if (error instanceof ConflictError) return 409;
+  if (error instanceof MisdirectedError) return 421;
   if (error instanceof TooManyRequestsError) return 429;
   return error instanceof UnavailableError ? 503 : 500;
 }

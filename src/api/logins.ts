@@ -36,6 +36,7 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
       if (token === null || principal === null) {
         throw new UnauthenticatedError("this link was used or is too old: make a new one with `offstage login-link`");
       }
+      request.principal = principal;
       void reply.setCookie(cookieName, token, cookie());
       return { organizationId: principal.organizationId };
     },

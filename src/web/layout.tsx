@@ -21,6 +21,16 @@ export function Layout() {
             Offstage
           </Link>
           <nav aria-label="Main" className="ml-auto flex items-center gap-4 text-sm">
+            {pathname !== "/sign-in" && (
+              <>
+                <Link to="/settings" className="text-muted hover:text-ink">
+                  Settings
+                </Link>
+                <Link to="/audit" className="text-muted hover:text-ink">
+                  Audit
+                </Link>
+              </>
+            )}
             <a href="/reference" className="text-muted hover:text-ink">
               API
             </a>

@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { z } from "zod";
 import { Layout, NotFound } from "./layout.tsx";
 import { SessionPage } from "./pages/session-page.tsx";
@@ -31,9 +31,22 @@ const signInRoute = createRoute({
   validateSearch: z.object({ next: z.string().optional().catch(undefined) }),
 });
 
+/** Pages that few open are fetched when they are. */
+const settingsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/settings",
+  component: lazyRouteComponent(() => import("./pages/settings-page.tsx"), "SettingsPage"),
+});
+
+const auditRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/audit",
+  component: lazyRouteComponent(() => import("./pages/audit-page.tsx"), "AuditPage"),
+});
+
 export function createAppRouter() {
   return createRouter({
-    routeTree: rootRoute.addChildren([sessionsRoute, sessionRoute, signInRoute]),
+    routeTree: rootRoute.addChildren([sessionsRoute, sessionRoute, settingsRoute, auditRoute, signInRoute]),
     scrollRestoration: true,
   });
 }

@@ -1,16 +1,23 @@
 import type { Database } from "../database/database.ts";
 import type { Logger } from "../observability.ts";
+import { pruneAudit } from "../store/audit.ts";
 import { pruneRequests } from "../store/idempotency.ts";
 import { pruneLogins } from "../store/logins.ts";
 
 const everyMs = 60 * 60 * 1_000;
 
-/** Forgets, once an hour, what has expired: answers kept for repeated requests, and sign-ins. @returns what stops it */
-export function startHousekeeping(database: Database, logger: Logger): () => void {
+/** Forgets, once an hour, what has expired: answers kept for repeated requests, sign-ins, and old lines of the audit log. @returns what stops it */
+export function startHousekeeping(
+  database: Database,
+  logger: Logger,
+  { auditDays }: { readonly auditDays: number },
+): () => void {
   const tidy = async (): Promise<void> => {
     try {
-      const [requests, logins] = [await pruneRequests(database), await pruneLogins(database)];
-      logger.debug({ requests, logins }, "forgot what has expired");
+      const requests = await pruneRequests(database);
+      const logins = await pruneLogins(database);
+      const audit = await pruneAudit(database, auditDays);
+      logger.debug({ requests, logins, audit }, "forgot what has expired");
     } catch (error) {
       // Nothing depends on it: the next hour will do.
       logger.warn({ err: error }, "could not forget what has expired");

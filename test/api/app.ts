@@ -62,6 +62,8 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     sandboxed: true,
     allowLocalRepositories: false,
     rateLimitPerMinute: 10_000,
+    hosts: [],
+    trustedProxies: [],
     defaultAgent: () => Promise.resolve("opencode:m"),
     agents: () => Promise.resolve([agent]),
     integrationOf: () => undefined,

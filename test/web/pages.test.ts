@@ -272,6 +272,37 @@ test("a session of a server without a sandbox says so on its page", async () => 
   }
 });
 
+test("an admin sets budgets, lists and secrets, and the audit log tells of it", async () => {
+  const page = await signedIn();
+  await page.goto("/");
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.getByLabel("All of them in a month").fill("250");
+  await page.getByLabel(/^Models that may be asked/u).fill("scripted*\nclaude-*");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved").waitFor();
+  const value = "typed-into-the-page";
+  await page.getByLabel("Name", { exact: true }).fill("NPM_TOKEN");
+  await page.getByLabel("Value").fill(value);
+  await page.getByRole("button", { name: "Add" }).click();
+  const row = page.getByRole("list", { name: "Secrets" }).getByRole("listitem").filter({ hasText: "NPM_TOKEN" });
+  await row.waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  expect(await page.content()).not.toContain(value);
+  await page.reload();
+  expect(await page.getByLabel("All of them in a month").inputValue()).toBe("250");
+  await row.getByRole("button", { name: "Delete NPM_TOKEN" }).click();
+  await row.waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Audit" }).click();
+  const entries = page.getByRole("list", { name: "Entries" });
+  for (const action of ["updateOrganization", "createSecret", "deleteSecret"]) {
+    await entries.getByText(action).first().waitFor();
+  }
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByLabel("Show").selectOption("refused");
+  await page.getByText("There is nothing of this kind.").or(entries.getByText("refused").first()).waitFor();
+  await client.organization.update({ monthlyBudgetUsd: null, models: null });
+});
+
 for (const colorScheme of ["light", "dark"] as const) {
   for (const width of [360, 1_280]) {
     test(`axe finds nothing and nothing sticks out in ${colorScheme} at ${width} pixels`, async () => {

@@ -1,0 +1,203 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useId, useState, type FormEvent, type ReactNode } from "react";
+import type { Organization, UpdateOrganization } from "../../domain/organization.ts";
+import { secretPhases, type SecretPhase } from "../../domain/secret.ts";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+import { formatDollars } from "../session/raise-budget.tsx";
+import { Ago } from "../time.tsx";
+
+/** What admins decide for all sessions, and the secrets that setups and agents use. */
+export function SettingsPage() {
+  const organization = useQuery({ queryKey: ["organization"], queryFn: () => client.organization.get() });
+  useEffect(() => {
+    document.title = "Settings · Offstage";
+  }, []);
+  return (
+    <div className="space-y-6">
+      <h1 className="text-xl font-semibold">Settings</h1>
+      <ErrorText error={organization.error} />
+      {organization.data !== undefined && <OrganizationForm organization={organization.data} />}
+      <Secrets />
+    </div>
+  );
+}
+
+const budgets = [
+  ["sessionBudgetUsd", "Each session"],
+  ["runBudgetUsd", "Each run of an automation"],
+  ["monthlyBudgetUsd", "All of them in a month"],
+] as const;
+
+function OrganizationForm({ organization }: { organization: Organization }) {
+  const queries = useQueryClient();
+  const [values, setValues] = useState<Record<string, string>>(() => ({
+    ...Object.fromEntries(budgets.map(([name]) => [name, organization[name]?.toString() ?? ""])),
+    models: organization.models?.join("\n") ?? "",
+    egress: organization.egress.join("\n"),
+  }));
+  const save = useMutation({
+    mutationFn: (changes: UpdateOrganization) => client.organization.update(changes),
+    onSuccess: (saved) => queries.setQueryData(["organization"], saved),
+  });
+  const field = (name: string) => ({
+    value: values[name] ?? "",
+    onChange: (event: { target: { value: string } }) => setValues({ ...values, [name]: event.target.value }),
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const models = linesOf(values["models"]);
+    save.mutate({
+      ...Object.fromEntries(budgets.map(([name]) => [name, values[name] === "" ? null : Number(values[name])])),
+      models: models.length === 0 ? null : models,
+      egress: linesOf(values["egress"]),
+    });
+  };
+  return (
+    <form onSubmit={submit} className="card space-y-4 p-4">
+      <h2 className="font-medium">Models and hosts</h2>
+      <p className="text-sm text-muted">Spent on models this month: {formatDollars(organization.spentUsd)}</p>
+      <fieldset className="grid gap-3 sm:grid-cols-3">
+        <legend className="mb-2 text-sm">Budgets in US dollars; empty for no limit</legend>
+        {budgets.map(([name, label]) => (
+          <Field key={name} label={label}>
+            {(id) => <input id={id} type="number" min="0" step="any" className="field" {...field(name)} />}
+          </Field>
+        ))}
+      </fieldset>
+      <Field label="Models that may be asked, one on each line, * for any characters; empty for all">
+        {(id) => <textarea id={id} rows={3} className="field" {...field("models")} />}
+      </Field>
+      <Field label="Hosts that every sandbox may reach, one on each line">
+        {(id) => <textarea id={id} rows={3} className="field" {...field("egress")} />}
+      </Field>
+      <div className="flex items-center gap-3">
+        <button type="submit" className="button button-primary" disabled={save.isPending}>
+          Save
+        </button>
+        <output className="text-sm text-good">{save.isSuccess ? "Saved" : ""}</output>
+      </div>
+      <ErrorText error={save.error} />
+    </form>
+  );
+}
+
+function linesOf(text: string | undefined): string[] {
+  return (text ?? "")
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+}
+
+function Field({ label, children }: { label: string; children: (id: string) => ReactNode }) {
+  const id = useId();
+  return (
+    <div className="space-y-1 text-sm">
+      <label htmlFor={id}>{label}</label>
+      {children(id)}
+    </div>
+  );
+}
+
+function Secrets() {
+  const queries = useQueryClient();
+  const secrets = useQuery({ queryKey: ["secrets"], queryFn: () => client.secret.list({ limit: 100 }) });
+  const reload = () => queries.invalidateQueries({ queryKey: ["secrets"] });
+  const remove = useMutation({ mutationFn: (id: string) => client.secret.delete(id), onSuccess: reload });
+  return (
+    <section aria-labelledby="secrets" className="card space-y-4 p-4">
+      <h2 id="secrets" className="font-medium">
+        Secrets
+      </h2>
+      <p className="text-sm text-muted">
+        Environment variables of setup scripts and agents. A value can be set, never read back.
+      </p>
+      <ErrorText error={secrets.error ?? remove.error} />
+      {secrets.data !== undefined && secrets.data.secrets.length > 0 && (
+        <ul aria-label="Secrets" className="divide-y divide-line text-sm">
+          {secrets.data.secrets.map((secret) => (
+            <li key={secret.id} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2">
+              <code className="font-medium break-all">{secret.name}</code>
+              <span className="text-muted">
+                {secret.phases.join(" and ")}
+                {secret.repositoryId !== null && ", one repository"} · <Ago at={secret.updatedAt} />
+              </span>
+              <button
+                type="button"
+                className="button ml-auto"
+                disabled={remove.isPending}
+                onClick={() => remove.mutate(secret.id)}
+              >
+                Delete<span className="sr-only"> {secret.name}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <NewSecret onMade={reload} />
+    </section>
+  );
+}
+
+function NewSecret({ onMade }: { onMade: () => Promise<void> }) {
+  const [name, setName] = useState("");
+  const [value, setValue] = useState("");
+  const [phases, setPhases] = useState<readonly SecretPhase[]>(["setup"]);
+  const create = useMutation({
+    mutationFn: () => client.secret.create({ name, value, phases: [...phases] }),
+    onSuccess: async () => {
+      setName("");
+      setValue("");
+      await onMade();
+    },
+  });
+  return (
+    <form
+      className="grid gap-3 sm:grid-cols-[1fr_1fr_auto_auto] sm:items-end"
+      onSubmit={(event) => {
+        event.preventDefault();
+        create.mutate();
+      }}
+    >
+      <Field label="Name">
+        {(id) => (
+          <input id={id} className="field" required value={name} onChange={(event) => setName(event.target.value)} />
+        )}
+      </Field>
+      <Field label="Value">
+        {(id) => (
+          <input
+            id={id}
+            type="password"
+            autoComplete="off"
+            className="field"
+            required
+            value={value}
+            onChange={(event) => setValue(event.target.value)}
+          />
+        )}
+      </Field>
+      <fieldset className="flex gap-3 text-sm sm:pb-2">
+        <legend className="sr-only">Who sees it</legend>
+        {secretPhases.map((phase) => (
+          <label key={phase} className="flex items-center gap-1.5">
+            <input
+              type="checkbox"
+              checked={phases.includes(phase)}
+              onChange={({ target }) =>
+                setPhases(target.checked ? [...phases, phase] : phases.filter((known) => known !== phase))
+              }
+            />
+            {phase}
+          </label>
+        ))}
+      </fieldset>
+      <button type="submit" className="button" disabled={create.isPending || phases.length === 0}>
+        Add
+      </button>
+      <div className="sm:col-span-4">
+        <ErrorText error={create.error} />
+      </div>
+    </form>
+  );
+}
