@@ -91,7 +91,7 @@ try {
         home,
         readOnly: [],
         signal: AbortSignal.timeout(10_000),
-        limits: { memoryBytes: 2 ** 31, processes: 1_000 },
+        limits: { memoryBytes: 2 ** 31, processes: 1_000, diskBytes: 2 ** 34, cpus: 2 },
         ...(relayed && { gateway: gateway.socket }),
       });
       child.stdin.end();

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { egressPresets, parseEgressRule, registryHosts, type EgressRule } from "./domain/egress.ts";
@@ -119,6 +120,8 @@ export const environmentSchema = z.object({
   OFFSTAGE_PROVIDERS: json(z.array(customProviderSchema)).optional(),
   OFFSTAGE_SANDBOX_MEMORY_MB: whole(256, 1_048_576, 8_192),
   OFFSTAGE_SANDBOX_PROCESSES: whole(64, 1_000_000, 4_096),
+  OFFSTAGE_SANDBOX_DISK_MB: whole(16, 100_000_000, 20_480),
+  OFFSTAGE_SANDBOX_CPUS: z.coerce.number().min(0.1).max(1_024).optional(),
   OFFSTAGE_MODELS: modelList,
   OFFSTAGE_PRICES: json(z.record(modelPatternSchema, priceSchema)).optional(),
   OFFSTAGE_RECORD: flag,
@@ -220,6 +223,8 @@ function configOf(environment: Environment) {
     limits: {
       memoryBytes: environment.OFFSTAGE_SANDBOX_MEMORY_MB * 1024 * 1024,
       processes: environment.OFFSTAGE_SANDBOX_PROCESSES,
+      diskBytes: environment.OFFSTAGE_SANDBOX_DISK_MB * 1024 * 1024,
+      cpus: environment.OFFSTAGE_SANDBOX_CPUS ?? availableParallelism(),
     },
     allowedModels: environment.OFFSTAGE_MODELS,
     prices: environment.OFFSTAGE_PRICES ?? {},

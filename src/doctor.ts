@@ -55,15 +55,21 @@ async function sandboxCheck(config: Config): Promise<Check> {
 
 function limitsCheck(config: Config): Check {
   const kept = createSandbox(config).keepsLimits;
-  const { memoryBytes, processes } = config.limits;
+  const { memoryBytes, processes, diskBytes, cpus } = config.limits;
   return {
     name: "sandbox limits",
-    ok: kept,
-    detail: kept ? `${memoryBytes / 1024 ** 2} MB, ${processes} processes` : "not kept here",
-    mend: kept ? null : "run the server as root where it may make control groups (/sys/fs/cgroup is writable)",
+    ok: kept === "kernel",
+    detail:
+      kept === "no"
+        ? "not kept here"
+        : `${memoryBytes / 1024 ** 2} MB, ${processes} processes, ${diskBytes / 1024 ** 2} MB of disk${kept === "kernel" ? `, ${cpus} cores` : ", by looking twice a second"}`,
+    mend: kept === "kernel" ? null : limitsMend,
     optional: true,
   };
 }
+
+const limitsMend =
+  "for bounds that the kernel keeps, run the server as root where it may make control groups (/sys/fs/cgroup is writable)";
 
 async function databaseCheck(config: Config): Promise<Check> {
   const name = config.databaseUrl === null ? "database (embedded)" : "database";

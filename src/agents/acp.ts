@@ -220,13 +220,19 @@ async function crashed(child: SandboxedProcess, errors: Errors): Promise<never> 
   });
 }
 
-function exceededError(exceeded: "memory" | "processes"): RunError {
-  const used = exceeded === "memory" ? "more memory" : "more processes and threads at once";
+const usedTooMuch = {
+  memory: "more memory",
+  processes: "more processes and threads at once",
+  disk: "more disk",
+} as const;
+
+function exceededError(exceeded: keyof typeof usedTooMuch): RunError {
+  const used = usedTooMuch[exceeded];
   return new RunError({
     code: "resources_exhausted",
     reason: `The agent, or a command that it ran, used ${used} than its sandbox may: everything in it was ended.`,
     retryable: true,
-    mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB or OFFSTAGE_SANDBOX_PROCESSES.",
+    mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES or OFFSTAGE_SANDBOX_DISK_MB.",
   });
 }
 

@@ -9,7 +9,7 @@ import { canLimit } from "./cgroup.ts";
 import { startLimited } from "./limited.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { withRelay } from "./relay.ts";
-import type { Sandbox, SandboxRequest } from "./sandbox.ts";
+import type { Limits, Sandbox, SandboxRequest } from "./sandbox.ts";
 
 /** Under root the agent runs as this uid and gid, which no account has: root inside would be root of the kernel. */
 export const sandboxUid = 64_748;
@@ -91,7 +91,7 @@ export function createBubblewrap(): Sandbox {
   return {
     kind: "bubblewrap",
     isolates: true,
-    keepsLimits: canLimit(),
+    keepsLimits: canLimit() ? "kernel" : "looking",
     // What was found to work is not tried again before every turn; what did not work may have been mended.
     check: async () => {
       const problem = await (known ??= check());
@@ -112,7 +112,7 @@ async function giveAway(path: string): Promise<void> {
 }
 
 function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
-  const { workspace, home, gateway, workingDirectory = workspace, aliases = [] } = request;
+  const { workspace, home, gateway, workingDirectory = workspace, aliases = [], limits } = request;
   const programs = [dirname(dirname(process.execPath)), ...request.readOnly];
   return [
     ...(isRoot
@@ -133,6 +133,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "/dev",
     "--perms",
     "1777",
+    ...(limits === undefined ? [] : ["--size", String(Math.min(limits.memoryBytes, limits.diskBytes))]),
     "--tmpfs",
     "/tmp",
     ...ancestorsOf([home, workspace, ...programs, ...(gateway === undefined ? [] : [gateway])], aliases).flatMap(
@@ -154,7 +155,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     ...(isRoot ? [...dropRoot, "env", "--chdir", workingDirectory] : []),
     "/bin/sh",
     "-c",
-    setEnvironment,
+    `${limits === undefined ? "" : bounds(limits, isRoot)}${setEnvironment}`,
     "sh",
     request.command,
     ...request.arguments,
@@ -177,6 +178,15 @@ const dropRoot = [
   "--no-new-privs",
   "--",
 ];
+
+/**
+ * Bounds of a process, which it and all that it starts have: no file larger than all may be together; no core files; and
+ * where the user namespace is the sandbox's own, so that the kernel counts in it alone, so many processes.
+ */
+function bounds({ diskBytes, processes }: Limits, isRoot: boolean): string {
+  const blocks = Math.floor(diskBytes / 512);
+  return `ulimit -f ${blocks}; ulimit -c 0; ${isRoot ? "" : `ulimit -u ${processes}; `}`;
+}
 
 /** Sets what is read on descriptor 3, as `assignments` writes it, and becomes the command. */
 const setEnvironment = `eval "$(cat <&3)"; exec 3<&-; exec "$@"`;

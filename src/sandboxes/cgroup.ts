@@ -32,23 +32,28 @@ interface Tree {
 const root = "/sys/fs/cgroup";
 const name = "offstage";
 
+const cpuPeriod = 100_000;
+
 const version2: Tree = {
   folders: [join(root, name)],
-  limits: ({ memoryBytes, processes }) => [
+  limits: ({ memoryBytes, processes, cpus }) => [
     ["memory.max", String(memoryBytes)],
     ["memory.swap.max", "0"],
     ["pids.max", String(processes)],
+    ["cpu.max", `${Math.round(cpus * cpuPeriod)} ${cpuPeriod}`],
   ],
   memoryEvents: "memory.events",
   processEvents: "pids.events",
 };
 
 const version1: Tree = {
-  folders: [join(root, "memory", name), join(root, "pids", name)],
-  limits: ({ memoryBytes, processes }) => [
+  folders: ["memory", "pids", "cpu"].map((controller) => join(root, controller, name)),
+  limits: ({ memoryBytes, processes, cpus }) => [
     ["memory.limit_in_bytes", String(memoryBytes)],
     ["memory.memsw.limit_in_bytes", String(memoryBytes)],
     ["pids.max", String(processes)],
+    ["cpu.cfs_period_us", String(cpuPeriod)],
+    ["cpu.cfs_quota_us", String(Math.round(cpus * cpuPeriod))],
   ],
   memoryEvents: "memory.oom_control",
   processEvents: "pids.events",
@@ -72,7 +77,7 @@ function findTree(): Tree | null {
 /** Whether bounds can be set here: one is really made to find out, since a container may show a tree that it can't use. */
 export function canLimit(): boolean {
   removeLeft();
-  const group = createControlGroup({ memoryBytes: 2 ** 30, processes: 100 });
+  const group = createControlGroup({ memoryBytes: 2 ** 30, processes: 100, diskBytes: 2 ** 30, cpus: 1 });
   group?.remove();
   return group !== null;
 }
@@ -123,7 +128,7 @@ function makeGroups(tree: Tree, folders: readonly string[], limits: Limits): voi
   for (const folder of tree.folders) mkdirSync(folder, { recursive: true });
   if (tree === version2) {
     for (const folder of [root, ...tree.folders])
-      writeFileSync(join(folder, "cgroup.subtree_control"), "+memory +pids");
+      writeFileSync(join(folder, "cgroup.subtree_control"), "+memory +pids +cpu");
   }
   for (const folder of folders) mkdirSync(folder);
   for (const [file, value] of tree.limits(limits)) {

@@ -1,38 +1,57 @@
 import { createControlGroup, type ControlGroup } from "./cgroup.ts";
 import { startProcess, type StartOptions } from "./process.ts";
 import type { Exceeded, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
+import { watchUsage } from "./watch.ts";
 
 const lookEveryMs = 250;
 /** Puts itself into the control groups named before `--`, and becomes the command after it. */
 const joinFirst = `while [ "$1" != "--" ]; do echo 0 > "$1"; shift; done; shift; exec "$@"`;
 
+type LimitedRequest = Pick<SandboxRequest, "environment" | "signal" | "limits" | "workspace" | "home">;
+
 /**
- * As `startProcess`, with everything that the command starts bound to the request's limits. Where a bound is run into,
- * all of it is ended: a half-starved agent is no use, and its reason would be lost.
+ * As `startProcess`, with everything that the command starts bound to the request's limits: by the kernel where control
+ * groups can be made, else by looking. Where a bound is run into, all of it is ended: a half-starved agent is no use, and
+ * its reason would be lost.
  */
 export function startLimited(
   command: string,
   parameters: readonly string[],
-  request: Pick<SandboxRequest, "environment" | "signal" | "limits">,
+  request: LimitedRequest,
   options: StartOptions,
 ): SandboxedProcess {
-  const group = request.limits === undefined ? null : createControlGroup(request.limits);
-  if (group === null) return startProcess(command, parameters, request, options);
-  const bound = ["-c", joinFirst, "sh", ...group.joinFiles, "--", command, ...parameters];
-  const started = startProcess("/bin/sh", bound, request, options);
+  const { limits, workspace, home } = request;
+  if (limits === undefined) return startProcess(command, parameters, request, options);
+  const group = createControlGroup(limits);
+  const started =
+    group === null
+      ? startProcess(command, parameters, request, options)
+      : startProcess(
+          "/bin/sh",
+          ["-c", joinFirst, "sh", ...group.joinFiles, "--", command, ...parameters],
+          request,
+          options,
+        );
+  const watch = watchUsage({
+    limits,
+    folders: [...new Set([workspace, home])],
+    pids: group === null ? started.pids : null,
+    onExceeded: started.kill,
+  });
   let exceeded: Exceeded | null = null;
   const look = (): void => {
-    exceeded ??= group.exceeded();
+    exceeded ??= group?.exceeded() ?? null;
     if (exceeded !== null) started.kill();
   };
-  const looking = setInterval(look, lookEveryMs);
+  const looking = group === null ? null : setInterval(look, lookEveryMs);
   const exited = started.exited.then(async (result) => {
-    clearInterval(looking);
-    exceeded ??= group.exceeded();
-    await removeWhenEmpty(group);
+    if (looking !== null) clearInterval(looking);
+    watch.stop();
+    exceeded ??= group?.exceeded() ?? watch.exceeded();
+    if (group !== null) await removeWhenEmpty(group);
     return result;
   });
-  return { ...started, exited, exceeded: () => exceeded };
+  return { ...started, exited, exceeded: () => exceeded ?? watch.exceeded() };
 }
 
 /** The kernel lets go of the last process a moment after it is gone. */

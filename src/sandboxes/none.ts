@@ -8,7 +8,7 @@ export function createUnsandboxed(): Sandbox {
   return {
     kind: "none",
     isolates: false,
-    keepsLimits: false,
+    keepsLimits: "no",
     check: () => Promise.resolve(null),
     start(request) {
       const { command, arguments: parameters, environment: wanted } = withRelay(request, false);

@@ -27,7 +27,7 @@ export function startProcess(
   parameters: readonly string[],
   request: Pick<SandboxRequest, "environment" | "signal">,
   options: StartOptions,
-): SandboxedProcess {
+): SandboxedProcess & { readonly pids: () => readonly number[] } {
   request.signal.throwIfAborted();
   const id = randomUUID();
   const more = options.more ?? [];
@@ -81,5 +81,6 @@ export function startProcess(
   // A program that died makes the next write fail; its exit tells of it.
   child.stdin.on("error", () => undefined);
   child.stderr.on("error", () => undefined);
-  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exited, kill, exceeded: () => null };
+  const { stdin, stdout, stderr } = child;
+  return { stdin, stdout, stderr, exited, kill, exceeded: () => null, pids: descendants };
 }

@@ -5,9 +5,13 @@ export interface Limits {
   readonly memoryBytes: number;
   /** Threads count too. */
   readonly processes: number;
+  /** Of the workspace and the home together; no file may be larger either. */
+  readonly diskBytes: number;
+  /** Processor cores: more are not given. */
+  readonly cpus: number;
 }
 
-export type Exceeded = "memory" | "processes";
+export type Exceeded = "memory" | "processes" | "disk";
 
 /** What a process sees of the machine. Paths are the same inside and outside, so that locations mean the same. */
 export interface SandboxRequest {
@@ -51,8 +55,8 @@ export interface Sandbox {
   readonly kind: "bubblewrap" | "none";
   /** False for `none`. */
   readonly isolates: boolean;
-  /** Whether `limits` are kept here. */
-  readonly keepsLimits: boolean;
+  /** Who keeps `limits` here: the kernel, a look twice a second, or nobody. */
+  readonly keepsLimits: "kernel" | "looking" | "no";
   /** Null where it works here, else what is missing and the exact mend. Really starts one to find out. */
   check(): Promise<string | null>;
   start(request: SandboxRequest): SandboxedProcess;

@@ -15,7 +15,11 @@ let client: Client;
 describe.skipIf(!canLimit())("a session that takes too much", () => {
   beforeAll(async () => {
     world = await createWorld(script);
-    const limits = { OFFSTAGE_SANDBOX_MEMORY_MB: "512", OFFSTAGE_SANDBOX_PROCESSES: "128" };
+    const limits = {
+      OFFSTAGE_SANDBOX_MEMORY_MB: "512",
+      OFFSTAGE_SANDBOX_PROCESSES: "128",
+      OFFSTAGE_SANDBOX_DISK_MB: "64",
+    };
     ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", ...limits }));
   });
 
@@ -30,6 +34,7 @@ describe.skipIf(!canLimit())("a session that takes too much", () => {
       "memory, from many processes",
       "for i in 1 2 3 4 5 6 7 8; do perl -e 'my $a = qq(x) x 1e8; sleep 9' & done; wait; echo survived",
     ],
+    ["disk", "i=0; while :; do i=$((i+1)); head -c 4000000 /dev/zero > many$i; done"],
     ["processes", "perl -e 'fork while 1'; echo survived"],
   ] as const;
 

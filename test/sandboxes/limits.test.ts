@@ -1,0 +1,139 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
+import { canLimit } from "../../src/sandboxes/cgroup.ts";
+import { startProcess } from "../../src/sandboxes/process.ts";
+import type { Exceeded, Limits } from "../../src/sandboxes/sandbox.ts";
+import { watchUsage } from "../../src/sandboxes/watch.ts";
+import { waitFor } from "../wait-for.ts";
+
+const megabyte = 1024 * 1024;
+const roomy: Limits = { memoryBytes: 4_096 * megabyte, processes: 1_000, diskBytes: 4_096 * megabyte, cpus: 2 };
+
+let folder: string;
+const sandbox = createBubblewrap();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "offstage-limits-"));
+  await sandbox.makeWritable(join(folder, "workspace"));
+  await sandbox.makeWritable(join(folder, "home"));
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function inSandbox(command: string, limits: Partial<Limits>) {
+  const child = sandbox.start({
+    command: "sh",
+    arguments: ["-c", command],
+    environment: {},
+    workspace: join(folder, "workspace"),
+    home: join(folder, "home"),
+    readOnly: [],
+    limits: { ...roomy, ...limits },
+    signal: AbortSignal.timeout(60_000),
+  });
+  child.stdin.end();
+  const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+  return { said: `${said}${complained}`, code, exceeded: child.exceeded() };
+}
+
+describe("a bound of disk", () => {
+  it.each([
+    ["many files", "i=0; while :; do i=$((i+1)); head -c 4000000 /dev/zero > many$i; done"],
+    [
+      "many small files in deep folders",
+      "while :; do mkdir -p d && cd d && for i in $(seq 200); do echo x > $i; done; head -c 1000000 /dev/zero > f; done",
+    ],
+    ["its home", "cd ~; i=0; while :; do i=$((i+1)); head -c 4000000 /dev/zero > many$i; done"],
+  ])("ends what fills it with %s, with that as the reason", async (_, command) => {
+    const filling = command.replaceAll("~", join(folder, "home"));
+    expect(await inSandbox(`rm -rf ./*; ${filling}`, { diskBytes: 48 * megabyte })).toMatchObject({ exceeded: "disk" });
+    await inSandbox(`rm -rf ./* ${join(folder, "home")}/*`, {});
+  });
+
+  it("lets no file grow beyond it, and none into the memory of /tmp either", async () => {
+    const { said, exceeded } = await inSandbox(
+      "head -c 99000000 /dev/zero > /tmp/big; head -c 99000000 /dev/zero > big; stat -c %s big; rm -f big; echo went on",
+      { diskBytes: 32 * megabyte },
+    );
+    expect(exceeded).toBeNull();
+    expect(said).toMatch(/(?:File too large|File size limit|No space left)/u);
+    expect(said).toContain(`${32 * megabyte}\n`);
+    expect(said).toContain("went on");
+  });
+
+  it("does not bother what stays below it", async () => {
+    expect(await inSandbox("head -c 10000000 /dev/zero > fits; sleep 1.2; rm fits; echo fine", {})).toMatchObject({
+      said: "fine\n",
+      exceeded: null,
+    });
+  });
+});
+
+describe.skipIf(!canLimit())("a bound of processor cores", () => {
+  const folders = ["/sys/fs/cgroup/cpu/offstage", "/sys/fs/cgroup/offstage"];
+  const throttled = (): number =>
+    folders
+      .filter((tree) => existsSync(tree))
+      .flatMap((tree) =>
+        readdirSync(tree)
+          .filter((entry) => entry.startsWith(`${process.pid}-`))
+          .map((entry) => join(tree, entry, "cpu.stat")),
+      )
+      .filter((file) => existsSync(file))
+      .map((file) => Number(/^nr_throttled (\d+)$/mu.exec(readFileSync(file, "utf8"))?.[1] ?? 0))
+      .reduce((sum, count) => sum + count, 0);
+
+  it("slows down what wants more, and does not end it", async () => {
+    const ended = inSandbox(
+      "(while :; do :; done) & (while :; do :; done) & read -t 99 line < /dev/null; sleep 2; kill %1 %2; echo lived",
+      { cpus: 0.2 },
+    );
+    await waitFor(() => throttled() > 0, "the kernel holds it back");
+    expect(await ended).toMatchObject({ said: expect.stringContaining("lived") as string, exceeded: null });
+  });
+});
+
+/** What bounds memory and processes where the kernel can't be asked to. */
+describe("looking", () => {
+  async function look(command: string, limits: Partial<Limits>): Promise<Exceeded | null> {
+    const child = startProcess(
+      "sh",
+      ["-c", command],
+      { environment: { PATH: process.env["PATH"] ?? "" }, signal: AbortSignal.timeout(30_000) },
+      { cwd: folder, endsDescendants: true },
+    );
+    const watch = watchUsage({
+      limits: { ...roomy, ...limits },
+      folders: [folder],
+      pids: child.pids,
+      onExceeded: child.kill,
+    });
+    child.stdin.end();
+    child.stdout.resume();
+    child.stderr.resume();
+    await child.exited;
+    watch.stop();
+    return watch.exceeded();
+  }
+
+  it.each([
+    ["memory, of one process", `perl -e 'my $a = qq(x) x 3e8; sleep 20'`, "memory"],
+    [
+      "memory, of many processes together",
+      `for i in 1 2 3 4 5; do perl -e 'my $a = qq(x) x 6e7; sleep 20' & done; wait`,
+      "memory",
+    ],
+    ["processes, that left their group", `for i in $(seq 40); do setsid sleep 20 & done; wait`, "processes"],
+  ])("ends what takes too much of %s", async (_, command, reason) => {
+    expect(await look(command, { memoryBytes: 200 * megabyte, processes: 30 })).toBe(reason);
+  });
+
+  it("lets live what takes little", async () => {
+    expect(await look("sleep 1.2", {})).toBeNull();
+  });
+});
