@@ -185,7 +185,7 @@ const dropRoot = [
  */
 function bounds({ diskBytes, processes }: Limits, isRoot: boolean): string {
   const blocks = Math.floor(diskBytes / 512);
-  return `ulimit -f ${blocks}; ulimit -c 0; ${isRoot ? "" : `ulimit -u ${processes}; `}`;
+  return `ulimit -f ${blocks}; ulimit -c 0; ${isRoot ? "" : `ulimit -u ${processes} 2> /dev/null || ulimit -p ${processes}; `}`;
 }
 
 /** Sets what is read on descriptor 3, as `assignments` writes it, and becomes the command. */
