@@ -5,7 +5,7 @@ import type { Client } from "../../src/client.ts";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
-import { script } from "./script.ts";
+import { script } from "../end-to-end/script.ts";
 
 /** What a command of an agent may try on the world around its sandbox. Each attempt is made by a real session. */
 let world: World;

@@ -6,7 +6,7 @@ import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/session.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
-import { script } from "./script.ts";
+import { script } from "../end-to-end/script.ts";
 
 /** What an agent, or whoever writes what it reads, may try on the service that takes its work out. */
 let world: World;

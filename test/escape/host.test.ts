@@ -1,0 +1,306 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { chmod, link, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
+
+/**
+ * What code of an agent's may try on the machine around it. Each attempt runs in the real sandbox, as a session's harness
+ * does, beside a server's own files and another session's; it prints ESCAPED only where it got through.
+ */
+const sandbox = createBubblewrap();
+const secret = `secret-${randomUUID()}`;
+let data: string;
+let workspace: string;
+let home: string;
+let neighbour: string;
+let socketServer: Server;
+let socket: string;
+
+beforeAll(async () => {
+  process.env["OFFSTAGE_ESCAPE_SECRET"] = secret;
+  data = await mkdtemp(join(tmpdir(), "offstage-escape-"));
+  await chmod(data, 0o755);
+  workspace = join(data, "sessions/mine/workspace");
+  home = join(data, "sessions/mine/home");
+  neighbour = join(data, "sessions/theirs/workspace");
+  await mkdir(join(data, "run"), { recursive: true });
+  for (const folder of [workspace, home, neighbour]) await sandbox.makeWritable(folder);
+  await writeFile(join(data, "master.key"), secret, { mode: 0o600 });
+  await writeFile(join(neighbour, "their-work.txt"), secret, { mode: 0o666 });
+  socket = join(data, "run/theirs.sock");
+  socketServer = createServer((client) => client.end(secret));
+  await new Promise<void>((resolve) => socketServer.listen(socket, resolve));
+  await chmod(socket, 0o666);
+});
+
+afterAll(async () => {
+  delete process.env["OFFSTAGE_ESCAPE_SECRET"];
+  socketServer?.close();
+  await rm(data, { recursive: true, force: true });
+});
+
+async function attempt(command: string, environment: Record<string, string> = {}): Promise<string> {
+  const child = sandbox.start({
+    command: "sh",
+    arguments: ["-c", command],
+    environment: { HOME: home, ...environment },
+    workspace,
+    home,
+    readOnly: [],
+    limits: { memoryBytes: 2 ** 30, processes: 500, diskBytes: 2 ** 30, cpus: 2 },
+    signal: AbortSignal.timeout(30_000),
+  });
+  child.stdin.end();
+  const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+  return `${said}${complained}`;
+}
+
+/** @param command prints what it got */
+async function gets(command: string): Promise<void> {
+  const said = await attempt(command);
+  expect(said).not.toContain("ESCAPED");
+  expect(said).not.toContain(secret);
+}
+
+describe("what belongs to the server", () => {
+  it.each([
+    [
+      "its environment, through its process",
+      () => `cat /proc/${process.pid}/environ; cat /proc/${process.ppid}/environ`,
+    ],
+    ["the environment of every process that can be seen", () => "cat /proc/*/environ | tr '\\0' '\\n'"],
+    [
+      "its command line and open files",
+      () => `cat /proc/${process.pid}/cmdline && echo ESCAPED; ls -l /proc/${process.pid}/fd && echo ESCAPED`,
+    ],
+    ["its memory", () => `dd if=/proc/${process.pid}/mem of=/dev/null bs=1 count=1 2> /dev/null && echo ESCAPED`],
+    [
+      "its root, through its process",
+      () =>
+        `ls /proc/${process.pid}/root && echo ESCAPED; ls /proc/1/root/home /proc/1/root/root 2> /dev/null | grep . && echo ESCAPED`,
+    ],
+    ["its working directory", () => `ls /proc/${process.pid}/cwd && echo ESCAPED`],
+    ["the master key", () => `cat ${data}/master.key`],
+    ["its data folder", () => `ls ${data} | grep -v sessions | grep . && echo ESCAPED`],
+    [
+      "its code",
+      () =>
+        `ls ${process.cwd()}/src 2> /dev/null && echo ESCAPED; ls ${process.cwd()}/package.json 2> /dev/null && echo ESCAPED`,
+    ],
+    ["accounts and passwords", () => "cat /etc/passwd /etc/shadow && echo ESCAPED"],
+    ["keys of the machine", () => "ls /etc/ssh /root/.ssh /home/*/.ssh 2> /dev/null | grep . && echo ESCAPED"],
+    [
+      "the kernel's log",
+      () => "dmesg > /dev/null 2>&1 && echo ESCAPED; cat /dev/kmsg 2> /dev/null | head -1 | grep . && echo ESCAPED",
+    ],
+    ["the machine's own programs' sockets", () => "ls /run /var/run 2> /dev/null | grep . && echo ESCAPED"],
+  ])("can't be read: %s", (_, command) => gets(command()));
+});
+
+describe("what belongs to another session", () => {
+  it.each([
+    ["its workspace by its path", () => `cat ${neighbour}/their-work.txt; ls ${data}/sessions/theirs && echo ESCAPED`],
+    [
+      "its workspace by a way up",
+      () => "cat ../../theirs/workspace/their-work.txt ../../../sessions/theirs/workspace/their-work.txt",
+    ],
+    ["its workspace by a link", () => `ln -sfn ${neighbour} link && cat link/their-work.txt; rm -f link`],
+    ["its files by a second name of them", () => `ln -f ${neighbour}/their-work.txt mine && cat mine`],
+    [
+      "its gateway's socket",
+      () => `perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new("${socket}") or exit; print "ESCAPED ", <$s>'`,
+    ],
+    ["the names of other sessions", () => `ls ${data}/sessions | grep -v mine | grep . && echo ESCAPED`],
+  ])("can't be reached: %s", (_, command) => gets(command()));
+
+  it("sees no process of it, nor can signal one", async () => {
+    const mark = String(40_000 + Math.floor(Math.random() * 9_000));
+    const other = sandbox.start({
+      command: "sh",
+      arguments: ["-c", `echo up; exec sleep ${mark}`],
+      environment: {},
+      workspace: neighbour,
+      home: neighbour,
+      readOnly: [],
+      signal: AbortSignal.timeout(30_000),
+    });
+    await new Promise((resolve) => other.stdout.once("data", resolve));
+    const said = await attempt(
+      `cat /proc/*/cmdline | tr '\\0' ' ' | grep -c '[s]leep ${mark}'; kill -9 -1; echo still`,
+    );
+    expect(said).toContain("0\n");
+    let over = false;
+    void other.exited.then(() => (over = true));
+    await attempt("true");
+    expect(over).toBe(false);
+    other.kill();
+    await other.exited;
+  });
+});
+
+describe("processes outside", () => {
+  it.each([
+    ["a signal to the server", () => `kill -0 ${process.pid} 2> /dev/null && echo ESCAPED`],
+    ["a signal to all", () => "kill -CONT -1 2> /dev/null; true"],
+    ["tracing the server", () => `perl -e 'print "ESCAPED" if syscall(101, 16, ${process.pid}, 0, 0) == 0'`],
+    [
+      "reading another's memory by its number",
+      () =>
+        `perl -e 'my $b = "x" x 8; my $l = pack("QQ", unpack("Q", pack("P", $b)), 8); print "ESCAPED" if syscall(310, ${process.pid}, $l, 1, $l, 1, 0) >= 0'`,
+    ],
+    ["a handle on another process", () => `perl -e 'print "ESCAPED" if syscall(434, ${process.pid}, 0) >= 0'`],
+    ["messages between processes of the machine", () => "ipcs -q 2> /dev/null | grep 0x && echo ESCAPED; true"],
+    [
+      "a place at the front of the queue for the processor",
+      () => "nice -n -10 true 2>&1 | grep -qi 'permission\\|cannot' || echo ESCAPED",
+    ],
+  ])("can't be reached by %s", (_, command) => gets(command()));
+});
+
+describe("rights", () => {
+  it.each([
+    [
+      "a program of root's",
+      () =>
+        "for f in /usr/bin/su /usr/bin/sudo /bin/mount /usr/bin/passwd; do [ -u $f ] && $f -c id 2> /dev/null | grep -q 'uid=0' && echo ESCAPED; done; true",
+    ],
+    [
+      "a program made to run as root",
+      () => "cp /bin/sh ./sh && chmod 6777 ./sh && ./sh -p -c 'id -u' | grep -q '^0$' && echo ESCAPED; rm -f sh",
+    ],
+    [
+      "capabilities",
+      () => "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status | grep -v '0000000000000000$' && echo ESCAPED; true",
+    ],
+    ["becoming root by asking", () => "setpriv --reuid 0 true 2> /dev/null && echo ESCAPED; true"],
+    ["a user namespace of its own, in which it is root", () => "unshare -Ur true 2> /dev/null && echo ESCAPED; true"],
+    ["other namespaces", () => "for n in m n p u i C; do unshare -$n true 2> /dev/null && echo ESCAPED; done; true"],
+    [
+      "the namespaces of the server",
+      () =>
+        `nsenter -t ${process.pid} -m true 2> /dev/null && echo ESCAPED; nsenter -t 1 -a id 2> /dev/null | grep -q 'uid=0' && echo ESCAPED; true`,
+    ],
+    ["gaining rights by running something", () => "grep NoNewPrivs /proc/self/status | grep -q 1 || echo ESCAPED"],
+    ["another root folder", () => "chroot / true 2> /dev/null && echo ESCAPED; true"],
+    [
+      "mounts",
+      () =>
+        "mount -t tmpfs none /mnt 2> /dev/null && echo ESCAPED; mount --bind / . 2> /dev/null && echo ESCAPED; umount /proc 2> /dev/null && echo ESCAPED; true",
+    ],
+  ])("can't be had: %s", (_, command) => gets(command()));
+});
+
+describe("the kernel", () => {
+  it.each([
+    [
+      "its settings",
+      () =>
+        "for f in kernel/core_pattern kernel/modprobe vm/drop_caches kernel/sysrq; do (echo x > /proc/sys/$f) 2> /dev/null && echo ESCAPED; done; true",
+    ],
+    ["its triggers", () => "(echo b > /proc/sysrq-trigger) 2> /dev/null && echo ESCAPED; true"],
+    [
+      "its helpers",
+      () =>
+        "(echo /tmp/x > /sys/kernel/uevent_helper) 2> /dev/null && echo ESCAPED; ls /sys/kernel 2> /dev/null | grep . && echo ESCAPED; true",
+    ],
+    ["its debugging", () => "ls /sys/kernel/debug /sys/kernel/tracing 2> /dev/null | grep . && echo ESCAPED; true"],
+    [
+      "keys in it",
+      () => "keyctl show 2> /dev/null && echo ESCAPED; perl -e 'print \"ESCAPED\" if syscall(250, 0, -3, 0) >= 0'",
+    ],
+    ["modules", () => "modprobe dummy 2> /dev/null && echo ESCAPED; true"],
+    ["the clock", () => "date -s 2001-01-01 > /dev/null 2>&1 && echo ESCAPED; true"],
+    ["the machine's name", () => "hostname evil 2> /dev/null && echo ESCAPED; true"],
+    [
+      "its control groups, to be let out of them",
+      () =>
+        "for f in $(find /sys/fs/cgroup /proc/self/cgroup -name cgroup.procs 2> /dev/null); do (echo $$ > $f) 2> /dev/null && echo ESCAPED; done; true",
+    ],
+    [
+      "a release agent",
+      () => "mkdir -p c && mount -t cgroup -o memory cgroup c 2> /dev/null && echo ESCAPED; rm -rf c",
+    ],
+  ])("can't be changed: %s", (_, command) => gets(command()));
+});
+
+describe("devices", () => {
+  it.each([
+    [
+      "a disk, made by hand",
+      () => "mknod disk b 8 0 2> /dev/null && head -c 1 disk > /dev/null 2>&1 && echo ESCAPED; rm -f disk",
+    ],
+    [
+      "memory, made by hand",
+      () => "mknod mem c 1 1 2> /dev/null && head -c 1 mem > /dev/null 2>&1 && echo ESCAPED; rm -f mem",
+    ],
+    [
+      "those of the machine",
+      () => "ls /dev | grep -E '^(sd|vd|nvme|loop|kvm|mem|fuse|net|dri|input)' && echo ESCAPED; true",
+    ],
+    ["the terminal of whoever started the server", () => "(echo x > /dev/tty) 2> /dev/null && echo ESCAPED; true"],
+  ])("can't be had: %s", (_, command) => gets(command()));
+});
+
+describe("files", () => {
+  it("of the system can't be changed, nor folders above its own", async () => {
+    const said = await attempt(
+      `for f in /usr/bin/evil /etc/evil /bin/evil /evil ${data}/evil ${data}/sessions/evil /lib/evil /dev/evil /opt/evil; do (echo x > $f) 2> /dev/null && echo ESCAPED $f; done; true`,
+    );
+    expect(said).not.toContain("ESCAPED");
+    for (const path of ["/usr/bin/evil", "/etc/evil", join(data, "evil"), join(data, "sessions/evil")]) {
+      expect(existsSync(path)).toBe(false);
+    }
+  });
+
+  it("of /tmp are its own, and gone with it", async () => {
+    const name = `offstage-${randomUUID()}`;
+    await attempt(`echo x > /tmp/${name}`);
+    expect(existsSync(join("/tmp", name))).toBe(false);
+  });
+
+  it("that it makes are nobody's who matters, whatever bits it sets", async () => {
+    await attempt("echo '#!/bin/sh' > planted; chmod 6777 planted");
+    const { uid, mode } = lstatSync(join(workspace, "planted"));
+    // Under root the agent is another user; else its program can do no more than it could.
+    expect(uid === 0 && (mode & 0o4000) !== 0).toBe(false);
+  });
+
+  it("outside are not followed to by a link that it leaves in the place of a folder", async () => {
+    const trap = join(data, "sessions/mine/workspace/trap");
+    await symlink(data, trap);
+    await attempt("ls trap/ | grep master && echo ESCAPED; rm -f trap");
+    expect(readdirSync(data)).toContain("master.key");
+  });
+
+  it("outside keep their content when it races links against whoever writes for it", async () => {
+    // A harness's settings are written inside, where the race can win nothing.
+    const { writeHarnessFiles } = await import("../../src/worker/harness-files.ts");
+    const racing = attempt(
+      `end=$(($(date +%s) + 2)); while [ $(date +%s) -lt $end ]; do rm -rf ${home}/.evil; ln -sfn ${data} ${home}/.evil; rm -rf ${home}/.evil; mkdir ${home}/.evil; done`,
+    );
+    const place = { workspace, home, signal: AbortSignal.timeout(30_000) };
+    for (let round = 0; round < 15; round += 1) {
+      await writeHarnessFiles(sandbox, place, { ".evil/master.key": "overwritten" }).catch(() => undefined);
+    }
+    await racing;
+    expect(readFileSync(join(data, "master.key"), "utf8")).toBe(secret);
+    expect(statSync(join(data, "master.key")).mode & 0o777).toBe(0o600);
+  });
+
+  // Where the server is not root, the agent's user is the server's: what a folder of its own holds it may write.
+  it.skipIf(process.getuid?.() !== 0)(
+    "of the server can't be changed by a second name that was there before",
+    async () => {
+      // Even where an operator's own tool linked one in, it stays the server's to write.
+      await link(join(data, "master.key"), join(workspace, "linked")).catch(() => undefined);
+      await attempt("echo changed > linked; cat linked");
+      expect(readFileSync(join(data, "master.key"), "utf8")).toBe(secret);
+      await rm(join(workspace, "linked"), { force: true });
+    },
+  );
+});
