@@ -1,4 +1,7 @@
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, request as httpRequest, type RequestOptions } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -48,6 +51,66 @@ function ask(options: RequestOptions): Promise<number> {
     sent.once("error", reject);
     sent.end('{"model":"m"}');
   });
+}
+
+const mebibyte = 1024 * 1024;
+
+/** Proportional set size of everything that one start made, the command's own included. */
+function memoryOf(mark: string): number {
+  const all = readdirSync("/proc").filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, "utf8").includes(mark);
+    } catch {
+      return false;
+    }
+  });
+  const sizes = all.map((pid) => {
+    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+    return Number(/^Pss:\s+(\d+) kB$/mu.exec(rollup)?.[1] ?? 0) * 1024;
+  });
+  return sizes.reduce((sum, size) => sum + size, 0) / mebibyte;
+}
+
+/** What a session holds beside its harness: `cat` stands for that. */
+async function memoryOfSessions(place: { workspace: string; home: string; gateway: string }): Promise<string[][]> {
+  const measure = async (relayed: boolean): Promise<string> => {
+    const mark = `bench-${randomUUID()}`;
+    const { gateway: socket, ...folders } = place;
+    const child = sandbox.start({
+      ...folders,
+      command: "sh",
+      arguments: ["-c", "echo up; cat"],
+      environment: { BENCH_MARK: mark },
+      readOnly: [],
+      signal: AbortSignal.timeout(10_000),
+      ...(relayed && { gateway: socket }),
+    });
+    await once(child.stdout, "data");
+    const used = memoryOf(mark).toFixed(1);
+    child.kill();
+    await child.exited;
+    return used;
+  };
+  const many = 100;
+  globalThis.gc?.();
+  const before = process.memoryUsage().rss;
+  const opened = await Promise.all(
+    Array.from({ length: many }, () =>
+      openGateway({
+        directory: join(folder, "run"),
+        models: {},
+        egress: { open: false, rules: [] },
+        onRefused: () => undefined,
+      }),
+    ),
+  );
+  const each = (process.memoryUsage().rss - before) / many / mebibyte;
+  for (const one of opened) await one.close();
+  return [
+    ["in the sandbox, with its command", await measure(false)],
+    ["the same behind the relay", await measure(true)],
+    ["a gateway, in the server", each.toFixed(2)],
+  ];
 }
 
 const folder = await mkdtemp(join(tmpdir(), "offstage-bench-"));
@@ -123,6 +186,8 @@ try {
     },
     50,
   );
+  const held = await memoryOfSessions({ workspace, home, gateway: gateway.socket });
+  process.stdout.write(`${table(["", "MiB"], held)}\n`);
   for (const rows of [started, asked, streamed]) process.stdout.write(`${table(["", "p50 ms", "p99 ms"], rows)}\n`);
 } finally {
   await gateway.close();
