@@ -112,7 +112,10 @@ export const environmentSchema = z.object({
     .string()
     .regex(/^postgres(?:ql)?:\/\//u, "must start with postgres:// or postgresql://")
     .optional(),
-  OFFSTAGE_SANDBOX: z.enum(["bubblewrap", "none"]).default("bubblewrap"),
+  OFFSTAGE_SANDBOX: z.enum(["bubblewrap", "container", "none"]).default("bubblewrap"),
+  OFFSTAGE_CONTAINER_SOCKET: z.string().min(1).default("/var/run/docker.sock"),
+  OFFSTAGE_CONTAINER_IMAGE: z.string().min(1).default("node:24-bookworm"),
+  OFFSTAGE_CONTAINER_RUNTIME: z.string().min(1).optional(),
   OFFSTAGE_CONCURRENCY: whole(1, 1_000, 4),
   OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: whole(1, 100_000, 20),
   OFFSTAGE_ALLOW_LOCAL_REPOSITORIES: flag,
@@ -214,6 +217,11 @@ function configOf(environment: Environment) {
     /** Null: kept in a file of its own below the data folder. */
     masterKey: environment.OFFSTAGE_MASTER_KEY ?? null,
     sandbox: environment.OFFSTAGE_SANDBOX,
+    container: {
+      socket: environment.OFFSTAGE_CONTAINER_SOCKET,
+      image: environment.OFFSTAGE_CONTAINER_IMAGE,
+      runtime: environment.OFFSTAGE_CONTAINER_RUNTIME ?? null,
+    },
     concurrency: environment.OFFSTAGE_CONCURRENCY,
     maxRunningPerOrganization: environment.OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION,
     allowLocalRepositories: environment.OFFSTAGE_ALLOW_LOCAL_REPOSITORIES,

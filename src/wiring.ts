@@ -7,6 +7,7 @@ import { createMask } from "./domain/mask.ts";
 import type { Forges } from "./forges/forges.ts";
 import type { Logger } from "./observability.ts";
 import { createBubblewrap } from "./sandboxes/bubblewrap.ts";
+import { createContainerSandbox } from "./sandboxes/container.ts";
 import { createUnsandboxed } from "./sandboxes/none.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 import { environmentKeyring, fileKeyring } from "./store/keyring.ts";
@@ -17,7 +18,14 @@ import { createWorkspaces } from "./worker/workspace.ts";
 
 /** Parts of a server as its configuration wants them: for the server itself, and for commands beside it. */
 export function createSandbox(config: Config): Sandbox {
-  return config.sandbox === "none" ? createUnsandboxed() : createBubblewrap();
+  switch (config.sandbox) {
+    case "bubblewrap":
+      return createBubblewrap();
+    case "container":
+      return createContainerSandbox(config.container);
+    case "none":
+      return createUnsandboxed();
+  }
 }
 
 /** Where secrets are sealed and opened, with the operator's master key or the one of this data folder. */

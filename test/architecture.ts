@@ -45,6 +45,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   // For git; doctor looks for programs with it.
   { packages: /^execa$/u, parts: ["worker", "doctor"] },
   { packages: /^liquidjs$/u, parts: ["domain"] },
+  { packages: /^dockerode$/u, parts: ["sandboxes"] },
   { packages: /^jsonc-parser$/u, parts: ["worker"] },
   { packages: /^commander$/u, parts: ["cli"] },
   { packages: /^pino/u, parts: ["observability"] },

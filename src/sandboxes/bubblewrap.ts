@@ -1,18 +1,16 @@
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { canLimit } from "./cgroup.ts";
 import { startLimited } from "./limited.ts";
+import { giveToSandbox, sandboxUid } from "./ownership.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { withRelay } from "./relay.ts";
 import type { Limits, Sandbox, SandboxRequest } from "./sandbox.ts";
-
-/** Under root the agent runs as this uid and gid, which no account has: root inside would be root of the kernel. */
-export const sandboxUid = 64_748;
 
 const installHint = "install bubblewrap, for example `apt-get install bubblewrap`";
 /** What programs read of the system's settings; accounts, keys and the rest of /etc stay outside. */
@@ -65,7 +63,7 @@ export function createBubblewrap(): Sandbox {
     }
     const folder = await mkdtemp(join(tmpdir(), "offstage-check-"));
     try {
-      await makeWritable(folder);
+      await giveToSandbox(folder);
       const place = {
         workspace: folder,
         home: folder,
@@ -83,14 +81,10 @@ export function createBubblewrap(): Sandbox {
     }
   }
 
-  async function makeWritable(directory: string): Promise<void> {
-    await mkdir(directory, { recursive: true });
-    if (isRoot) await giveAway(directory);
-  }
-
   return {
     kind: "bubblewrap",
     isolates: true,
+    hasImage: () => Promise.resolve(false),
     keepsLimits: canLimit() ? "kernel" : "looking",
     // What was found to work is not tried again before every turn; what did not work may have been mended.
     check: async () => {
@@ -99,16 +93,8 @@ export function createBubblewrap(): Sandbox {
       return problem;
     },
     start,
-    makeWritable,
+    makeWritable: giveToSandbox,
   };
-}
-
-/**
- * Only folders that no agent has touched yet are given away: links in them are of our own making, and are not followed.
- * The program does it in one go, where a call for each of 80,000 files would take seconds.
- */
-async function giveAway(path: string): Promise<void> {
-  await promisify(execFile)("chown", ["-R", "-h", `${sandboxUid}:${sandboxUid}`, path]);
 }
 
 function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {

@@ -35,6 +35,8 @@ export interface SandboxRequest {
   readonly gateway?: string;
   /** Bounds of everything inside together, where the machine can set them. */
   readonly limits?: Limits;
+  /** Root file system, where the sandbox has images; its own without it. */
+  readonly image?: string | undefined;
   /** Aborting kills every process inside. */
   readonly signal: AbortSignal;
 }
@@ -52,13 +54,15 @@ export interface SandboxedProcess {
 }
 
 export interface Sandbox {
-  readonly kind: "bubblewrap" | "none";
+  readonly kind: "bubblewrap" | "container" | "none";
   /** False for `none`. */
   readonly isolates: boolean;
   /** Who keeps `limits` here: the kernel, a look twice a second, or nobody. */
   readonly keepsLimits: "kernel" | "looking" | "no";
   /** Null where it works here, else what is missing and the exact mend. Really starts one to find out. */
   check(): Promise<string | null>;
+  /** Whether a root file system of this name is on this machine; never where the sandbox has none. */
+  hasImage(image: string): Promise<boolean>;
   start(request: SandboxRequest): SandboxedProcess;
   /** Makes a directory (recursively) that sandboxed processes may write to, whatever uid they run as. */
   makeWritable(directory: string): Promise<void>;

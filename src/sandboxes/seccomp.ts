@@ -197,3 +197,41 @@ function refuseIf(jump: number, value: number, error: number): Instruction[] {
 function forCall(number: number, body: readonly Instruction[]): Instruction[] {
   return [[jumpIfEqual, 0, body.length + 1, number], ...body, [answer, 0, 0, allow]];
 }
+
+/** Docker's names of architectures (https://docs.docker.com/engine/security/seccomp/). */
+const architectureNames: Readonly<Partial<Record<NodeJS.Architecture, readonly string[]>>> = {
+  x64: ["SCMP_ARCH_X86_64"],
+  arm64: ["SCMP_ARCH_AARCH64"],
+};
+
+/** The same as a profile for a container engine; null where the numbers are not known, and so the engine's own is kept. */
+export function seccompProfile(architecture: NodeJS.Architecture): string | null {
+  const known = architectures[architecture];
+  if (known === undefined) return null;
+  const deny = (names: readonly string[], errnoRet: number, args: readonly object[] = []) => ({
+    names,
+    action: "SCMP_ACT_ERRNO",
+    errnoRet,
+    ...(args.length > 0 && { args }),
+  });
+  const equal = (index: number, value: number) => ({ index, value, op: "SCMP_CMP_EQ" });
+  const namespaceFlags = Array.from({ length: 32 }, (_, bit) => 2 ** bit).filter((bit) => (newNamespaces & bit) !== 0);
+  const highest = Math.max(...families);
+  const otherFamilies = Array.from({ length: highest }, (_, family) => family).filter(
+    (family) => !families.includes(family),
+  );
+  return JSON.stringify({
+    defaultAction: "SCMP_ACT_ALLOW",
+    architectures: architectureNames[architecture],
+    syscalls: [
+      deny([...Object.keys(deniedEverywhere), ...Object.keys(known.denied)], notPermitted),
+      deny(["clone3"], notImplemented),
+      ...namespaceFlags.map((bit) =>
+        deny(["clone"], notPermitted, [{ index: 0, value: bit, valueTwo: bit, op: "SCMP_CMP_MASKED_EQ" }]),
+      ),
+      ...typeIntoTerminal.map((command) => deny(["ioctl"], notPermitted, [equal(1, command)])),
+      ...otherFamilies.map((family) => deny(["socket"], familyNotSupported, [equal(0, family)])),
+      deny(["socket"], familyNotSupported, [{ index: 0, value: highest, op: "SCMP_CMP_GT" }]),
+    ],
+  });
+}

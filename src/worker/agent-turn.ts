@@ -16,6 +16,8 @@ export interface AgentTurn {
   readonly gateway: Gateway;
   /** What the repositories' settings and secrets put into the agent's environment. */
   readonly variables: Readonly<Record<string, string>>;
+  /** Root file system of its sandbox; the sandbox's own without it. */
+  readonly image: string | null;
   readonly message: string;
   /** Said before the message where the harness could not resume. */
   readonly transcript: string | null;
@@ -94,7 +96,14 @@ async function placeOf(run: Run, seenAt: MadeAt | undefined) {
 function startHarness(
   run: Run,
   launch: HarnessLaunch,
-  { gateway, variables, place, signal, ended }: AgentTurn & { readonly place: Place; readonly ended: AbortSignal },
+  {
+    gateway,
+    variables,
+    image,
+    place,
+    signal,
+    ended,
+  }: AgentTurn & { readonly place: Place; readonly ended: AbortSignal },
 ): SandboxedProcess {
   const { folders, seenAt, aliases, workingDirectory } = place;
   return run.dependencies.sandbox.start({
@@ -106,6 +115,7 @@ function startHarness(
     home: folders.home,
     readOnly: [...launch.readOnly, ...folders.readOnly],
     aliases,
+    ...(image !== null && { image }),
     gateway: gateway.socket,
     limits: run.dependencies.limits,
     signal: AbortSignal.any([signal, ended]),

@@ -1,10 +1,10 @@
 import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
-import { openGateway, type Gateway } from "../gateway/gateway.ts";
+import { openGateway } from "../gateway/gateway.ts";
 import { readRecording, type Exchange } from "../gateway/recording.ts";
 import { createReplay } from "../gateway/replay.ts";
 import { readRecordedSession, type RecordedSession } from "../store/recorded-session.ts";
-import { agentTurn, variablesOf } from "./agent-turn.ts";
+import { agentTurn, variablesOf, type AgentTurn } from "./agent-turn.ts";
 import { chooseAgent } from "./choose-agent.ts";
 import { firstPrompt, transcriptText } from "./prompt.ts";
 import { beginRun, secretsOf, type Run, type RunDependencies } from "./run.ts";
@@ -80,7 +80,11 @@ async function replay(run: Run, original: RecordedSession, recording: readonly E
     answers: answers.gateway,
   });
   try {
-    await takeTurns(run, original, gateway, variablesOf(run, environments));
+    await takeTurns(run, original, {
+      gateway,
+      variables: variablesOf(run, environments),
+      image: environments[0]?.image ?? null,
+    });
   } finally {
     await gateway.close();
   }
@@ -100,8 +104,7 @@ async function replay(run: Run, original: RecordedSession, recording: readonly E
 async function takeTurns(
   run: Run,
   original: RecordedSession,
-  gateway: Gateway,
-  variables: Readonly<Record<string, string>>,
+  environment: Pick<AgentTurn, "gateway" | "variables" | "image">,
 ): Promise<void> {
   const { provider, model } = await chooseAgent(run);
   const said: { from: "user" | "agent"; text: string }[] = [];
@@ -110,8 +113,7 @@ async function takeTurns(
     const { finalMessage } = await agentTurn(run, {
       provider,
       model,
-      gateway,
-      variables,
+      ...environment,
       message: index === 0 ? firstPrompt(run.session, message) : message,
       transcript: transcriptText(said),
       resume,

@@ -10,7 +10,7 @@ import { writeHarnessFiles } from "./harness-files.ts";
 import type { Run } from "./run.ts";
 
 /** Where a setup runs: the session's own clone and home. */
-export type SetupPlace = Pick<SandboxRequest, "workspace" | "home" | "readOnly" | "environment"> & {
+export type SetupPlace = Pick<SandboxRequest, "workspace" | "home" | "readOnly" | "environment" | "image"> & {
   readonly workingDirectory: string;
 };
 

@@ -1,7 +1,7 @@
 import type { TurnResult } from "../agents/harness.ts";
 import { RunError } from "../domain/errors.ts";
 import { completeMessage, nextMessage, saveHarness, transcript } from "../store/claims.ts";
-import { agentTurn, variablesOf } from "./agent-turn.ts";
+import { agentTurn, variablesOf, type AgentTurn } from "./agent-turn.ts";
 import { chooseAgent } from "./choose-agent.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 import type { Run } from "./run.ts";
@@ -16,7 +16,7 @@ export async function agentStep(run: Run, environments: readonly RepositoryEnvir
   for (;;) {
     const message = await nextMessage(database, run.session);
     if (message === null) return last;
-    last = await turn(run, message, variables);
+    last = await turn(run, message, { variables, image: environments[0]?.image ?? null });
     await completeMessage(database, run.session, message.id, run.mask.text(last.finalMessage));
   }
 }
@@ -27,7 +27,11 @@ interface Message {
   readonly interrupted: boolean;
 }
 
-async function turn(run: Run, message: Message, variables: Record<string, string>): Promise<TurnResult> {
+async function turn(
+  run: Run,
+  message: Message,
+  environment: Pick<AgentTurn, "variables" | "image">,
+): Promise<TurnResult> {
   const { dependencies, session } = run;
   await requireSandbox(run);
   const { provider, model } = await chooseAgent(run);
@@ -40,7 +44,7 @@ async function turn(run: Run, message: Message, variables: Record<string, string
       provider,
       model,
       gateway,
-      variables,
+      ...environment,
       message: message.position === 1 ? firstPrompt(session, text) : text,
       transcript: transcriptText(await transcript(dependencies.database, session)),
       // Another provider's session means nothing to this one.

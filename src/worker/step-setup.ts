@@ -31,12 +31,13 @@ export async function readEnvironments(
     const start = prepared[index];
     if (start === undefined) continue;
     const file = await devcontainerOf(run, repository, start);
+    const image = await imageOf(run, repository, file);
     environments.push({
       repository,
       prepared: start,
       script: repository.setupScript ?? file.script,
       variables: { ...file.variables, ...repository.variables },
-      image: file.image,
+      image,
     });
   }
   return environments;
@@ -61,6 +62,16 @@ async function devcontainerOf(run: Run, repository: SessionRepository, start: Pr
     }
   }
   return none;
+}
+
+/** Only an image that is on this machine: a repository's file makes nobody fetch anything. */
+async function imageOf(run: Run, { name }: SessionRepository, { image }: Devcontainer): Promise<string | null> {
+  const { sandbox } = run.dependencies;
+  if (image === null || sandbox.kind !== "container") return null;
+  if (await sandbox.hasImage(image)) return image;
+  const text = `${name}: the image ${image} of its devcontainer file is not on this server (docker pull ${image}): the server's own is used.`;
+  await run.emit({ type: "notice", data: { level: "warning", text } });
+  return null;
 }
 
 /** Those whose script has not been run in this session's clone yet. */
@@ -145,10 +156,11 @@ function foldersOf(run: Run) {
   return run.dependencies.workspaces.folders(run.session.sessionId, urls);
 }
 
-function placeOf(run: Run, { repository, variables }: RepositoryEnvironment): SetupPlace {
+function placeOf(run: Run, { repository, variables, image }: RepositoryEnvironment): SetupPlace {
   const folders = foldersOf(run);
   return {
     ...folders,
+    ...(image !== null && { image }),
     workingDirectory: join(folders.workspace, repository.directory),
     environment: {
       HOME: folders.home,

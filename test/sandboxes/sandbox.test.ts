@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
-import type { Sandbox, SandboxRequest } from "../../src/sandboxes/sandbox.ts";
+import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
+import { firstLine, running, uniqueMark, usePlace } from "./place.ts";
+import { describeSandbox } from "./shared-suite.ts";
 import { waitFor } from "../wait-for.ts";
 
 /** What every sandbox does, then what only one that isolates does. */
@@ -17,95 +17,7 @@ const sandboxes: readonly [string, Sandbox][] = [
 ];
 
 describe.each(sandboxes)("%s", (_, sandbox) => {
-  const place = usePlace(sandbox);
-
-  it("works here", async () => {
-    expect(await sandbox.check()).toBeNull();
-  });
-
-  it("runs a command in its workspace, with its input, output and exit code", async () => {
-    const child = sandbox.start(place.request("cat; pwd; echo wrong >&2; exit 3"));
-    child.stdin.end("hello\n");
-    const [said, complained, ended] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
-    expect([said, complained, ended]).toEqual([`hello\n${place.workspace}\n`, "wrong\n", { code: 3, signal: null }]);
-    expect(await place.run("pwd", { workingDirectory: place.home })).toBe(place.home);
-  });
-
-  it("lets it write to workspace and home, and keeps what was written", async () => {
-    await place.run("echo a > a; echo b > $HOME/b; echo c > /tmp/offstage-test && rm /tmp/offstage-test", {
-      environment: { HOME: place.home },
-    });
-    expect(await place.run(`cat a ${place.home}/b`)).toBe("a\nb");
-  });
-
-  it("gives it the environment that is wanted and no other", async () => {
-    process.env["OFFSTAGE_TEST_SECRET"] = "secret";
-    const seen = await place.run("env", { environment: { WANTED: "a 'b'\n$(c) \\\"" } });
-    delete process.env["OFFSTAGE_TEST_SECRET"];
-    expect(seen).toContain("WANTED=a 'b'\n$(c) \\\"");
-    const names = [...seen.matchAll(/^([A-Za-z_]+)=/gmu)]
-      .map((match) => match[1] ?? "")
-      .toSorted((one, other) => one.localeCompare(other));
-    expect(names.filter((name) => !["PWD", "OLDPWD", "SHLVL", "_", "OFFSTAGE_PROCESS"].includes(name))).toEqual([
-      "PATH",
-      "WANTED",
-    ]);
-  });
-
-  it("has node and git", async () => {
-    expect(await place.run(`node --print process.version; git --version`)).toContain(process.version);
-  });
-
-  it("puts no value of the environment on a command line", async () => {
-    const child = sandbox.start(place.request("echo up; sleep 1000", { environment: { TOKEN: "token-not-for-argv" } }));
-    await firstLine(child.stdout);
-    expect(commandLines().some((line) => line.includes("sleep 1000"))).toBe(true);
-    expect(commandLines().filter((line) => line.includes("token-not-for-argv"))).toEqual([]);
-    child.kill();
-    await child.exited;
-  });
-
-  it("tells of a command that is not there by its exit, not by an exception", async () => {
-    const child = sandbox.start({ ...place.request(""), command: "no-such-program", arguments: [] });
-    child.stdin.end();
-    child.stdout.resume();
-    await text(child.stderr).catch(() => "");
-    expect((await child.exited).code).not.toBe(0);
-  });
-
-  const daemons = {
-    "in the background": "sleep MARK &",
-    "in a session of its own": "setsid sleep MARK > /dev/null 2>&1 < /dev/null &",
-    "twice removed": "(setsid sh -c 'sleep MARK & sleep MARK' > /dev/null 2>&1 < /dev/null &);",
-  };
-  it.each(Object.entries(daemons))(
-    "ends what it started %s, when it is killed and when it ends by itself",
-    async (_name, script) => {
-      for (const last of ["sleep MARK", "true"]) {
-        const mark = uniqueMark();
-        const controller = new AbortController();
-        const request = place.request(`${script} echo up; ${last}`.replaceAll("MARK", mark));
-        const child = sandbox.start({ ...request, signal: controller.signal });
-        child.stdin.end();
-        child.stderr.resume();
-        await firstLine(child.stdout);
-        if (last !== "true") {
-          await waitFor(() => running(mark).length > 0, "what it started runs");
-          controller.abort();
-          child.kill();
-        }
-        await child.exited;
-        expect(running(mark)).toEqual([]);
-        child.kill();
-      }
-    },
-  );
-
-  it("does not start once the run was stopped", () => {
-    expect(() => sandbox.start({ ...place.request("true"), signal: AbortSignal.abort(new Error("stopped")) })).toThrow(
-      "stopped",
-    );
-  });
+  describeSandbox(sandbox);
 });
 
 describe("bubblewrap alone", () => {
@@ -249,70 +161,3 @@ describe("bubblewrap alone", () => {
     await waitFor(() => running(mark).length === 0, "everything inside is gone");
   });
 });
-
-/** A workspace and a home for each test of a suite. */
-function usePlace(sandbox: Sandbox) {
-  const place = { data: "", workspace: "", home: "" };
-  beforeAll(async () => {
-    place.data = await mkdtemp(join(tmpdir(), "offstage-sandbox-"));
-    place.workspace = join(place.data, "workspace");
-    place.home = join(place.data, "private");
-    await sandbox.makeWritable(place.workspace);
-    await sandbox.makeWritable(place.home);
-  });
-  afterAll(() => rm(place.data, { recursive: true, force: true }));
-  const request = (script: string, overrides: Partial<SandboxRequest> = {}): SandboxRequest => ({
-    command: "sh",
-    arguments: ["-c", script],
-    environment: {},
-    workspace: place.workspace,
-    home: place.home,
-    readOnly: [dirname(process.execPath)],
-    signal: AbortSignal.timeout(20_000),
-    ...overrides,
-  });
-  return {
-    get data() {
-      return place.data;
-    },
-    get workspace() {
-      return place.workspace;
-    },
-    get home() {
-      return place.home;
-    },
-    request,
-    async run(script: string, overrides: Partial<SandboxRequest> = {}): Promise<string> {
-      const child = sandbox.start(request(script, overrides));
-      child.stdin.end();
-      const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
-      if (code !== 0) throw new Error(`exit ${code}: ${complained}`);
-      return said.trim();
-    },
-  };
-}
-
-/** A number of seconds that no other process of the machine sleeps. */
-function uniqueMark(): string {
-  return `1${String(process.hrtime.bigint()).slice(-9)}`;
-}
-
-function commandLines(): string[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/u.test(name))
-    .map((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
-      } catch {
-        return "";
-      }
-    });
-}
-
-function running(mark: string): string[] {
-  return commandLines().filter((line) => line.startsWith(`sleep ${mark}`));
-}
-
-async function firstLine(stream: AsyncIterable<unknown>): Promise<void> {
-  for await (const chunk of stream) if (String(chunk).includes("\n")) return;
-}

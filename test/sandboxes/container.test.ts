@@ -1,0 +1,214 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import Docker from "dockerode";
+import { afterAll, describe, expect, it, vi } from "vitest";
+import { createContainerSandbox } from "../../src/sandboxes/container.ts";
+import { gatewayOrigin } from "../../src/sandboxes/relay.ts";
+import type { Limits } from "../../src/sandboxes/sandbox.ts";
+import { waitFor } from "../wait-for.ts";
+import { createWorld, startInProcess, untilOver } from "../world.ts";
+import { script } from "../end-to-end/script.ts";
+import { startEngine } from "./docker.ts";
+import { firstLine, usePlace } from "./place.ts";
+import { describeSandbox } from "./shared-suite.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const engine = await startEngine();
+const reason = typeof engine === "string" ? engine : "";
+const settings = {
+  socket: typeof engine === "string" ? "" : engine.socket,
+  image: typeof engine === "string" ? "" : engine.image,
+  runtime: null,
+};
+
+afterAll(async () => {
+  if (typeof engine !== "string") await engine.close();
+});
+
+describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: ${reason})`}`, () => {
+  const sandbox = createContainerSandbox(settings);
+  const docker = new Docker({ socketPath: settings.socket });
+  const place = usePlace(sandbox);
+  const containers = async (): Promise<number> => (await docker.listContainers({ all: true })).length;
+
+  describeSandbox(sandbox, ["HOME", "HOSTNAME"]);
+
+  it("has no network, no capability, no way to another right, and a root that it can't write to", async () => {
+    const said = await place.run(
+      `ls /sys/class/net; grep -E 'Cap(Prm|Eff|Bnd)|NoNewPrivs|Seccomp:' /proc/self/status; id -u; (echo x > /usr/x) 2>&1; (echo x > /etc/x) 2>&1; true`,
+    );
+    expect(said.split("\n")[0]).toBe("lo");
+    expect(said.match(/Cap\w+:\s+0{16}/gu)).toHaveLength(3);
+    expect(said).toMatch(/NoNewPrivs:\s+1/u);
+    expect(said).toMatch(/Seccomp:\s+2/u);
+    expect(said).toMatch(/^64748$/mu);
+    expect(said.match(/Read-only file system|Permission denied/gu)).toHaveLength(2);
+  });
+
+  it.skipIf(process.arch !== "x64").each([
+    ["keys of the kernel", "250, 0, -3, 0"],
+    ["io_uring", "425, 8, 0"],
+    ["programs in the kernel", "321, 0, 0, 0"],
+    ["new namespaces by unshare", "272, 0x10000000"],
+    ["new namespaces by clone", "56, 0x10000011, 0, 0, 0, 0"],
+    ["clone3", "435, 0, 0"],
+    ["virtual machine sockets", "41, 40, 1, 0"],
+    ["sockets to the kernel's crypto", "41, 38, 5, 0"],
+    ["typing into a terminal", "16, 0, 0x5412, 0"],
+  ])("refuses %s by the same filter as bubblewrap", async (_, call) => {
+    const said = await place.run(`perl -e '$! = 0; my $r = syscall(${call}); print lc("$r $!")'`);
+    expect(said).toMatch(/^-1 (?:operation not permitted|function not implemented|address family not supported)/u);
+  });
+
+  it("sees nothing of the machine but its image and what is bound", async () => {
+    expect(await place.run(`ls ${process.cwd()}/src 2>&1 || true`)).toMatch(/No such file/u);
+    expect(await place.run("ls /dev | grep -E '^(sd|vd|nvme|kvm|mem)' || echo none")).toBe("none");
+    expect(await place.run(`ls -d /proc/${process.pid} 2>&1 || true`)).toMatch(/No such file/u);
+  });
+
+  it("reaches the gateway's socket and nothing else", async () => {
+    const socket = join(place.data, "gateway.sock");
+    const server = createServer((client) =>
+      client.end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"),
+    );
+    server.listen(socket);
+    await once(server, "listening");
+    await place.run("true");
+    await chmod(socket, 0o666);
+    const said = await place.run(
+      `node -e 'fetch(process.env.AT).then((r) => r.text()).then(console.log); require("net").connect(80, "1.1.1.1").on("error", (e) => console.log(e.code))'`,
+      { gateway: socket, environment: { AT: gatewayOrigin } },
+    );
+    server.close();
+    expect(said).toContain("hello");
+    expect(said).toContain("ENETUNREACH");
+  });
+
+  const roomy: Limits = { memoryBytes: 512 * 1024 ** 2, processes: 100, diskBytes: 2 ** 30, cpus: 1 };
+  it.each([
+    ["memory", `node -e 'const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))'`, "memory"],
+    [
+      "memory, in a process of many",
+      `(node -e 'const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))'); sleep 1; echo survived`,
+      "memory",
+    ],
+    ["processes", "perl -e 'fork while 1'", "processes"],
+    ["disk", "i=0; while :; do i=$((i+1)); head -c 4000000 /dev/zero > many$i; done", "disk"],
+  ])("ends what takes too much %s, and says so", async (_, command, exceeded) => {
+    const child = sandbox.start(
+      place.request(command, { limits: { ...roomy, diskBytes: 64 * 1024 ** 2 }, signal: AbortSignal.timeout(50_000) }),
+    );
+    child.stdin.end();
+    await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+    expect(child.exceeded()).toBe(exceeded);
+    const cleaner = sandbox.start(place.request("rm -f many*"));
+    cleaner.stdin.end();
+    await cleaner.exited;
+  });
+
+  it("leaves no container behind, whatever its end", async () => {
+    await place.run("true");
+    const child = sandbox.start(place.request("echo up; sleep 1000"));
+    await firstLine(child.stdout);
+    child.kill();
+    await child.exited;
+    const failing = sandbox.start({ ...place.request("true"), workingDirectory: "relative" });
+    failing.stdin.end();
+    expect((await failing.exited).code).toBe(127);
+    expect(await text(failing.stderr)).not.toBe("");
+    expect(await containers()).toBe(0);
+  });
+
+  it("removes what a killed server left when the next one looks", async () => {
+    const source = `import { createContainerSandbox } from ${JSON.stringify(join(process.cwd(), "src/sandboxes/container.ts"))};
+      const child = createContainerSandbox(${JSON.stringify(settings)}).start(${JSON.stringify({
+        ...place.request("echo up; sleep 1000"),
+        signal: undefined,
+      }).slice(0, -1)}, signal: AbortSignal.timeout(60000) });
+      child.stdout.pipe(process.stdout);`;
+    const server = spawn(process.execPath, ["--input-type=module", "-e", source], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await firstLine(server.stdout);
+    server.kill("SIGKILL");
+    await once(server, "exit");
+    expect(await containers()).toBe(1);
+    expect(await createContainerSandbox(settings).check()).toBeNull();
+    await waitFor(async () => (await containers()) === 0, "what was left is gone");
+  });
+
+  it.each([
+    ["the engine is not there", { socket: "/nowhere.sock" }, /OFFSTAGE_CONTAINER_SOCKET/u],
+    ["the image is not there", { image: "no-such-image" }, /docker pull no-such-image/u],
+    ["the runtime is not there", { runtime: "no-such-runtime" }, /no-such-runtime/u],
+  ])("says what to do where %s", async (_, wrong, mend) => {
+    expect(await createContainerSandbox({ ...settings, ...wrong }).check()).toMatch(mend);
+  });
+
+  it("takes the image that a repository's devcontainer file names, where it is on this machine", async () => {
+    const world = await createWorld(script);
+    const { offstage, client } = await startInProcess(world, {
+      OFFSTAGE_SANDBOX: "container",
+      OFFSTAGE_CONTAINER_SOCKET: settings.socket,
+      OFFSTAGE_CONTAINER_IMAGE: settings.image,
+      OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+    });
+    const outputOf = async (image: string): Promise<string> => {
+      const devcontainer = JSON.stringify({ image, postCreateCommand: 'echo "set up in $IMAGE."' });
+      const name = image.replaceAll(/\W/gu, "-");
+      const { url } = await world.forge.createRepository("acme", name, { ".devcontainer.json": devcontainer });
+      const { id } = await client.session.create({ prompt: 'shell echo "worked in $IMAGE."', repositories: [url] });
+      expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
+      return JSON.stringify(await client.session.events(id, { limit: 1_000 }));
+    };
+    try {
+      const named = await outputOf(`${settings.image}-other`);
+      expect(named).toContain("set up in other.");
+      expect(named).toContain("worked in other.");
+      expect(await outputOf("example.com/not/there")).toContain(
+        "is not on this server (docker pull example.com/not/there)",
+      );
+    } finally {
+      await offstage.stop();
+      await world.close();
+    }
+  });
+
+  it.each(["basic:scripted", "opencode:scripted"])(
+    "carries a whole session of %s to its pull request",
+    async (agent) => {
+      const world = await createWorld(script);
+      const { offstage, client } = await startInProcess(world, {
+        OFFSTAGE_SANDBOX: "container",
+        OFFSTAGE_CONTAINER_SOCKET: settings.socket,
+        OFFSTAGE_CONTAINER_IMAGE: settings.image,
+        OFFSTAGE_DEFAULT_AGENT: agent,
+      });
+      try {
+        const { url } = await world.forge.createRepository("acme", "contained", { "README.md": "# Before\n" });
+        const session = await client.session.create({
+          prompt: "write a.txt: alpha, then shell ls /sys/class/net > net.txt",
+          repositories: [url],
+        });
+        expect(await untilOver(client, session.id)).toMatchObject({
+          status: "completed",
+          failure: null,
+          sandboxed: true,
+        });
+        expect(await world.forge.pullRequests("acme", "contained")).toHaveLength(1);
+        const { patch } = (await client.session.diff(session.id)).repositories[0] ?? { patch: "" };
+        expect(patch).toContain("+alpha");
+        expect(patch).toContain("+lo");
+      } finally {
+        await offstage.stop();
+        await world.close();
+      }
+      expect(await containers()).toBe(0);
+    },
+  );
+});
