@@ -5,6 +5,8 @@ const sourceSuites = ["test/architecture.test.ts", "test/documentation.test.ts"]
 
 export default defineConfig({
   test: {
+    // The provider of the sign-in tests says at length that it is set up for tests.
+    onConsoleLog: (log) => !log.includes("oidc-provider"),
     // Real databases, browsers and harnesses run in these suites: two at a time is what a small machine carries.
     maxWorkers: 2,
     testTimeout: 90_000,

@@ -34,6 +34,8 @@ async function serve(): Promise<void> {
   const app = await createApp({
     hosts: [],
     trustedProxies: [],
+    signInMethods: [],
+    signInPolicy: { admins: [], domains: [], githubOrganizations: [], defaultRole: "member" },
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     database,
     logger,

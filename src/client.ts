@@ -9,6 +9,7 @@ import { organizationSchema, type UpdateOrganization } from "./domain/organizati
 import { repositorySchema } from "./domain/repository.ts";
 import { secretSchema, type createSecretSchema } from "./domain/secret.ts";
 import { sessionDetailSchema, sessionDiffSchema, sessionSchema, type createSessionSchema } from "./domain/session.ts";
+import { userSchema, type updateUserSchema } from "./domain/user.ts";
 
 /** The server answered with an error: `message` is its sentence. */
 export class ClientError extends OffstageError {
@@ -44,6 +45,8 @@ export interface StreamOptions {
 const sessionsPage = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
 const repositoriesPage = z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() });
 const secretsPage = z.object({ secrets: z.array(secretSchema), nextCursor: z.string().nullable() });
+const usersPage = z.object({ users: z.array(userSchema), nextCursor: z.string().nullable() });
+const signInMethods = z.object({ methods: z.array(z.object({ id: z.string(), name: z.string() })) });
 const auditPage = z.object({ entries: z.array(auditEntrySchema), nextCursor: z.string().nullable() });
 const egressSchema = z.object({ egress: z.array(z.string()) });
 const longestPauseMs = 10_000;
@@ -102,7 +105,12 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       allow: (id: string, host: string) => call(egressSchema, `/repository/${id}/allow`, { host }),
       list: (page: PageOf = {}) => call(repositoriesPage, `/repository/list${query({ ...page })}`),
     },
+    user: {
+      list: (page: PageOf = {}) => call(usersPage, `/user/list${query({ ...page })}`),
+      update: (id: string, body: z.input<typeof updateUserSchema>) => call(userSchema, `/user/${id}/update`, body),
+    },
     login: {
+      methods: () => call(signInMethods, "/login/methods"),
       create: (body: { token: string } | { key: string }) =>
         call(z.object({ organizationId: z.string() }), "/login/create", body),
       delete: () => call(z.object({}), "/login/delete", {}),

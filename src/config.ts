@@ -7,6 +7,7 @@ import { dollarsSchema } from "./domain/dollars.ts";
 import { InvalidInputError } from "./domain/errors.ts";
 import { modelPatternSchema } from "./domain/model.ts";
 import { agentNameSchema } from "./domain/session.ts";
+import { roles } from "./domain/user.ts";
 
 /**
  * Environment and flags become one validated, frozen value here, and nowhere else; every default stands here.
@@ -83,6 +84,14 @@ const names = z
   .string()
   .transform((value) => value.split(/[\s,]+/u).filter((name) => name !== ""))
   .default([]);
+/** Who vouches for people is asked over a connection that nobody can change, or on this machine. */
+const signInUrl = z
+  .url()
+  .transform((value) => value.replace(/\/+$/u, ""))
+  .refine((value) => {
+    const { protocol, hostname } = new URL(value);
+    return protocol === "https:" || (protocol === "http:" && ["127.0.0.1", "[::1]", "localhost"].includes(hostname));
+  }, "must be an https:// address");
 const whole = (minimum: number, maximum: number, byDefault: number) =>
   z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
 const json = <T extends z.ZodType>(schema: T) =>
@@ -112,6 +121,19 @@ export const environmentSchema = z.object({
     .string()
     .regex(/^postgres(?:ql)?:\/\//u, "must start with postgres:// or postgresql://")
     .optional(),
+  OFFSTAGE_OIDC_ISSUER: signInUrl.optional(),
+  OFFSTAGE_OIDC_CLIENT_ID: z.string().min(1).optional(),
+  OFFSTAGE_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
+  OFFSTAGE_OIDC_NAME: z.string().min(1).default("single sign-on"),
+  OFFSTAGE_OIDC_TRUST_EMAIL: flag,
+  OFFSTAGE_GITHUB_OAUTH_CLIENT_ID: z.string().min(1).optional(),
+  OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET: z.string().min(1).optional(),
+  OFFSTAGE_GITHUB_OAUTH_URL: signInUrl.default("https://github.com"),
+  OFFSTAGE_GITHUB_OAUTH_API_URL: signInUrl.default("https://api.github.com"),
+  OFFSTAGE_ADMINS: names,
+  OFFSTAGE_SIGN_IN_DOMAINS: names,
+  OFFSTAGE_SIGN_IN_GITHUB_ORGANIZATIONS: names,
+  OFFSTAGE_DEFAULT_ROLE: z.enum(roles).default("member"),
   OFFSTAGE_SANDBOX: z.enum(["bubblewrap", "container", "none"]).default("bubblewrap"),
   OFFSTAGE_CONTAINER_SOCKET: z.string().min(1).default("/var/run/docker.sock"),
   OFFSTAGE_CONTAINER_IMAGE: z.string().min(1).default("node:24-bookworm"),
@@ -214,6 +236,7 @@ function configOf(environment: Environment) {
     trustedProxies: environment.OFFSTAGE_TRUSTED_PROXIES,
     auditDays: environment.OFFSTAGE_AUDIT_DAYS,
     adminKey: environment.OFFSTAGE_ADMIN_KEY ?? null,
+    ...signInOf(environment),
     /** Null: kept in a file of its own below the data folder. */
     masterKey: environment.OFFSTAGE_MASTER_KEY ?? null,
     sandbox: environment.OFFSTAGE_SANDBOX,
@@ -252,6 +275,47 @@ function configOf(environment: Environment) {
     forges: forgesOf(environment),
     models: modelsOf(environment),
   } as const;
+}
+
+function signInOf(environment: Environment) {
+  const lower = (values: readonly string[]): string[] => values.map((value) => value.toLowerCase());
+  const together = (named: readonly (keyof Environment)[]): boolean => {
+    const missing = named.find((name) => environment[name] === undefined);
+    if (named.every((name) => environment[name] === undefined)) return false;
+    if (missing !== undefined)
+      throw new InvalidInputError(`${missing}: must be set beside ${named.find((name) => name !== missing)}`);
+    return true;
+  };
+  const { OFFSTAGE_OIDC_ISSUER: issuer = "", OFFSTAGE_OIDC_CLIENT_ID: oidcId = "" } = environment;
+  const { OFFSTAGE_OIDC_CLIENT_SECRET: oidcSecret = "", OFFSTAGE_GITHUB_OAUTH_CLIENT_ID: githubId = "" } = environment;
+  const { OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET: githubSecret = "" } = environment;
+  const githubOrganizations = lower(environment.OFFSTAGE_SIGN_IN_GITHUB_ORGANIZATIONS);
+  return {
+    oidc: together(["OFFSTAGE_OIDC_ISSUER", "OFFSTAGE_OIDC_CLIENT_ID", "OFFSTAGE_OIDC_CLIENT_SECRET"])
+      ? {
+          issuer,
+          clientId: oidcId,
+          clientSecret: oidcSecret,
+          name: environment.OFFSTAGE_OIDC_NAME,
+          trustEmail: environment.OFFSTAGE_OIDC_TRUST_EMAIL,
+        }
+      : null,
+    githubSignIn: together(["OFFSTAGE_GITHUB_OAUTH_CLIENT_ID", "OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET"])
+      ? {
+          webUrl: environment.OFFSTAGE_GITHUB_OAUTH_URL,
+          apiUrl: environment.OFFSTAGE_GITHUB_OAUTH_API_URL,
+          clientId: githubId,
+          clientSecret: githubSecret,
+          asksOrganizations: githubOrganizations.length > 0,
+        }
+      : null,
+    signInPolicy: {
+      admins: lower(environment.OFFSTAGE_ADMINS),
+      domains: lower(environment.OFFSTAGE_SIGN_IN_DOMAINS),
+      githubOrganizations,
+      defaultRole: environment.OFFSTAGE_DEFAULT_ROLE,
+    },
+  };
 }
 
 function forgesOf(environment: Environment) {

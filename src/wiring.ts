@@ -4,12 +4,15 @@ import type { Provider } from "./agents/harness.ts";
 import type { Config } from "./config.ts";
 import type { Database } from "./database/database.ts";
 import { createMask } from "./domain/mask.ts";
+import type { SignInMethod } from "./domain/user.ts";
 import type { Forges } from "./forges/forges.ts";
 import type { Logger } from "./observability.ts";
 import { createBubblewrap } from "./sandboxes/bubblewrap.ts";
 import { createContainerSandbox } from "./sandboxes/container.ts";
 import { createUnsandboxed } from "./sandboxes/none.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
+import { createGitHubSignIn } from "./sign-in/github.ts";
+import { createOidc } from "./sign-in/oidc.ts";
 import { environmentKeyring, fileKeyring } from "./store/keyring.ts";
 import { createVault, type Vault } from "./store/vault.ts";
 import { createEnvironmentCache } from "./worker/environment-cache.ts";
@@ -45,6 +48,13 @@ export async function chooseDefaultAgent(config: Config, providers: readonly Pro
     return provider.defaultModel === null ? provider.id : `${provider.id}:${provider.defaultModel}`;
   }
   return null;
+}
+
+export function createSignInMethods({ oidc, githubSignIn }: Config): SignInMethod[] {
+  return [
+    ...(oidc === null ? [] : [createOidc(oidc)]),
+    ...(githubSignIn === null ? [] : [createGitHubSignIn(githubSignIn)]),
+  ];
 }
 
 export function recordingsDirectory({ data }: Config): string {
@@ -116,6 +126,8 @@ function serverSecrets(config: Config): string[] {
   );
   return [
     ...(config.masterKey?.split(",") ?? []),
+    config.oidc?.clientSecret,
+    config.githubSignIn?.clientSecret,
     ...forgeSecrets,
     ...customSecrets,
     anthropic?.apiKey,

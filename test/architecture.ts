@@ -28,6 +28,7 @@ export const parts: Readonly<Record<string, Part>> = {
   sandboxes: driver,
   gateway: driver,
   forges: driver,
+  "sign-in": driver,
   client: { imports: ["domain"] },
   queue: { imports: foundation, types: ["config"] },
   database: { imports: ["domain", "observability"], types: ["config"] },
@@ -45,6 +46,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   // For git; doctor looks for programs with it.
   { packages: /^execa$/u, parts: ["worker", "doctor"] },
   { packages: /^liquidjs$/u, parts: ["domain"] },
+  { packages: /^openid-client$/u, parts: ["sign-in"] },
   { packages: /^dockerode$/u, parts: ["sandboxes"] },
   { packages: /^jsonc-parser$/u, parts: ["worker"] },
   { packages: /^commander$/u, parts: ["cli"] },

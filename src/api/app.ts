@@ -13,6 +13,7 @@ import { addEgressOperations } from "./egress.ts";
 import { addEnvironmentOperations } from "./environments.ts";
 import { sendError } from "./errors.ts";
 import { createEventStreams } from "./event-stream.ts";
+import { createFailureLimit } from "./failure-limit.ts";
 import { requireKnownHost } from "./hosts.ts";
 import { keepAnswer, replayOrBegin } from "./idempotency.ts";
 import { addJobOperations } from "./jobs.ts";
@@ -24,8 +25,12 @@ import { createRateLimit } from "./rate-limit.ts";
 import { addRepositoryOperations } from "./repositories.ts";
 import { addSecretOperations } from "./secrets.ts";
 import { addSessionOperations } from "./sessions.ts";
+import { addSignInOperations } from "./sign-in.ts";
+import { addUserOperations } from "./users.ts";
 import { addWebApp } from "./web-app.ts";
 
+/** Failed sign-ins from one address. */
+const failuresPerMinute = 20;
 /** Asked for by whatever name a cluster gives. */
 const healthPaths: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 /** No answer is taken for another type than it says, and none tells another site where it was. */
@@ -67,7 +72,10 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addOrganizationOperations(app, options);
   addSecretOperations(app, options);
   addKeyOperations(app, options);
-  addLoginOperations(app, options);
+  const failures = createFailureLimit(failuresPerMinute);
+  addLoginOperations(app, options, failures);
+  addSignInOperations(app, options, failures);
+  addUserOperations(app, options);
   addAuditOperations(app, options);
   addAgentOperations(app, options);
   addOlderOperations(app, options);

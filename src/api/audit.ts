@@ -41,7 +41,7 @@ export function createAudit(database: Database, logger: Logger): Audit {
     async note(request, reply, body) {
       const { operation } = request.routeOptions.config;
       if (operation === undefined) return;
-      const changes = request.method !== "GET" && request.method !== "HEAD";
+      const changes = operation.changes === true || (request.method !== "GET" && request.method !== "HEAD");
       if (!changes && outcomeOf(reply.statusCode) !== "refused") return;
       held.push(entryOf(request, reply.statusCode, body));
       if (changes && operation.scope !== "read" && operation.scope !== "write") await flush();

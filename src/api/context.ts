@@ -11,6 +11,7 @@ import type { Agent } from "../domain/agent.ts";
 import type { EventContext } from "../domain/automation.ts";
 import type { Principal, Scope } from "../domain/key.ts";
 import type { Repository } from "../domain/repository.ts";
+import type { SignInMethod, SignInPolicy } from "../domain/user.ts";
 import type { Logger } from "../observability.ts";
 import type { Vault } from "../store/vault.ts";
 
@@ -29,6 +30,8 @@ export interface ApiOptions {
   readonly hosts: readonly string[];
   /** Addresses and networks of proxies whose word on who asks is taken. */
   readonly trustedProxies: readonly string[];
+  readonly signInMethods: readonly SignInMethod[];
+  readonly signInPolicy: SignInPolicy;
   readonly defaultAgent: () => Promise<string | null>;
   readonly agents: () => Promise<Agent[]>;
   readonly integrationOf: (url: string) => Repository["integration"];
@@ -58,6 +61,8 @@ export interface OperationConfig {
   readonly creates?: boolean;
   /** Status for a request without any key: 401, but 400 where the specification says so. */
   readonly missingKey?: 400 | 401;
+  /** A GET that changes something all the same, for the audit log. */
+  readonly changes?: boolean;
 }
 
 declare module "fastify" {

@@ -17,6 +17,12 @@ export const errorSchema = z.object({ error: z.string() }).meta({ id: "Error" })
 /** A key made too many requests. */
 export class TooManyRequestsError extends OffstageError {
   readonly code = "too_many_requests";
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(message: string, retryAfterSeconds?: number) {
+    super(message);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
 }
 
 /** The request was meant for another host. */
@@ -29,7 +35,9 @@ export function sendError(error: FastifyError, request: FastifyRequest, reply: F
   const { status, sentence } = answerOf(error);
   if (status >= 500) request.log.error({ err: error }, "a request failed for a reason that nobody foresaw");
   const retryAfter =
-    error instanceof ConflictError || error instanceof UnavailableError ? error.retryAfterSeconds : undefined;
+    error instanceof ConflictError || error instanceof UnavailableError || error instanceof TooManyRequestsError
+      ? error.retryAfterSeconds
+      : undefined;
   if (retryAfter !== undefined) void reply.header("Retry-After", String(retryAfter));
   void reply
     .status(status)

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { InvalidInputError } from "../domain/errors.ts";
 import { createdKeySchema, createKeySchema, keySchema } from "../domain/key.ts";
+import { scopesOf } from "../domain/user.ts";
 import { pageQuerySchema } from "../domain/list.ts";
 import { createKey, listKeys, revokeKey } from "../store/keys.ts";
 import { principalOfRequest } from "./auth.ts";
@@ -28,7 +29,9 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
           "Idempotency-Key is not taken here: the key would have to be stored to be answered again",
         );
       }
-      const { record, key } = await createKey(database, principalOfRequest(request).organizationId, request.body);
+      const { name, role, scopes = role === undefined ? ["read", "write"] : scopesOf(role), expiresAt } = request.body;
+      const { organizationId } = principalOfRequest(request);
+      const { record, key } = await createKey(database, organizationId, { name, scopes, expiresAt });
       return { ...record, key };
     },
   );

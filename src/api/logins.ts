@@ -4,20 +4,25 @@ import { createBrowserSession, deleteBrowserSession, findBrowserPrincipal, redee
 import { findPrincipal } from "../store/keys.ts";
 import { cookieName } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
+import type { FailureLimit } from "./failure-limit.ts";
 import { answers } from "./shapes.ts";
 
 const cookieDays = 30;
 const tags = ["Sign-in"];
 
-/** Signs a browser in: a one-time link's token, or a pasted key, for a cookie that scripts can't read. */
-export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions): void {
-  const cookie = () => ({
+/** What a signed-in browser's cookie is set with: no script reads it, and no other site's page has it sent. */
+export function browserCookie(publicUrl: string) {
+  return {
     path: "/",
     httpOnly: true,
-    sameSite: "strict" as const,
-    secure: publicUrl().startsWith("https:"),
+    sameSite: "strict",
+    secure: publicUrl.startsWith("https:"),
     maxAge: cookieDays * 24 * 60 * 60,
-  });
+  } as const;
+}
+
+/** Signs a browser in: a one-time link's token, or a pasted key, for a cookie that scripts can't read. */
+export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions, failures: FailureLimit): void {
   app.post(
     "/login/create",
     {
@@ -30,19 +35,24 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
       },
     },
     async (request, reply) => {
+      failures.check(request.ip);
       const token =
-        "token" in request.body ? await redeemLoginLink(database, request.body.token) : await byKey(request.body.key);
+        "token" in request.body
+          ? await redeemLoginLink(database, request.body.token)
+          : await byKey(request.body.key, request.ip);
       const principal = token === null ? null : await findBrowserPrincipal(database, token);
       if (token === null || principal === null) {
+        failures.fail(request.ip);
         throw new UnauthenticatedError("this link was used or is too old: make a new one with `offstage login-link`");
       }
       request.principal = principal;
-      void reply.setCookie(cookieName, token, cookie());
+      void reply.setCookie(cookieName, token, browserCookie(publicUrl()));
       return { organizationId: principal.organizationId };
     },
   );
-  async function byKey(key: string): Promise<string> {
+  async function byKey(key: string, address: string): Promise<string> {
     const principal = await findPrincipal(database, key.trim());
+    if (principal === null) failures.fail(address);
     if (principal === null) throw new UnauthenticatedError("the API key is wrong, revoked or expired");
     return createBrowserSession(database, principal);
   }
@@ -55,7 +65,7 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
     async (request, reply) => {
       const token = request.cookies[cookieName];
       if (token !== undefined) await deleteBrowserSession(database, token);
-      void reply.clearCookie(cookieName, cookie());
+      void reply.clearCookie(cookieName, browserCookie(publicUrl()));
       return {};
     },
   );

@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from "commander";
 import { scopes, type Key, type Scope } from "../domain/key.ts";
+import { roles, scopesOf, type Role } from "../domain/user.ts";
 import type { CommandContext } from "./commands.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
@@ -18,16 +19,22 @@ function addCreate(keys: Command, { commands, terminal }: CommandContext): void 
     .description("make a key and print it, this once")
     .option("--name <name>", "what the key is for", "command line")
     .option("--scopes <list>", "of read, write and admin, with commas", parseScopes, ["read", "write"])
+    .option("--role <role>", "admin, member or viewer, instead of scopes", parseRole)
     .option("--expires-in-days <days>", "let it expire", parseDays);
-  withDataFlag(command).action(async (options: { name: string; scopes: Scope[]; expiresInDays?: number }) => {
-    const expiresAt =
-      options.expiresInDays === undefined ? null : new Date(Date.now() + options.expiresInDays * dayMs).toISOString();
-    const { name, scopes: chosen } = options;
-    const created = await commands.createKey(serverFlags({ ...options }), { name, scopes: chosen, expiresAt });
-    // The key alone on stdout, so that a script can take it.
-    terminal.write(`${created.key}\n`);
-    terminal.warn(`${created.record.prefix}… (${created.record.scopes.join(", ")}) is shown this once: keep it now\n`);
-  });
+  withDataFlag(command).action(
+    async (options: { name: string; scopes: Scope[]; role?: Role; expiresInDays?: number }) => {
+      const expiresAt =
+        options.expiresInDays === undefined ? null : new Date(Date.now() + options.expiresInDays * dayMs).toISOString();
+      const { name } = options;
+      const chosen = options.role === undefined ? options.scopes : [...scopesOf(options.role)];
+      const created = await commands.createKey(serverFlags({ ...options }), { name, scopes: chosen, expiresAt });
+      // The key alone on stdout, so that a script can take it.
+      terminal.write(`${created.key}\n`);
+      terminal.warn(
+        `${created.record.prefix}… (${created.record.scopes.join(", ")}) is shown this once: keep it now\n`,
+      );
+    },
+  );
 }
 
 function addList(keys: Command, { commands, terminal }: CommandContext): void {
@@ -52,6 +59,12 @@ export function parseScopes(value: string): Scope[] {
     if (scope === undefined) throw new InvalidArgumentError(`"${part}" is no scope: use ${scopes.join(", ")}.`);
     return scope;
   });
+}
+
+function parseRole(value: string): Role {
+  const role = roles.find((known) => known === value);
+  if (role === undefined) throw new InvalidArgumentError(`must be ${roles.join(", ")}.`);
+  return role;
 }
 
 function parseDays(value: string): number {

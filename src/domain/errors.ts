@@ -47,8 +47,8 @@ export class UnavailableError extends OffstageError {
   readonly code = "unavailable";
   readonly retryAfterSeconds: number;
 
-  constructor(message: string, retryAfterSeconds = 5) {
-    super(message);
+  constructor(message: string, retryAfterSeconds = 5, options?: ErrorOptions) {
+    super(message, options);
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }

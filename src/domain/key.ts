@@ -4,11 +4,17 @@ import { text } from "./text.ts";
 export const scopes = ["read", "write", "admin"] as const;
 export type Scope = (typeof scopes)[number];
 
-export const createKeySchema = z.object({
-  name: text(200),
-  scopes: z.array(z.enum(scopes)).min(1).default(["read", "write"]),
-  expiresAt: z.iso.datetime().nullish(),
-});
+export const createKeySchema = z
+  .object({
+    name: text(200),
+    scopes: z.array(z.enum(scopes)).min(1).optional().meta({ description: "Default read and write." }),
+    role: z.enum(["admin", "member", "viewer"]).optional().meta({ description: "Instead of scopes." }),
+    expiresAt: z.iso.datetime().nullish(),
+  })
+  .refine((body) => body.role === undefined || body.scopes === undefined, {
+    message: "can't be given beside scopes: choose one of them",
+    path: ["role"],
+  });
 export type CreateKey = z.infer<typeof createKeySchema>;
 
 export const keySchema = z.object({

@@ -1,5 +1,6 @@
 import type { Database, Queryable } from "../database/database.ts";
 import type { Principal, Scope } from "../domain/key.ts";
+import { scopesOf, type Role } from "../domain/user.ts";
 import { hashOf, randomToken } from "./secret.ts";
 
 /** How long a browser stays signed in. */
@@ -43,26 +44,35 @@ export function createBrowserSession(database: Database, principal: Principal): 
 async function insertBrowserSession(queryable: Queryable, principal: Principal): Promise<string> {
   const token = randomToken();
   await queryable.query(
-    `insert into browser_session (hash, organization_id, key_id, scopes, expires_at)
-     values ($1, $2, $3, $4, now() + $5 * interval '1 day')`,
-    [hashOf(token), principal.organizationId, principal.keyId, principal.scopes, browserSessionDays],
+    `insert into browser_session (hash, organization_id, key_id, user_id, scopes, expires_at)
+     values ($1, $2, $3, $4, $5, now() + $6 * interval '1 day')`,
+    [hashOf(token), principal.organizationId, principal.keyId, principal.userId, principal.scopes, browserSessionDays],
   );
   return token;
 }
 
 /** Who a browser's cookie stands for; null where it is unknown, expired, or its key was revoked. */
 export async function findBrowserPrincipal(database: Database, token: string): Promise<Principal | null> {
-  const { rows } = await database.pool.query<{ organization_id: string; key_id: string | null; scopes: Scope[] }>({
+  const { rows } = await database.pool.query<{
+    organization_id: string;
+    key_id: string | null;
+    user_id: string | null;
+    role: Role | null;
+    scopes: Scope[];
+  }>({
     name: "find_browser_principal",
-    text: `select browser.organization_id, browser.key_id, browser.scopes from browser_session browser
-           left join api_key on api_key.id = browser.key_id
+    text: `select browser.organization_id, browser.key_id, browser.user_id, account.role, browser.scopes
+           from browser_session browser left join api_key on api_key.id = browser.key_id
+           left join user_account account on account.id = browser.user_id
            where browser.hash = $1 and browser.expires_at > now() and api_key.revoked_at is null
-             and (api_key.expires_at is null or api_key.expires_at > now())`,
+             and (api_key.expires_at is null or api_key.expires_at > now()) and account.disabled_at is null`,
     values: [hashOf(token)],
   });
   const [row] = rows;
   if (row === undefined) return null;
-  return { organizationId: row.organization_id, keyId: row.key_id, userId: null, scopes: row.scopes };
+  const { organization_id: organizationId, key_id: keyId, user_id: userId, role } = row;
+  // A role that was changed counts at once.
+  return { organizationId, keyId, userId, scopes: role === null ? row.scopes : scopesOf(role) };
 }
 
 export async function deleteBrowserSession(database: Database, token: string): Promise<void> {

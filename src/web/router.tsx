@@ -28,7 +28,10 @@ const signInRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/sign-in",
   component: SignInPage,
-  validateSearch: z.object({ next: z.string().optional().catch(undefined) }),
+  validateSearch: z.object({
+    next: z.string().optional().catch(undefined),
+    problem: z.string().optional().catch(undefined),
+  }),
 });
 
 /** Pages that few open are fetched when they are. */

@@ -64,6 +64,8 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     rateLimitPerMinute: 10_000,
     hosts: [],
     trustedProxies: [],
+    signInMethods: [],
+    signInPolicy: { admins: [], domains: [], githubOrganizations: [], defaultRole: "member" },
     defaultAgent: () => Promise.resolve("opencode:m"),
     agents: () => Promise.resolve([agent]),
     integrationOf: () => undefined,

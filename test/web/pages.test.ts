@@ -6,6 +6,7 @@ import { script } from "../end-to-end/script.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { accessibilityProblems, launchBrowser, scrollsSideways } from "./browser.ts";
 import { openFrailConnection } from "./frail-connection.ts";
+import { startProvider } from "../sign-in/oidc-provider.ts";
 
 let world: World;
 let offstage: Offstage;
@@ -301,6 +302,43 @@ test("an admin sets budgets, lists and secrets, and the audit log tells of it", 
   await page.getByLabel("Show").selectOption("refused");
   await page.getByText("There is nothing of this kind.").or(entries.getByText("refused").first()).waitFor();
   await client.organization.update({ monthlyBudgetUsd: null, models: null });
+});
+
+test("somebody signs in by the company's provider, and stays the admin that is needed", async () => {
+  const provider = await startProvider({ ada: { name: "Ada", email: "ada@company.example", email_verified: true } });
+  const own = await createWorld(script);
+  const started = await startInProcess(own, {
+    OFFSTAGE_OIDC_ISSUER: provider.issuer,
+    OFFSTAGE_OIDC_CLIENT_ID: provider.clientId,
+    OFFSTAGE_OIDC_CLIENT_SECRET: provider.clientSecret,
+    OFFSTAGE_OIDC_NAME: "Company",
+    OFFSTAGE_ADMINS: "ada@company.example",
+  });
+  try {
+    provider.serve([`${started.offstage.url}/login/oidc/callback`]);
+    const page = await openPage({ baseURL: started.offstage.url });
+    await page.goto("/sign-in?problem=expired");
+    await page.getByRole("alert").getByText("The sign-in took too long").waitFor();
+    const button = page.getByRole("link", { name: "Sign in with Company" });
+    await button.waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await button.click();
+    await page.getByPlaceholder(/login/iu).fill("ada");
+    await page.getByPlaceholder(/password/iu).fill("any");
+    await page.getByRole("button", { name: /sign-in/iu }).click();
+    await page.getByRole("button", { name: /continue/iu }).click();
+    await page.getByRole("heading", { name: "Sessions" }).waitFor();
+    await page.getByRole("link", { name: "Settings" }).click();
+    const row = page.getByRole("list", { name: "Users" }).getByRole("listitem").filter({ hasText: "Ada" });
+    await row.waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await row.getByLabel("Role of Ada").selectOption("viewer");
+    await row.getByText("this is the last admin: make somebody else one first").waitFor();
+  } finally {
+    await started.offstage.stop();
+    await own.close();
+    await provider.close();
+  }
 });
 
 for (const colorScheme of ["light", "dark"] as const) {

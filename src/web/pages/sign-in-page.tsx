@@ -1,12 +1,13 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState } from "react";
+import { signInProblems, type SignInProblem } from "../../domain/user.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
 /** Signs in by the one-time link, whose token is in the fragment and so in no log, or by a key. */
 export function SignInPage() {
-  const { next } = useSearch({ from: "/sign-in" });
+  const { next, problem } = useSearch({ from: "/sign-in" });
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [key, setKey] = useState("");
@@ -40,6 +41,10 @@ export function SignInPage() {
       <p className="mt-1 text-sm text-muted">
         With an API key, or with the link that <code>offstage login-link</code> prints on the server.
       </p>
+      <Methods next={next} />
+      <p role="alert" className="mt-4 text-sm text-bad empty:hidden">
+        {sentenceOf(problem)}
+      </p>
       <form
         className="mt-6 space-y-3"
         onSubmit={(event) => {
@@ -67,6 +72,26 @@ export function SignInPage() {
         </button>
         <ErrorText error={signIn.error} />
       </form>
+    </div>
+  );
+}
+
+/** Only what we have words for: the address can be anybody's. */
+function sentenceOf(problem: string | undefined): string {
+  return Object.hasOwn(signInProblems, problem ?? "") ? signInProblems[problem as SignInProblem] : "";
+}
+
+/** A button for each identity provider that the operator set up. */
+function Methods({ next }: { next: string | undefined }) {
+  const methods = useQuery({ queryKey: ["sign-in methods"], queryFn: () => client.login.methods(), staleTime: 60_000 });
+  const query = next === undefined ? "" : `?next=${encodeURIComponent(next)}`;
+  return (
+    <div className="mt-6 space-y-2 empty:hidden">
+      {methods.data?.methods.map(({ id, name }) => (
+        <a key={id} href={`/login/${id}${query}`} className="button w-full justify-center">
+          Sign in with {name}
+        </a>
+      ))}
     </div>
   );
 }

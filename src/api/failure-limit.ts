@@ -1,0 +1,30 @@
+import { TooManyRequestsError } from "./errors.ts";
+
+const windowMs = 60_000;
+/** Addresses that failed long ago need not be kept. */
+const pruneAbove = 10_000;
+
+export interface FailureLimit {
+  /** @throws TooManyRequestsError after too many failures from this address within a minute */
+  check(address: string): void;
+  fail(address: string): void;
+}
+
+/** Slows guessing down: so many failures a minute from one address, whatever was guessed. */
+export function createFailureLimit(perMinute: number, now: () => number = Date.now): FailureLimit {
+  const failures = new Map<string, number[]>();
+  const recent = (address: string): number[] => (failures.get(address) ?? []).filter((at) => now() - at < windowMs);
+  return {
+    check(address) {
+      const [oldest, ...others] = recent(address);
+      if (oldest === undefined || others.length + 1 < perMinute) return;
+      const waitSeconds = Math.max(1, Math.ceil((oldest + windowMs - now()) / 1_000));
+      throw new TooManyRequestsError(`too many failed sign-ins: try again in ${waitSeconds} s`, waitSeconds);
+    },
+    fail(address) {
+      failures.set(address, [...recent(address), now()].slice(-perMinute));
+      if (failures.size <= pruneAbove) return;
+      for (const known of failures.keys()) if (recent(known).length === 0) failures.delete(known);
+    },
+  };
+}

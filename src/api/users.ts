@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { pageQuerySchema } from "../domain/list.ts";
+import { updateUserSchema, userSchema } from "../domain/user.ts";
+import { listUsers, updateUser } from "../store/users.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { answers, idParameters, requireUuid } from "./shapes.ts";
+
+const tags = ["Users"];
+
+/** Who signed in by an identity provider, and what they may do. */
+export function addUserOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/user/list",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "listUsers",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ users: z.array(userSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listUsers(database, principalOfRequest(request).organizationId, request.query);
+      return { users: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/user/:id/update",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "updateUser",
+        params: idParameters,
+        body: updateUserSchema,
+        response: answers(userSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("user", request.params.id);
+      return updateUser(database, principalOfRequest(request).organizationId, id, request.body);
+    },
+  );
+}
