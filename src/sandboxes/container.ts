@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { existsSync, realpathSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
@@ -31,21 +31,20 @@ const checkLimits: Limits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskB
  */
 export function createContainerSandbox(settings: ContainerSettings): Sandbox {
   // Loaded only where it is used: it takes a tenth of a second and 30 MB.
-  const Engine = createRequire(import.meta.url)("dockerode") as typeof Docker;
-  const docker = new Engine({ socketPath: settings.socket });
-  let user: string | null = null;
+  const Client = createRequire(import.meta.url)("dockerode") as typeof Docker;
+  const docker = new Client({ socketPath: settings.socket });
+  /** What is known once the engine was asked. */
+  let engine: Engine = { user: ownUser(), seccomp: seccompProfile(process.arch) };
   let known: Promise<string | null> | null = null;
 
   function start(request: SandboxRequest): SandboxedProcess {
     request.signal.throwIfAborted();
-    return runContainer(docker, request, (image) => optionsOf({ ...request, image }, settings, user ?? ownUser()));
+    return runContainer(docker, request, (image) => optionsOf({ ...request, image }, settings, engine));
   }
 
   async function check(): Promise<string | null> {
     try {
-      const { SecurityOptions = [] } = (await docker.info()) as { SecurityOptions?: string[] };
-      // Root of a rootless engine is whoever runs it, and no more.
-      user = SecurityOptions.some((option) => option.includes("rootless")) ? "0:0" : ownUser();
+      engine = await askEngine(docker);
     } catch (error) {
       return `the container engine at ${settings.socket} does not answer (${messageOf(error)}): start it, or set OFFSTAGE_CONTAINER_SOCKET`;
     }
@@ -126,12 +125,41 @@ function trialProblem(said: string): string | null {
   return said.includes("has git") ? null : "the image has no git: choose one that has it (OFFSTAGE_CONTAINER_IMAGE)";
 }
 
+interface Engine {
+  /** Whom a container's processes are. */
+  readonly user: string;
+  /** The filter of system calls, as this engine takes it; null for its own. */
+  readonly seccomp: string | null;
+}
+
+async function askEngine(docker: Docker): Promise<Engine> {
+  const { SecurityOptions = [] } = (await docker.info()) as { SecurityOptions?: string[] };
+  const { Components = [] } = (await docker.version()) as { Components?: { Name: string }[] };
+  // Root of a rootless engine is whoever runs it, and no more.
+  const user = SecurityOptions.some((option) => option.includes("rootless")) ? "0:0" : ownUser();
+  const profile = seccompProfile(process.arch);
+  const isPodman = Components.some(({ Name }) => Name.includes("Podman"));
+  return { user, seccomp: profile !== null && isPodman ? await profileFile(profile) : profile };
+}
+
+/** Podman reads the profile from a file, where Docker takes it as it is. */
+async function profileFile(profile: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "offstage-seccomp-"));
+  const file = join(folder, "profile.json");
+  await writeFile(file, profile);
+  return file;
+}
+
 function ownUser(): string {
   const uid = process.getuid?.() ?? 0;
   return uid === 0 ? `${sandboxUid}:${sandboxUid}` : `${uid}:${process.getgid?.() ?? uid}`;
 }
 
-function optionsOf(request: SandboxRequest, settings: ContainerSettings, user: string): Docker.ContainerCreateOptions {
+function optionsOf(
+  request: SandboxRequest,
+  settings: ContainerSettings,
+  engine: Engine,
+): Docker.ContainerCreateOptions {
   const { workspace, home, gateway, limits, aliases = [], workingDirectory = workspace } = request;
   const relayed = withRelay(request, true);
   // A node of the system's own needs the system's libraries: then the image's is used.
@@ -147,7 +175,6 @@ function optionsOf(request: SandboxRequest, settings: ContainerSettings, user: s
     "/bin",
   ];
   const environment: Record<string, string> = { PATH: path.join(":"), ...relayed.environment };
-  const profile = seccompProfile(process.arch);
   const bind = (target: string, source: string, readOnly: boolean): Docker.MountSettings => ({
     Type: "bind",
     Target: target,
@@ -163,7 +190,7 @@ function optionsOf(request: SandboxRequest, settings: ContainerSettings, user: s
     Cmd: relayed.arguments.map(insideOf),
     Env: Object.entries(environment).map(([name, value]) => `${name}=${value}`),
     WorkingDir: workingDirectory,
-    User: user,
+    User: engine.user,
     Hostname: "offstage",
     Labels: { [label]: serverName() },
     OpenStdin: true,
@@ -176,7 +203,7 @@ function optionsOf(request: SandboxRequest, settings: ContainerSettings, user: s
       IpcMode: "private",
       ReadonlyRootfs: true,
       CapDrop: ["ALL"],
-      SecurityOpt: ["no-new-privileges:true", ...(profile === null ? [] : [`seccomp=${profile}`])],
+      SecurityOpt: ["no-new-privileges:true", ...(engine.seccomp === null ? [] : [`seccomp=${engine.seccomp}`])],
       LogConfig: { Type: "none", Config: {} },
       Init: true,
       ...(settings.runtime !== null && { Runtime: settings.runtime }),

@@ -20,13 +20,19 @@ const programs =
 
 /**
  * A container engine of the suite's own, in its own folder and network namespace, with an image made of this machine's own
- * programs, since no registry need be reached.
+ * programs, since no registry need be reached. Another engine is tried by its socket in OFFSTAGE_TEST_ENGINE.
  * @returns why there is none, where there can't be
  */
 export async function startEngine(): Promise<TestEngine | string> {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "only root on Linux can start an engine";
   if (!(await hasEngine())) return "docker is not installed and can't be";
   const folder = await mkdtemp(join(tmpdir(), "offstage-docker-"));
+  const image = "offstage-test";
+  const given = process.env["OFFSTAGE_TEST_ENGINE"];
+  if (given !== undefined) {
+    await makeImage(given, image, folder);
+    return { socket: given, image, close: () => rm(folder, { recursive: true, force: true }) };
+  }
   const socket = join(folder, "docker.sock");
   const daemon = spawn(
     "unshare",
@@ -48,7 +54,6 @@ export async function startEngine(): Promise<TestEngine | string> {
   const close = () => stop(daemon, folder);
   try {
     await waitFor(() => answers(socket), "the engine answers", 30_000);
-    const image = "offstage-test";
     await makeImage(socket, image, folder);
     return { socket, image, close };
   } catch (error) {
