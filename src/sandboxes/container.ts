@@ -1,11 +1,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { PassThrough } from "node:stream";
+import { PassThrough, type Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
 import type Docker from "dockerode";
+import { ConflictError, OffstageError } from "../domain/errors.ts";
 import { giveToSandbox, sandboxUid } from "./ownership.ts";
 import { withRelay } from "./relay.ts";
 import type { Exceeded, Limits, Sandbox, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
@@ -23,6 +24,8 @@ export interface ContainerSettings {
 
 const label = "dev.offstage.server";
 const lookEveryMs = 1_000;
+/** Exit code of what SIGKILL ended. */
+const killed = 137;
 const checkLimits: Limits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskBytes: 2 ** 30, cpus: 1 };
 
 /**
@@ -33,19 +36,29 @@ export function createContainerSandbox(settings: ContainerSettings): Sandbox {
   // Loaded only where it is used: it takes a tenth of a second and 30 MB.
   const Client = createRequire(import.meta.url)("dockerode") as typeof Docker;
   const docker = new Client({ socketPath: settings.socket });
-  /** What is known once the engine was asked. */
-  let engine: Engine = { user: ownUser(), seccomp: seccompProfile(process.arch) };
+  let asked: Promise<Engine> | null = null;
   let known: Promise<string | null> | null = null;
 
   function start(request: SandboxRequest): SandboxedProcess {
     request.signal.throwIfAborted();
-    return runContainer(docker, request, (image) => optionsOf({ ...request, image }, settings, engine));
+    return runContainer(docker, request, async () => optionsOf(request, settings, await engine()));
+  }
+
+  /** What kind it is, asked once; again where it did not answer. */
+  async function engine(): Promise<Engine> {
+    try {
+      return await (asked ??= askEngine(docker, settings));
+    } catch (error) {
+      asked = null;
+      throw error;
+    }
   }
 
   async function check(): Promise<string | null> {
     try {
-      engine = await askEngine(docker);
+      await engine();
     } catch (error) {
+      if (error instanceof OffstageError) return error.message;
       return `the container engine at ${settings.socket} does not answer (${messageOf(error)}): start it, or set OFFSTAGE_CONTAINER_SOCKET`;
     }
     await removeLeft(docker);
@@ -132,13 +145,19 @@ interface Engine {
   readonly seccomp: string | null;
 }
 
-async function askEngine(docker: Docker): Promise<Engine> {
+/** @throws OffstageError where it would not do as it is told */
+async function askEngine(docker: Docker, { runtime }: ContainerSettings): Promise<Engine> {
   const { SecurityOptions = [] } = (await docker.info()) as { SecurityOptions?: string[] };
   const { Components = [] } = (await docker.version()) as { Components?: { Name: string }[] };
   // Root of a rootless engine is whoever runs it, and no more.
   const user = SecurityOptions.some((option) => option.includes("rootless")) ? "0:0" : ownUser();
   const profile = seccompProfile(process.arch);
   const isPodman = Components.some(({ Name }) => Name.includes("Podman"));
+  if (isPodman && runtime !== null) {
+    throw new ConflictError(
+      `Podman takes no runtime of a container's own: unset OFFSTAGE_CONTAINER_RUNTIME, and set ${runtime} in containers.conf`,
+    );
+  }
   return { user, seccomp: profile !== null && isPodman ? await profileFile(profile) : profile };
 }
 
@@ -212,6 +231,7 @@ function optionsOf(
       },
       Ulimits: [
         { Name: "core", Soft: 0, Hard: 0 },
+        ...ownLimits(),
         ...(limits === undefined ? [] : [{ Name: "fsize", Soft: limits.diskBytes, Hard: limits.diskBytes }]),
       ],
       ...(limits !== undefined && {
@@ -230,6 +250,23 @@ function optionsOf(
   };
 }
 
+/** Every session's processes have one user, so that this is no bound of one of them. */
+const mostPerUser = 32_768;
+
+/** What the server itself may have open and start: some engines ask for more than a machine lets them. */
+function ownLimits(): Docker.Ulimit[] {
+  const limits = existsSync("/proc/self/limits") ? readFileSync("/proc/self/limits", "utf8") : "";
+  return [
+    ["nofile", "Max open files"],
+    ["nproc", "Max processes"],
+  ].flatMap(([Name, title]) => {
+    const hard = new RegExp(`^${title}\\s+\\S+\\s+(\\d+|unlimited)`, "mu").exec(limits)?.[1];
+    if (hard === undefined) return [];
+    const value = Math.min(mostPerUser, hard === "unlimited" ? mostPerUser : Number(hard));
+    return [{ Name, Soft: value, Hard: value }];
+  });
+}
+
 /** Told apart from a server that had the same number before by when it started. */
 function serverName(): string {
   return `${hostname()} ${process.pid} ${startedAt}`;
@@ -246,6 +283,31 @@ async function removeLeft(docker: Docker): Promise<void> {
   }
 }
 
+/**
+ * The command's input and output. Asked by hand: the client's own call sends its options as a body too, which Podman gives
+ * to the command to read.
+ */
+function attach(docker: Docker, id: string): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    docker.modem.dial(
+      {
+        path: `/containers/${id}/attach?`,
+        method: "POST",
+        isStream: true,
+        hijack: true,
+        openStdin: true,
+        file: Buffer.alloc(0),
+        statusCodes: { 200: true, 404: "no such container", 500: "server error" },
+        options: { _query: { stream: true, stdin: true, stdout: true, stderr: true } },
+      },
+      (error: unknown, stream: unknown) => {
+        if (error === null || error === undefined) resolve(stream as Duplex);
+        else reject(error instanceof Error ? error : new Error(messageOf(error)));
+      },
+    );
+  });
+}
+
 /** With everything in it; one that is gone already is no error. */
 async function remove(container: Docker.Container): Promise<void> {
   await container.remove({ force: true, v: true }).catch((error: unknown) => {
@@ -258,7 +320,7 @@ async function remove(container: Docker.Container): Promise<void> {
 function runContainer(
   docker: Docker,
   request: SandboxRequest,
-  options: (image: string | undefined) => Docker.ContainerCreateOptions,
+  options: () => Promise<Docker.ContainerCreateOptions>,
 ): SandboxedProcess {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const ending = new AbortController();
@@ -266,11 +328,11 @@ function runContainer(
   let exceeded: Exceeded | null = null;
 
   async function run(): Promise<number | null> {
-    const container = await docker.createContainer(options(request.image));
+    const container = await docker.createContainer(await options());
     try {
       const stopped = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
       if (signal.aborted) return null;
-      const attached = await container.attach({ stream: true, hijack: true, stdin: true, stdout: true, stderr: true });
+      const attached = await attach(docker, container.id);
       docker.modem.demuxStream(attached, stdout, stderr);
       attached.on("error", () => undefined);
       stdin.on("error", () => undefined);
@@ -289,7 +351,8 @@ function runContainer(
         if (over === undefined) return null;
         await drained;
         const { State } = await container.inspect();
-        if (State.OOMKilled) exceeded ??= "memory";
+        // Not every engine notes it; nobody else ends the first process by this signal.
+        if (State.OOMKilled || over.StatusCode === killed) exceeded ??= "memory";
         return over.StatusCode;
       } finally {
         watch.stop();

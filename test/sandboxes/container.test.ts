@@ -36,7 +36,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
   const place = usePlace(sandbox);
   const containers = async (): Promise<number> => (await docker.listContainers({ all: true })).length;
 
-  describeSandbox(sandbox, ["HOME", "HOSTNAME"]);
+  describeSandbox(sandbox, ["HOME", "HOSTNAME", "TERM", "container"]);
 
   it("has no network, no capability, no way to another right, and a root that it can't write to", async () => {
     const said = await place.run(
@@ -145,7 +145,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
   it.each([
     ["the engine is not there", { socket: "/nowhere.sock" }, /OFFSTAGE_CONTAINER_SOCKET/u],
     ["the image is not there", { image: "no-such-image" }, /docker pull no-such-image/u],
-    ["the runtime is not there", { runtime: "no-such-runtime" }, /no-such-runtime/u],
+    ["the runtime is not there", { runtime: "no-such-runtime" }, /no-such-runtime|takes no runtime/u],
   ])("says what to do where %s", async (_, wrong, mend) => {
     expect(await createContainerSandbox({ ...settings, ...wrong }).check()).toMatch(mend);
   });
