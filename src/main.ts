@@ -6,12 +6,13 @@ import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
 import { runProgram } from "./cli/program.ts";
 import { readConfig } from "./config.ts";
 import { diagnose } from "./doctor.ts";
+import { createMask } from "./domain/mask.ts";
 import { createLogger } from "./observability.ts";
 import { lastAddress, noteCommand, replayBeside, startOffstage, withStore } from "./offstage.ts";
 import { createKey, listKeys, revokeKey } from "./store/keys.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { rotateSecrets } from "./store/secrets.ts";
-import { openVault } from "./wiring.ts";
+import { openVault, serverSecrets } from "./wiring.ts";
 
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopping.abort());
@@ -73,7 +74,7 @@ async function start(flags: ServerFlags, signal: AbortSignal): Promise<void> {
       `${styleText("yellow", "Warning")}: --sandbox none: agents run with this server's rights and can read whatever it can.\n`,
     );
   }
-  const offstage = await startOffstage(config, createLogger(config.logLevel));
+  const offstage = await startOffstage(config, createLogger(config.logLevel, createMask(serverSecrets(config)).text));
   try {
     terminal.write(`Offstage answers at ${offstage.url}\n`);
     if (offstage.first !== null) {

@@ -5,7 +5,19 @@ export type { Logger } from "pino";
 /** Parts of a request that may hold a credential; they never reach a log. */
 const redacted = ["req.headers.authorization", "req.headers.cookie", "headers.authorization", "headers.cookie"];
 
-/** One logger for each process, handed in; JSON lines on stderr, so that stdout stays the program's answer. */
-export function createLogger(level: string): Logger {
-  return pino({ level, redact: { paths: redacted, censor: "[redacted]" } }, pino.destination({ fd: 2, sync: true }));
+/**
+ * One logger for each process, handed in; JSON lines on stderr, so that stdout stays the program's answer.
+ * @param mask applied to each line whole: whatever an error quotes, no known secret is in it
+ */
+export function createLogger(level: string, mask: (line: string) => string = (line) => line): Logger {
+  return pino(
+    { level, redact: { paths: redacted, censor: "[redacted]" }, hooks: { streamWrite: mask } },
+    pino.destination({ fd: 2, sync: true }),
+  );
+}
+
+/** The same logger for what knows more secrets: errors are masked of them. */
+export function maskErrors(logger: Logger, mask: (text: string) => string): Logger {
+  const err = (error: Error): unknown => JSON.parse(mask(JSON.stringify(pino.stdSerializers.err(error))));
+  return logger.child({}, { serializers: { err } });
 }

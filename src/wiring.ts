@@ -116,7 +116,7 @@ export function createRunDependencies(
 }
 
 /** Everything that must never be stored or shown, whoever prints it. */
-function serverSecrets(config: Config): string[] {
+export function serverSecrets(config: Config): string[] {
   const { anthropic, openai, google, compatible } = config.models;
   const forgeSecrets = config.forges.flatMap((forge) =>
     forge.kind === "github" ? [forge.token, forge.app?.privateKey] : [forge.token],

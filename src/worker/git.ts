@@ -3,13 +3,19 @@ import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { RunError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
+import type { PinnedHost } from "./remote-address.ts";
 import { startProcess } from "../sandboxes/process.ts";
 
 export interface GitOptions {
   readonly cwd: string;
   readonly signal: AbortSignal;
   /** The remote that credentials are for; they reach this one process by its environment, and nothing else. */
-  readonly remote?: { readonly url: string; readonly credentials: GitCredentials | null };
+  readonly remote?: {
+    readonly url: string;
+    readonly credentials: GitCredentials | null;
+    /** Where alone its host is asked; null for one that the operator named. */
+    readonly pinned: PinnedHost | null;
+  };
   readonly local?: boolean;
   readonly onProgress?: (line: string) => void;
   /** What the process reads on stdin; nothing without it. */
@@ -94,6 +100,13 @@ function environmentOf({ remote, local }: GitOptions): Record<string, string> {
     // A redirect would take the header to another host.
     settings["http.followRedirects"] = "false";
   }
+  const pinned = remote?.pinned ?? null;
+  if (pinned !== null) {
+    const address = pinned.address.includes(":") ? `[${pinned.address}]` : pinned.address;
+    settings["http.curloptResolve"] = `${pinned.host}:${pinned.port}:${address}`;
+    // A redirect would lead to what was not looked at.
+    settings["http.followRedirects"] = "false";
+  }
   const numbered = Object.entries(settings).flatMap(([key, value], index) => [
     [`GIT_CONFIG_KEY_${index}`, key],
     [`GIT_CONFIG_VALUE_${index}`, value],
@@ -107,7 +120,7 @@ function environmentOf({ remote, local }: GitOptions): Record<string, string> {
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "",
-    GIT_SSH_COMMAND: "ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new",
+    GIT_SSH_COMMAND: `ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new${pinned === null ? "" : ` -oHostName=${pinned.address} -oHostKeyAlias=${pinned.host}`}`,
     GIT_ALLOW_PROTOCOL: local === true ? "http:https:ssh:file" : "http:https:ssh",
     GIT_NO_REPLACE_OBJECTS: "1",
     GIT_CONFIG_COUNT: String(Object.keys(settings).length),

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { RunError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
+import { pinPublicHost } from "./remote-address.ts";
 import { git, mustGit, remoteError, type GitOptions } from "./git.ts";
 
 /** The service's own bare copy of a repository: fetched, never cloned again, and never written by an agent. */
@@ -11,6 +12,8 @@ export interface Mirror {
   readonly path: string;
   readonly url: string;
   readonly local: boolean;
+  /** Its host is one that the operator named: it is asked wherever it is. */
+  readonly named: boolean;
   readonly credentials: () => Promise<GitCredentials | null>;
 }
 
@@ -156,5 +159,6 @@ function pushError(mirror: Mirror, branch: string, said: string): RunError {
 
 async function remoteOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptions> {
   const credentials = await mirror.credentials();
-  return { cwd: mirror.path, signal, local: mirror.local, remote: { url: mirror.url, credentials } };
+  const pinned = mirror.named || mirror.local ? null : await pinPublicHost(mirror.url);
+  return { cwd: mirror.path, signal, local: mirror.local, remote: { url: mirror.url, credentials, pinned } };
 }

@@ -8,7 +8,7 @@ import type { RepositoryAddress } from "../domain/repository.ts";
 import type { EgressPolicy } from "../gateway/egress.ts";
 import type { Prices } from "../gateway/prices.ts";
 import type { Forge } from "../forges/forge.ts";
-import type { Logger } from "../observability.ts";
+import { maskErrors, type Logger } from "../observability.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import { appendClaimEvents, type ClaimedSession } from "../store/claims.ts";
 import { openSecrets, type OpenedSecret } from "../store/secrets.ts";
@@ -70,7 +70,8 @@ export function beginRun(
   const mask = dependencies.mask.with(secrets.map(({ value }) => value));
   const emit = (event: NewEvent): Promise<void> =>
     appendClaimEvents(dependencies.database, session, [mask.event(event)]);
-  return { dependencies, session, signal, secrets, mask, emit };
+  const logger = maskErrors(dependencies.logger, mask.text);
+  return { dependencies: { ...dependencies, logger }, session, signal, secrets, mask, emit };
 }
 
 /** @throws RunError secret_unavailable */

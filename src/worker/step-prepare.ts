@@ -41,6 +41,7 @@ function createProgress(run: Run): (progress: { text: string; fraction?: number 
 /** A repository as the workspace needs it; the credentials are asked for only when git is about to use them. */
 export function workspaceRepository(run: Run, repository: SessionRepository): WorkspaceRepository {
   const address = addressOf(repository);
+  const forge = run.dependencies.forgeOf(address);
   return {
     id: repository.id,
     url: address.cloneUrl,
@@ -48,7 +49,8 @@ export function workspaceRepository(run: Run, repository: SessionRepository): Wo
     branch: run.session.branchName,
     targetBranch: run.session.targetBranch ?? repository.branch,
     baseSha: repository.baseSha,
-    credentials: () => run.dependencies.forgeOf(address).credentials(address, run.signal),
+    named: forge.webUrl !== null,
+    credentials: () => forge.credentials(address, run.signal),
   };
 }
 

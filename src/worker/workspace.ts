@@ -19,6 +19,8 @@ export interface WorkspaceRepository {
   readonly targetBranch: string | null;
   /** Where the session started, if it did before. */
   readonly baseSha: string | null;
+  /** Its host is one that the operator named. */
+  readonly named: boolean;
   readonly credentials: () => Promise<GitCredentials | null>;
 }
 
@@ -86,10 +88,11 @@ export function createWorkspaces(options: WorkspaceOptions) {
   const recordPath = (sessionId: string): string => join(root(sessionId), "prepared.json");
 
   function mirrorOf(repository: WorkspaceRepository): Mirror {
-    const { url, credentials } = repository;
+    const { url, named, credentials } = repository;
     return {
       path: mirrorPath(mirrors, url),
       url,
+      named,
       local: options.allowLocalRepositories && url.startsWith("/"),
       credentials,
     };

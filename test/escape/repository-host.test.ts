@@ -1,0 +1,98 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { git } from "../../src/worker/git.ts";
+import { pinPublicHost } from "../../src/worker/remote-address.ts";
+import { script } from "../end-to-end/script.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+
+/** Whoever may create a session names a host, and the server itself would ask it. */
+let world: World;
+let offstage: Offstage;
+let client: Client;
+let inside: Server;
+let port: number;
+const visits: string[] = [];
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
+  inside = createServer((request, response) => {
+    visits.push(request.url ?? "");
+    response.end("something of the network inside");
+  });
+  await new Promise<void>((resolve) => inside.listen(0, "127.0.0.1", resolve));
+  ({ port } = inside.address() as AddressInfo);
+});
+
+afterAll(async () => {
+  inside?.close();
+  await offstage?.stop();
+  await world?.close();
+});
+
+it.each([
+  ["this machine", () => `http://127.0.0.1:${port}/a/b`],
+  ["this machine by its name", () => `http://localhost:${port}/a/b`],
+  ["this machine in another spelling", () => `http://0x7f.1:${port}/a/b`],
+  ["this machine as IPv6 carries IPv4", () => `http://[::ffff:127.0.0.1]:${port}/a/b`],
+  ["the metadata of a cloud", () => "http://169.254.169.254/latest/meta-data"],
+  ["a private network", () => "https://10.0.0.1/a/b"],
+  ["a private network, by ssh", () => "ssh://git@192.168.1.1/a/b"],
+  ["a private network, written as scp does", () => "git@172.16.0.1:a/b"],
+])("a session on a repository of %s asks nobody, and says what to do", async (_, url) => {
+  const { id } = await client.session.create({ prompt: "say x", repositories: [url()] });
+  expect(await untilOver(client, id)).toMatchObject({
+    status: "failed",
+    failure: { code: "repository_unreachable", mend: expect.stringContaining("OFFSTAGE_FORGES") as string },
+  });
+  expect(visits).toEqual([]);
+});
+
+it("a server that the operator named is asked wherever it is", async () => {
+  const { url } = await world.forge.createRepository("acme", "named", { "README.md": "x\n" });
+  const { id } = await client.session.create({ prompt: "write a.txt: a", repositories: [url] });
+  expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
+});
+
+it("git asks the address that was looked at, whatever the name leads to by then", async () => {
+  // The name is nobody's: only the pin can have led here.
+  const url = `http://rebound.invalid:${port}/a/b`;
+  const pinned = { host: "rebound.invalid", port, address: "127.0.0.1" };
+  await git(["ls-remote", url], {
+    cwd: "/",
+    signal: AbortSignal.timeout(20_000),
+    remote: { url, credentials: null, pinned },
+  });
+  expect(visits.splice(0)[0]).toBe("/a/b/info/refs?service=git-upload-pack");
+});
+
+it("a redirect is not followed to another place", async () => {
+  const away = createServer((_request, response) => {
+    response.writeHead(302, { location: `http://127.0.0.1:${port}/secret/info/refs?service=git-upload-pack` }).end();
+  });
+  await new Promise<void>((resolve) => away.listen(0, "127.0.0.1", resolve));
+  const awayPort = (away.address() as AddressInfo).port;
+  const url = `http://public.invalid:${awayPort}/a/b`;
+  const pinned = { host: "public.invalid", port: awayPort, address: "127.0.0.1" };
+  const { code } = await git(["ls-remote", url], {
+    cwd: "/",
+    signal: AbortSignal.timeout(20_000),
+    remote: { url, credentials: null, pinned },
+  });
+  away.close();
+  expect(code).not.toBe(0);
+  expect(visits).toEqual([]);
+});
+
+it("a public address is pinned with its port", async () => {
+  expect(await pinPublicHost("https://1.1.1.1/a/b")).toEqual({ host: "1.1.1.1", port: 443, address: "1.1.1.1" });
+  expect(await pinPublicHost("ssh://git@[2606:4700::1111]:2222/a/b")).toEqual({
+    host: "2606:4700::1111",
+    port: 2222,
+    address: "2606:4700::1111",
+  });
+  expect(await pinPublicHost("git@1.1.1.1:a/b")).toMatchObject({ port: 22 });
+});
