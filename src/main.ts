@@ -8,7 +8,7 @@ import { readConfig } from "./config.ts";
 import { diagnose } from "./doctor.ts";
 import { createMask } from "./domain/mask.ts";
 import { createLogger } from "./observability.ts";
-import { lastAddress, noteCommand, replayBeside, startOffstage, withStore } from "./offstage.ts";
+import { lastAddress, noteCommand, replayBeside, startOffstage, withStore, type ServerRole } from "./offstage.ts";
 import { createKey, listKeys, revokeKey } from "./store/keys.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { rotateSecrets } from "./store/secrets.ts";
@@ -67,16 +67,20 @@ function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
 }
 
 /** Serves until the signal, then lets running sessions go back to the queue. */
-async function start(flags: ServerFlags, signal: AbortSignal): Promise<void> {
+async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole = "all"): Promise<void> {
   const config = configOf(flags);
   if (config.sandbox === "none") {
     terminal.warn(
       `${styleText("yellow", "Warning")}: --sandbox none: agents run with this server's rights and can read whatever it can.\n`,
     );
   }
-  const offstage = await startOffstage(config, createLogger(config.logLevel, createMask(serverSecrets(config)).text));
+  const offstage = await startOffstage(
+    config,
+    createLogger(config.logLevel, createMask(serverSecrets(config)).text),
+    role,
+  );
   try {
-    terminal.write(`Offstage answers at ${offstage.url}\n`);
+    terminal.write(role === "worker" ? "Offstage works\n" : `Offstage answers at ${offstage.url}\n`);
     if (offstage.first !== null) {
       const { adminKey, loginLink } = offstage.first;
       if (adminKey !== null) terminal.write(`Admin key, shown only now: ${adminKey}\n`);

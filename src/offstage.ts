@@ -9,11 +9,15 @@ import { openDatabase, type Database } from "./database/database.ts";
 import type { Agent } from "./domain/agent.ts";
 import type { NewEvent } from "./domain/event.ts";
 import { checkInstructions, renderInstructions } from "./domain/template.ts";
-import { createForges } from "./forges/forges.ts";
+import { InvalidInputError } from "./domain/errors.ts";
+import { createForges, type Forges } from "./forges/forges.ts";
 import { createLogger, type Logger } from "./observability.ts";
 import { appendAudit } from "./store/audit.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
+import { listWorkers, removeWorker, reportWorker, type WorkerNode } from "./store/worker-nodes.ts";
+import type { Vault } from "./store/vault.ts";
+import type { Sandbox } from "./sandboxes/sandbox.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
 import { replaySession, type ReplayResult } from "./worker/replay.ts";
 import { runJob } from "./worker/run-job.ts";
@@ -43,46 +47,92 @@ export interface Offstage {
   stop(): Promise<void>;
 }
 
-/** Wires every part for one process tree and starts it: API, web app, worker and, by default, the database. */
-export async function startOffstage(config: Config, logger: Logger): Promise<Offstage> {
+/** What one process does: everything, or one side of a fleet on a database of its own. */
+export type ServerRole = "all" | "api" | "worker";
+
+/**
+ * Wires the parts that a role has and starts them: API and web app, worker, and by default the database.
+ * @throws InvalidInputError where a part of a fleet lacks what its nodes share
+ */
+export async function startOffstage(config: Config, logger: Logger, role: ServerRole = "all"): Promise<Offstage> {
+  requireShared(config, role);
   await mkdir(config.data, { recursive: true });
   const stops: (() => Promise<void>)[] = [];
   const stopAll = async (): Promise<void> => {
     for (const stop of stops.splice(0).reverse()) await stop();
   };
   try {
-    return await start(config, logger, stops, stopAll);
+    return await start(config, logger, role, stops, stopAll);
   } catch (error) {
     await stopAll();
     throw error;
   }
 }
 
+/** Nodes of a fleet know each other by the database alone; what is in a file of one of them the others don't have. */
+function requireShared({ databaseUrl, masterKey, publicUrl }: Config, role: ServerRole): void {
+  if (role === "all") return;
+  const missing = [
+    databaseUrl === null ? "DATABASE_URL: must be set, to the database that all nodes share" : null,
+    masterKey === null ? "OFFSTAGE_MASTER_KEY: must be set, to the same value on every node" : null,
+    publicUrl === null ? "OFFSTAGE_PUBLIC_URL: must be set, to the address at which people reach the API nodes" : null,
+  ].find((problem) => problem !== null);
+  if (missing !== undefined) throw new InvalidInputError(missing);
+}
+
+/** What both sides of a process use. */
+interface Parts {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly sandbox: Sandbox;
+  readonly providers: readonly Provider[];
+  readonly forges: Forges;
+}
+
 async function start(
   config: Config,
   logger: Logger,
+  role: ServerRole,
   stops: (() => Promise<void>)[],
   stopAll: () => Promise<void>,
 ): Promise<Offstage> {
   const database = await openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
   stops.push(() => database.close());
   const organization = await bootstrap(database, { adminKey: config.adminKey });
+  const parts: Parts = {
+    config,
+    logger,
+    database,
+    vault: openVault(config),
+    sandbox: createSandbox(config),
+    providers: createRegistry(config),
+    forges: createForges(config.forges),
+  };
+  const url = role === "worker" ? (config.publicUrl ?? "") : await startApi(parts, role, stops);
+  if (role !== "api") await startWork(parts, url, stops);
+  let stopped: Promise<void> | null = null;
+  return {
+    url,
+    database,
+    first: role === "worker" ? null : await firstSignIn(database, organization, url),
+    stop: () => (stopped ??= stopAll()),
+  };
+}
 
-  const vault = openVault(config);
-  const sandbox = createSandbox(config);
-  const providers = createRegistry(config);
-  const defaultAgent = () => chooseDefaultAgent(config, providers);
-  const forges = createForges(config.forges);
-
+/** @returns the address at which people reach it */
+async function startApi(parts: Parts, role: ServerRole, stops: (() => Promise<void>)[]): Promise<string> {
+  const { config, logger, database, vault, sandbox, providers, forges } = parts;
   // Known only once the server listens, when the port is chosen by the system.
   let listening = config.publicUrl ?? "";
-  const publicUrl = (): string => listening;
-
+  const own = () => chooseDefaultAgent(config, providers);
+  const defaultAgent = role === "all" ? own : () => fleetDefaultAgent(config, database);
   const app = await createApp({
     database,
     vault,
     logger,
-    publicUrl,
+    publicUrl: () => listening,
     sandboxed: sandbox.isolates,
     allowLocalRepositories: config.allowLocalRepositories,
     rateLimitPerMinute: config.rateLimitPerMinute,
@@ -91,7 +141,10 @@ async function start(
     signInMethods: createSignInMethods(config),
     signInPolicy: config.signInPolicy,
     defaultAgent,
-    agents: () => listAgents(providers, defaultAgent),
+    agents: async () => {
+      const known = await listAgents(providers, own);
+      return role === "all" ? known : fleetAgents(known, await listWorkers(database), await defaultAgent());
+    },
     integrationOf: forges.integrationOf,
     renderInstructions,
     checkInstructions,
@@ -102,14 +155,42 @@ async function start(
   const url = await listen(app, config);
   listening = config.publicUrl ?? url;
   await writeFile(addressFile(config), `${listening}\n`);
+  return listening;
+}
 
+async function fleetDefaultAgent(config: Config, database: Database): Promise<string | null> {
+  return (
+    config.defaultAgent ??
+    (await listWorkers(database)).find((worker) => worker.defaultAgent !== null)?.defaultAgent ??
+    null
+  );
+}
+
+/** What any worker that is there can do; every provider stays named, so that a session can wait for one that has it. */
+function fleetAgents(known: readonly Agent[], workers: readonly WorkerNode[], byDefault: string | null): Agent[] {
+  const offered = workers.flatMap(({ agents }) => agents);
+  const ids = new Set([...known, ...offered].map(({ id }) => id));
+  return [...ids].flatMap((id) => {
+    const able = offered.find((agent) => agent.id === id && agent.available);
+    const named = able ?? offered.find((agent) => agent.id === id) ?? known.find((agent) => agent.id === id);
+    if (named === undefined) return [];
+    const problem = able !== undefined ? null : workers.length === 0 ? "no worker is running" : named.problem;
+    return { ...named, available: able !== undefined, problem, isDefault: id === byDefault?.split(":")[0] };
+  });
+}
+
+const reportEveryMs = 15_000;
+
+async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)[]): Promise<void> {
+  const { config, logger, database, sandbox, providers } = parts;
   // Sockets that a killed server left.
   await rm(socketDirectory(config), { recursive: true, force: true });
-  const run = createRunDependencies(config, { database, logger, vault, sandbox, providers, forges, publicUrl });
+  const run = createRunDependencies(config, { ...parts, publicUrl: () => url });
+  const id = await workerId(config.data);
   const worker = await startWorker({
     database,
     logger,
-    id: await workerId(config.data),
+    id,
     concurrency: config.concurrency,
     leaseMs: config.leaseMs,
     maxRunningPerOrganization: config.maxRunningPerOrganization,
@@ -117,16 +198,20 @@ async function start(
     runJob: (job) => runJob({ database, logger, sandboxed: sandbox.isolates }, job),
   });
   stops.push(() => worker.stop());
+  const defaultAgent = () => chooseDefaultAgent(config, providers);
+  const report = async (): Promise<void> =>
+    reportWorker(database, {
+      id,
+      agents: await listAgents(providers, defaultAgent),
+      defaultAgent: await defaultAgent(),
+    });
+  await report();
+  const reporting = setInterval(() => {
+    report().catch((error: unknown) => logger.warn({ err: error }, "could not say that this worker is there"));
+  }, reportEveryMs);
+  stops.push(() => (clearInterval(reporting), removeWorker(database, id)));
   const stopHousekeeping = startHousekeeping(database, logger, { auditDays: config.auditDays });
   stops.push(() => Promise.resolve(stopHousekeeping()));
-
-  let stopped: Promise<void> | null = null;
-  return {
-    url: listening,
-    database,
-    first: await firstSignIn(database, organization, listening),
-    stop: () => (stopped ??= stopAll()),
-  };
 }
 
 /** Where a server leaves its address, for the commands beside it. */

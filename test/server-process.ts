@@ -15,9 +15,16 @@ export interface ServerProcess {
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts it and waits until it says where it answers. @throws with its output when it ends before */
-export async function startServerProcess(world: World, overrides: Record<string, string> = {}): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [main, "start"], {
+/**
+ * Starts it and waits until it says where it answers, or that it works. @throws with its output when it ends before
+ * @param command `start`, or one side of a fleet
+ */
+export async function startServerProcess(
+  world: Pick<World, "variables">,
+  overrides: Record<string, string> = {},
+  command: "start" | "api" | "worker" = "start",
+): Promise<ServerProcess> {
+  const child = spawn(process.execPath, [main, command], {
     env: { ...world.variables, ...overrides },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -26,8 +33,9 @@ export async function startServerProcess(world: World, overrides: Record<string,
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on("data", (chunk: Buffer) => {
       output += chunk.toString();
-      const found = /http:\/\/127\.0\.0\.1:\d+/u.exec(output);
-      if (found !== null) resolve(found[0]);
+      const found = /answers at (http:\/\/\S+)/u.exec(output)?.[1];
+      if (found !== undefined) resolve(found);
+      if (output.includes("Offstage works")) resolve("");
     });
     child.once("exit", (code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
   });

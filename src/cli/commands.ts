@@ -28,7 +28,7 @@ export interface Check {
  */
 export interface Commands {
   /** Serves until `signal` aborts, then drains and resolves. It prints its own addresses. */
-  start(flags: ServerFlags, signal: AbortSignal): Promise<void>;
+  start(flags: ServerFlags, signal: AbortSignal, role?: "all" | "api" | "worker"): Promise<void>;
   doctor(flags: ServerFlags): Promise<readonly Check[]>;
   createKey(
     flags: ServerFlags,

@@ -52,7 +52,7 @@ describe("offstage", () => {
   it("starts the service where no command is named, with the flags given", async () => {
     const { code, calls, signal } = await program(["--data", "/srv/offstage", "--port", "0"]);
     expect(code).toBe(0);
-    expect(calls).toEqual([["start", { data: "/srv/offstage", port: "0" }, signal]]);
+    expect(calls).toEqual([["start", { data: "/srv/offstage", port: "0" }, signal, "all"]]);
   });
 
   it.each([

@@ -8,7 +8,7 @@ import { addLoginLinkCommand } from "./login-link.ts";
 import { addReplayCommand } from "./replay.ts";
 import { addRunCommand } from "./run.ts";
 import { addSecretsCommand } from "./secrets.ts";
-import { addStartCommand } from "./start.ts";
+import { addStartCommands } from "./start.ts";
 
 /**
  * Reads the command line and carries the command out. Never throws and never exits the process.
@@ -47,7 +47,7 @@ function createProgram(context: CommandContext, version: string): Command {
     })
     .showHelpAfterError("(see --help)")
     .addHelpText("afterAll", exitCodesHelp);
-  addStartCommand(program, context);
+  addStartCommands(program, context);
   addRunCommand(program, context);
   addReplayCommand(program, context);
   addDoctorCommand(program, context);

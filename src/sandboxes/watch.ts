@@ -9,6 +9,7 @@ const lookEveryMs = 500;
 /** Measuring a big folder takes its time: it is done so seldom that it takes at most this share of it. */
 const measuringShare = 0.05;
 const longestBetweenMs = 30_000;
+const longestWhenFullMs = 3_000;
 /** Where the machine's disk is nearly full, whoever filled that much of it lately is ended. */
 const nearlyFullBytes = 512 * 1024 * 1024;
 const fillingBytes = 64 * 1024 * 1024;
@@ -59,12 +60,13 @@ export function watchUsage(options: {
       const shrunk =
         freeBefore !== null && free !== null && freeBefore - free > Math.min(limits.diskBytes / 10, fillingBytes);
       const full = free !== null && free < nearlyFullBytes;
-      if (!shrunk && !full && performance.now() < nextMeasure) return;
+      if (!shrunk && performance.now() < nextMeasure) return;
       freeBefore = free;
       const startedAt = performance.now();
       const used = await usedBytes(folders);
       const tookMs = performance.now() - startedAt;
-      nextMeasure = performance.now() + Math.min(longestBetweenMs, Math.max(1_000, tookMs / measuringShare));
+      const longest = full ? longestWhenFullMs : longestBetweenMs;
+      nextMeasure = performance.now() + Math.min(longest, Math.max(1_000, tookMs / measuringShare));
       if (used === null) return;
       usedBefore ??= used;
       if (used > limits.diskBytes || (full && used - usedBefore > fillingBytes)) end("disk");

@@ -3,6 +3,7 @@ import type { Logger } from "../observability.ts";
 import { pruneAudit } from "../store/audit.ts";
 import { pruneRequests } from "../store/idempotency.ts";
 import { pruneLogins } from "../store/logins.ts";
+import { pruneWorkers } from "../store/worker-nodes.ts";
 import { pruneSignIns } from "../store/users.ts";
 
 const everyMs = 60 * 60 * 1_000;
@@ -19,6 +20,7 @@ export function startHousekeeping(
       const logins = await pruneLogins(database);
       const audit = await pruneAudit(database, auditDays);
       await pruneSignIns(database);
+      await pruneWorkers(database);
       logger.debug({ requests, logins, audit }, "forgot what has expired");
     } catch (error) {
       // Nothing depends on it: the next hour will do.
