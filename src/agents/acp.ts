@@ -242,9 +242,14 @@ async function stalled(request: TurnRequest, updates: Updates, errors: Errors, s
   return new Promise((_, reject) => {
     const look = setInterval(() => {
       const traffic = request.traffic?.();
-      const quietMs = performance.now() - Math.max(errors.lastSign(), traffic?.lastActivity ?? 0);
+      const now = performance.now();
+      const quietMs = now - Math.max(errors.lastSign(), traffic?.lastActivity ?? 0);
       const failing = traffic?.lastError ?? errors.modelError();
-      if (updates.toolRuns() || quietMs < (failing === null ? limit() : Math.min(limit(), modelErrorLimitMs))) return;
+      // The gateway was told when to try again: until then nothing is wrong.
+      const waits = (traffic?.lastActivity ?? 0) > now;
+      const badMs = now - Math.max(errors.lastSign(), traffic?.lastAnswer ?? 0);
+      const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);
+      if (updates.toolRuns() || goesOn) return;
       clearInterval(look);
       reject(failing === null ? stallError(quietMs) : modelFailure(failing));
     }, stallLookMs);

@@ -61,6 +61,7 @@ export interface TurnRequest {
   /** What the model gateway saw of this turn, which says more than the protocol. */
   readonly traffic?: () => {
     readonly lastActivity: number;
+    readonly lastAnswer: number;
     readonly answered: number;
     readonly lastError: string | null;
   };

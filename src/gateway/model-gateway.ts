@@ -12,6 +12,8 @@ import { createUsageReader, type ModelUsage } from "./usage.ts";
 export interface ModelTraffic {
   /** When something last went to a model or came from one, as `performance.now()`; later than now while it waits to try again. */
   readonly lastActivity: number;
+  /** When a model last answered something else than an error; the beginning, where none did. */
+  readonly lastAnswer: number;
   readonly answered: number;
   readonly failed: number;
   /** What the model's server said in its last error, if nothing was answered since. */
@@ -74,6 +76,7 @@ const attempts = 3;
  */
 export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   let lastActivity = performance.now();
+  let lastAnswer = lastActivity;
   let answered = 0;
   let failed = 0;
   let lastError: string | null = null;
@@ -133,6 +136,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     response.writeHead(status, kept(answer.headers, droppedOfAnswers));
     if (status < 400) {
       answered += 1;
+      lastAnswer = performance.now();
       lastError = null;
     } else {
       fail(`HTTP ${status}`);
@@ -163,7 +167,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   }
 
   return {
-    traffic: () => ({ lastActivity, answered, failed, lastError }),
+    traffic: () => ({ lastActivity, lastAnswer, answered, failed, lastError }),
     serve(request, response) {
       touch();
       if (!isToken(presentedToken(request), options.token))

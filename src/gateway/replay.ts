@@ -55,7 +55,7 @@ function createReplayGateway(models: ModelProviders, left: Exchange[]): ModelGat
   }
 
   return {
-    traffic: () => ({ lastActivity, answered, failed, lastError }),
+    traffic: () => ({ lastActivity, lastAnswer: lastActivity, answered, failed, lastError }),
     serve: (request, response) => void serve(request, response).catch(() => response.destroy()),
   };
 }

@@ -128,3 +128,17 @@ describe("a turn", () => {
     await expect(result).rejects.toBe(lost);
   });
 });
+
+it("ends a turn whose model answers nothing but errors, however busily it is asked again", async () => {
+  const traffic = () => ({
+    lastActivity: performance.now(),
+    lastAnswer: 0,
+    answered: 1,
+    lastError: "overloaded (HTTP 529)",
+  });
+  const { result } = await turn([{ hang: true }], { stallMs: 1_000, traffic });
+  await expect(result).rejects.toMatchObject({
+    code: "model_error",
+    message: expect.stringContaining("overloaded") as string,
+  });
+});
