@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { allowsEgress, canonicalHost, egressRuleSchema, parseEgressRule, type EgressRule } from "./egress.ts";
+import {
+  allowsEgress,
+  canonicalHost,
+  egressRuleSchema,
+  parseEgressRule,
+  type EgressRule,
+  widenEgress,
+} from "./egress.ts";
 
 const rules = (...texts: string[]): EgressRule[] => texts.map((text) => parseEgressRule(text) as EgressRule);
 
@@ -51,4 +58,17 @@ it.each([
   ["exa%6dple.com", "example.com"],
 ])("a host written %j is %j", (written, canonical) => {
   expect(canonicalHost(written)).toBe(canonical);
+});
+
+it("is widened by hosts and presets of further lists, and never narrowed", () => {
+  const none = { open: false, rules: [] };
+  expect(widenEgress(none, [])).toEqual(none);
+  const widened = widenEgress(none, ["registries", "git.example"]);
+  expect(widened.open).toBe(false);
+  for (const host of ["registry.npmjs.org", "pypi.org", "git.example"]) {
+    expect(allowsEgress(widened.rules, host, 443)).toBe(true);
+  }
+  expect(allowsEgress(widened.rules, "registries", 443)).toBe(false);
+  expect(widenEgress(widened, ["open"]).open).toBe(true);
+  expect(widenEgress({ open: true, rules: [] }, ["registries"]).open).toBe(true);
 });

@@ -37,13 +37,41 @@ export function allowsEgress(rules: readonly EgressRule[], host: string, port: n
   });
 }
 
+export const egressPresets = ["none", "registries", "open"] as const;
+export type EgressPreset = (typeof egressPresets)[number];
+
+/** One entry of an organization's or repository's list: a host, or a preset. */
 export const egressRuleSchema = z
   .string()
   .max(300)
-  .refine((text) => parseEgressRule(text) !== null, "must be written <host>, *.<host> or <host>:<port>");
+  .refine(
+    (text) => isPreset(text) || parseEgressRule(text) !== null,
+    "must be written <host>, *.<host> or <host>:<port>, or be registries or open",
+  );
 
-export const egressPresets = ["none", "registries", "open"] as const;
-export type EgressPreset = (typeof egressPresets)[number];
+function isPreset(text: string): text is EgressPreset {
+  return text === "registries" || text === "open";
+}
+
+export interface EgressPolicy {
+  /** True lets every public host be reached. */
+  readonly open: boolean;
+  readonly rules: readonly EgressRule[];
+}
+
+/** A policy with the entries of further lists, hosts and presets, which can only widen it. */
+export function widenEgress(policy: EgressPolicy, entries: readonly string[]): EgressPolicy {
+  const presets = new Set(entries.filter(isPreset));
+  const hosts = entries.filter((entry) => !isPreset(entry)).map(parseEgressRule);
+  return {
+    open: policy.open || presets.has("open"),
+    rules: [
+      ...policy.rules,
+      ...(presets.has("registries") ? registryHosts : []),
+      ...hosts.filter((rule) => rule !== null),
+    ],
+  };
+}
 
 /** Where packages of the common languages and systems come from. */
 export const registryHosts: readonly EgressRule[] = [

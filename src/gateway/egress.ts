@@ -2,14 +2,8 @@ import { lookup } from "node:dns/promises";
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { allowsEgress, canonicalHost, type EgressRule } from "../domain/egress.ts";
+import { allowsEgress, canonicalHost, type EgressPolicy } from "../domain/egress.ts";
 import { isPublicAddress } from "./addresses.ts";
-
-export interface EgressPolicy {
-  /** True lets every public host be reached. */
-  readonly open: boolean;
-  readonly rules: readonly EgressRule[];
-}
 
 export interface Refusal {
   readonly host: string;

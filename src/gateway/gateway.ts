@@ -3,9 +3,10 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { Socket } from "node:net";
 import { join } from "node:path";
+import type { EgressPolicy } from "../domain/egress.ts";
 import { InvalidInputError } from "../domain/errors.ts";
 import { modelProviderIds, type ModelProviders } from "../domain/model.ts";
-import { createEgressProxy, type EgressPolicy, type Refusal } from "./egress.ts";
+import { createEgressProxy, type Refusal } from "./egress.ts";
 import { createModelGateway, type ModelGateway, type ModelGatewayOptions, type ModelTraffic } from "./model-gateway.ts";
 import { modelBaseUrl, modelPrefix } from "./model-routes.ts";
 

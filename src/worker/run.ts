@@ -1,11 +1,11 @@
 import type { Provider } from "../agents/harness.ts";
 import type { Database } from "../database/database.ts";
+import type { EgressPolicy } from "../domain/egress.ts";
 import { OffstageError, RunError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import type { Mask } from "../domain/mask.ts";
 import type { ModelProviders } from "../domain/model.ts";
 import type { RepositoryAddress } from "../domain/repository.ts";
-import type { EgressPolicy } from "../gateway/egress.ts";
 import type { Prices } from "../gateway/prices.ts";
 import type { Forge } from "../forges/forge.ts";
 import { maskErrors, type Logger } from "../observability.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { parseEgressRule } from "../domain/egress.ts";
+import { widenEgress } from "../domain/egress.ts";
 import type { NewEvent } from "../domain/event.ts";
 import { fitsModel } from "../domain/model.ts";
 import { openGateway, type Gateway } from "../gateway/gateway.ts";
@@ -63,13 +63,11 @@ function tell(run: Run, event: NewEvent): void {
 function wayOut(run: Run) {
   const { egress, socketDirectory } = run.dependencies;
   const { organization, repositories } = run.session;
-  const rules = [...organization.egress, ...repositories.flatMap(({ egress: allowed }) => allowed)].map(
-    parseEgressRule,
-  );
+  const lists = [...organization.egress, ...repositories.flatMap(({ egress: allowed }) => allowed)];
   const told = new Set<string>();
   return {
     directory: socketDirectory,
-    egress: { ...egress, rules: [...egress.rules, ...rules.filter((rule) => rule !== null)] },
+    egress: widenEgress(egress, lists),
     onRefused(refusal: Extract<NewEvent, { type: "egress.refused" }>["data"]) {
       const place = `${refusal.host}:${refusal.port}`;
       if (told.has(place) || told.size >= refusalLimit) return;
