@@ -23,6 +23,7 @@ import {
 import { createJob, listJobs } from "../store/jobs.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
+import { idOfCreated } from "./idempotency.ts";
 import { toJob } from "./jobs.ts";
 import { checkJsonValue } from "./json-value.ts";
 import { checkAgent, resolveRepositories } from "./resolve.ts";
@@ -50,7 +51,13 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
       options.checkInstructions(rest.instructions);
       const resolved = await resolveRepositories(options, organizationId, { repositories, codeRepoIds });
       const repositoryIds = resolved.map(({ id }) => id);
-      return createAutomation(database, organizationId, { ...rest, agent, targetBranch, repositoryIds });
+      return createAutomation(database, organizationId, {
+        ...rest,
+        id: idOfCreated(request),
+        agent,
+        targetBranch,
+        repositoryIds,
+      });
     },
   );
   app.get(
@@ -180,7 +187,13 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
         response: answers(queuedJobSchema),
       },
     },
-    (request) => trigger(options, principalOfRequest(request), request.params.keyOrId, request.body ?? {}),
+    (request) => {
+      const { keyOrId } = request.params;
+      return trigger(options, principalOfRequest(request), keyOrId, {
+        id: idOfCreated(request),
+        payload: request.body ?? {},
+      });
+    },
   );
 }
 
@@ -188,14 +201,14 @@ async function trigger(
   options: ApiOptions,
   principal: Principal,
   keyOrId: string,
-  payload: EventContext,
+  { id, payload }: { readonly id: string; readonly payload: EventContext },
 ): Promise<QueuedJob> {
   if (Array.isArray(payload)) throw new InvalidInputError("the body must be a JSON object");
   checkJsonValue(payload, "the body");
   const automation = await requireAutomation(options, principal, keyOrId);
   if (automation.paused) throw new ConflictError(`automation ${automation.macro} is paused: resume it first`);
   const { id: automationId, priority } = automation;
-  return createJob(options.database, principal.organizationId, { automationId, priority, payload });
+  return createJob(options.database, principal.organizationId, { id, automationId, priority, payload });
 }
 
 async function requireAutomation(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {

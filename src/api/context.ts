@@ -71,6 +71,6 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     principal: Principal | null;
-    idempotency: { readonly organizationId: string; readonly key: string } | null;
+    idempotency: { readonly organizationId: string; readonly key: string; readonly createdId: string } | null;
   }
 }

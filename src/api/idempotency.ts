@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../database/database.ts";
 import { ConflictError, InvalidInputError } from "../domain/errors.ts";
@@ -23,7 +23,7 @@ export async function replayOrBegin(database: Database, request: FastifyRequest,
   const known = await beginRequest(database, organizationId, key, hash);
   switch (known.state) {
     case "new":
-      request.idempotency = { organizationId, key };
+      request.idempotency = { organizationId, key, createdId: known.createdId };
       return;
     case "replay":
       await reply
@@ -38,6 +38,11 @@ export async function replayOrBegin(database: Database, request: FastifyRequest,
     case "inProgress":
       throw new ConflictError("the first request with this Idempotency-Key is still under way", 1);
   }
+}
+
+/** Id for what a request creates: a request that is made again makes nothing twice. */
+export function idOfCreated(request: FastifyRequest): string {
+  return request.idempotency?.createdId ?? randomUUID();
 }
 
 /** Before the answer leaves: keeps it, unless it tells of a fault of ours, which may be gone the next time. */

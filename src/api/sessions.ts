@@ -32,6 +32,7 @@ import {
 } from "../store/sessions.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
+import { idOfCreated } from "./idempotency.ts";
 import type { EventStreams } from "./event-stream.ts";
 import { checkAgent, resolveRepositories } from "./resolve.ts";
 import { answers, idParameters, requireUuid } from "./shapes.ts";
@@ -53,6 +54,7 @@ export async function createFromRequest(
   options: ApiOptions,
   principal: Principal,
   body: CreateSession,
+  id: string,
 ): Promise<Session> {
   await checkAgent(options, body.agent);
   const repositories = await resolveRepositories(options, principal.organizationId, body);
@@ -63,6 +65,7 @@ export async function createFromRequest(
       : [`The request had fields that Offstage does not know, which were ignored: ${unknown.join(", ").slice(0, 500)}`];
   const session = newSession({
     ...body,
+    id,
     repositories,
     createdBy: principal.keyId,
     sandboxed: options.sandboxed,
@@ -88,7 +91,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
         response: answers(sessionSchema),
       },
     },
-    (request) => createFromRequest(options, principalOfRequest(request), request.body),
+    (request) => createFromRequest(options, principalOfRequest(request), request.body, idOfCreated(request)),
   );
   app.get(
     "/session/list",
@@ -167,7 +170,8 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
     async (request) => {
       const { organizationId, keyId } = principalOfRequest(request);
       const id = requireUuid("session", request.params.id);
-      return show(await addMessage(database, organizationId, id, request.body.message, keyId));
+      const message = { id: idOfCreated(request), text: request.body.message, from: keyId };
+      return show(await addMessage(database, organizationId, id, message));
     },
   );
 }

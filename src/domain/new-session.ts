@@ -23,6 +23,8 @@ export interface NewSession {
 }
 
 export interface SessionRequest {
+  /** Random where it is not given: the branch's name takes its first eight digits. */
+  readonly id?: string | undefined;
   readonly prompt?: string | undefined;
   readonly description?: string | undefined;
   readonly title?: string | undefined;
@@ -42,8 +44,7 @@ export interface SessionRequest {
 
 /** Settles what the specification leaves to the service: title, description, branch, folders. */
 export function newSession(request: SessionRequest): NewSession {
-  // Random, not by time: the branch name takes its first eight digits.
-  const id = crypto.randomUUID();
+  const id = request.id ?? crypto.randomUUID();
   const title = request.title ?? titleOf(request.prompt ?? request.description ?? "");
   return {
     id,

@@ -64,19 +64,19 @@ function macroTaken(error: unknown, macro: string): never {
   throw error;
 }
 
-/** @throws ConflictError where the macro is taken */
+/** Once for its id. @throws ConflictError where the macro is taken */
 export async function createAutomation(
   database: Database,
   organizationId: string,
-  input: AutomationInput,
+  input: AutomationInput & { readonly id: string },
 ): Promise<Automation> {
   const { rows } = await database.pool
     .query<AutomationRow>(
       `insert into automation (id, organization_id, name, macro, instructions, agent, repository_ids, target_branch,
          priority, paused)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning ${columns}`,
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (id) do nothing returning ${columns}`,
       [
-        crypto.randomUUID(),
+        input.id,
         organizationId,
         input.name,
         input.macro,
@@ -89,7 +89,9 @@ export async function createAutomation(
       ],
     )
     .catch((error: unknown) => macroTaken(error, input.macro));
-  return toAutomation(rows[0] as AutomationRow);
+  const known = rows[0] === undefined ? await getAutomation(database, organizationId, input.id) : toAutomation(rows[0]);
+  if (known === null) throw new NotFoundError(`automation ${input.id} was not found`);
+  return known;
 }
 
 export async function listAutomations(

@@ -1,7 +1,8 @@
 import type { Database } from "../database/database.ts";
 
 export type RequestState =
-  | { readonly state: "new" }
+  /** `createdId` is what it creates: the same, however often the same request is begun before it is answered. */
+  | { readonly state: "new"; readonly createdId: string }
   | { readonly state: "replay"; readonly status: number; readonly body: string }
   | { readonly state: "mismatch" }
   | { readonly state: "inProgress" };
@@ -17,15 +18,19 @@ export async function beginRequest(
   key: string,
   requestHash: Buffer,
 ): Promise<RequestState> {
-  const { rowCount } = await database.pool.query(
+  const begun = await database.pool.query<{ createdId: string }>(
     `insert into idempotency (organization_id, key, request_hash) values ($1, $2, $3)
      on conflict (organization_id, key) do update
-       set request_hash = excluded.request_hash, status = null, body = null, created_at = now()
+       set request_hash = excluded.request_hash, status = null, body = null, created_at = now(),
+         created_id = case when idempotency.request_hash = excluded.request_hash
+           and idempotency.created_at >= now() - interval '${keptFor}'
+           then idempotency.created_id else excluded.created_id end
        where idempotency.created_at < now() - interval '${keptFor}'
-         or (idempotency.status is null and idempotency.created_at < now() - interval '${givenUpAfter}')`,
+         or (idempotency.status is null and idempotency.created_at < now() - interval '${givenUpAfter}')
+     returning created_id as "createdId"`,
     [organizationId, key, requestHash],
   );
-  if (rowCount === 1) return { state: "new" };
+  if (begun.rows[0] !== undefined) return { state: "new", createdId: begun.rows[0].createdId };
   const { rows } = await database.pool.query<{ request_hash: Buffer; status: number | null; body: string | null }>(
     "select request_hash, status, body from idempotency where organization_id = $1 and key = $2",
     [organizationId, key],
@@ -53,12 +58,13 @@ export async function finishRequest(
   ]);
 }
 
-/** The request failed without having done anything: the key is free again. */
+/** The request failed, perhaps after it had done its work: it may be made again at once, and then finds that. */
 export async function abandonRequest(database: Database, organizationId: string, key: string): Promise<void> {
-  await database.pool.query("delete from idempotency where organization_id = $1 and key = $2 and status is null", [
-    organizationId,
-    key,
-  ]);
+  await database.pool.query(
+    `update idempotency set created_at = created_at - interval '${givenUpAfter}'
+     where organization_id = $1 and key = $2 and status is null`,
+    [organizationId, key],
+  );
 }
 
 /** Forgets answers that are no longer given again. @returns how many */

@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import type { EventContext } from "../domain/automation.ts";
+import { NotFoundError } from "../domain/errors.ts";
 import type { Job } from "../domain/job.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
@@ -32,20 +33,27 @@ const toRecord = (row: JobRow): JobRecord => ({
   error: row.error,
 });
 
-/** Queues a run of an automation: the row is its own place in the queue, so one statement is all. */
+/** Queues a run of an automation, once for its id: the row is its own place in the queue, so one statement is all. */
 export async function createJob(
   database: Database,
   organizationId: string,
-  input: { readonly automationId: string; readonly priority: number; readonly payload: EventContext },
+  input: {
+    readonly id: string;
+    readonly automationId: string;
+    readonly priority: number;
+    readonly payload: EventContext;
+  },
 ): Promise<JobRecord> {
   const { rows } = await database.pool.query<JobRow>({
     name: "create_job",
     text: `insert into job (id, organization_id, automation_id, priority, payload) values ($1, $2, $3, $4, $5)
-           returning ${columns}`,
-    values: [crypto.randomUUID(), organizationId, input.automationId, input.priority, JSON.stringify(input.payload)],
+           on conflict (id) do nothing returning ${columns}`,
+    values: [input.id, organizationId, input.automationId, input.priority, JSON.stringify(input.payload)],
   });
   database.notify("offstage_work", "");
-  return toRecord(rows[0] as JobRow);
+  const known = rows[0] === undefined ? await getJob(database, organizationId, input.id) : toRecord(rows[0]);
+  if (known === null) throw new NotFoundError(`job ${input.id} was not found`);
+  return known;
 }
 
 export async function getJob(database: Database, organizationId: string, id: string): Promise<JobRecord | null> {

@@ -17,7 +17,8 @@ export type CreatedSession = Omit<Session, "htmlUrl">;
 
 /**
  * Session, first events, message and repositories in one statement, which is one round trip and one commit.
- * A job that already has its session gets that one back, so that running a job twice is harmless.
+ * A job that already has its session gets that one back, and so does a request that was made before under its id, so that
+ * doing either twice is harmless.
  */
 export async function createSession(
   database: Database,
@@ -36,7 +37,7 @@ export async function createSession(
           priority, automation_id, job_id, payload, created_by, sandboxed, last_event, queued_at)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, jsonb_array_length($16::jsonb),
           case when $6 = 'queued' then now() end)
-        on conflict (job_id) do nothing
+        on conflict do nothing
         returning id, created_at),
       first_events as (
         insert into event (session_id, seq, type, data)
@@ -72,7 +73,9 @@ export async function createSession(
     ],
   });
   const [created] = rows;
-  if (created === undefined) return sessionOfJob(database, organizationId, input.jobId);
+  // Made before, by the same job or the same request.
+  if (created === undefined && input.jobId !== null) return sessionOfJob(database, organizationId, input.jobId);
+  if (created === undefined) return requireSession(database, organizationId, input.id);
   announce(database, input.id, input.status);
   const at = created.created_at.toISOString();
   const { id, title, description, status } = input;
@@ -227,7 +230,7 @@ export async function cancelSession(database: Database, organizationId: string, 
 }
 
 /**
- * Adds a follow-up: a session that is over is queued again, a running one takes it after its turn.
+ * Adds a follow-up, once for its id: a session that is over is queued again, a running one takes it after its turn.
  * @throws NotFoundError
  * @throws ConflictError while the session is being cancelled, which would end the follow-up with it
  */
@@ -235,12 +238,12 @@ export async function addMessage(
   database: Database,
   organizationId: string,
   id: string,
-  text: string,
-  from: string | null,
+  { id: messageId, text, from }: { readonly id: string; readonly text: string; readonly from: string | null },
 ): Promise<SessionRecord> {
-  const messageId = crypto.randomUUID();
   await database.transaction(async (transaction) => {
     const session = await lockSession(transaction, organizationId, id);
+    const sent = await transaction.query("select 1 from message where id = $1 and session_id = $2", [messageId, id]);
+    if (sent.rowCount === 1) return;
     if (session.cancelRequested) {
       throw new ConflictError(`session ${id} is being cancelled: send the message again when it is`, 1);
     }

@@ -250,7 +250,10 @@ test("a follow-up at the end of a run goes on in the same stream or after its en
   for (let round = 0; round < 20; round += 1) {
     const held = await running();
     const stream = await open(held.sessionId);
-    await Promise.all([end(held), addMessage(database, organizationId, held.sessionId, "And?", null)]);
+    await Promise.all([
+      end(held),
+      addMessage(database, organizationId, held.sessionId, { id: crypto.randomUUID(), text: "And?", from: null }),
+    ]);
     const again = await requireClaim(database);
     await end(again);
     await isOver(stream);

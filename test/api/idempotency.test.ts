@@ -198,3 +198,44 @@ test("pruning forgets what is older than a day, and nothing else", async () => {
   );
   expect(rows).toEqual([{ key: "kept" }]);
 });
+
+test("a server that dies between making something and keeping its answer makes it once, whatever it is", async () => {
+  const automation = { name: "Nightly", macro: "nightly", instructions: "Work" };
+  const { body: session } = await api.post("/session/create", { prompt: "followed" });
+  const requests: readonly [url: string, body: unknown, count: string][] = [
+    ["/session/create", { prompt: "died in between" }, "session where prompt = 'died in between'"],
+    ["/task/create", { prompt: "died older" }, "session where prompt = 'died older'"],
+    ["/automation/create", automation, "automation where macro = 'nightly'"],
+    ["/automation/nightly/trigger", { died: true }, "job where payload = '{\"died\": true}'"],
+    [`/session/${session.id}/message`, { message: "died message" }, "message where text = 'died message'"],
+  ];
+  for (const [url, body, table] of requests) {
+    const headers = { "idempotency-key": `died ${url}`.replaceAll(/\s/gu, "-") };
+    const first = await api.post(url, body, { headers });
+    expect(first.status).toBe(200);
+    // As it was when it died: begun, and never answered.
+    await api.database.pool.query("update idempotency set status = null, body = null where key = $1", [
+      headers["idempotency-key"],
+    ]);
+    await age(headers["idempotency-key"], "61 seconds");
+    const again = await api.post(url, body, { headers });
+    expect([again.status, again.body.id, again.headers["idempotent-replayed"]]).toEqual([
+      200,
+      first.body.id,
+      undefined,
+    ]);
+    const { rows } = await api.database.pool.query<{ count: number }>(
+      `select count(*)::integer as count from ${table}`,
+    );
+    expect([url, rows[0]?.count]).toEqual([url, 1]);
+  }
+});
+
+test("another body under a key that was given up is another thing", async () => {
+  const first = await create("given up", "given-up");
+  await api.database.pool.query("update idempotency set status = null, body = null where key = 'given-up'");
+  await age("given-up", "61 seconds");
+  const other = await create("something else", "given-up");
+  expect(other.status).toBe(200);
+  expect(other.body.id).not.toBe(first.body.id);
+});

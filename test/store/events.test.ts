@@ -72,7 +72,7 @@ test("events of different kinds of writers, worker and people, share one sequenc
   await atOnce<unknown>(20, (index) =>
     index % 2 === 0
       ? appendClaimEvents(database, held, [notice(`${index}`)])
-      : addMessage(database, organizationId, held.sessionId, `${index}`, null),
+      : addMessage(database, organizationId, held.sessionId, { id: crypto.randomUUID(), text: `${index}`, from: null }),
   );
   const events = await allOf(held.sessionId);
   expect(events.map(({ seq }) => seq)).toEqual(upTo(before + 20));
