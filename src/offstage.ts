@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
 import type { Provider } from "./agents/harness.ts";
 import { createApp } from "./api/app.ts";
 import type { Config } from "./config.ts";
 import { openDatabase, type Database } from "./database/database.ts";
-import type { Agent } from "./domain/agent.ts";
 import type { NewEvent } from "./domain/event.ts";
 import { checkInstructions, renderInstructions } from "./domain/template.ts";
 import { InvalidInputError } from "./domain/errors.ts";
@@ -15,7 +15,7 @@ import { createLogger, type Logger } from "./observability.ts";
 import { appendAudit } from "./store/audit.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
-import { listWorkers, removeWorker, reportWorker, type WorkerNode } from "./store/worker-nodes.ts";
+import { listWorkers, removeWorker, reportWorker } from "./store/worker-nodes.ts";
 import type { Vault } from "./store/vault.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
@@ -158,27 +158,6 @@ async function startApi(parts: Parts, role: ServerRole, stops: (() => Promise<vo
   return listening;
 }
 
-async function fleetDefaultAgent(config: Config, database: Database): Promise<string | null> {
-  return (
-    config.defaultAgent ??
-    (await listWorkers(database)).find((worker) => worker.defaultAgent !== null)?.defaultAgent ??
-    null
-  );
-}
-
-/** What any worker that is there can do; every provider stays named, so that a session can wait for one that has it. */
-function fleetAgents(known: readonly Agent[], workers: readonly WorkerNode[], byDefault: string | null): Agent[] {
-  const offered = workers.flatMap(({ agents }) => agents);
-  const ids = new Set([...known, ...offered].map(({ id }) => id));
-  return [...ids].flatMap((id) => {
-    const able = offered.find((agent) => agent.id === id && agent.available);
-    const named = able ?? offered.find((agent) => agent.id === id) ?? known.find((agent) => agent.id === id);
-    if (named === undefined) return [];
-    const problem = able !== undefined ? null : workers.length === 0 ? "no worker is running" : named.problem;
-    return { ...named, available: able !== undefined, problem, isDefault: id === byDefault?.split(":")[0] };
-  });
-}
-
 const reportEveryMs = 15_000;
 
 async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)[]): Promise<void> {
@@ -246,26 +225,6 @@ async function listen(app: Awaited<ReturnType<typeof createApp>>, config: Config
   // An address that means "all" is no address to open in a browser.
   const host = config.host === "0.0.0.0" || config.host === "::" ? "127.0.0.1" : config.host;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-export async function listAgents(
-  providers: readonly Provider[],
-  defaultAgent: () => Promise<string | null>,
-): Promise<Agent[]> {
-  const byDefault = (await defaultAgent())?.split(":")[0];
-  return Promise.all(
-    providers.map(async (provider) => {
-      const problem = await provider.problem();
-      return {
-        id: provider.id,
-        name: provider.name,
-        available: problem === null,
-        problem,
-        defaultModel: provider.defaultModel,
-        isDefault: provider.id === byDefault,
-      };
-    }),
-  );
 }
 
 /** The same over restarts, so that a killed worker's next life takes up its own work at once. */

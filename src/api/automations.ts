@@ -46,7 +46,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
-      const { repositories, codeRepoIds, agent = null, targetBranch = null, ...rest } = request.body;
+      const { repositories, codeRepoIds, agent = null, targetBranch = null, budgetUsd = null, ...rest } = request.body;
       await checkAgent(options, agent);
       options.checkInstructions(rest.instructions);
       const resolved = await resolveRepositories(options, organizationId, { repositories, codeRepoIds });
@@ -56,6 +56,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
         id: idOfCreated(request),
         agent,
         targetBranch,
+        budgetUsd,
         repositoryIds,
       });
     },

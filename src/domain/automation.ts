@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { dollarsSchema } from "./dollars.ts";
 import { isBranchName } from "./git-ref.ts";
 import { agentNameSchema } from "./session.ts";
 import { text } from "./text.ts";
@@ -20,6 +21,9 @@ const fields = {
   targetBranch: z.string().refine(isBranchName, "is not a branch name that git takes").nullish(),
   priority: z.number().int().min(1).max(9).meta({ description: "1 most urgent, 9 least; default 5." }),
   paused: z.boolean(),
+  budgetUsd: dollarsSchema
+    .nullish()
+    .meta({ description: "What one run may spend on models; never more than the organization lets a run." }),
 };
 
 export const createAutomationSchema = z.object({
@@ -46,6 +50,7 @@ export const automationSchema = z.object({
   targetBranch: z.string().nullable(),
   priority: z.number().int(),
   paused: z.boolean(),
+  budgetUsd: z.number().nullable(),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });

@@ -1,16 +1,26 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { hostname, tmpdir } from "node:os";
+import { existsSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { PassThrough, type Duplex } from "node:stream";
+import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import type Docker from "dockerode";
-import { ConflictError, OffstageError } from "../domain/errors.ts";
-import { giveToSandbox, sandboxUid } from "./ownership.ts";
+import { OffstageError } from "../domain/errors.ts";
+import {
+  askEngine,
+  attach,
+  messageOf,
+  ownLimits,
+  removeContainer,
+  removeLeft,
+  serverLabel,
+  serverName,
+  type Engine,
+} from "./container-engine.ts";
+import { giveToSandbox } from "./ownership.ts";
 import { withRelay } from "./relay.ts";
 import type { Exceeded, Limits, Sandbox, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
-import { seccompProfile } from "./seccomp.ts";
 import { watchUsage } from "./watch.ts";
 
 export interface ContainerSettings {
@@ -22,7 +32,6 @@ export interface ContainerSettings {
   readonly runtime: string | null;
 }
 
-const label = "dev.offstage.server";
 const lookEveryMs = 1_000;
 /** Exit code of what SIGKILL ended. */
 const killed = 137;
@@ -138,42 +147,6 @@ function trialProblem(said: string): string | null {
   return said.includes("has git") ? null : "the image has no git: choose one that has it (OFFSTAGE_CONTAINER_IMAGE)";
 }
 
-interface Engine {
-  /** Whom a container's processes are. */
-  readonly user: string;
-  /** The filter of system calls, as this engine takes it; null for its own. */
-  readonly seccomp: string | null;
-}
-
-/** @throws OffstageError where it would not do as it is told */
-async function askEngine(docker: Docker, { runtime }: ContainerSettings): Promise<Engine> {
-  const { SecurityOptions = [] } = (await docker.info()) as { SecurityOptions?: string[] };
-  const { Components = [] } = (await docker.version()) as { Components?: { Name: string }[] };
-  // Root of a rootless engine is whoever runs it, and no more.
-  const user = SecurityOptions.some((option) => option.includes("rootless")) ? "0:0" : ownUser();
-  const profile = seccompProfile(process.arch);
-  const isPodman = Components.some(({ Name }) => Name.includes("Podman"));
-  if (isPodman && runtime !== null) {
-    throw new ConflictError(
-      `Podman takes no runtime of a container's own: unset OFFSTAGE_CONTAINER_RUNTIME, and set ${runtime} in containers.conf`,
-    );
-  }
-  return { user, seccomp: profile !== null && isPodman ? await profileFile(profile) : profile };
-}
-
-/** Podman reads the profile from a file, where Docker takes it as it is. */
-async function profileFile(profile: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "offstage-seccomp-"));
-  const file = join(folder, "profile.json");
-  await writeFile(file, profile);
-  return file;
-}
-
-function ownUser(): string {
-  const uid = process.getuid?.() ?? 0;
-  return uid === 0 ? `${sandboxUid}:${sandboxUid}` : `${uid}:${process.getgid?.() ?? uid}`;
-}
-
 function optionsOf(
   request: SandboxRequest,
   settings: ContainerSettings,
@@ -211,7 +184,7 @@ function optionsOf(
     WorkingDir: workingDirectory,
     User: engine.user,
     Hostname: "offstage",
-    Labels: { [label]: serverName() },
+    Labels: { [serverLabel]: serverName() },
     OpenStdin: true,
     StdinOnce: true,
     AttachStdin: true,
@@ -248,73 +221,6 @@ function optionsOf(
       ],
     },
   };
-}
-
-/** Every session's processes have one user, so that this is no bound of one of them. */
-const mostPerUser = 32_768;
-
-/** What the server itself may have open and start: some engines ask for more than a machine lets them. */
-function ownLimits(): Docker.Ulimit[] {
-  const limits = existsSync("/proc/self/limits") ? readFileSync("/proc/self/limits", "utf8") : "";
-  return [
-    ["nofile", "Max open files"],
-    ["nproc", "Max processes"],
-  ].flatMap(([Name, title]) => {
-    const hard = new RegExp(`^${title}\\s+\\S+\\s+(\\d+|unlimited)`, "mu").exec(limits)?.[1];
-    if (hard === undefined) return [];
-    const value = Math.min(mostPerUser, hard === "unlimited" ? mostPerUser : Number(hard));
-    return [{ Name, Soft: value, Hard: value }];
-  });
-}
-
-/** Told apart from a server that had the same number before by when it started. */
-function serverName(): string {
-  return `${hostname()} ${process.pid} ${startedAt}`;
-}
-const startedAt = Math.round(Date.now() - process.uptime() * 1_000);
-
-/** Removes what servers of this machine left that were killed. */
-async function removeLeft(docker: Docker): Promise<void> {
-  const left = await docker.listContainers({ all: true, filters: { label: [label] } });
-  for (const { Id, Labels } of left) {
-    const [host, pid] = (Labels[label] ?? "").split(" ");
-    const isAlive = existsSync(`/proc/${pid}`) && (Number(pid) !== process.pid || Labels[label] === serverName());
-    if (host === hostname() && !isAlive) await remove(docker.getContainer(Id));
-  }
-}
-
-/**
- * The command's input and output. Asked by hand: the client's own call sends its options as a body too, which Podman gives
- * to the command to read.
- */
-function attach(docker: Docker, id: string): Promise<Duplex> {
-  return new Promise((resolve, reject) => {
-    docker.modem.dial(
-      {
-        path: `/containers/${id}/attach?`,
-        method: "POST",
-        isStream: true,
-        hijack: true,
-        openStdin: true,
-        file: Buffer.alloc(0),
-        statusCodes: { 200: true, 404: "no such container", 500: "server error" },
-        options: { _query: { stream: true, stdin: true, stdout: true, stderr: true } },
-      },
-      (error: unknown, stream: unknown) => {
-        if (error === null || error === undefined) resolve(stream as Duplex);
-        else reject(error instanceof Error ? error : new Error(messageOf(error)));
-      },
-    );
-  });
-}
-
-/** With everything in it; one that is gone already is no error. */
-async function remove(container: Docker.Container): Promise<void> {
-  await container.remove({ force: true, v: true }).catch((error: unknown) => {
-    const { statusCode } = error as { statusCode?: number };
-    // 409: another removal of it is under way.
-    if (statusCode !== 404 && statusCode !== 409) throw error;
-  });
 }
 
 function runContainer(
@@ -358,7 +264,7 @@ function runContainer(
         watch.stop();
       }
     } finally {
-      await remove(container);
+      await removeContainer(container);
     }
   }
 
@@ -406,8 +312,4 @@ function watchContainer(
       disk.stop();
     },
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

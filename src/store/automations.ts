@@ -13,6 +13,7 @@ export interface AutomationInput {
   readonly targetBranch: string | null;
   readonly priority: number;
   readonly paused: boolean;
+  readonly budgetUsd: number | null;
 }
 
 interface AutomationRow {
@@ -25,6 +26,7 @@ interface AutomationRow {
   target_branch: string | null;
   priority: number;
   paused: boolean;
+  budget_usd: number | null;
   created_at: Date;
   updated_at: Date;
   repositories: Automation["repositories"];
@@ -33,6 +35,7 @@ interface AutomationRow {
 const columns = `
   automation.id, automation.organization_id, automation.name, automation.macro, automation.instructions,
   automation.agent, automation.target_branch, automation.priority, automation.paused, automation.created_at,
+  automation.budget_usd::float8 as budget_usd,
   automation.updated_at,
   coalesce((
     select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
@@ -51,6 +54,7 @@ const toAutomation = (row: AutomationRow): Automation => ({
   targetBranch: row.target_branch,
   priority: row.priority,
   paused: row.paused,
+  budgetUsd: row.budget_usd,
   createdAt: row.created_at.toISOString(),
   updatedAt: row.updated_at.toISOString(),
 });
@@ -73,8 +77,8 @@ export async function createAutomation(
   const { rows } = await database.pool
     .query<AutomationRow>(
       `insert into automation (id, organization_id, name, macro, instructions, agent, repository_ids, target_branch,
-         priority, paused)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (id) do nothing returning ${columns}`,
+         priority, paused, budget_usd)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (id) do nothing returning ${columns}`,
       [
         input.id,
         organizationId,
@@ -86,6 +90,7 @@ export async function createAutomation(
         input.targetBranch,
         input.priority,
         input.paused,
+        input.budgetUsd,
       ],
     )
     .catch((error: unknown) => macroTaken(error, input.macro));
@@ -138,7 +143,8 @@ export async function updateAutomation(
          instructions = coalesce($5, instructions), agent = case when $6 then $7 else agent end,
          repository_ids = coalesce($8, repository_ids),
          target_branch = case when $9 then $10 else target_branch end,
-         priority = coalesce($11, priority), paused = coalesce($12, paused), updated_at = now()
+         priority = coalesce($11, priority), paused = coalesce($12, paused),
+         budget_usd = case when $13 then $14 else budget_usd end, updated_at = now()
        where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
       [
         id,
@@ -153,6 +159,8 @@ export async function updateAutomation(
         changes.targetBranch,
         changes.priority,
         changes.paused,
+        changes.budgetUsd !== undefined,
+        changes.budgetUsd,
       ],
     )
     .catch((error: unknown) => macroTaken(error, changes.macro ?? ""));

@@ -92,6 +92,20 @@ describe("a budget", () => {
     expect((await untilOver(client, id)).status).toBe("completed");
     await settings({ runBudgetUsd: null });
     expect((await untilOver(client, sessionId ?? "")).status).toBe("completed");
+    // An automation's own can only be less.
+    const { budgetUsd } = await callApi(offstage.url, "/automation/nightly/update", { budgetUsd: 0.001 });
+    expect(budgetUsd).toBe(0.001);
+    await settings({ runBudgetUsd: 1_000 });
+    const again = await client.automation.trigger("nightly", {});
+    await waitFor(
+      async () => {
+        ({ sessionId } = await client.job.get(again.id));
+        return sessionId !== null && (await client.session.get(sessionId)).budgetUsd === 0.001;
+      },
+      "the run has the automation's own budget",
+      30_000,
+    );
+    await settings({ runBudgetUsd: null });
   });
 });
 

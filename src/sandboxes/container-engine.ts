@@ -1,0 +1,120 @@
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import type Docker from "dockerode";
+import { ConflictError } from "../domain/errors.ts";
+import type { ContainerSettings } from "./container.ts";
+import { sandboxUid } from "./ownership.ts";
+import { seccompProfile } from "./seccomp.ts";
+
+/** What is particular to one engine, and calls of its API that its client has no word for. */
+export const serverLabel = "dev.offstage.server";
+
+export interface Engine {
+  /** Whom a container's processes are. */
+  readonly user: string;
+  /** The filter of system calls, as this engine takes it; null for its own. */
+  readonly seccomp: string | null;
+}
+
+/** @throws OffstageError where it would not do as it is told */
+export async function askEngine(docker: Docker, { runtime }: ContainerSettings): Promise<Engine> {
+  const { SecurityOptions = [] } = (await docker.info()) as { SecurityOptions?: string[] };
+  const { Components = [] } = (await docker.version()) as { Components?: { Name: string }[] };
+  // Root of a rootless engine is whoever runs it, and no more.
+  const user = SecurityOptions.some((option) => option.includes("rootless")) ? "0:0" : ownUser();
+  const profile = seccompProfile(process.arch);
+  const isPodman = Components.some(({ Name }) => Name.includes("Podman"));
+  if (isPodman && runtime !== null) {
+    throw new ConflictError(
+      `Podman takes no runtime of a container's own: unset OFFSTAGE_CONTAINER_RUNTIME, and set ${runtime} in containers.conf`,
+    );
+  }
+  return { user, seccomp: profile !== null && isPodman ? await profileFile(profile) : profile };
+}
+
+/** Podman reads the profile from a file, where Docker takes it as it is. */
+async function profileFile(profile: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "offstage-seccomp-"));
+  const file = join(folder, "profile.json");
+  await writeFile(file, profile);
+  return file;
+}
+
+function ownUser(): string {
+  const uid = process.getuid?.() ?? 0;
+  return uid === 0 ? `${sandboxUid}:${sandboxUid}` : `${uid}:${process.getgid?.() ?? uid}`;
+}
+
+/** Every session's processes have one user, so that this is no bound of one of them. */
+const mostPerUser = 32_768;
+
+/** What the server itself may have open and start: some engines ask for more than a machine lets them. */
+export function ownLimits(): Docker.Ulimit[] {
+  const limits = existsSync("/proc/self/limits") ? readFileSync("/proc/self/limits", "utf8") : "";
+  return [
+    ["nofile", "Max open files"],
+    ["nproc", "Max processes"],
+  ].flatMap(([Name, title]) => {
+    const hard = new RegExp(`^${title}\\s+\\S+\\s+(\\d+|unlimited)`, "mu").exec(limits)?.[1];
+    if (hard === undefined) return [];
+    const value = Math.min(mostPerUser, hard === "unlimited" ? mostPerUser : Number(hard));
+    return [{ Name, Soft: value, Hard: value }];
+  });
+}
+
+/** Told apart from a server that had the same number before by when it started. */
+export function serverName(): string {
+  return `${hostname()} ${process.pid} ${startedAt}`;
+}
+const startedAt = Math.round(Date.now() - process.uptime() * 1_000);
+
+/** Removes what servers of this machine left that were killed. */
+export async function removeLeft(docker: Docker): Promise<void> {
+  const left = await docker.listContainers({ all: true, filters: { label: [serverLabel] } });
+  for (const { Id, Labels } of left) {
+    const [host, pid] = (Labels[serverLabel] ?? "").split(" ");
+    const isAlive = existsSync(`/proc/${pid}`) && (Number(pid) !== process.pid || Labels[serverLabel] === serverName());
+    if (host === hostname() && !isAlive) await removeContainer(docker.getContainer(Id));
+  }
+}
+
+/**
+ * The command's input and output. Asked by hand: the client's own call sends its options as a body too, which Podman gives
+ * to the command to read.
+ */
+export function attach(docker: Docker, id: string): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    docker.modem.dial(
+      {
+        path: `/containers/${id}/attach?`,
+        method: "POST",
+        isStream: true,
+        hijack: true,
+        openStdin: true,
+        file: Buffer.alloc(0),
+        statusCodes: { 200: true, 404: "no such container", 500: "server error" },
+        options: { _query: { stream: true, stdin: true, stdout: true, stderr: true } },
+      },
+      (error: unknown, stream: unknown) => {
+        if (error === null || error === undefined) resolve(stream as Duplex);
+        else reject(error instanceof Error ? error : new Error(messageOf(error)));
+      },
+    );
+  });
+}
+
+/** With everything in it; one that is gone already is no error. */
+export async function removeContainer(container: Docker.Container): Promise<void> {
+  await container.remove({ force: true, v: true }).catch((error: unknown) => {
+    const { statusCode } = error as { statusCode?: number };
+    // 409: another removal of it is under way.
+    if (statusCode !== 404 && statusCode !== 409) throw error;
+  });
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
