@@ -29,7 +29,11 @@ export async function authenticate(
     throw new UnauthenticatedError(`no API key: ${noKey}`);
   }
   if (!hasScope(principal, operation.scope)) {
-    throw new ForbiddenError(`this key lacks the scope ${operation.scope}: use one that has it`);
+    throw new ForbiddenError(
+      principal.userId === null
+        ? `this key lacks the scope ${operation.scope}: use one that has it`
+        : `your role lacks the scope ${operation.scope}: ask an admin of this server`,
+    );
   }
   return principal;
 }
@@ -61,8 +65,11 @@ function presentedKey(request: FastifyRequest): string | null {
   return typeof query === "string" && query !== "" ? query : null;
 }
 
-/** A cookie is sent by the browser whoever asked it to: what changes something must come from our own pages. */
-function requireSameOrigin(request: FastifyRequest): void {
+/**
+ * A cookie is sent by the browser whoever asked it to: what changes something must come from our own pages.
+ * @throws ForbiddenError
+ */
+export function requireSameOrigin(request: FastifyRequest): void {
   if (request.method === "GET" || request.method === "HEAD") return;
   const { origin, host } = request.headers;
   if (origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host)) {
@@ -78,7 +85,7 @@ export function principalOfRequest(request: FastifyRequest): Principal {
   return request.principal;
 }
 
-/** A URL as it may be logged. */
+/** A URL as it may be logged: without a key, or what a provider sends back at a sign-in. */
 export function withoutKey(url: string): string {
-  return url.replace(/([?&]apiKey=)[^&#]*/giu, "$1[redacted]");
+  return url.replace(/([?&](?:apiKey|code|state)=)[^&#]*/giu, "$1[redacted]");
 }

@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../database/database.ts";
+import { OffstageError } from "../domain/errors.ts";
 import { isFinal } from "../domain/status.ts";
 import { listEvents } from "../store/events.ts";
 import { getSession } from "../store/sessions.ts";
+import { authenticate } from "./auth.ts";
 
 /** Proxies close a connection that is quiet for a minute or less. */
 const usualHeartbeatMs = 15_000;
@@ -55,14 +57,18 @@ export async function createEventStreams(database: Database, heartbeatMs = usual
       "x-accel-buffering": "no",
     });
     raw.write(": connected\n\n");
+    let isInDoubt = false;
     const heartbeat = setInterval(() => {
       raw.write(": heartbeat\n\n");
-      // A word can be lost: this look finds what it told of.
+      // A word can be lost: this look finds what it told of. So it is with who reads: their key or role may have ended.
+      isInDoubt = true;
       bell.ring();
     }, heartbeatMs);
     try {
       let sent = after;
       while (!ended.signal.aborted) {
+        if (isInDoubt && !(await mayStillRead(request))) break;
+        isInDoubt = false;
         // Looked at before the events: whatever led to the end is among them then.
         const over = isFinal((await getSession(database, organizationId, id))?.status ?? "cancelled");
         const page = await listEvents(database, organizationId, id, sent, pageSize);
@@ -87,6 +93,18 @@ export async function createEventStreams(database: Database, heartbeatMs = usual
       bell.remove();
       open.delete(ended);
       raw.end();
+    }
+  }
+
+  /** Asked as at the beginning: where not, the client that comes back is told why. */
+  async function mayStillRead(request: FastifyRequest): Promise<boolean> {
+    const { operation } = request.routeOptions.config;
+    try {
+      if (operation !== undefined) await authenticate(database, request, operation);
+      return true;
+    } catch (error) {
+      if (error instanceof OffstageError) return false;
+      throw error;
     }
   }
 

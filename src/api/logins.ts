@@ -2,7 +2,7 @@ import { z } from "zod";
 import { UnauthenticatedError } from "../domain/errors.ts";
 import { createBrowserSession, deleteBrowserSession, findBrowserPrincipal, redeemLoginLink } from "../store/logins.ts";
 import { findPrincipal } from "../store/keys.ts";
-import { cookieName } from "./auth.ts";
+import { cookieName, requireSameOrigin } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 import { answers } from "./shapes.ts";
@@ -36,6 +36,8 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
     },
     async (request, reply) => {
       failures.check(request.ip);
+      // Else another site's page could sign a browser in as somebody else, who then reads what is written there.
+      requireSameOrigin(request);
       const token =
         "token" in request.body
           ? await redeemLoginLink(database, request.body.token)
@@ -63,6 +65,7 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
       schema: { tags, operationId: "deleteLogin", response: answers(z.object({})) },
     },
     async (request, reply) => {
+      requireSameOrigin(request);
       const token = request.cookies[cookieName];
       if (token !== undefined) await deleteBrowserSession(database, token);
       void reply.clearCookie(cookieName, browserCookie(publicUrl()));

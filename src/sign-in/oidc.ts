@@ -21,8 +21,12 @@ export function createOidc(settings: OidcSettings): SignInMethod {
   async function configuration(): Promise<client.Configuration> {
     discovered ??= client.discovery(new URL(settings.issuer), settings.clientId, settings.clientSecret, undefined, {
       timeout: timeoutSeconds,
-      // The configuration takes such an address on this machine alone.
-      ...(settings.issuer.startsWith("http:") && { execute: [client.allowInsecureRequests] }),
+      execute: [
+        // Without it who answered over TLS is believed, and the identity's signature is not looked at.
+        client.enableNonRepudiationChecks,
+        // The configuration takes such an address on this machine alone.
+        ...(settings.issuer.startsWith("http:") ? [client.allowInsecureRequests] : []),
+      ],
     });
     try {
       return await discovered;

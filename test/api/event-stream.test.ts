@@ -6,8 +6,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { appendClaimEvents, completeMessage, finishSession, nextMessage, type Claim } from "../../src/store/claims.ts";
 import { appendEvents, listEvents } from "../../src/store/events.ts";
-import { createKey } from "../../src/store/keys.ts";
+import { createKey, revokeKey } from "../../src/store/keys.ts";
 import { addMessage, cancelSession } from "../../src/store/sessions.ts";
+import { createBrowserSession } from "../../src/store/logins.ts";
+import { signInUser, updateUser } from "../../src/store/users.ts";
 import { addSession, atOnce, requireClaim } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 import { createTestApp, type TestApp } from "./app.ts";
@@ -43,12 +45,17 @@ interface Stream {
 }
 
 interface StreamCall {
+  /** The admin's where none is given. */
+  readonly headers?: Record<string, string>;
   readonly after?: number;
   readonly lastEventId?: string;
   readonly app?: FastifyInstance;
 }
 
-async function open(sessionId: string, { after, lastEventId, app = server }: StreamCall = {}): Promise<Stream> {
+async function open(
+  sessionId: string,
+  { after, lastEventId, app = server, headers }: StreamCall = {},
+): Promise<Stream> {
   const { port } = app.server.address() as AddressInfo;
   const outgoing = request({
     port,
@@ -57,7 +64,7 @@ async function open(sessionId: string, { after, lastEventId, app = server }: Str
     path: `/session/${sessionId}/events${after === undefined ? "" : `?after=${after}`}`,
     headers: {
       accept: "text/event-stream",
-      authorization: `Bearer ${api.adminKey}`,
+      ...(headers ?? { authorization: `Bearer ${api.adminKey}` }),
       ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
     },
   });
@@ -290,6 +297,29 @@ test("where nothing happens the stream gives signs of life", async () => {
   expect(stream.comments[0]).toBe(": connected");
   await end(held);
   await isOver(stream);
+});
+
+test("whose key is revoked, or who is disabled, reads on until the next sign of life and no longer", async () => {
+  const app = await api.another({ heartbeatMs: 20 });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const held = await running();
+  const { record, key } = await createKey(api.database, api.organizationId, { name: "lent", scopes: ["read"] });
+  const identity = { issuer: "https://issuer.test", subject: "reader", name: "Reader", email: null, login: null };
+  const user = await signInUser(api.database, api.organizationId, { ...identity, organizations: [] }, "viewer");
+  const userId = user?.id ?? "";
+  const principal = { organizationId: api.organizationId, keyId: null, userId, scopes: ["read" as const] };
+  const cookie = `offstage_session=${await createBrowserSession(api.database, principal)}`;
+  const byKey = await open(held.sessionId, { app, headers: { authorization: `Bearer ${key}` } });
+  const byUser = await open(held.sessionId, { app, headers: { cookie } });
+  const kept = await open(held.sessionId, { app });
+  await waitFor(() => byUser.comments.length > 2 && byKey.comments.length > 2, "both read for a while");
+  await revokeKey(api.database, api.organizationId, record.id);
+  await updateUser(api.database, api.organizationId, userId, { disabled: true });
+  await Promise.all([isOver(byKey), isOver(byUser)]);
+  expect([...byKey.messages, ...byUser.messages].filter(({ event }) => event === "end")).toEqual([]);
+  expect(kept.ended()).toBe(false);
+  kept.cut();
+  await end(held);
 });
 
 test("an event of which no word came is sent with the next sign of life", async () => {

@@ -195,6 +195,18 @@ describe("another site's page", () => {
     expect(answer).toMatchObject({ status: 403, body: { error: "this request came from another site" } });
   });
 
+  test("can neither sign a browser in as somebody else nor out", async () => {
+    const headers = { host: "offstage.test", origin: "http://evil.test", "content-type": "text/plain" };
+    for (const [url, body] of [
+      ["/login/create", { token: await link() }],
+      ["/login/delete", {}],
+    ] as const) {
+      const answer = await api.post(url, body, { key: null, headers });
+      expect(answer).toMatchObject({ status: 403, body: { error: "this request came from another site" } });
+      expect(answer.headers["set-cookie"]).toBeUndefined();
+    }
+  });
+
   test("our own pages can", async () => {
     const headers = { host: "offstage.test", origin: "http://offstage.test", "sec-fetch-site": "same-origin" };
     expect((await write(await signedIn(), headers)).status).toBe(200);

@@ -105,6 +105,7 @@ describe("a budget", () => {
       "the run has the automation's own budget",
       30_000,
     );
+    await untilOver(client, sessionId ?? "");
     await settings({ runBudgetUsd: null });
   });
 });

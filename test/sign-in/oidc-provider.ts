@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Provider } from "oidc-provider";
 
@@ -14,6 +14,8 @@ export interface TestProvider {
   readonly clientSecret: string;
   /** From here on it answers, and sends browsers back to these addresses alone. */
   serve(redirectUrls: readonly string[]): void;
+  /** The next identity says this, under the signature of what it said. */
+  forgeNext(claims: Readonly<Record<string, unknown>>): void;
   /** Answers 500 to everything until it serves again. */
   fail(): void;
   close(): Promise<void>;
@@ -23,6 +25,7 @@ export interface TestProvider {
 export async function startProvider(people: Readonly<Record<string, Person>>): Promise<TestProvider> {
   const down: RequestListener = (_request, response) => response.writeHead(500).end();
   let handler = down;
+  let forged: Readonly<Record<string, unknown>> | null = null;
   const server = createServer((request, response) => handler(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -39,14 +42,32 @@ export async function startProvider(people: Readonly<Record<string, Person>>): P
         cookies: { keys: ["a key for cookies of this test"] },
       });
       const serve = provider.callback();
-      handler = (request, response) => void serve(request, response);
+      handler = (request, response) => {
+        if (request.url === "/token" && forged !== null) forge(response, forged);
+        if (request.url === "/token") forged = null;
+        void serve(request, response);
+      };
     },
+    forgeNext: (claims) => void (forged = claims),
     fail: () => void (handler = down),
     async close() {
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+function forge(response: ServerResponse, claims: Readonly<Record<string, unknown>>): void {
+  const end = response.end.bind(response);
+  response.end = ((body: string) => {
+    const answer = JSON.parse(body) as { id_token: string };
+    const [header, payload = "", signature] = answer.id_token.split(".");
+    const said = JSON.parse(Buffer.from(payload, "base64url").toString()) as object;
+    const changed = Buffer.from(JSON.stringify({ ...said, ...claims })).toString("base64url");
+    const forgedAnswer = JSON.stringify({ ...answer, id_token: [header, changed, signature].join(".") });
+    response.setHeader("Content-Length", Buffer.byteLength(forgedAnswer));
+    return end(forgedAnswer);
+  }) as typeof response.end;
 }
 
 /**

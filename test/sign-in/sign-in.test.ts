@@ -182,6 +182,13 @@ describe("a sign-in that was tampered with comes to nothing", () => {
     expect(await comeBack(callback, cookie)).toMatchObject({ to: "/sign-in?problem=denied", session: null });
   });
 
+  it("with an identity that its provider did not sign", async () => {
+    const { address, cookie } = await begin("oidc");
+    const callback = await passThrough(address, "bob");
+    provider.forgeNext({ email: "alice@company.example" });
+    expect(await comeBack(callback, cookie)).toMatchObject({ to: "/sign-in?problem=denied", session: null });
+  });
+
   it("too late", async () => {
     const { address, cookie } = await begin("oidc");
     await api.database.pool.query("update sign_in set expires_at = now() - interval '1 second'");
