@@ -19,6 +19,7 @@ import { listWorkers, removeWorker, reportWorker } from "./store/worker-nodes.ts
 import type { Vault } from "./store/vault.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
+import { pruneWorkspaces } from "./worker/retention.ts";
 import { replaySession, type ReplayResult } from "./worker/replay.ts";
 import { runJob } from "./worker/run-job.ts";
 import { runSession } from "./worker/run-session.ts";
@@ -189,7 +190,10 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
     report().catch((error: unknown) => logger.warn({ err: error }, "could not say that this worker is there"));
   }, reportEveryMs);
   stops.push(() => (clearInterval(reporting), removeWorker(database, id)));
-  const stopHousekeeping = startHousekeeping(database, logger, { auditDays: config.auditDays });
+  const stopHousekeeping = startHousekeeping(database, logger, {
+    auditDays: config.auditDays,
+    prune: () => pruneWorkspaces(run, run.workspaces, config.workspaceDays),
+  });
   stops.push(() => Promise.resolve(stopHousekeeping()));
 }
 

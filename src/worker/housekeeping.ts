@@ -12,7 +12,7 @@ const everyMs = 60 * 60 * 1_000;
 export function startHousekeeping(
   database: Database,
   logger: Logger,
-  { auditDays }: { readonly auditDays: number },
+  { auditDays, prune }: { readonly auditDays: number; readonly prune: () => Promise<number> },
 ): () => void {
   const tidy = async (): Promise<void> => {
     try {
@@ -20,8 +20,9 @@ export function startHousekeeping(
       const logins = await pruneLogins(database);
       const audit = await pruneAudit(database, auditDays);
       await pruneSignIns(database);
+      const workspaces = await prune();
       await pruneWorkers(database);
-      logger.debug({ requests, logins, audit }, "forgot what has expired");
+      logger.debug({ requests, logins, audit, workspaces }, "forgot what has expired");
     } catch (error) {
       // Nothing depends on it: the next hour will do.
       logger.warn({ err: error }, "could not forget what has expired");

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { NotFoundError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
@@ -260,8 +260,54 @@ export function createWorkspaces(options: WorkspaceOptions) {
         { path: madeAt.home, folder: home },
       ]);
     },
-    remove: (sessionId: string): Promise<void> => rm(root(sessionId), { recursive: true, force: true }),
+    /** Sessions that have folders here. */
+    list: (): Promise<string[]> => namesIn(join(options.dataDirectory, "sessions")),
+    /** Whether nothing was made or removed in its folders for so long. */
+    async isUntouchedFor(sessionId: string, ms: number): Promise<boolean> {
+      const times = await Promise.all(
+        [root(sessionId), folders(sessionId, []).workspace].map((path) =>
+          stat(path).then(
+            ({ mtimeMs }) => mtimeMs,
+            () => 0,
+          ),
+        ),
+      );
+      return Date.now() - Math.max(...times) > ms;
+    },
+    /** From here on it has none; what is on the disk is removed by `remove`. */
+    async forget(sessionId: string): Promise<void> {
+      await rename(root(sessionId), root(`${removed}${sessionId}`)).catch(ignoreMissing);
+    },
+    /** The session's folders, forgotten or not, and what it pinned in the mirrors. */
+    async remove(sessionId: string): Promise<void> {
+      for (const folder of [root(sessionId), root(`${removed}${sessionId}`)]) {
+        await rm(folder, { recursive: true, force: true });
+      }
+      for (const name of await namesIn(mirrors)) await unpin(join(mirrors, name), sessionId);
+    },
   };
+}
+
+/** Of a session's folder that is about to be removed. */
+const removed = "removed-";
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: unknown) => {
+    ignoreMissing(error);
+    return [];
+  });
+}
+
+function ignoreMissing(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+}
+
+/** Lets go of what a session kept from being pruned. */
+async function unpin(mirror: string, sessionId: string): Promise<void> {
+  const options = { cwd: mirror, signal: AbortSignal.timeout(60_000) };
+  const { code, stdout } = await git(["for-each-ref", "--format=%(refname)", `refs/offstage/${sessionId}/`], options);
+  if (code !== 0) return;
+  for (const ref of stdout.split("\n").filter((name) => name !== "")) await mustGit(["update-ref", "-d", ref], options);
 }
 
 async function readRecord<T>(path: string): Promise<T | null> {

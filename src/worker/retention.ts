@@ -1,0 +1,33 @@
+import type { Database } from "../database/database.ts";
+import type { Logger } from "../observability.ts";
+import { whileOver } from "../store/retention.ts";
+import type { Workspaces } from "./workspace.ts";
+
+const untouchedMs = 24 * 60 * 60 * 1_000;
+
+/**
+ * Removes the folders of sessions that were over for so many days, and of what no session is known of (a replay that was
+ * killed). A follow-up begins with a fresh clone of the pushed branch; the diff stays on the session.
+ * @returns how many
+ */
+export async function pruneWorkspaces(
+  { database, logger }: { readonly database: Database; readonly logger: Logger },
+  workspaces: Workspaces,
+  days: number,
+): Promise<number> {
+  let count = 0;
+  for (const name of await workspaces.list()) {
+    try {
+      // Half removed, when the server was killed.
+      const sessionId = name.replace(/^removed-/u, "");
+      const isOver = name === sessionId ? await whileOver(database, name, days, () => workspaces.forget(name)) : true;
+      // A replay's is of no session: it may be at work in another process.
+      if (isOver === false || (isOver === null && !(await workspaces.isUntouchedFor(name, untouchedMs)))) continue;
+      await workspaces.remove(sessionId);
+      count += 1;
+    } catch (error) {
+      logger.warn({ err: error, session: name }, "could not remove a session's folders; will try again");
+    }
+  }
+  return count;
+}

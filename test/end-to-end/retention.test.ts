@@ -1,0 +1,100 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { mkdir, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import { readConfig } from "../../src/config.ts";
+import { createForges } from "../../src/forges/forges.ts";
+import { createLogger } from "../../src/observability.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { createRegistry, createRunDependencies, createSandbox, openVault } from "../../src/wiring.ts";
+import { pruneWorkspaces } from "../../src/worker/retention.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { script } from "./script.ts";
+
+let world: World;
+let offstage: Offstage;
+let client: Client;
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
+});
+
+afterAll(async () => {
+  await offstage?.stop();
+  await world?.close();
+});
+
+const prune = (days: number): Promise<number> => {
+  const config = readConfig(world.variables);
+  const run = createRunDependencies(config, {
+    database: offstage.database,
+    logger: createLogger("warn"),
+    vault: openVault(config),
+    sandbox: createSandbox(config),
+    providers: createRegistry(config),
+    forges: createForges(config.forges),
+    publicUrl: () => "",
+  });
+  return pruneWorkspaces(run, run.workspaces, days);
+};
+
+const folderOf = (id: string): string => join(world.data, "sessions", id);
+const pins = (id: string): string[] =>
+  readdirSync(join(world.data, "mirrors")).flatMap((mirror) =>
+    execFileSync("git", ["-C", join(world.data, "mirrors", mirror), "for-each-ref", `refs/offstage/${id}/`], {
+      encoding: "utf8",
+    })
+      .split("\n")
+      .filter((line) => line !== ""),
+  );
+const age = (id: string): Promise<unknown> =>
+  offstage.database.pool.query("update session set finished_at = now() - interval '20 days' where id = $1", [id]);
+
+test("what was over for long is removed with its pins, and a follow-up works all the same", async () => {
+  const { url } = await world.forge.createRepository("acme", "kept", { "README.md": "# Before\n" });
+  const old = await client.session.create({ prompt: "write a.txt: alpha", repositories: [url] });
+  const fresh = await client.session.create({ prompt: "write b.txt: beta", repositories: [url] });
+  for (const { id } of [old, fresh]) await untilOver(client, id);
+  await age(old.id);
+  expect(pins(old.id)).not.toEqual([]);
+  expect(await prune(14)).toBe(1);
+  expect(existsSync(folderOf(old.id))).toBe(false);
+  expect(pins(old.id)).toEqual([]);
+  expect(existsSync(folderOf(fresh.id))).toBe(true);
+  expect(pins(fresh.id)).not.toEqual([]);
+
+  await client.session.message(old.id, { message: "write c.txt: gamma" });
+  expect(await untilOver(client, old.id)).toMatchObject({ status: "completed", failure: null });
+  const { patch } = (await client.session.diff(old.id)).repositories[0] ?? { patch: "" };
+  expect(patch).toContain("+alpha");
+  expect(patch).toContain("+gamma");
+  expect(await world.forge.pullRequests("acme", "kept")).toHaveLength(2);
+});
+
+test("what is at work, waits or is queued is left alone, however old", async () => {
+  const { id } = await client.session.create({ prompt: "shell sleep 2, then say done" });
+  for await (const event of client.streamEvents(id, {})) if (event.type === "agent.tool") break;
+  await offstage.database.pool.query(
+    "update session set created_at = now() - interval '90 days', updated_at = now() - interval '90 days' where id = $1",
+    [id],
+  );
+  await prune(1);
+  expect(existsSync(folderOf(id))).toBe(true);
+  expect((await untilOver(client, id)).status).toBe("completed");
+});
+
+test("what a killed replay or an interrupted removal left goes too", async () => {
+  const left = [folderOf(`replay-${crypto.randomUUID()}`), folderOf(`removed-${crypto.randomUUID()}`)];
+  for (const folder of left) await mkdir(join(folder, "workspace"), { recursive: true });
+  // One that was made just now may be at work.
+  expect(await prune(14)).toBe(1);
+  const yesterday = new Date(Date.now() - 2 * 24 * 60 * 60 * 1_000);
+  for (const folder of left.filter((path) => existsSync(path))) {
+    for (const path of [join(folder, "workspace"), folder]) await utimes(path, yesterday, yesterday);
+  }
+  expect(await prune(14)).toBe(1);
+  expect(left.filter((folder) => existsSync(folder))).toEqual([]);
+});
