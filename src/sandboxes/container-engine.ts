@@ -17,6 +17,8 @@ export interface Engine {
   readonly user: string;
   /** The filter of system calls, as this engine takes it; null for its own. */
   readonly seccomp: string | null;
+  /** Whether it tells that the kernel ended something for want of memory. */
+  readonly tellsMemory: boolean;
 }
 
 /** @throws OffstageError where it would not do as it is told */
@@ -32,7 +34,7 @@ export async function askEngine(docker: Docker, { runtime }: ContainerSettings):
       `Podman takes no runtime of a container's own: unset OFFSTAGE_CONTAINER_RUNTIME, and set ${runtime} in containers.conf`,
     );
   }
-  return { user, seccomp: profile !== null && isPodman ? await profileFile(profile) : profile };
+  return { user, seccomp: profile !== null && isPodman ? await profileFile(profile) : profile, tellsMemory: !isPodman };
 }
 
 /** Podman reads the profile from a file, where Docker takes it as it is. */

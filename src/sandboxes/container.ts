@@ -5,7 +5,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
+import { z } from "zod";
 import { OffstageError } from "../domain/errors.ts";
 import {
   askEngine,
@@ -35,6 +37,8 @@ export interface ContainerSettings {
 const lookEveryMs = 1_000;
 /** Exit code of what SIGKILL ended. */
 const killed = 137;
+/** What was told to end has this long. */
+const endLimitMs = 5_000;
 const checkLimits: Limits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskBytes: 2 ** 30, cpus: 1 };
 
 /**
@@ -50,7 +54,7 @@ export function createContainerSandbox(settings: ContainerSettings): Sandbox {
 
   function start(request: SandboxRequest): SandboxedProcess {
     request.signal.throwIfAborted();
-    return runContainer(docker, request, async () => optionsOf(request, settings, await engine()));
+    return runContainer(docker, request, engine, (asking) => optionsOf(request, settings, asking));
   }
 
   /** What kind it is, asked once; again where it did not answer. */
@@ -83,8 +87,8 @@ export function createContainerSandbox(settings: ContainerSettings): Sandbox {
     try {
       await giveToSandbox(folder);
       const child = start({
-        command: "sh",
-        arguments: ["-c", trialScript],
+        command: process.execPath,
+        arguments: ["-e", trialScript],
         environment: {},
         workspace: folder,
         home: folder,
@@ -126,25 +130,40 @@ export function createContainerSandbox(settings: ContainerSettings): Sandbox {
   };
 }
 
+/** Runs inside: what is believed is what it sees, and a connection that it really tries. */
 const trialScript = `
-touch works && echo wrote
-echo "memory $(cat /sys/fs/cgroup/memory.max 2> /dev/null || cat /sys/fs/cgroup/memory/memory.limit_in_bytes)"
-echo "interfaces $(ls /sys/class/net 2> /dev/null | tr '\\n' ' ')"
-command -v git > /dev/null && echo has git
-exit 0`;
+const { readFileSync, writeFileSync } = require("node:fs");
+const { spawnSync } = require("node:child_process");
+const attempt = (work) => { try { return work(); } catch { return null; } };
+const memory = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+  .map((file) => attempt(() => Number(readFileSync(file, "utf8")))).find((limit) => limit !== null) ?? null;
+const wrote = attempt(() => (writeFileSync("works", ""), true)) === true;
+const git = spawnSync("git", ["--version"]).status === 0;
+const interfaces = Object.keys(require("node:os").networkInterfaces());
+const socket = require("node:net").connect({ host: "1.1.1.1", port: 443 });
+const tell = (reached) => { process.stdout.write(JSON.stringify({ memory, wrote, git, interfaces, reached })); process.exit(); };
+socket.on("connect", () => tell(true)).on("error", () => tell(false));
+setTimeout(() => tell(false), 2000);`;
+
+const trialSchema = z.object({
+  memory: z.number().nullable(),
+  wrote: z.boolean(),
+  git: z.boolean(),
+  interfaces: z.array(z.string()),
+  reached: z.boolean(),
+});
 
 function trialProblem(said: string): string | null {
-  if (!said.includes("wrote"))
-    return "the container can't write to its workspace: run the server as root or as the engine's user";
-  const memory = Number(/^memory (\d+)$/mu.exec(said)?.[1] ?? Number.NaN);
+  const { memory, wrote, git, interfaces, reached } = trialSchema.parse(JSON.parse(said));
+  if (!wrote) return "the container can't write to its workspace: run the server as root or as the engine's user";
+  if (memory === null) return "the engine shows no memory limit inside its containers, so that it can't be checked";
   if (memory !== checkLimits.memoryBytes) {
     return "the engine does not keep the memory limit (rootless engines need cgroup version 2): use an engine that does";
   }
-  const interfaces = /^interfaces (.*)$/mu.exec(said)?.[1]?.trim().split(" ") ?? [];
-  if (interfaces.some((name) => name !== "lo" && name !== "")) {
-    return `the engine gives a network to containers that must have none (${interfaces.join(", ")}): use an engine that does not`;
+  if (reached || interfaces.join(" ") !== "lo") {
+    return `the engine gives a network to containers that must have none but loopback (${interfaces.join(", ")}): use an engine that does not`;
   }
-  return said.includes("has git") ? null : "the image has no git: choose one that has it (OFFSTAGE_CONTAINER_IMAGE)";
+  return git ? null : "the image has no git: choose one that has it (OFFSTAGE_CONTAINER_IMAGE)";
 }
 
 function optionsOf(
@@ -226,7 +245,8 @@ function optionsOf(
 function runContainer(
   docker: Docker,
   request: SandboxRequest,
-  options: () => Promise<Docker.ContainerCreateOptions>,
+  askedEngine: () => Promise<Engine>,
+  options: (engine: Engine) => Docker.ContainerCreateOptions,
 ): SandboxedProcess {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const ending = new AbortController();
@@ -234,7 +254,8 @@ function runContainer(
   let exceeded: Exceeded | null = null;
 
   async function run(): Promise<number | null> {
-    const container = await docker.createContainer(await options());
+    const engine = await askedEngine();
+    const container = await docker.createContainer(options(engine));
     try {
       const stopped = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
       if (signal.aborted) return null;
@@ -254,12 +275,15 @@ function runContainer(
       });
       try {
         const over = await Promise.race([waited, stopped]);
-        if (over === undefined) return null;
-        await drained;
+        if (over === undefined) {
+          // The engine tells of what it ended only at the end of all.
+          await container.kill().catch(() => undefined);
+          await Promise.race([waited.catch(() => undefined), pause(endLimitMs, undefined, { ref: false })]);
+        } else await drained;
         const { State } = await container.inspect();
-        // Not every engine notes it; nobody else ends the first process by this signal.
-        if (State.OOMKilled || over.StatusCode === killed) exceeded ??= "memory";
-        return over.StatusCode;
+        const guessed = !engine.tellsMemory && request.limits !== undefined && over?.StatusCode === killed;
+        if (State.OOMKilled || guessed) exceeded ??= "memory";
+        return over?.StatusCode ?? null;
       } finally {
         watch.stop();
       }

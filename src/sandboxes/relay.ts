@@ -34,7 +34,7 @@ server.listen(0, "127.0.0.1", () => {
     process.stderr.write(error.message + "\\n");
     process.exit(127);
   });
-  child.on("exit", (code, signal) => process.exit(code ?? (signal === null ? 1 : 137)));
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + (require("node:os").constants.signals[signal] ?? 0)));
 });`;
 
 export interface Relayed {

@@ -215,6 +215,13 @@ export function seccompProfile(architecture: NodeJS.Architecture): string | null
     ...(args.length > 0 && { args }),
   });
   const equal = (index: number, value: number) => ({ index, value, op: "SCMP_CMP_EQ" });
+  // The kernel looks at the low half of a command alone: a comparison of all of it would be walked past.
+  const lowHalf = (index: number, valueTwo: number) => ({
+    index,
+    value: 0xffffffff,
+    valueTwo,
+    op: "SCMP_CMP_MASKED_EQ",
+  });
   const namespaceFlags = Array.from({ length: 32 }, (_, bit) => 2 ** bit).filter((bit) => (newNamespaces & bit) !== 0);
   const highest = Math.max(...families);
   const otherFamilies = Array.from({ length: highest }, (_, family) => family).filter(
@@ -229,7 +236,7 @@ export function seccompProfile(architecture: NodeJS.Architecture): string | null
       ...namespaceFlags.map((bit) =>
         deny(["clone"], notPermitted, [{ index: 0, value: bit, valueTwo: bit, op: "SCMP_CMP_MASKED_EQ" }]),
       ),
-      ...typeIntoTerminal.map((command) => deny(["ioctl"], notPermitted, [equal(1, command)])),
+      ...typeIntoTerminal.map((command) => deny(["ioctl"], notPermitted, [lowHalf(1, command)])),
       ...otherFamilies.map((family) => deny(["socket"], familyNotSupported, [equal(0, family)])),
       deny(["socket"], familyNotSupported, [{ index: 0, value: highest, op: "SCMP_CMP_GT" }]),
     ],

@@ -60,6 +60,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     ["virtual machine sockets", "41, 40, 1, 0"],
     ["sockets to the kernel's crypto", "41, 38, 5, 0"],
     ["typing into a terminal", "16, 0, 0x5412, 0"],
+    ["typing into a terminal, with bits that the kernel does not look at", "16, 0, 0x100005412, 0"],
   ])("refuses %s by the same filter as bubblewrap", async (_, call) => {
     const said = await place.run(`perl -e '$! = 0; my $r = syscall(${call}); print lc("$r $!")'`);
     expect(said).toMatch(/^-1 (?:operation not permitted|function not implemented|address family not supported)/u);
@@ -109,6 +110,33 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     const cleaner = sandbox.start(place.request("rm -f many*"));
     cleaner.stdin.end();
     await cleaner.exited;
+  });
+
+  it("tells of memory that ran out although the agent went on and was ended by us", async () => {
+    const hog = `node -e 'const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))'; echo after; cat`;
+    const child = sandbox.start(place.request(hog, { limits: roomy, signal: AbortSignal.timeout(50_000) }));
+    await firstLine(child.stdout);
+    child.kill();
+    await child.exited;
+    expect(child.exceeded()).toBe("memory");
+  });
+
+  it("does not take a program that crashed, or was ended by another, for one that used too much", async () => {
+    // Behind the relay, as harnesses are.
+    const gateway = join(place.data, "crash.sock");
+    const server = createServer().listen(gateway);
+    await once(server, "listening");
+    for (const [end, expected] of [
+      ["SEGV", 139],
+      ["KILL", 137],
+    ] as const) {
+      const child = sandbox.start(place.request(`kill -${end} $$`, { limits: roomy, gateway }));
+      child.stdin.end();
+      await Promise.all([text(child.stdout), text(child.stderr)]);
+      const { code } = await child.exited;
+      expect([code, child.exceeded()]).toEqual([expected, null]);
+    }
+    server.close();
   });
 
   it("leaves no container behind, whatever its end", async () => {
