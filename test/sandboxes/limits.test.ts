@@ -89,12 +89,21 @@ describe.skipIf(!canLimit())("a bound of processor cores", () => {
       .reduce((sum, count) => sum + count, 0);
 
   it("slows down what wants more, and does not end it", async () => {
-    const ended = inSandbox(
-      "(while :; do :; done) & (while :; do :; done) & read -t 99 line < /dev/null; sleep 2; kill %1 %2; echo lived",
-      { cpus: 0.2 },
-    );
+    const child = sandbox.start({
+      command: "sh",
+      // It goes on until it was seen to be held back.
+      arguments: ["-c", "(while :; do :; done) & (while :; do :; done) & cat; kill %1 %2; echo lived"],
+      environment: {},
+      workspace: join(folder, "workspace"),
+      home: join(folder, "home"),
+      readOnly: [],
+      limits: { ...roomy, cpus: 0.2 },
+      signal: AbortSignal.timeout(80_000),
+    });
     await waitFor(() => throttled() > 0, "the kernel holds it back");
-    expect(await ended).toMatchObject({ said: expect.stringContaining("lived") as string, exceeded: null });
+    child.stdin.end();
+    const [said] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+    expect([said, child.exceeded()]).toEqual(["lived\n", null]);
   });
 });
 
