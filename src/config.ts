@@ -44,6 +44,10 @@ export const customProviderSchema = z.strictObject({
   arguments: z.array(z.string()).default([]),
   environment: z.record(z.string(), z.string()).default({}),
   readOnly: z.array(z.string()).default([]),
+  /** Paths below the home, the last part with `*` where needed, where it keeps conversations. */
+  state: z
+    .array(z.string().regex(/^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))/u, "must be a path below the session's home"))
+    .default([]),
   defaultModel: z.string().nullable().default(null),
 });
 export type CustomProvider = z.infer<typeof customProviderSchema>;
@@ -115,6 +119,7 @@ export const environmentSchema = z.object({
   OFFSTAGE_HOSTS: names,
   OFFSTAGE_TRUSTED_PROXIES: names,
   OFFSTAGE_WORKSPACE_DAYS: whole(1, 36_500, 14),
+  OFFSTAGE_CHECKPOINT_MB: whole(0, 1_024, 128),
   OFFSTAGE_AUDIT_DAYS: whole(1, 36_500, 365),
   OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
   OFFSTAGE_MASTER_KEY: z.string().min(1).optional(),
@@ -236,6 +241,7 @@ function configOf(environment: Environment) {
     hosts: environment.OFFSTAGE_HOSTS.map((name) => name.toLowerCase()),
     trustedProxies: environment.OFFSTAGE_TRUSTED_PROXIES,
     workspaceDays: environment.OFFSTAGE_WORKSPACE_DAYS,
+    checkpointBytes: environment.OFFSTAGE_CHECKPOINT_MB * 1024 * 1024,
     auditDays: environment.OFFSTAGE_AUDIT_DAYS,
     adminKey: environment.OFFSTAGE_ADMIN_KEY ?? null,
     ...signInOf(environment),

@@ -11,7 +11,7 @@ import { createLogger } from "./observability.ts";
 import { lastAddress, noteCommand, replayBeside, startOffstage, withStore, type ServerRole } from "./offstage.ts";
 import { createKey, listKeys, revokeKey } from "./store/keys.ts";
 import { createLoginLink } from "./store/logins.ts";
-import { rotateSecrets } from "./store/secrets.ts";
+import { rotateMasterKey } from "./store/rotation.ts";
 import { openVault, serverSecrets } from "./wiring.ts";
 
 const stopping = new AbortController();
@@ -44,10 +44,10 @@ const commands: Commands = {
       return revoked;
     }),
   replay: (flags, id, options) => replayBeside(configOf(flags), id, options),
-  rotateSecrets: (flags) => {
+  rotateMasterKey: (flags) => {
     const config = configOf(flags);
     return withStore(config, async (database, id) => {
-      const count = await rotateSecrets(database, openVault(config));
+      const count = await rotateMasterKey(database, openVault(config));
       await noteCommand(database, id, "secrets rotate", null);
       return count;
     });

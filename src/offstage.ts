@@ -165,8 +165,8 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
   const { config, logger, database, sandbox, providers } = parts;
   // Sockets that a killed server left.
   await rm(socketDirectory(config), { recursive: true, force: true });
-  const run = createRunDependencies(config, { ...parts, publicUrl: () => url });
   const id = await workerId(config.data);
+  const run = createRunDependencies(config, { ...parts, publicUrl: () => url, workerId: id });
   const worker = await startWorker({
     database,
     logger,
@@ -192,6 +192,7 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
   stops.push(() => (clearInterval(reporting), removeWorker(database, id)));
   const stopHousekeeping = startHousekeeping(database, logger, {
     auditDays: config.auditDays,
+    workspaceDays: config.workspaceDays,
     prune: () => pruneWorkspaces(run, run.workspaces, config.workspaceDays),
   });
   stops.push(() => Promise.resolve(stopHousekeeping()));
@@ -292,6 +293,7 @@ export function replayBeside(
       providers: createRegistry(config),
       forges: createForges(config.forges),
       publicUrl: () => config.publicUrl ?? "",
+      workerId: "replay",
     });
     const recorded = { ...run, recordingsDirectory: recordingsDirectory(config) };
     return replaySession(recorded, { organizationId, id: sessionId }, options);

@@ -77,10 +77,12 @@ export function createRunDependencies(
     readonly providers: readonly Provider[];
     readonly forges: Forges;
     readonly publicUrl: () => string;
+    readonly workerId: string;
   },
 ): RunDependencies {
-  const { database, logger, vault, sandbox, providers, forges, publicUrl } = parts;
+  const { workerId, database, logger, vault, sandbox, providers, forges, publicUrl } = parts;
   return {
+    workerId,
     database,
     vault,
     logger,
@@ -110,6 +112,7 @@ export function createRunDependencies(
     recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
     egress: config.egress,
     limits: config.limits,
+    checkpointBytes: config.checkpointBytes,
     socketDirectory: socketDirectory(config),
     permissions: config.permissions,
   };

@@ -32,6 +32,8 @@ export interface Provider {
   /** Null where it can run, else what is missing and the mend. */
   problem(): Promise<string | null>;
   readonly defaultModel: string | null;
+  /** Folders and files below the session's home with what it keeps of conversations; none where it is not known. */
+  readonly state: readonly string[];
   launch(options: LaunchOptions): HarnessLaunch;
 }
 

@@ -14,6 +14,7 @@ export interface CustomProviderSettings {
   readonly environment: Readonly<Record<string, string>>;
   readonly readOnly: readonly string[];
   readonly defaultModel: string | null;
+  readonly state: readonly string[];
 }
 
 export interface RegistryOptions {
@@ -50,6 +51,7 @@ function claudeCode(models: ModelProviders): Provider {
     id: "claudeCode",
     name: "Claude Code",
     defaultModel: "default",
+    state: [".claude/projects", ".claude/.claude.json"],
     problem: () =>
       Promise.resolve(
         program === null
@@ -90,6 +92,8 @@ function codex(models: ModelProviders): Provider {
     id: "codex",
     name: "Codex",
     defaultModel: defaultModels.openai,
+    // Its databases carry the number of their format in their names.
+    state: [".codex/*.sqlite", ".codex/sessions", ".codex/session_index.jsonl"],
     problem: () =>
       Promise.resolve(
         program === null
@@ -121,6 +125,7 @@ function gemini(models: ModelProviders): Provider {
     id: "gemini",
     name: "Gemini CLI",
     defaultModel: defaultModels.google,
+    state: [".gemini/projects.json", ".gemini/tmp", ".gemini/history"],
     problem: () =>
       Promise.resolve(
         program === null
@@ -155,6 +160,7 @@ function openCode(models: ModelProviders): Provider {
     id: "opencode",
     name: "OpenCode",
     defaultModel,
+    state: [".local/share/opencode/*.db", ".local/share/opencode/storage"],
     problem: () =>
       Promise.resolve(
         program === null ? "not installed: npm install -g opencode-ai" : defaultModel === null ? noModel : null,
@@ -236,6 +242,7 @@ function customProvider(settings: CustomProviderSettings): Provider {
     id: settings.id,
     name: settings.name ?? settings.id,
     defaultModel: settings.defaultModel,
+    state: settings.state,
     problem: () =>
       Promise.resolve(
         program === null ? `${settings.command} was not found: install it, or correct OFFSTAGE_PROVIDERS` : null,

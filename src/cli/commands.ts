@@ -44,7 +44,7 @@ export interface Commands {
     options: { onEvent: (event: NewEvent) => void; signal: AbortSignal },
   ): Promise<{ different: readonly string[]; unused: number }>;
   /** Seals every secret with a new master key. @returns how many there were */
-  rotateSecrets(flags: ServerFlags): Promise<number>;
+  rotateMasterKey(flags: ServerFlags): Promise<number>;
   /** @returns the whole address to open, good once and for `ttlMs` milliseconds */
   createLoginLink(flags: ServerFlags, link: { scopes: Scope[]; ttlMs: number }): Promise<string>;
 }

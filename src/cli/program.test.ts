@@ -30,7 +30,7 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
     listKeys: noted("listKeys", [key]),
     revokeKey: noted("revokeKey", key),
     replay: noted("replay", { different: [], unused: 0 }),
-    rotateSecrets: noted("rotateSecrets", 3),
+    rotateMasterKey: noted("rotateMasterKey", 3),
     createLoginLink: noted("createLoginLink", "http://127.0.0.1:4747/sign-in#token"),
     ...given,
   };

@@ -10,7 +10,7 @@ export function addSecretsCommand(program: Command, { commands, terminal }: Comm
     .command("rotate")
     .description("seal every secret with a new master key; a running server need not be stopped");
   withDataFlag(rotate).action(async (options) => {
-    const count = await commands.rotateSecrets(serverFlags(options));
+    const count = await commands.rotateMasterKey(serverFlags(options));
     terminal.write(
       `${count} ${count === 1 ? "secret is" : "secrets are"} sealed anew; keep the old key with old backups\n`,
     );

@@ -23,6 +23,8 @@ export interface ClaimedSession extends Claim {
   readonly harness: { readonly provider: string; readonly sessionId: string } | null;
   /** What the last finished turn ended with. */
   readonly summary: string | null;
+  /** The worker whose disk has the session's folders as they were left last; null: none has. */
+  readonly workspaceWorker: string | null;
   readonly requester: { readonly name: string } | null;
   /** What the organization's admins decided. */
   readonly organization: {
@@ -167,6 +169,7 @@ export async function parkSession(database: Database, claim: Claim, problem: str
 export async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSession> {
   const { rows } = await database.pool.query<Omit<ClaimedSession, keyof Claim>>(
     `select title, agent, target_branch as "targetBranch", branch_name as "branchName", payload, harness, summary,
+       workspace_worker as "workspaceWorker",
        (select jsonb_build_object('name', name) from api_key where api_key.id = session.created_by) as requester,
        (select jsonb_build_object('defaultAgent', default_agent, 'egress', egress, 'models', models) from organization
          where organization.id = session.organization_id) as organization,
@@ -253,18 +256,21 @@ async function endWaiting(transaction: Queryable, session: Locked): Promise<Lock
   return { ...session, status: "running" };
 }
 
-/** Runs a write of a claim with the session's row locked. @throws LeaseLostError where the fence is stale */
+/** Locks the session's row for a write of a claim. @throws LeaseLostError where the fence is stale */
+export async function holdClaim(transaction: Queryable, claim: Claim): Promise<Locked> {
+  const session = await lockSession(transaction, claim.organizationId, claim.sessionId);
+  const holds = session.attempt === claim.attempt && (session.status === "running" || session.status === "waiting");
+  if (!holds) throw new LeaseLostError(`the claim on session ${claim.sessionId} was lost`);
+  return session;
+}
+
+/** Runs a write of a claim with the session's row locked. @throws LeaseLostError */
 async function underClaim<T>(
   database: Database,
   claim: Claim,
   work: (transaction: Queryable, session: Locked) => Promise<T>,
 ): Promise<T> {
-  return database.transaction(async (transaction) => {
-    const session = await lockSession(transaction, claim.organizationId, claim.sessionId);
-    const holds = session.attempt === claim.attempt && (session.status === "running" || session.status === "waiting");
-    if (!holds) throw new LeaseLostError(`the claim on session ${claim.sessionId} was lost`);
-    return work(transaction, session);
-  });
+  return database.transaction(async (transaction) => work(transaction, await holdClaim(transaction, claim)));
 }
 
 /** @throws LeaseLostError */
@@ -318,6 +324,13 @@ export function saveHarness(
       claim.sessionId,
       JSON.stringify(harness),
     ]);
+  });
+}
+
+/** From here on the session's folders are on this worker's disk, and what others have of them is old. @throws LeaseLostError */
+export function saveWorkspaceWorker(database: Database, claim: Claim, worker: string): Promise<void> {
+  return underClaim(database, claim, async (transaction) => {
+    await transaction.query("update session set workspace_worker = $2 where id = $1", [claim.sessionId, worker]);
   });
 }
 
@@ -380,6 +393,15 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
     );
     return rows[0]?.inserted === true;
   });
+}
+
+/** Commits that the session's events tell of already. */
+export async function toldCommits(database: Database, { sessionId }: Claim): Promise<ReadonlySet<string>> {
+  const { rows } = await database.pool.query<{ sha: string }>(
+    "select data ->> 'sha' as sha from event where session_id = $1 and type = 'workspace.commit'",
+    [sessionId],
+  );
+  return new Set(rows.map(({ sha }) => sha));
 }
 
 /** What was said in the turns before, for a harness that can't resume. */

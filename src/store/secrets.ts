@@ -3,10 +3,9 @@ import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
 import type { Secret, SecretPhase } from "../domain/secret.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
-import { fingerprint, type Sealed, type Vault } from "./vault.ts";
+import { sealing } from "./rotation.ts";
+import type { Vault } from "./vault.ts";
 
-/** Shared by who seals, alone for who rotates: nothing may be sealed with a key that is about to be forgotten. */
-const rotationLock = 4_747_004;
 const uniqueViolation = "23505";
 
 interface SecretRow {
@@ -149,40 +148,4 @@ export async function openSecrets(
       version: row.updated_at.toISOString(),
     })),
   );
-}
-
-/**
- * Seals every secret with a new master key, or where the keys are in the environment with the first of them, and forgets
- * the others. A kill in between leaves both keys in the file, and doing it again ends it.
- * @returns how many secrets were sealed anew
- */
-export async function rotateSecrets(database: Database, vault: Vault): Promise<number> {
-  const { keyring } = vault;
-  const count = await database.transaction(async (transaction) => {
-    await transaction.query("select pg_advisory_xact_lock($1)", [rotationLock]);
-    await keyring.add?.();
-    const [current] = await keyring.keys();
-    const { rows } = await transaction.query<Sealed & { id: string }>(
-      `select id, sealed, master_key as "masterKey" from secret where master_key <> $1`,
-      [current === undefined ? "" : fingerprint(current)],
-    );
-    for (const row of rows) {
-      const { sealed, masterKey } = await vault.seal(row.id, await vault.open(row.id, row));
-      await transaction.query("update secret set sealed = $2, master_key = $3 where id = $1", [
-        row.id,
-        sealed,
-        masterKey,
-      ]);
-    }
-    return rows.length;
-  });
-  await keyring.retire?.();
-  return count;
-}
-
-function sealing<T>(database: Database, work: (transaction: Queryable) => Promise<T>): Promise<T> {
-  return database.transaction(async (transaction) => {
-    await transaction.query("select pg_advisory_xact_lock_shared($1)", [rotationLock]);
-    return work(transaction);
-  });
 }

@@ -74,13 +74,13 @@ async function placeOf(run: Run, seenAt: MadeAt | undefined) {
     sessionId,
     repositories.map((repository) => addressOf(repository).cloneUrl),
   );
-  const seen = seenAt ?? folders;
+  const seen = seenAt ?? (await workspaces.seenAt(sessionId));
   const moved =
-    seenAt === undefined
+    seen.workspace === folders.workspace
       ? []
       : [
-          { path: seenAt.workspace, folder: folders.workspace },
-          { path: seenAt.home, folder: folders.home },
+          { path: seen.workspace, folder: folders.workspace },
+          { path: seen.home, folder: folders.home },
         ];
   // With one repository the agent starts inside it; with more, in the folder that holds them.
   const [only, ...others] = repositories;

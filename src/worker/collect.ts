@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { RunError } from "../domain/errors.ts";
@@ -82,7 +83,7 @@ export async function collectRepository(
     const pack = join(folder, "work.pack");
     const { head, committed } = await writePack(collection, pack, before);
     if (head === null) return { headSha: before, commits: [] };
-    const headSha = await takePack(pack, head, [start.baseSha, start.headSha, before], options);
+    const headSha = await takePack(createReadStream(pack), head, [start.baseSha, start.headSha, before], options);
     await mustGit(["update-ref", ref, headSha], options);
     const log = await mustGit(
       ["log", "--reverse", "--max-count=200", "--format=%H %s", headSha, "--not", before, start.headSha],
@@ -105,11 +106,13 @@ export async function collectRepository(
  * Takes the agent's objects into the mirror. Each is checked: git itself makes no tree with a `.git` in it, and whoever
  * checks one out writes where it should not. All that the head needs must be there, so that it can stand for the whole.
  */
-async function takePack(pack: string, head: string, known: readonly string[], options: GitOptions): Promise<string> {
-  const taken = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], {
-    ...options,
-    input: createReadStream(pack),
-  });
+export async function takePack(
+  pack: Readable,
+  head: string,
+  known: readonly string[],
+  options: GitOptions,
+): Promise<string> {
+  const taken = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], { ...options, input: pack });
   if (taken.code !== 0) throw brokenWorkspace(taken.stderr);
   const whole = await git(["rev-list", "--objects", "--quiet", `${head}^{commit}`, "--not", ...known], options);
   if (whole.code !== 0) throw brokenWorkspace(whole.stderr);

@@ -1,6 +1,7 @@
 import type { Database } from "../database/database.ts";
 import type { Logger } from "../observability.ts";
 import { pruneAudit } from "../store/audit.ts";
+import { pruneCheckpoints } from "../store/checkpoints.ts";
 import { pruneRequests } from "../store/idempotency.ts";
 import { pruneLogins } from "../store/logins.ts";
 import { pruneWorkers } from "../store/worker-nodes.ts";
@@ -12,7 +13,11 @@ const everyMs = 60 * 60 * 1_000;
 export function startHousekeeping(
   database: Database,
   logger: Logger,
-  { auditDays, prune }: { readonly auditDays: number; readonly prune: () => Promise<number> },
+  {
+    auditDays,
+    workspaceDays,
+    prune,
+  }: { readonly auditDays: number; readonly workspaceDays: number; readonly prune: () => Promise<number> },
 ): () => void {
   const tidy = async (): Promise<void> => {
     try {
@@ -21,8 +26,9 @@ export function startHousekeeping(
       const audit = await pruneAudit(database, auditDays);
       await pruneSignIns(database);
       const workspaces = await prune();
+      const checkpoints = await pruneCheckpoints(database, workspaceDays);
       await pruneWorkers(database);
-      logger.debug({ requests, logins, audit, workspaces }, "forgot what has expired");
+      logger.debug({ requests, logins, audit, workspaces, checkpoints }, "forgot what has expired");
     } catch (error) {
       // Nothing depends on it: the next hour will do.
       logger.warn({ err: error }, "could not forget what has expired");

@@ -30,11 +30,22 @@ function untrustedEvent(payload: unknown): string {
   ].join("\n");
 }
 
-/** A turn that a crash cut off is taken up again with these words before the message itself. */
-export function interruptedPrompt(message: string): string {
+const whatIsLeft = {
+  disk: "The folder is as you left it: look at what is already done (git status, git log), do not repeat it, and finish the task.",
+  checkpoint:
+    "You go on on another machine. The folder is as it was after your last steps, but for files that git ignores and what you changed in the very last moment: look at what is already done (git status, git log), do not repeat it, and finish the task.",
+  remote:
+    "You go on on another machine, and what you had not finished could not be kept: begin this task from what the folder has.",
+} as const;
+
+/**
+ * A turn that a crash cut off is taken up again with these words before the message itself.
+ * @param from where the folder is from
+ */
+export function interruptedPrompt(message: string, from: keyof typeof whatIsLeft): string {
   return [
     "You were interrupted in the middle of this task, and nothing that ran then runs any more.",
-    "The folder is as you left it: look at what is already done (git status, git log), do not repeat it, and finish the task.",
+    whatIsLeft[from],
     `The task was:\n\n${message}`,
   ].join(" ");
 }

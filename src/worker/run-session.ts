@@ -3,10 +3,11 @@ import { RunError, type Failure } from "../domain/errors.ts";
 import type { StepName } from "../domain/step.ts";
 import { finishSession, LeaseLostError, parkSession, releaseClaim, type ClaimedSession } from "../store/claims.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
+import { createCheckpointer, type Checkpointer } from "./checkpoint.ts";
 import { beginRun, secretsOf, type Run, type RunDependencies } from "./run.ts";
 import { agentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";
-import { prepareStep } from "./step-prepare.ts";
+import { prepareStep, type Prepared } from "./step-prepare.ts";
 import { pullRequestStep } from "./step-pull-request.ts";
 import { pushStep } from "./step-push.ts";
 import { readEnvironments, setupStep, withoutSetup } from "./step-setup.ts";
@@ -14,6 +15,8 @@ import { readEnvironments, setupStep, withoutSetup } from "./step-setup.ts";
 /** Time to save what the agent wrote after the run was over anyway: it must not hold up a cancel. */
 const salvageAfterCancelMs = 1_000;
 const salvageAfterFailureMs = 60_000;
+/** A worker that is told to end does so. */
+const keepLimitMs = 10_000;
 
 /**
  * Carries a claimed session to its end: prepare → set up → agent → commit → push → pull request.
@@ -54,11 +57,24 @@ export async function runSession(
 
 async function carryOut(run: Run): Promise<string> {
   const prepared = await step(run, "prepare", () => prepareStep(run));
-  const environments = await readEnvironments(run, prepared);
+  const checkpointer = createCheckpointer(run, prepared.repositories);
+  try {
+    return await takeSteps(run, prepared, checkpointer);
+  } finally {
+    await checkpointer.stop();
+    // Nothing of the run's is at work any more: what it had done is for the worker that takes it up.
+    if (run.signal.reason instanceof WorkerDraining) await checkpointer.takeLast(AbortSignal.timeout(keepLimitMs));
+  }
+}
+
+async function takeSteps(run: Run, prepared: Prepared, checkpointer: Checkpointer): Promise<string> {
+  const environments = await readEnvironments(run, prepared.repositories);
   const missing = await withoutSetup(run, environments);
   if (missing.length > 0) await step(run, "setup", () => setupStep(run, missing));
-  const turn = await step(run, "agent", () => agentStep(run, environments));
-  const collected = await step(run, "commit", () => commitStep(run, prepared));
+  const turn = await step(run, "agent", () => agentStep(run, { environments, from: prepared.from, checkpointer }));
+  const collected = await step(run, "commit", () => commitStep(run, prepared.repositories));
+  // What is pushed from here on is what another worker would push too.
+  await checkpointer.take();
   const changed = collected.filter((repository) => repository.changed);
   if (changed.length === 0) {
     await run.emit({

@@ -17,6 +17,8 @@ import type { EnvironmentCache } from "./environment-cache.ts";
 import type { Workspaces } from "./workspace.ts";
 
 export interface RunDependencies {
+  /** Of this worker, the same over restarts: whose disk a session's folders are on. */
+  readonly workerId: string;
   readonly database: Database;
   readonly vault: Vault;
   readonly logger: Logger;
@@ -41,6 +43,8 @@ export interface RunDependencies {
   readonly recordingsDirectory: string | null;
   /** Folder of the gateways' sockets. */
   readonly socketDirectory: string;
+  /** How large a checkpoint's pieces may be; 0: none are taken. */
+  readonly checkpointBytes: number;
   readonly publicUrl: () => string;
   readonly stallMs: number;
   readonly turnLimitMs: number;

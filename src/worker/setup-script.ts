@@ -1,12 +1,11 @@
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import { Transform } from "node:stream";
-import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { cutMiddle } from "../domain/text.ts";
-import type { Exceeded, Limits, SandboxedProcess, SandboxRequest } from "../sandboxes/sandbox.ts";
+import type { Exceeded, Limits, SandboxRequest } from "../sandboxes/sandbox.ts";
+import { atMost } from "./at-most.ts";
 import type { Archives } from "./environment-cache.ts";
 import { writeHarnessFiles } from "./harness-files.ts";
+import { inside } from "./inside.ts";
 import type { Run } from "./run.ts";
 
 /** Where a setup runs: the session's own clone and home. */
@@ -128,7 +127,7 @@ git -c core.quotePath=false ls-files --others --exclude-standard --directory |
 
 /** To be run once a script has ended well, and before anything is kept. */
 export async function settleSetup(run: Run, place: SetupPlace): Promise<void> {
-  await inside(run, place, settle, (child) => void child.stdout.resume());
+  await runInside(run, place, settle, (child) => void child.stdout.resume());
 }
 
 const archiveWork = `
@@ -147,8 +146,8 @@ export async function archiveSetup(
     [archiveWork, archives.work],
     [archiveHome, archives.home],
   ] as const) {
-    await inside(run, place, script, (child) =>
-      pipeline(child.stdout, atMost(maximumBytes), createWriteStream(file, { mode: 0o600 })),
+    await runInside(run, place, script, (child) =>
+      pipeline(child.stdout, atMost(maximumBytes, "OFFSTAGE_SETUP_CACHE_MB"), createWriteStream(file, { mode: 0o600 })),
     );
   }
 }
@@ -159,54 +158,26 @@ export async function unpackSetup(run: Run, place: SetupPlace, archives: Archive
     [`exec tar --extract --file=- --no-same-owner`, archives.work],
     [`exec tar --extract --file=- --no-same-owner --directory="$HOME"`, archives.home],
   ] as const) {
-    await inside(run, place, script, async (child) => {
+    await runInside(run, place, script, async (child) => {
       child.stdout.resume();
       await pipeline(createReadStream(file), child.stdin);
     });
   }
 }
 
-/** Nothing but files is needed for these: no network, and no secret. */
-async function inside(
+/** With none of the script's own variables. */
+async function runInside(
   run: Run,
-  place: SetupPlace,
+  { workspace, workingDirectory, home, readOnly, image }: SetupPlace,
   script: string,
-  use: (child: SandboxedProcess) => Promise<void> | void,
+  use: Parameters<typeof inside>[3],
 ): Promise<void> {
-  await mkdir(place.home, { recursive: true });
-  const child = run.dependencies.sandbox.start({
-    ...place,
-    environment: {
-      HOME: place.home,
-      LC_ALL: "C.UTF-8",
-      GIT_CONFIG_COUNT: "1",
-      GIT_CONFIG_KEY_0: "core.hooksPath",
-      GIT_CONFIG_VALUE_0: "/dev/null",
-    },
-    command: "sh",
-    arguments: ["-c", script],
-    limits: run.dependencies.limits,
-    signal: run.signal,
-  });
   try {
-    const [said] = await Promise.all([text(child.stderr), use(child)]);
-    const { code } = await child.exited;
+    const place = { workspace, workingDirectory, home, readOnly, image };
+    await inside(run, place, { command: "sh", arguments: ["-c", script] }, use);
+  } catch (cause) {
     run.signal.throwIfAborted();
-    if (code !== 0) throw new Error(`what a setup made could not be kept: ${said.slice(-500)}`);
-  } finally {
-    child.stdin.end();
-    child.kill();
-    await child.exited;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`what a setup made could not be kept: ${reason}`, { cause });
   }
-}
-
-function atMost(maximumBytes: number): Transform {
-  let passed = 0;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      passed += chunk.length;
-      if (passed > maximumBytes) done(new Error("it is larger than OFFSTAGE_SETUP_CACHE_MB"));
-      else done(null, chunk);
-    },
-  });
 }

@@ -1,22 +1,36 @@
 import type { TurnResult } from "../agents/harness.ts";
 import { RunError } from "../domain/errors.ts";
+import type { NewEvent } from "../domain/event.ts";
 import { completeMessage, nextMessage, saveHarness, transcript } from "../store/claims.ts";
 import { agentTurn, variablesOf, type AgentTurn } from "./agent-turn.ts";
+import type { Checkpointer } from "./checkpoint.ts";
 import { chooseAgent } from "./choose-agent.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 import type { Run } from "./run.ts";
 import { openSessionGateway } from "./session-gateway.ts";
+import type { Prepared } from "./step-prepare.ts";
 import type { RepositoryEnvironment } from "./step-setup.ts";
 
+export interface AgentStep {
+  readonly environments: readonly RepositoryEnvironment[];
+  /** Where the work so far is from. */
+  readonly from: Prepared["from"];
+  readonly checkpointer: Checkpointer;
+}
+
 /** One turn for each message that is not done yet, in order. Null where all were done before a crash. */
-export async function agentStep(run: Run, environments: readonly RepositoryEnvironment[]): Promise<TurnResult | null> {
+export async function agentStep(run: Run, { environments, from, checkpointer }: AgentStep): Promise<TurnResult | null> {
   const { database } = run.dependencies;
   const variables = variablesOf(run, environments);
   let last: TurnResult | null = null;
   for (;;) {
     const message = await nextMessage(database, run.session);
     if (message === null) return last;
-    last = await turn(run, message, { variables, image: environments[0]?.image ?? null });
+    const text = message.interrupted ? interruptedPrompt(message.text, from) : message.text;
+    const environment = { variables, image: environments[0]?.image ?? null };
+    last = await turn(run, { ...message, text }, environment, checkpointer);
+    // Its memory first: a turn that is done is not asked for again.
+    await checkpointer.take();
     await completeMessage(database, run.session, message.id, run.mask.text(last.finalMessage));
   }
 }
@@ -24,38 +38,46 @@ export async function agentStep(run: Run, environments: readonly RepositoryEnvir
 interface Message {
   readonly position: number;
   readonly text: string;
-  readonly interrupted: boolean;
 }
 
 async function turn(
   run: Run,
   message: Message,
   environment: Pick<AgentTurn, "variables" | "image">,
+  checkpointer: Checkpointer,
 ): Promise<TurnResult> {
   const { dependencies, session } = run;
   await requireSandbox(run);
   const { provider, model } = await chooseAgent(run);
   const usedUp = new AbortController();
   const gateway = await openSessionGateway(run, (reason) => usedUp.abort(reason));
-  const text = message.interrupted ? interruptedPrompt(message.text) : message.text;
+  const { text } = message;
+  checkpointer.follow({ provider: provider.id, state: provider.state });
+  const emit = async (event: NewEvent): Promise<void> => {
+    await run.emit(event);
+    checkpointer.hear(event);
+  };
   const known = harnesses.get(session) ?? session.harness;
   try {
-    return await agentTurn(run, {
-      provider,
-      model,
-      gateway,
-      ...environment,
-      message: message.position === 1 ? firstPrompt(session, text) : text,
-      transcript: transcriptText(await transcript(dependencies.database, session)),
-      // Another provider's session means nothing to this one.
-      resume: known?.provider === provider.id ? known.sessionId : null,
-      onSession: async (sessionId) => {
-        const harness = { provider: provider.id, sessionId };
-        harnesses.set(session, harness);
-        await saveHarness(dependencies.database, session, harness);
+    return await agentTurn(
+      { ...run, emit },
+      {
+        provider,
+        model,
+        gateway,
+        ...environment,
+        message: message.position === 1 ? firstPrompt(session, text) : text,
+        transcript: transcriptText(await transcript(dependencies.database, session)),
+        // Another provider's session means nothing to this one.
+        resume: known?.provider === provider.id ? known.sessionId : null,
+        onSession: async (sessionId) => {
+          const harness = { provider: provider.id, sessionId };
+          harnesses.set(session, harness);
+          await saveHarness(dependencies.database, session, harness);
+        },
+        signal: AbortSignal.any([run.signal, usedUp.signal]),
       },
-      signal: AbortSignal.any([run.signal, usedUp.signal]),
-    });
+    );
   } finally {
     await gateway.close();
     // However the harness took the refusal: the turn is not over.

@@ -1,6 +1,6 @@
 import { RunError } from "../domain/errors.ts";
 import { createMask } from "../domain/mask.ts";
-import { saveRepository } from "../store/claims.ts";
+import { saveRepository, toldCommits } from "../store/claims.ts";
 import type { Run } from "./run.ts";
 import { workspaceRepository } from "./step-prepare.ts";
 import type { CollectedRepository, PreparedRepository, WorkspaceRepository } from "./workspace.ts";
@@ -15,11 +15,12 @@ export interface Collected extends CollectedRepository {
 export async function commitStep(run: Run, prepared: readonly PreparedRepository[]): Promise<Collected[]> {
   const collected = await collect(run);
   const results: Collected[] = [];
+  const told = await toldCommits(run.dependencies.database, run.session);
   for (const [index, repository] of run.session.repositories.entries()) {
     const result = collected[index];
     const before = prepared[index];
     if (result === undefined || before === undefined) continue;
-    for (const commit of result.commits) {
+    for (const commit of result.commits.filter(({ sha }) => !told.has(sha))) {
       await run.emit({ type: "workspace.commit", data: { repositoryId: repository.id, ...commit } });
     }
     if (result.changed) await requireNoSecret(run, workspaceRepository(run, repository), before, result.headSha);

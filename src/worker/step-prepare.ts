@@ -1,26 +1,45 @@
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repository.ts";
-import { saveRepository, type ClaimedSession } from "../store/claims.ts";
+import { saveRepository, saveWorkspaceWorker, type ClaimedSession } from "../store/claims.ts";
+import { withLastCheckpoint, type FetchedCheckpoint } from "./checkpoint-restore.ts";
 import type { Run } from "./run.ts";
 import type { PreparedRepository, WorkspaceRepository } from "./workspace.ts";
 
 type SessionRepository = ClaimedSession["repositories"][number];
 
-/** Fetches the mirrors and lays out the session's own clones; keeps what is there already. */
-export async function prepareStep(run: Run): Promise<PreparedRepository[]> {
-  const { database, workspaces } = run.dependencies;
-  const prepared = await workspaces.prepare({
-    sessionId: run.session.sessionId,
-    repositories: run.session.repositories.map((repository) => workspaceRepository(run, repository)),
-    progress: createProgress(run),
-    signal: run.signal,
-  });
+export interface Prepared {
+  readonly repositories: readonly PreparedRepository[];
+  /** Where the work so far is from, as the agent is told that was cut off. */
+  readonly from: "disk" | "checkpoint" | "remote";
+}
+
+/** Fetches the mirrors and lays out the session's own clones; goes on from what is here already, or from what another worker kept. */
+export async function prepareStep(run: Run): Promise<Prepared> {
+  const { database, workerId, workspaces } = run.dependencies;
+  const { sessionId, workspaceWorker } = run.session;
+  // Another worker has gone on since: what is left of an earlier life here is old.
+  if (workspaceWorker !== null && workspaceWorker !== workerId) await workspaces.forget(sessionId);
+  const prepared = (await workspaces.exists(sessionId))
+    ? await layOut(run, null)
+    : await withLastCheckpoint(run, (checkpoint) => layOut(run, checkpoint));
   for (const [index, repository] of run.session.repositories.entries()) {
-    const baseSha = prepared[index]?.baseSha;
+    const baseSha = prepared.repositories[index]?.baseSha;
     if (baseSha != null && repository.baseSha === null) {
       await saveRepository(database, run.session, repository.position, { baseSha });
     }
   }
+  await saveWorkspaceWorker(database, run.session, workerId);
   return prepared;
+}
+
+function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<Prepared> {
+  return run.dependencies.workspaces.prepare({
+    sessionId: run.session.sessionId,
+    repositories: run.session.repositories.map((repository) => workspaceRepository(run, repository)),
+    keptWork: checkpoint?.keptWork ?? new Map(),
+    madeAt: checkpoint?.madeAt ?? null,
+    progress: createProgress(run),
+    signal: run.signal,
+  });
 }
 
 /** At most one line of progress a second is worth an event. */
@@ -49,6 +68,7 @@ export function workspaceRepository(run: Run, repository: SessionRepository): Wo
     branch: run.session.branchName,
     targetBranch: run.session.targetBranch ?? repository.branch,
     baseSha: repository.baseSha,
+    headSha: repository.headSha,
     named: forge.webUrl !== null,
     credentials: () => forge.credentials(address, run.signal),
   };

@@ -6,6 +6,7 @@ import type { GitCredentials } from "../forges/forge.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
 import { git, mustGit } from "./git.ts";
+import { layOutKeptWork, openKeptWork } from "./kept-work.ts";
 import { ensureMirror, fetchBranch, lookUpHeads, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
 
 export interface WorkspaceRepository {
@@ -19,6 +20,8 @@ export interface WorkspaceRepository {
   readonly targetBranch: string | null;
   /** Where the session started, if it did before. */
   readonly baseSha: string | null;
+  /** What it made of it by the end of its last run, if there was one. */
+  readonly headSha: string | null;
   /** Its host is one that the operator named. */
   readonly named: boolean;
   readonly credentials: () => Promise<GitCredentials | null>;
@@ -30,6 +33,20 @@ export interface PreparedRepository {
   /** Where the work began: the base, or the tip of a branch that was there already. */
   readonly headSha: string;
   readonly targetBranch: string;
+}
+
+/** What the remote had when it was looked at. */
+interface Heads extends PreparedRepository {
+  readonly branchSha: string | null;
+}
+
+/** A repository's work as another worker kept it. */
+export interface KeptCheckpoint {
+  readonly start: PreparedRepository;
+  readonly head: string;
+  readonly commit: string;
+  /** In their order, each with the last commit that it holds. */
+  readonly packs: readonly { readonly file: string; readonly commit: string }[];
 }
 
 export interface CollectedRepository {
@@ -85,6 +102,10 @@ export function createWorkspaces(options: WorkspaceOptions) {
   const mirrors = join(options.dataDirectory, "mirrors");
   const root = (sessionId: string): string => join(options.dataDirectory, "sessions", sessionId);
   const setupPath = (sessionId: string): string => join(root(sessionId), "setup.json");
+  /** Where its harness saw the folders, where it began on another machine. */
+  const movedPath = (sessionId: string): string => join(root(sessionId), "moved.json");
+  const keptPath = (sessionId: string, { directory }: WorkspaceRepository): string =>
+    join(root(sessionId), "kept", `${directory}.git`);
   const recordPath = (sessionId: string): string => join(root(sessionId), "prepared.json");
 
   function mirrorOf(repository: WorkspaceRepository): Mirror {
@@ -114,26 +135,47 @@ export function createWorkspaces(options: WorkspaceOptions) {
   async function prepare(request: {
     readonly sessionId: string;
     readonly repositories: readonly WorkspaceRepository[];
+    /** What another worker kept of each, by the folder in the workspace. */
+    readonly keptWork: ReadonlyMap<string, KeptCheckpoint>;
+    /** Folders in which that was made, where its harness is to find them. */
+    readonly madeAt: MadeAt | null;
     readonly progress: (progress: { text: string; fraction?: number }) => void;
     readonly signal: AbortSignal;
-  }): Promise<PreparedRepository[]> {
+  }): Promise<{ repositories: PreparedRepository[]; from: "disk" | "checkpoint" | "remote" }> {
     const { sessionId, repositories, progress, signal } = request;
     const known = await record(sessionId);
-    if (known !== null) return known;
+    if (known !== null) return { repositories: known, from: "disk" };
+    let from: "checkpoint" | "remote" = "remote";
     const { workspace, home } = folders(sessionId, []);
     await rm(root(sessionId), { recursive: true, force: true });
     await mkdir(workspace, { recursive: true });
     const prepared: PreparedRepository[] = [];
     for (const repository of repositories) {
       const mirror = mirrorOf(repository);
+      const clone = join(workspace, repository.directory);
+      await ensureMirror(mirror, signal);
+      // Of an earlier life of the session on this machine, which others have gone on from.
+      await unpin(mirror.path, sessionId);
       const heads = await fetchHeads(mirror, sessionId, repository, progress, signal);
-      await layOut(mirror, join(workspace, repository.directory), repository, heads, signal);
-      prepared.push(heads);
+      const checkpoint = request.keptWork.get(repository.directory);
+      const start =
+        checkpoint !== undefined && (await goesOnFrom(mirror, checkpoint, repository, heads, signal))
+          ? checkpoint.start
+          : heads;
+      await layOut(mirror, clone, repository, start, signal);
+      if (checkpoint !== undefined && start === checkpoint.start) {
+        const kept = await openKeptWork(keptPath(sessionId, repository), mirror.path, { anew: true, signal });
+        for (const pack of checkpoint.packs) await kept.take(pack.file, pack.commit, knownOf(start));
+        await layOutKeptWork(kept, clone, checkpoint, signal);
+        from = "checkpoint";
+      }
+      prepared.push({ baseSha: start.baseSha, headSha: start.headSha, targetBranch: start.targetBranch });
     }
     await options.sandbox.makeWritable(workspace);
     await options.sandbox.makeWritable(home);
+    if (request.madeAt !== null) await writeRecord(movedPath(sessionId), request.madeAt);
     await writeRecord(recordPath(sessionId), prepared);
-    return prepared;
+    return { repositories: prepared, from };
   }
 
   /** Lays out what another session started from, of what the mirrors have: nobody is asked. @throws NotFoundError */
@@ -202,6 +244,19 @@ export function createWorkspaces(options: WorkspaceOptions) {
     prepare,
     prepareAgain,
     collect,
+    /** Folders as the session's harness sees them: where they are, or where they were on the machine that it began on. */
+    async seenAt(sessionId: string): Promise<MadeAt> {
+      const { workspace, home } = folders(sessionId, []);
+      return (await readRecord<MadeAt>(movedPath(sessionId))) ?? { workspace, home };
+    },
+    /** Where checkpoints of one repository's work are kept beside its clone. @param anew forgets those before */
+    async keptWork(sessionId: string, repository: WorkspaceRepository, how: { anew: boolean; signal: AbortSignal }) {
+      const { path: mirror } = mirrorOf(repository);
+      const home = join(root(sessionId), "kept", "home");
+      await options.sandbox.makeWritable(home);
+      const kept = await openKeptWork(keptPath(sessionId, repository), mirror, how);
+      return { ...kept, home, mirrorObjects: join(mirror, "objects") };
+    },
     push: (request: {
       readonly repository: WorkspaceRepository;
       readonly headSha: string;
@@ -276,6 +331,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     },
     /** From here on it has none; what is on the disk is removed by `remove`. */
     async forget(sessionId: string): Promise<void> {
+      await rm(root(`${removed}${sessionId}`), { recursive: true, force: true });
       await rename(root(sessionId), root(`${removed}${sessionId}`)).catch(ignoreMissing);
     },
     /** The session's folders, forgotten or not, and what it pinned in the mirrors. */
@@ -286,6 +342,29 @@ export function createWorkspaces(options: WorkspaceOptions) {
       for (const name of await namesIn(mirrors)) await unpin(join(mirrors, name), sessionId);
     },
   };
+}
+
+/** What a session started from is known wherever its repository is. */
+export function knownOf({ baseSha, headSha }: PreparedRepository): string[] {
+  return [...new Set([baseSha, headSha])];
+}
+
+/**
+ * Whether a checkpoint's work can be gone on from here: what it began with is there, and the branch was not pushed by the
+ * worker that died after it had been taken.
+ */
+async function goesOnFrom(
+  mirror: Mirror,
+  { start, head }: KeptCheckpoint,
+  { headSha: recorded }: WorkspaceRepository,
+  { branchSha }: Heads,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const sha of knownOf(start)) {
+    const { code } = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
+    if (code !== 0) return false;
+  }
+  return branchSha === null || branchSha === start.headSha || branchSha === head || branchSha !== recorded;
 }
 
 /** Of a session's folder that is about to be removed. */
@@ -332,8 +411,7 @@ async function fetchHeads(
   repository: WorkspaceRepository,
   progress: (progress: { text: string; fraction?: number }) => void,
   signal: AbortSignal,
-): Promise<PreparedRepository> {
-  await ensureMirror(mirror, signal);
+): Promise<Heads> {
   const { targetBranch, targetSha, branchSha } = await lookUpHeads(mirror, repository, signal);
   const pin = `refs/offstage/${sessionId}/${repository.directory}`;
   const report = (line: string): void => {
@@ -344,7 +422,7 @@ async function fetchHeads(
   if (branchSha !== null) {
     await fetchBranch(mirror, { branch: repository.branch, sha: branchSha, into: `${pin}/start` }, report, signal);
   }
-  return { baseSha: repository.baseSha ?? targetSha, headSha: branchSha ?? targetSha, targetBranch };
+  return { baseSha: repository.baseSha ?? targetSha, headSha: branchSha ?? targetSha, targetBranch, branchSha };
 }
 
 /** A clone of the session's own: its objects borrowed from the mirror, its work branch checked out. */

@@ -1,75 +1,39 @@
-import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { createClient, type Client } from "../../src/client.ts";
+import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config.ts";
 import { createLogger } from "../../src/observability.ts";
 import { startOffstage } from "../../src/offstage.ts";
-import { startServerProcess, type ServerProcess } from "../server-process.ts";
+import { startFleet, type Fleet } from "../fleet.ts";
+import type { ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
-import { adminKey, createWorld, untilOver, type World } from "../world.ts";
+import { createWorld, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Two API nodes and two workers, as processes that share the database and nothing else. */
+/** Two API nodes and two workers. */
 let world: World;
-const nodes: ServerProcess[] = [];
-const apis: Client[] = [];
+let fleet: Fleet;
 const workers: ServerProcess[] = [];
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-async function startNode(
-  command: "api" | "worker",
-  name: string,
-  shared: Record<string, string>,
-): Promise<ServerProcess> {
-  const data = join(world.data, name);
-  await mkdir(data, { recursive: true });
-  const node = await startServerProcess(world, { ...shared, OFFSTAGE_DATA: data }, command);
-  nodes.push(node);
-  return node;
-}
-
-let shared: Record<string, string>;
 
 beforeAll(async () => {
   world = await createWorld(script);
-  const ports = [await freePort(), await freePort()];
-  shared = {
-    OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
-    OFFSTAGE_MASTER_KEY: randomBytes(32).toString("base64"),
-    OFFSTAGE_PUBLIC_URL: `http://127.0.0.1:${ports[0]}`,
-  };
-  for (const [index, port] of ports.entries()) {
-    await startNode("api", `api-${index}`, { ...shared, OFFSTAGE_PORT: String(port) });
-    apis.push(createClient({ baseUrl: `http://127.0.0.1:${port}`, key: adminKey }));
-  }
+  fleet = await startFleet(world, { apis: 2 });
 });
 
 afterAll(async () => {
-  for (const node of nodes) await node.kill("SIGKILL");
+  await fleet?.close();
   await world?.close();
 });
 
-const api = (index: number): Client => apis[index % apis.length] as Client;
+const api = (index: number): Client => fleet.api(index);
 
 test("API nodes take sessions while no worker is there, and say so", async () => {
   const { agents } = await api(0).agent.list();
   expect(agents.find(({ id }) => id === "basic")).toMatchObject({ available: false, problem: "no worker is running" });
   const { id } = await api(1).session.create({ prompt: "say taken early" });
   expect((await api(0).session.get(id)).status).toBe("queued");
-  for (const name of ["worker-0", "worker-1"]) workers.push(await startNode("worker", name, shared));
+  for (const name of ["worker-0", "worker-1"]) workers.push(await fleet.startWorker(name));
   expect((await untilOver(api(0), id)).status).toBe("completed");
   const after = await api(1).agent.list();
   expect(after.agents.find(({ id: agent }) => agent === "basic")).toMatchObject({ available: true, isDefault: true });
@@ -101,7 +65,7 @@ describe("a worker that dies", () => {
     }
     // Which of them has it is known to none: both are ended, and one is started anew in a folder that knows nothing.
     for (const worker of workers.splice(0)) await worker.kill("SIGKILL");
-    workers.push(await startNode("worker", "worker-2", shared));
+    workers.push(await fleet.startWorker("worker-2"));
     const session = await untilOver(api(1), id);
     expect(session).toMatchObject({ status: "completed", failure: null });
     expect(await world.forge.pullRequests("acme", "orphan")).toHaveLength(1);
@@ -115,7 +79,7 @@ describe("a worker that dies", () => {
     const { id } = await api(0).session.create({ prompt: "write a.txt: alpha", repositories: [url] });
     await untilOver(api(0), id);
     for (const worker of workers.splice(0)) await worker.kill("SIGKILL");
-    workers.push(await startNode("worker", "worker-3", shared));
+    workers.push(await fleet.startWorker("worker-3"));
     await api(1).session.message(id, { message: "write b.txt: beta" });
     expect((await untilOver(api(1), id)).status).toBe("completed");
     expect(await world.forge.pullRequests("acme", "moved")).toHaveLength(1);
@@ -129,7 +93,7 @@ test("a worker that is told to stop ends with 0 and hands over what it had", asy
   const { id } = await api(0).session.create({ prompt: "shell sleep 2, then say handed over" });
   await waitFor(async () => (await api(0).session.get(id)).status === "running", "it runs", 30_000);
   const [leaving] = workers.splice(0, 1);
-  workers.push(await startNode("worker", "worker-4", shared));
+  workers.push(await fleet.startWorker("worker-4"));
   await leaving?.kill("SIGTERM");
   expect((await untilOver(api(1), id)).status).toBe("completed");
 });
@@ -139,7 +103,7 @@ test.each([
   ["OFFSTAGE_MASTER_KEY", /^OFFSTAGE_MASTER_KEY: must be set, to the same value on every node/u],
   ["OFFSTAGE_PUBLIC_URL", /^OFFSTAGE_PUBLIC_URL: must be set/u],
 ])("a node without %s is told what it lacks", async (missing, sentence) => {
-  const config = readConfig({ ...world.variables, ...shared, [missing]: "" });
+  const config = readConfig({ ...world.variables, ...fleet.shared, [missing]: "" });
   for (const role of ["api", "worker"] as const) {
     await expect(startOffstage(config, createLogger("silent"), role)).rejects.toThrow(sentence);
   }

@@ -37,6 +37,7 @@ const prune = (days: number): Promise<number> => {
     providers: createRegistry(config),
     forges: createForges(config.forges),
     publicUrl: () => "",
+    workerId: "test",
   });
   return pruneWorkspaces(run, run.workspaces, days);
 };

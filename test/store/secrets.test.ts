@@ -6,7 +6,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { ConflictError, InvalidInputError } from "../../src/domain/errors.ts";
 import { environmentKeyring, fileKeyring } from "../../src/store/keyring.ts";
-import { createSecret, openSecrets, rotateSecrets, updateSecret } from "../../src/store/secrets.ts";
+import { rotateMasterKey } from "../../src/store/rotation.ts";
+import { createSecret, openSecrets, updateSecret } from "../../src/store/secrets.ts";
 import { createVault, type Vault } from "../../src/store/vault.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, atOnce } from "./fixtures.ts";
@@ -84,7 +85,7 @@ it("seals everything with a new key on rotation, and forgets the old one", async
   await add("ONE", "first");
   await add("TWO", "second");
   const before = await readFile(vault.keyring.source, "utf8");
-  expect(await rotateSecrets(database, vault)).toBe(2);
+  expect(await rotateMasterKey(database, vault)).toBe(2);
   const after = await readFile(vault.keyring.source, "utf8");
   expect(after.trim().split("\n")).toHaveLength(1);
   expect(after).not.toBe(before);
@@ -97,7 +98,7 @@ it("loses no value that is set while the key is rotated", async () => {
   const beside = createVault(fileKeyring(vault.keyring.source));
   await Promise.all([
     atOnce(10, (index) => updateSecret(database, vault, organizationId, id, { value: String(index) })),
-    rotateSecrets(database, beside),
+    rotateMasterKey(database, beside),
     atOnce(5, (index) => add(`MORE_${index}`, String(index))),
   ]);
   expect(Object.keys(await opened())).toHaveLength(6);
@@ -109,7 +110,7 @@ it("rotates keys of the environment by their order", async () => {
   await add("TOKEN", "value");
   vault = createVault(environmentKeyring(`${fresh},${old}`));
   expect(await opened()).toEqual({ TOKEN: "value" });
-  await rotateSecrets(database, vault);
+  await rotateMasterKey(database, vault);
   vault = createVault(environmentKeyring(fresh));
   expect(await opened()).toEqual({ TOKEN: "value" });
 });

@@ -12,6 +12,7 @@ export function basicProvider(models: ModelProviders): Provider {
     id: "basic",
     name: "Basic",
     defaultModel,
+    state: [".offstage-agent"],
     problem: () => Promise.resolve(defaultModel === null ? noModel : null),
     launch: ({ model, models: reached }) => {
       const route = routeModel(reached, model ?? defaultModel ?? "");

@@ -1,0 +1,245 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { NewEvent } from "../domain/event.ts";
+import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../store/checkpoints.ts";
+import { LeaseLostError } from "../store/claims.ts";
+import { archiveFiles, archiveState, packWork } from "./checkpoint-pieces.ts";
+import type { Run } from "./run.ts";
+import { addressOf, workspaceRepository } from "./step-prepare.ts";
+import { knownOf, type PreparedRepository } from "./workspace.ts";
+
+/** So often at least, while an agent is at work. */
+const everyMs = 30_000;
+/** Packs on top of each other before all is packed anew. */
+const longestChain = 16;
+
+/** What keeps a session's work and its harness's memory in the store, so that any worker can go on from there. */
+export interface Checkpointer {
+  /** Whose memory is kept from here on. */
+  follow(harness: Harness): void;
+  /** Hears what the agent does: a tool call that is over may have changed files. */
+  hear(event: NewEvent): void;
+  /** Takes one now, and settles when it is stored, or could not be taken. Rejects only where the lease was lost. */
+  take(): Promise<void>;
+  /** Takes one more after the run was stopped; never rejects. */
+  takeLast(signal: AbortSignal): Promise<void>;
+  /** Takes no more by itself, and waits for the one that is under way. */
+  stop(): Promise<void>;
+}
+
+/** An agent's program as far as its memory goes. */
+export interface Harness {
+  readonly provider: string;
+  /** Where it keeps conversations, below the home. */
+  readonly state: readonly string[];
+}
+
+/** Kinds of tool calls that change nothing. */
+const harmless: ReadonlySet<string> = new Set(["read", "search", "think", "fetch"]);
+
+/** What was stored last, to send only what is new. */
+interface Last {
+  repositories: readonly CheckpointRepository[];
+  files: { readonly piece: string; readonly digest: string } | null;
+  state: { readonly provider: string; readonly piece: string; readonly digest: string } | null;
+}
+
+/** @param prepared what the session started from */
+export function createCheckpointer(run: Run, prepared: readonly PreparedRepository[]): Checkpointer {
+  const { logger, providers } = run.dependencies;
+  // That of the turns before, until another works.
+  const known = providers.find(({ id }) => id === run.session.harness?.provider);
+  let harness: Harness | null = known === undefined ? null : { provider: known.id, state: known.state };
+  const maximumBytes = run.dependencies.checkpointBytes;
+  let last: Last = { repositories: [], files: null, state: null };
+  let underWay: Promise<void> | null = null;
+  let again = false;
+  let told = false;
+
+  function takeSoon(): void {
+    take().catch((error: unknown) => logger.debug({ err: error }, "a checkpoint was not taken: the lease is lost"));
+  }
+
+  /** One at a time; what comes in the meantime is in the next. */
+  function take(): Promise<void> {
+    if (maximumBytes === 0) return Promise.resolve();
+    again = true;
+    underWay ??= (async () => {
+      while (again) {
+        again = false;
+        await attempt();
+      }
+    })().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  }
+
+  async function attempt(): Promise<void> {
+    try {
+      last = await takeCheckpoint(run, prepared, harness, last, maximumBytes);
+    } catch (error) {
+      if (error instanceof LeaseLostError || run.signal.aborted) throw error;
+      logger.warn({ err: error, session: run.session.sessionId }, "could not take a checkpoint of a session");
+      if (told) return;
+      told = true;
+      const reason = error instanceof Error ? error.message : String(error);
+      const text = `The work so far could not be kept outside of this worker (${reason}): if the worker dies, another begins this turn anew.`;
+      await run.emit({ type: "notice", data: { level: "warning", text } });
+    }
+  }
+
+  const timer = setInterval(takeSoon, everyMs);
+  timer.unref();
+  return {
+    follow(next) {
+      harness = next;
+    },
+    hear(event) {
+      if (event.type !== "agent.tool" || harmless.has(event.data.kind)) return;
+      if (event.data.status === "completed" || event.data.status === "failed") takeSoon();
+    },
+    take,
+    async takeLast(signal) {
+      try {
+        if (maximumBytes > 0) last = await takeCheckpoint({ ...run, signal }, prepared, harness, last, maximumBytes);
+      } catch (error) {
+        logger.warn(
+          { err: error, session: run.session.sessionId },
+          "could not keep the work of a run that was stopped",
+        );
+      }
+    },
+    async stop() {
+      clearInterval(timer);
+      again = false;
+      await underWay?.catch((error: unknown) => logger.debug({ err: error }, "the last checkpoint was not taken"));
+    },
+  };
+}
+
+async function takeCheckpoint(
+  run: Run,
+  prepared: readonly PreparedRepository[],
+  harness: Harness | null,
+  last: Last,
+  maximumBytes: number,
+): Promise<Last> {
+  const { database, vault, workspaces } = run.dependencies;
+  const folder = await mkdtemp(join(tmpdir(), "offstage-checkpoint-"));
+  const fresh = new Map<string, string>();
+  const add = (): { id: string; file: string } => {
+    const id = randomUUID();
+    return { id, file: join(folder, id) };
+  };
+  try {
+    const repositories = await packRepositories(run, prepared, last, maximumBytes, add, fresh);
+    const files = prepared.length > 0 ? null : await keepFiles(run, last, maximumBytes, add, fresh);
+    const state = harness === null ? last.state : await keepState(run, harness, last, maximumBytes, add, fresh);
+    if (fresh.size === 0) return last;
+    const { workspace, home } = await workspaces.seenAt(run.session.sessionId);
+    const checkpoint: Checkpoint = {
+      madeAt: { workspace, home },
+      repositories,
+      files: files?.piece ?? null,
+      harness: state === null ? null : { provider: state.provider, piece: state.piece },
+    };
+    const progressed = JSON.stringify([repositories, files]) !== JSON.stringify([last.repositories, last.files]);
+    await saveCheckpoint(database, vault, run.session, { checkpoint, fresh, progressed });
+    return { repositories, files, state };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+type Add = () => { readonly id: string; readonly file: string };
+
+/** Where a command of ours works beside the agent: it sees the session's files, and has a home of its own. */
+function placeOf(run: Run, directory: string) {
+  const { workspaces } = run.dependencies;
+  const urls = run.session.repositories.map((repository) => addressOf(repository).cloneUrl);
+  const folders = workspaces.folders(run.session.sessionId, urls);
+  return { ...folders, workingDirectory: join(folders.workspace, directory) };
+}
+
+async function packRepositories(
+  run: Run,
+  prepared: readonly PreparedRepository[],
+  last: Last,
+  maximumBytes: number,
+  add: Add,
+  fresh: Map<string, string>,
+): Promise<readonly CheckpointRepository[]> {
+  const { workspaces } = run.dependencies;
+  const packed: CheckpointRepository[] = [];
+  for (const [index, repository] of run.session.repositories.entries()) {
+    const start = prepared[index];
+    if (start === undefined) continue;
+    const { directory } = repository;
+    const before = last.repositories.find((candidate) => candidate.directory === directory) ?? null;
+    const chain = before !== null && before.packs.length < longestChain ? before : null;
+    const kept = await workspaces.keptWork(run.session.sessionId, workspaceRepository(run, repository), {
+      anew: chain === null,
+      signal: run.signal,
+    });
+    const place = placeOf(run, directory);
+    const { id, file } = add();
+    const work = await packWork(
+      run,
+      { ...place, home: kept.home, readOnly: [...place.readOnly, kept.path] },
+      {
+        mirror: kept.mirrorObjects,
+        kept: kept.objects,
+        known: [...knownOf(start), ...(chain === null ? [] : [chain.commit])],
+        baseSha: start.baseSha,
+        headSha: start.headSha,
+        last: before,
+      },
+      file,
+      maximumBytes,
+    );
+    if (work === null) {
+      if (before !== null) packed.push(before);
+      continue;
+    }
+    await kept.take(file, work.commit, knownOf(start));
+    fresh.set(id, file);
+    packed.push({ directory, start, ...work, packs: [...(chain?.packs ?? []), { piece: id, commit: work.commit }] });
+  }
+  return packed;
+}
+
+async function keepFiles(run: Run, last: Last, maximumBytes: number, add: Add, fresh: Map<string, string>) {
+  const { id, file } = add();
+  const digest = await archiveFiles(run, placeOf(run, "."), file, maximumBytes);
+  if (digest === last.files?.digest) return last.files;
+  fresh.set(id, file);
+  return { piece: id, digest };
+}
+
+async function keepState(
+  run: Run,
+  harness: Harness,
+  last: Last,
+  maximumBytes: number,
+  add: Add,
+  fresh: Map<string, string>,
+) {
+  const { provider, state } = harness;
+  if (state.length === 0) return null;
+  const { id, file } = add();
+  let digest: string;
+  try {
+    digest = await archiveState(run, placeOf(run, "."), state, file, maximumBytes);
+  } catch (error) {
+    run.signal.throwIfAborted();
+    // The files are worth more than the memory, without which the agent is told what was said.
+    run.dependencies.logger.warn({ err: error, session: run.session.sessionId }, "could not keep a harness's memory");
+    return provider === last.state?.provider ? last.state : null;
+  }
+  if (provider === last.state?.provider && digest === last.state.digest) return last.state;
+  fresh.set(id, file);
+  return { provider, piece: id, digest };
+}

@@ -1,0 +1,51 @@
+import { mkdir } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import type { SandboxedProcess, SandboxRequest } from "../sandboxes/sandbox.ts";
+import type { Run } from "./run.ts";
+
+export type InsidePlace = Pick<SandboxRequest, "workspace" | "workingDirectory" | "home" | "readOnly" | "image">;
+export type InsideCommand = Pick<SandboxRequest, "command" | "arguments"> &
+  Partial<Pick<SandboxRequest, "environment">>;
+
+/**
+ * Runs a command of ours among a session's files. It is done inside the sandbox, where a link or a setting that the agent
+ * left leads nowhere else. Nothing but files is needed: there is no network, and no secret.
+ * @param use reads what it writes, and writes what it reads
+ * @returns what it said on stderr
+ * @throws Error with the end of that where it does not end well
+ */
+export async function inside(
+  run: Run,
+  place: InsidePlace,
+  command: InsideCommand,
+  use: (child: SandboxedProcess) => Promise<void> | void,
+): Promise<string> {
+  await mkdir(place.home, { recursive: true });
+  const child = run.dependencies.sandbox.start({
+    ...place,
+    ...command,
+    environment: {
+      HOME: place.home,
+      LC_ALL: "C.UTF-8",
+      GIT_CONFIG_COUNT: "2",
+      GIT_CONFIG_KEY_0: "core.hooksPath",
+      GIT_CONFIG_VALUE_0: "/dev/null",
+      GIT_CONFIG_KEY_1: "core.fsmonitor",
+      GIT_CONFIG_VALUE_1: "false",
+      ...command.environment,
+    },
+    limits: run.dependencies.limits,
+    signal: run.signal,
+  });
+  try {
+    const [said] = await Promise.all([text(child.stderr), use(child)]);
+    const { code } = await child.exited;
+    run.signal.throwIfAborted();
+    if (code !== 0) throw new Error(said.trim().slice(-500) || `it ended with ${code}`);
+    return said;
+  } finally {
+    child.stdin.end();
+    child.kill();
+    await child.exited;
+  }
+}

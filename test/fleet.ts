@@ -1,0 +1,65 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createClient, type Client } from "../src/client.ts";
+import { startServerProcess, type ServerProcess } from "./server-process.ts";
+import { adminKey, type World } from "./world.ts";
+
+/** API nodes and workers as processes of their own, which share the database and nothing else. */
+export interface Fleet {
+  /** Settings that every node has. */
+  readonly shared: Readonly<Record<string, string>>;
+  /** Of the node with this number, around. */
+  api(index: number): Client;
+  /** A worker with a folder of its own; started again under the same name it has that folder again. */
+  startWorker(name: string): Promise<ServerProcess>;
+  close(): Promise<void>;
+}
+
+/** @param options.apis how many API nodes */
+export async function startFleet(
+  world: World,
+  options: { readonly apis: number; readonly variables?: Record<string, string> },
+): Promise<Fleet> {
+  const nodes: ServerProcess[] = [];
+  const clients: Client[] = [];
+  const ports = await freePorts(options.apis);
+  const shared = {
+    OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+    OFFSTAGE_MASTER_KEY: randomBytes(32).toString("base64"),
+    OFFSTAGE_PUBLIC_URL: `http://127.0.0.1:${ports[0]}`,
+    ...options.variables,
+  };
+
+  async function startNode(command: "api" | "worker", name: string, variables: Record<string, string>) {
+    const data = join(world.data, name);
+    await mkdir(data, { recursive: true });
+    const node = await startServerProcess(world, { ...variables, OFFSTAGE_DATA: data }, command);
+    nodes.push(node);
+    return node;
+  }
+
+  for (const [index, port] of ports.entries()) {
+    await startNode("api", `api-${index}`, { ...shared, OFFSTAGE_PORT: String(port) });
+    clients.push(createClient({ baseUrl: `http://127.0.0.1:${port}`, key: adminKey }));
+  }
+  return {
+    shared,
+    api: (index) => clients[index % clients.length] as Client,
+    startWorker: (name) => startNode("worker", name, shared),
+    async close() {
+      for (const node of nodes) await node.kill("SIGKILL");
+    },
+  };
+}
+
+/** Held all at once, so that they are different ones. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

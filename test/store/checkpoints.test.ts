@@ -1,0 +1,125 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import {
+  openPiece,
+  pruneCheckpoints,
+  readCheckpoint,
+  saveCheckpoint,
+  type Checkpoint,
+} from "../../src/store/checkpoints.ts";
+import { finishSession, LeaseLostError, recoverSessions, type ClaimedSession } from "../../src/store/claims.ts";
+import { fileKeyring } from "../../src/store/keyring.ts";
+import { rotateMasterKey } from "../../src/store/rotation.ts";
+import { createVault, type Vault } from "../../src/store/vault.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { addOrganization, addSession, expireLease, requireClaim } from "./fixtures.ts";
+
+let test: TestDatabase;
+let folder: string;
+let vault: Vault;
+let claimed: ClaimedSession;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  folder = await mkdtemp(join(tmpdir(), "offstage-checkpoints-"));
+  vault = createVault(fileKeyring(join(folder, "master.key")));
+});
+
+beforeEach(async () => {
+  await addSession(test.database, await addOrganization(test.database));
+  claimed = await requireClaim(test.database);
+});
+
+afterAll(async () => {
+  await test.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Saves one with a piece of `content`, and gives the piece's id. */
+async function save(content: Buffer, claim = claimed, by = vault): Promise<string> {
+  const id = randomUUID();
+  const file = join(folder, id);
+  await writeFile(file, content);
+  const checkpoint: Checkpoint = {
+    madeAt: { workspace: "/w", home: "/h" },
+    repositories: [],
+    files: id,
+    harness: null,
+  };
+  await saveCheckpoint(test.database, by, claim, { checkpoint, fresh: new Map([[id, file]]), progressed: true });
+  return id;
+}
+
+const read = (id: string, by = vault): Promise<Buffer> => buffer(openPiece(test.database, by, claimed.sessionId, id));
+const stored = async () =>
+  (await test.database.pool.query("select * from checkpoint_piece where session_id = $1", [claimed.sessionId])).rows;
+
+it("gives back what was kept, whatever its size, and shows nothing of it in the store", async () => {
+  const content = Buffer.concat([Buffer.from("the secret word"), randomBytes(2_500_000)]);
+  const id = await save(content);
+  expect((await read(id)).equals(content)).toBe(true);
+  const rows = await stored();
+  expect(rows).toHaveLength(3);
+  expect(rows.some(({ sealed }: { sealed: Buffer }) => sealed.includes("the secret word"))).toBe(false);
+  expect(await readCheckpoint(test.database, claimed.sessionId)).toMatchObject({ files: id });
+});
+
+it("keeps no piece that the last checkpoint does not name", async () => {
+  await save(Buffer.from("first"));
+  const second = await save(Buffer.from("second"));
+  expect((await stored()).map(({ id }: { id: string }) => id)).toEqual([second]);
+});
+
+it("refuses a worker that lost the session, and leaves what its successor kept", async () => {
+  const before = await save(Buffer.from("before"));
+  await expireLease(test.database, claimed.sessionId);
+  await recoverSessions(test.database, {});
+  const successor = await requireClaim(test.database);
+  await expect(save(Buffer.from("late"))).rejects.toThrow(LeaseLostError);
+  expect((await read(before)).toString()).toBe("before");
+  const after = await save(Buffer.from("after"), successor);
+  expect((await read(after)).toString()).toBe("after");
+});
+
+it("can be opened after the master key was rotated, and without the right key it can't", async () => {
+  const id = await save(Buffer.from("kept"));
+  await rotateMasterKey(test.database, vault);
+  expect((await read(id)).toString()).toBe("kept");
+  const later = await save(Buffer.from("kept later"));
+  expect((await read(later)).toString()).toBe("kept later");
+  const stranger = createVault(fileKeyring(join(folder, "stranger.key")));
+  await expect(read(later, stranger)).rejects.toThrow(/the master key [0-9a-f]{16}, with which/u);
+});
+
+it("tells where a piece was changed behind its back", async () => {
+  const id = await save(Buffer.from("kept"));
+  await test.database.pool.query(
+    "update checkpoint_piece set sealed = set_byte(sealed, 30, 255 - get_byte(sealed, 30)) where id = $1",
+    [id],
+  );
+  await expect(read(id)).rejects.toThrow(/changed behind Offstage's back/u);
+});
+
+it("counts work that was kept as progress, so that a session of many crashes is not given up", async () => {
+  for (let crash = 0; crash < 12; crash += 1) {
+    await save(Buffer.from(`after ${crash} crashes`));
+    await expireLease(test.database, claimed.sessionId);
+    await recoverSessions(test.database, {});
+    claimed = await requireClaim(test.database);
+  }
+  expect(claimed.attempt).toBe(13);
+});
+
+it("goes some days after the session is over, and not before", async () => {
+  await save(Buffer.from("kept"));
+  expect(await pruneCheckpoints(test.database, 0)).toBe(0);
+  await finishSession(test.database, claimed, { status: "cancelled", summary: null, failure: null });
+  expect(await pruneCheckpoints(test.database, 1)).toBe(0);
+  expect(await pruneCheckpoints(test.database, 0)).toBe(1);
+  expect(await stored()).toEqual([]);
+  expect(await readCheckpoint(test.database, claimed.sessionId)).toBeNull();
+});
