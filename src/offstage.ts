@@ -18,6 +18,8 @@ import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
 import { listWorkers, removeWorker, reportWorker } from "./store/worker-nodes.ts";
 import type { Vault } from "./store/vault.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
+import { followPullRequests } from "./worker/follow-pull-requests.ts";
+import { startRelay } from "./worker/relay.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
 import { pruneWorkspaces } from "./worker/retention.ts";
 import { replaySession, type ReplayResult } from "./worker/replay.ts";
@@ -193,9 +195,20 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
   const stopHousekeeping = startHousekeeping(database, logger, {
     auditDays: config.auditDays,
     workspaceDays: config.workspaceDays,
+    deliveryDays: config.deliveryDays,
     prune: () => pruneWorkspaces(run, run.workspaces, config.workspaceDays),
   });
   stops.push(() => Promise.resolve(stopHousekeeping()));
+  const { vault, forges } = parts;
+  const publicUrl = () => url;
+  stops.push(startRelay({ database, vault, logger, publicUrl, privateHosts: config.webhookHosts }));
+  const stopFollowing = followPullRequests({
+    database,
+    logger,
+    forgeOf: forges.forgeOf,
+    minutes: config.pullRequestMinutes,
+  });
+  stops.push(() => Promise.resolve(stopFollowing()));
 }
 
 /** Where a server leaves its address, for the commands beside it. */

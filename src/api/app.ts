@@ -28,6 +28,7 @@ import { addSessionOperations } from "./sessions.ts";
 import { addSignInOperations } from "./sign-in.ts";
 import { addUserOperations } from "./users.ts";
 import { addWebApp } from "./web-app.ts";
+import { addDeliveryOperations, addWebhookOperations } from "./webhooks.ts";
 
 /** Failed sign-ins from one address. */
 const failuresPerMinute = 20;
@@ -77,6 +78,8 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addSignInOperations(app, options, failures);
   addUserOperations(app, options);
   addAuditOperations(app, options);
+  addWebhookOperations(app, options);
+  addDeliveryOperations(app, options);
   addAgentOperations(app, options);
   addOlderOperations(app, options);
   addHealth(app, options);

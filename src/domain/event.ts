@@ -110,6 +110,12 @@ const payloads = {
     /** False where it was open already and only found. */
     created: z.boolean(),
   }),
+  "pullRequest.closed": z.object({
+    repositoryId: z.string(),
+    number: z.number().int(),
+    url: z.string(),
+    state: z.enum(["merged", "closed"]),
+  }),
 } as const;
 
 type Payloads = typeof payloads;

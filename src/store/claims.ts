@@ -374,11 +374,13 @@ export interface OpenedPullRequest {
 export function savePullRequest(database: Database, claim: Claim, opened: OpenedPullRequest): Promise<boolean> {
   return underClaim(database, claim, async (transaction) => {
     const { rows } = await transaction.query<{ inserted: boolean }>(
-      `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-       on conflict (repository_id, head, target) do update
-         set number = excluded.number, url = excluded.url, state = excluded.state
-       returning xmax = 0 as inserted`,
+      `with saved as (
+         insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         on conflict (repository_id, head, target) do update
+           set number = excluded.number, url = excluded.url, state = excluded.state
+         returning xmax = 0 as inserted, pull_request as changed)
+       select inserted, case when inserted then announce_pull_request(changed, 'opened') end from saved`,
       [
         crypto.randomUUID(),
         claim.organizationId,

@@ -46,8 +46,10 @@ export async function createJob(
 ): Promise<JobRecord> {
   const { rows } = await database.pool.query<JobRow>({
     name: "create_job",
-    text: `insert into job (id, organization_id, automation_id, priority, payload) values ($1, $2, $3, $4, $5)
-           on conflict (id) do nothing returning ${columns}`,
+    text: `with created as (
+             insert into job (id, organization_id, automation_id, priority, payload) values ($1, $2, $3, $4, $5)
+             on conflict (id) do nothing returning *, job as changed)
+           select ${columns}, announce_job(changed) from created`,
     values: [input.id, organizationId, input.automationId, input.priority, JSON.stringify(input.payload)],
   });
   database.notify("offstage_work", "");
@@ -109,8 +111,8 @@ export async function claimJob(
           attempt = attempt + 1, updated_at = now()
         where id = (select id from job where status = 'pending' order by priority, created_at
           for update skip locked limit 1)
-        returning *)
-      select claimed.id, claimed.organization_id as "organizationId", claimed.attempt, claimed.payload,
+        returning *, job as changed)
+      select announce_job(changed), claimed.id, claimed.organization_id as "organizationId", claimed.attempt, claimed.payload,
         jsonb_build_object('id', automation.id, 'name', automation.name, 'instructions', automation.instructions,
           'agent', automation.agent, 'targetBranch', automation.target_branch, 'priority', claimed.priority,
           'repositories', coalesce((
@@ -126,16 +128,20 @@ export async function claimJob(
 /** The job did its part: the session is there, and links back. A claim that was lost changes nothing. */
 export async function completeJob(database: Database, claim: ClaimedJob, sessionId: string): Promise<void> {
   await database.pool.query(
-    `update job set status = 'completed', session_id = $3, lease_until = null, updated_at = now()
-     where id = $1 and attempt = $2 and status = 'running'`,
+    `with done as (
+       update job set status = 'completed', session_id = $3, lease_until = null, updated_at = now()
+       where id = $1 and attempt = $2 and status = 'running' returning job as changed)
+     select announce_job(changed) from done`,
     [claim.id, claim.attempt, sessionId],
   );
 }
 
 export async function failJob(database: Database, claim: ClaimedJob, error: string): Promise<void> {
   await database.pool.query(
-    `update job set status = 'failed', error = $3, lease_until = null, updated_at = now()
-     where id = $1 and attempt = $2 and status = 'running'`,
+    `with failed as (
+       update job set status = 'failed', error = $3, lease_until = null, updated_at = now()
+       where id = $1 and attempt = $2 and status = 'running' returning job as changed)
+     select announce_job(changed) from failed`,
     [claim.id, claim.attempt, error],
   );
 }

@@ -7,6 +7,7 @@ const rotationLock = 4_747_004;
 /** Every table that holds something sealed with the master key; `id` is what it was sealed for. */
 const sealedTables = [
   { table: "secret", id: "id", sealed: "sealed" },
+  { table: "webhook", id: "id", sealed: "sealed" },
   { table: "checkpoint", id: "session_id", sealed: "sealed_key" },
 ] as const;
 

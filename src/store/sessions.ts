@@ -38,7 +38,7 @@ export async function createSession(
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, jsonb_array_length($16::jsonb),
           case when $6 = 'queued' then now() end)
         on conflict do nothing
-        returning id, created_at),
+        returning id, created_at, session as changed),
       first_events as (
         insert into event (session_id, seq, type, data)
         select created.id, item.position, item.value ->> 'type', item.value -> 'data'
@@ -49,7 +49,7 @@ export async function createSession(
         insert into session_repository (session_id, repository_id, position, directory)
         select created.id, item.id, item.position, item.directory
         from created, unnest($18::uuid[], $19::text[]) with ordinality as item (id, directory, position))
-      select created_at from created`,
+      select created_at, announce_session(changed) from created`,
     values: [
       input.id,
       organizationId,

@@ -40,7 +40,7 @@ export async function moveSession(
   if (!canMove(from, to)) throw new ConflictError(`session ${id} is ${from} and can't become ${to}`);
   const { reason, failure = null, summary = null } = details;
   await queryable.query(
-    `update session set status = $2,
+    `with moved as (update session set status = $2,
        queued_at = case when $2 = 'queued' then now() else queued_at end,
        started_at = case when $2 = 'running' then coalesce(started_at, now()) else started_at end,
        finished_at = case when $3 then now() end,
@@ -50,7 +50,8 @@ export async function moveSession(
        waiting = null, ready = false,
        worker = case when $2 in ('running', 'waiting') then worker end,
        lease_until = case when $2 in ('running', 'waiting') then lease_until end
-     where id = $1`,
+     where id = $1 returning session as changed)
+     select announce_session(changed) from moved`,
     [
       id,
       to,

@@ -2,6 +2,7 @@ import type { Database } from "../database/database.ts";
 import type { Logger } from "../observability.ts";
 import { pruneAudit } from "../store/audit.ts";
 import { pruneCheckpoints } from "../store/checkpoints.ts";
+import { pruneDeliveries } from "../store/deliveries.ts";
 import { pruneRequests } from "../store/idempotency.ts";
 import { pruneLogins } from "../store/logins.ts";
 import { pruneWorkers } from "../store/worker-nodes.ts";
@@ -16,8 +17,14 @@ export function startHousekeeping(
   {
     auditDays,
     workspaceDays,
+    deliveryDays,
     prune,
-  }: { readonly auditDays: number; readonly workspaceDays: number; readonly prune: () => Promise<number> },
+  }: {
+    readonly auditDays: number;
+    readonly workspaceDays: number;
+    readonly deliveryDays: number;
+    readonly prune: () => Promise<number>;
+  },
 ): () => void {
   const tidy = async (): Promise<void> => {
     try {
@@ -27,8 +34,9 @@ export function startHousekeeping(
       await pruneSignIns(database);
       const workspaces = await prune();
       const checkpoints = await pruneCheckpoints(database, workspaceDays);
+      const deliveries = await pruneDeliveries(database, deliveryDays);
       await pruneWorkers(database);
-      logger.debug({ requests, logins, audit, workspaces, checkpoints }, "forgot what has expired");
+      logger.debug({ requests, logins, audit, workspaces, checkpoints, deliveries }, "forgot what has expired");
     } catch (error) {
       // Nothing depends on it: the next hour will do.
       logger.warn({ err: error }, "could not forget what has expired");

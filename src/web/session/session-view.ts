@@ -141,6 +141,10 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
       const { number, url, created } = event.data;
       return note(view, event, "good", `Pull request #${number} ${created ? "opened" : "updated"}`, url);
     }
+    case "pullRequest.closed": {
+      const { number, url, state } = event.data;
+      return note(view, event, state === "merged" ? "good" : "plain", `Pull request #${number} ${state}`, url);
+    }
   }
 }
 

@@ -63,5 +63,5 @@ export function useSessionView(id: string, active: boolean, onNews: () => void):
 }
 
 function isNews({ type }: SessionEvent): boolean {
-  return type === "session.status" || type === "step.completed" || type === "pullRequest.opened";
+  return type === "session.status" || type === "step.completed" || type.startsWith("pullRequest.");
 }

@@ -1,0 +1,163 @@
+import { z } from "zod";
+import { pageQuerySchema } from "../domain/list.ts";
+import {
+  createdWebhookSchema,
+  createWebhookSchema,
+  deliveryDetailSchema,
+  deliverySchema,
+  deliveryStatuses,
+  updateWebhookSchema,
+  webhookSchema,
+} from "../domain/webhook.ts";
+import { getDelivery, listDeliveries, replayDelivery } from "../store/deliveries.ts";
+import {
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  listWebhooks,
+  rotateWebhookSecret,
+  testWebhook,
+  updateWebhook,
+} from "../store/webhooks.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { idOfCreated } from "./idempotency.ts";
+import { answers, idParameters, requireUuid } from "./shapes.ts";
+
+const tags = ["Webhooks"];
+const config = { operation: { scope: "admin" } } as const;
+
+/** Addresses that are told of what happens, by Standard Webhooks. */
+export function addWebhookOperations(app: App, { database, vault }: ApiOptions): void {
+  app.post(
+    "/webhook/create",
+    {
+      config: { operation: { scope: "admin", creates: true } },
+      schema: {
+        tags,
+        operationId: "createWebhook",
+        body: createWebhookSchema,
+        response: answers(createdWebhookSchema),
+      },
+    },
+    async (request) =>
+      createWebhook(database, vault, principalOfRequest(request).organizationId, {
+        ...request.body,
+        id: idOfCreated(request),
+      }),
+  );
+  app.get(
+    "/webhook/list",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "listWebhooks",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ webhooks: z.array(webhookSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listWebhooks(database, principalOfRequest(request).organizationId, request.query);
+      return { webhooks: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/webhook/:id",
+    { config, schema: { tags, operationId: "getWebhook", params: idParameters, response: answers(webhookSchema) } },
+    async (request) =>
+      getWebhook(database, principalOfRequest(request).organizationId, requireUuid("webhook", request.params.id)),
+  );
+  app.post(
+    "/webhook/:id/update",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "updateWebhook",
+        params: idParameters,
+        body: updateWebhookSchema,
+        response: answers(webhookSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("webhook", request.params.id);
+      return updateWebhook(database, principalOfRequest(request).organizationId, id, request.body);
+    },
+  );
+  app.post(
+    "/webhook/:id/rotate",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "rotateWebhookSecret",
+        params: idParameters,
+        response: answers(createdWebhookSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("webhook", request.params.id);
+      return rotateWebhookSecret(database, vault, principalOfRequest(request).organizationId, id);
+    },
+  );
+  app.post(
+    "/webhook/:id/delete",
+    { config, schema: { tags, operationId: "deleteWebhook", params: idParameters, response: answers(webhookSchema) } },
+    async (request) =>
+      deleteWebhook(database, principalOfRequest(request).organizationId, requireUuid("webhook", request.params.id)),
+  );
+  app.post(
+    "/webhook/:id/test",
+    {
+      config,
+      schema: { tags, operationId: "testWebhook", params: idParameters, response: answers(deliveryDetailSchema) },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const id = await testWebhook(database, organizationId, requireUuid("webhook", request.params.id));
+      return getDelivery(database, organizationId, id);
+    },
+  );
+}
+
+/** What webhooks were told, how each attempt went, and once more where somebody asks for it. */
+export function addDeliveryOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/delivery/list",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "listDeliveries",
+        querystring: pageQuerySchema.extend({
+          webhookId: z.uuid().optional(),
+          status: z.enum(deliveryStatuses).optional(),
+        }),
+        response: answers(z.object({ deliveries: z.array(deliverySchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listDeliveries(database, principalOfRequest(request).organizationId, request.query);
+      return { deliveries: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/delivery/:id",
+    {
+      config,
+      schema: { tags, operationId: "getDelivery", params: idParameters, response: answers(deliveryDetailSchema) },
+    },
+    async (request) =>
+      getDelivery(database, principalOfRequest(request).organizationId, requireUuid("delivery", request.params.id)),
+  );
+  app.post(
+    "/delivery/:id/replay",
+    {
+      config,
+      schema: { tags, operationId: "replayDelivery", params: idParameters, response: answers(deliveryDetailSchema) },
+    },
+    async (request) =>
+      replayDelivery(database, principalOfRequest(request).organizationId, requireUuid("delivery", request.params.id)),
+  );
+}

@@ -1,0 +1,281 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { Webhook } from "standardwebhooks";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import { createForges } from "../../src/forges/forges.ts";
+import { readConfig } from "../../src/config.ts";
+import { createLogger } from "../../src/observability.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { claimDeliveries } from "../../src/store/deliveries.ts";
+import { lookAtPullRequests } from "../../src/worker/follow-pull-requests.ts";
+import { callApi } from "../call.ts";
+import { waitFor } from "../wait-for.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { script } from "./script.ts";
+
+interface Told {
+  readonly id: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly type: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** An address that is told, and answers what `answer` says. */
+class Receiver {
+  readonly told: Told[] = [];
+  answer: (response: ServerResponse, count: number) => void = (response) => response.end();
+  private readonly server: Server;
+
+  constructor() {
+    this.server = createServer((request, response) => void this.take(request, response));
+    this.server.listen(0, "127.0.0.1");
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hook`;
+  }
+
+  types(): string[] {
+    return this.told.map(({ type }) => type);
+  }
+
+  async ready(): Promise<this> {
+    if (!this.server.listening) await once(this.server, "listening");
+    return this;
+  }
+
+  close(): void {
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+
+  private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await text(request);
+    const { type, data } = JSON.parse(body) as Pick<Told, "type" | "data">;
+    const headers = request.headers as Record<string, string>;
+    this.told.push({ id: headers["webhook-id"] ?? "", headers, body, type, data });
+    this.answer(response, this.told.length);
+  }
+}
+
+let world: World;
+let offstage: Offstage;
+let client: Client;
+const receivers: Receiver[] = [];
+const webhooks: string[] = [];
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world, {
+    OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+    OFFSTAGE_WEBHOOK_HOSTS: "127.0.0.1",
+  }));
+});
+
+afterEach(async () => {
+  for (const id of webhooks.splice(0)) await call(`/webhook/${id}/delete`, {});
+  for (const receiver of receivers.splice(0)) receiver.close();
+});
+
+afterAll(async () => {
+  await offstage?.stop();
+  await world?.close();
+});
+
+// oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of a body is the test's to say
+const call = (path: string, body?: unknown): Promise<any> => callApi(offstage.url, path, body);
+
+async function receive(events?: string[]): Promise<{ receiver: Receiver; id: string; secret: string }> {
+  const receiver = await new Receiver().ready();
+  receivers.push(receiver);
+  const { id, secret } = await call("/webhook/create", { url: receiver.url, ...(events !== undefined && { events }) });
+  webhooks.push(id);
+  return { receiver, id, secret };
+}
+
+const deliveryOf = async (webhookId: string) => (await call(`/delivery/list?webhookId=${webhookId}`)).deliveries[0];
+const due = (id: string, attempts: number): Promise<unknown> =>
+  offstage.database.pool.query(
+    "update webhook_delivery set next_attempt_at = now(), attempts = $2 where id = $1 and status = 'pending'",
+    [id, attempts],
+  );
+
+test("a session's way to its pull request is told, each step once, signed by Standard Webhooks", async () => {
+  const { receiver, secret } = await receive();
+  const { url } = await world.forge.createRepository("acme", "told", { "README.md": "# Before\n" });
+  const session = await client.session.create({ prompt: "write a.txt: alpha", repositories: [url] });
+  await untilOver(client, session.id);
+  const steps = ["session.queued", "session.running", "pullRequest.opened", "session.completed"];
+  await waitFor(() => receiver.told.length >= steps.length, "all is told");
+  expect(receiver.types().toSorted()).toEqual(steps.toSorted());
+  const verifier = new Webhook(secret);
+  for (const { body, headers } of receiver.told) expect(() => verifier.verify(body, headers)).not.toThrow();
+  const tampered = receiver.told[0]?.body.replace("session", "Session") ?? "";
+  expect(() => verifier.verify(tampered, receiver.told[0]?.headers ?? {})).toThrow(/no matching signature/iu);
+  expect(new Set(receiver.told.map(({ id }) => id)).size).toBe(steps.length);
+  const completed = receiver.told.find(({ type }) => type === "session.completed");
+  expect(completed?.data).toMatchObject({
+    id: session.id,
+    status: "completed",
+    title: "write a.txt: alpha",
+    sessionHtmlUrl: session.htmlUrl,
+  });
+  const opened = receiver.told.find(({ type }) => type === "pullRequest.opened");
+  expect(opened?.data).toMatchObject({ sessionId: session.id, number: 1, state: "open" });
+});
+
+test("a trigger's job and its session are told, and nothing that was not asked for", async () => {
+  const { receiver } = await receive(["job.pending", "job.running", "job.completed", "session.completed"]);
+  await call("/automation/create", { name: "Told", macro: "told", instructions: "say {{ event.word }}" });
+  const job = await call("/automation/told/trigger", { word: "hello" });
+  await waitFor(() => receiver.told.length >= 4, "all is told");
+  expect(receiver.types().toSorted()).toEqual(["job.completed", "job.pending", "job.running", "session.completed"]);
+  const completed = receiver.told.find(({ type }) => type === "job.completed");
+  expect(completed?.data).toMatchObject({ id: job.id, status: "completed" });
+  expect(receiver.told.find(({ type }) => type === "session.completed")?.data).toMatchObject({
+    jobId: job.id,
+    id: completed?.data["sessionId"],
+  });
+});
+
+test("an address that fails is told again, the same under the same id, and the log says how it went", async () => {
+  const { receiver, id } = await receive();
+  receiver.answer = (response, count) => {
+    if (count === 1) response.writeHead(500).end("try later");
+    else if (count === 2) response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
+    else response.end();
+  };
+  const { id: delivery } = await call(`/webhook/${id}/test`, {});
+  for (const attempts of [1, 2]) {
+    await waitFor(async () => (await call(`/delivery/${delivery}`)).log.length === attempts, "it was tried");
+    expect(await call(`/delivery/${delivery}`)).toMatchObject({ status: "pending", attempts });
+    await due(delivery, attempts);
+  }
+  await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "delivered", "it is delivered");
+  const { log } = await call(`/delivery/${delivery}`);
+  expect(log.map(({ status, error }: { status: number; error: string | null }) => [status, error])).toEqual([
+    [500, "try later"],
+    [302, "it answered 302"],
+    [200, null],
+  ]);
+  expect(new Set(receiver.told.map(({ id: told, body }) => told + body)).size).toBe(1);
+});
+
+test("what was tried for a day is dead, and told anew when somebody asks for it", async () => {
+  const { receiver, id } = await receive();
+  receiver.answer = (response) => response.writeHead(503).end();
+  const { id: delivery } = await call(`/webhook/${id}/test`, {});
+  await waitFor(async () => (await call(`/delivery/${delivery}`)).log.length === 1, "it was tried");
+  await expect(call(`/delivery/${delivery}/replay`, {})).rejects.toThrow(/is still to be tried by itself/u);
+  await due(delivery, 11);
+  await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "dead", "it is given up");
+  expect((await call("/delivery/list?status=dead")).deliveries.map(({ id: dead }: { id: string }) => dead)).toContain(
+    delivery,
+  );
+  receiver.answer = (response) => response.end();
+  expect(await call(`/delivery/${delivery}/replay`, {})).toMatchObject({ status: "pending", attempts: 0 });
+  await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "delivered", "it is delivered");
+});
+
+test("an address that says it is gone is told nothing more, until it is switched on again", async () => {
+  const { receiver, id } = await receive(["session.completed"]);
+  receiver.answer = (response) => response.writeHead(410).end();
+  await call(`/webhook/${id}/test`, {});
+  await waitFor(async () => !(await call(`/webhook/${id}`)).enabled, "it is switched off");
+  expect(await call(`/webhook/${id}`)).toMatchObject({ disabledReason: "its address answered 410 Gone" });
+  expect(await deliveryOf(id)).toMatchObject({ status: "dead" });
+  receiver.answer = (response) => response.end();
+  const unheard = await client.session.create({ prompt: "say unheard" });
+  await untilOver(client, unheard.id);
+  expect(await call(`/webhook/${id}/update`, { enabled: true })).toMatchObject({ enabled: true, disabledReason: null });
+  const heard = await client.session.create({ prompt: "say heard" });
+  await waitFor(() => receiver.types().includes("session.completed"), "it is told again");
+  expect(receiver.told.filter(({ type }) => type === "session.completed").map(({ data }) => data["id"])).toEqual([
+    heard.id,
+  ]);
+});
+
+test("what a relay took that died is told by another", async () => {
+  const { receiver, id } = await receive();
+  await offstage.database.pool.query(
+    `insert into webhook_delivery (id, organization_id, webhook_id, type, data, next_attempt_at)
+     select gen_random_uuid(), organization_id, id, 'webhook.test', '{}', now() + interval '1 hour' from webhook where id = $1`,
+    [id],
+  );
+  const { id: delivery } = await deliveryOf(id);
+  await offstage.database.transaction(async (transaction) => {
+    await transaction.query("update webhook_delivery set next_attempt_at = now() where id = $1", [delivery]);
+    const [taken] = await claimDeliveries(
+      { ...offstage.database, pool: transaction as never },
+      {
+        limit: 10,
+        leaseMs: 1,
+        busy: [],
+      },
+    );
+    expect(taken?.id).toBe(delivery);
+  });
+  await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "delivered", "it is delivered");
+  expect(receiver.told.map(({ id: told }) => told)).toEqual([delivery]);
+});
+
+test("a private address that the operator did not name is not asked", async () => {
+  const { id } = await call("/webhook/create", { url: "http://localhost:9/hook" });
+  webhooks.push(id);
+  const { id: delivery } = await call(`/webhook/${id}/test`, {});
+  await waitFor(async () => (await call(`/delivery/${delivery}`)).log.length === 1, "it was tried");
+  expect((await call(`/delivery/${delivery}`)).log[0]).toMatchObject({
+    status: null,
+    error: expect.stringContaining("localhost is in a private network") as string,
+  });
+});
+
+test("the secret is shown once, and another signs after it was rotated", async () => {
+  const { receiver, id, secret } = await receive();
+  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/u);
+  expect(JSON.stringify([await call(`/webhook/${id}`), await call("/webhook/list")])).not.toContain(secret);
+  const { rows } = await offstage.database.pool.query("select sealed::text from webhook");
+  expect(JSON.stringify(rows)).not.toContain(Buffer.from(secret).toString("hex"));
+  const rotated = await call(`/webhook/${id}/rotate`, {});
+  expect(rotated.secret).not.toBe(secret);
+  await call(`/webhook/${id}/test`, {});
+  const told = await waitFor(() => receiver.told[0], "it is told");
+  expect(() => new Webhook(secret).verify(told.body, told.headers)).toThrow(/no matching signature/iu);
+  expect(() => new Webhook(rotated.secret).verify(told.body, told.headers)).not.toThrow();
+});
+
+test("a pull request that was merged is told, once, and shown on its session", async () => {
+  const { receiver } = await receive(["pullRequest.merged"]);
+  const { url } = await world.forge.createRepository("acme", "merged", { "README.md": "# Before\n" });
+  const session = await client.session.create({ prompt: "write a.txt: alpha", repositories: [url] });
+  await untilOver(client, session.id);
+  const { forgeOf } = createForges(readConfig(world.variables).forges);
+  const look = async (): Promise<void> => {
+    await offstage.database.pool.query("update pull_request set checked_at = now() - interval '1 hour'");
+    const { database } = offstage;
+    await lookAtPullRequests({ database, logger: createLogger("silent"), forgeOf, minutes: 5 });
+  };
+  await look();
+  expect((await client.session.get(session.id)).pullRequests).toMatchObject([{ state: "open" }]);
+  world.forge.endPullRequest("acme", "merged", 1, "merged");
+  await look();
+  await look();
+  expect((await client.session.get(session.id)).pullRequests).toMatchObject([{ state: "merged" }]);
+  const told = await waitFor(() => receiver.told[0], "it is told");
+  expect(told.data).toMatchObject({ sessionId: session.id, number: 1, state: "merged" });
+  const { events } = await client.session.events(session.id, { limit: 1_000 });
+  expect(events.filter(({ type }) => type === "pullRequest.closed")).toHaveLength(1);
+});
+
+test.each([
+  [{ url: "ftp://example.com/" }, /url must be an http:\/\/ or https:\/\/ address/u],
+  [{ url: "https://user:password@example.com/" }, /url must not have credentials in it/u],
+  [{ url: "https://example.com/", events: ["session.exploded"] }, /events/u],
+  [{}, /url is required/u],
+])("refuses %j", async (body, sentence) => {
+  await expect(call("/webhook/create", body)).rejects.toThrow(sentence);
+});
