@@ -20,6 +20,8 @@ export interface TestForge {
   createRepository(owner: string, name: string, files: Record<string, string> | string): Promise<{ url: string }>;
   /** Adds a commit to a branch, which is made from `main` where it is not there. */
   commit(owner: string, name: string, branch: string, files: Record<string, string>): Promise<void>;
+  /** The bare repository itself. */
+  pathOf(owner: string, name: string): string;
   pullRequests(owner: string, name: string): Promise<readonly TestPullRequest[]>;
   /** Closes a pull request, as a person on the forge would. */
   endPullRequest(owner: string, name: string, number: number, state: "closed" | "merged"): void;
@@ -58,6 +60,7 @@ export async function startForge(): Promise<TestForge> {
       return { url: `${state.url}/${owner}/${name}` };
     },
     commit: (owner, name, branch, files) => addCommit(join(root, owner, `${name}.git`), branch, files),
+    pathOf: (owner, name) => join(root, owner, `${name}.git`),
     pullRequests: (owner, name) => Promise.resolve(pulls.get(`${owner}/${name}`) ?? []),
     endPullRequest(owner, name, number, ending) {
       const ended = (pulls.get(`${owner}/${name}`) ?? []).map((pull) =>

@@ -1,0 +1,39 @@
+import { parseArgs } from "node:util";
+import { quantile } from "../../bench/measure.ts";
+import { runChaos } from "./run.ts";
+
+/**
+ * A fleet under fire: `npm run chaos -- --sessions 500 --seed 7`. The same seed makes the same things go wrong in the same
+ * order. Ends with 1 where a promise was broken.
+ */
+const { values } = parseArgs({
+  options: {
+    sessions: { type: "string", default: "500" },
+    seed: { type: "string", default: String(Math.floor(Math.random() * 1_000_000)) },
+    apis: { type: "string", default: "2" },
+    workers: { type: "string", default: "4" },
+    minutes: { type: "string", default: "60" },
+  },
+});
+const seed = Number(values.seed);
+process.stdout.write(`seed ${seed}\n`);
+const report = await runChaos({
+  seed,
+  sessions: Number(values.sessions),
+  apis: Number(values.apis),
+  workers: Number(values.workers),
+  limitMs: Number(values.minutes) * 60_000,
+  tell: (line) => process.stdout.write(`${line}\n`),
+});
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
+process.stdout.write(
+  [
+    `seed ${seed}: ${values.sessions} sessions in ${seconds(report.tookMs)}`,
+    `mishaps: ${JSON.stringify(report.mishaps)}`,
+    `asked for again after a passing failure: ${report.retried}`,
+    `recovery of ${report.recoveriesMs.length} sessions: p50 ${seconds(quantile(report.recoveriesMs, 0.5))}, p99 ${seconds(quantile(report.recoveriesMs, 0.99))}`,
+    report.broken.length === 0 ? "every promise was kept" : `BROKEN:\n${report.broken.join("\n")}`,
+    "",
+  ].join("\n"),
+);
+process.exit(report.broken.length === 0 ? 0 : 1);

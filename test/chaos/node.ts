@@ -1,0 +1,76 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, openSync } from "node:fs";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+const main = join(import.meta.dirname, "../../src/main.ts");
+
+/** One process of the fleet, which is started again whenever it ends, as a service manager would. */
+export interface ChaosNode {
+  readonly name: string;
+  readonly data: string;
+  pid(): number | null;
+  /** Ends it at once; it comes back after so many milliseconds. */
+  kill(downMs: number): void;
+  freeze(forMs: number): void;
+  /** As the worker calls itself in the store; null before it has ever run. */
+  workerId(): Promise<string | null>;
+  /** SIGTERM, and no more starts. @returns its exit code */
+  stop(): Promise<number | null>;
+}
+
+export async function startChaosNode(options: {
+  readonly command: "api" | "worker";
+  readonly name: string;
+  readonly data: string;
+  readonly log: string;
+  readonly environment: Readonly<Record<string, string>>;
+}): Promise<ChaosNode> {
+  const { command, name, data, log, environment } = options;
+  await mkdir(data, { recursive: true });
+  const output = openSync(log, "a");
+  let child: ChildProcess | null = null;
+  let downUntil = 0;
+  let stopping = false;
+
+  async function keepRunning(): Promise<void> {
+    while (!stopping) {
+      await pause(Math.max(0, downUntil - Date.now()));
+      if (stopping) return;
+      child = spawn(process.execPath, [main, command], {
+        env: { ...environment, OFFSTAGE_DATA: data },
+        stdio: ["ignore", output, output],
+      });
+      const [code, signal] = (await once(child, "exit")) as [number | null, NodeJS.Signals | null];
+      appendFileSync(log, `${name} ended: ${signal ?? code}\n`);
+      // The database may be down just now.
+      if (!stopping && signal === null) await pause(300);
+    }
+  }
+  const kept = keepRunning();
+
+  return {
+    name,
+    data,
+    pid: () => (child !== null && child.exitCode === null && child.signalCode === null ? (child.pid ?? null) : null),
+    kill(downMs) {
+      downUntil = Date.now() + downMs;
+      child?.kill("SIGKILL");
+    },
+    freeze(forMs) {
+      const frozen = child;
+      frozen?.kill("SIGSTOP");
+      setTimeout(() => frozen?.kill("SIGCONT"), forMs);
+    },
+    workerId: () => readFile(join(data, "worker-id"), "utf8").catch(() => null),
+    async stop() {
+      stopping = true;
+      child?.kill("SIGCONT");
+      child?.kill("SIGTERM");
+      await kept;
+      return child?.exitCode ?? null;
+    },
+  };
+}

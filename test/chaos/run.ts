@@ -1,0 +1,277 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { startChaosFleet, type ChaosFleet } from "./fleet.ts";
+import { descendantsOf } from "./processes.ts";
+import { instructions, post, send, type Accepted } from "./requests.ts";
+import { createSchedule, type Mishap } from "./schedule.ts";
+import { brokenPromises } from "./verify.ts";
+
+export interface ChaosOptions {
+  readonly seed: number;
+  readonly sessions: number;
+  readonly apis: number;
+  readonly workers: number;
+  /** After so long without everything being over the run is given up. */
+  readonly limitMs: number;
+  readonly tell: (line: string) => void;
+}
+
+export interface ChaosReport {
+  /** What was promised and not kept; empty where all is well. */
+  readonly broken: readonly string[];
+  /** How often each kind of mishap happened. */
+  readonly mishaps: Readonly<Record<string, number>>;
+  /** From a worker's SIGKILL to its sessions running again, in milliseconds, in rising order. */
+  readonly recoveriesMs: readonly number[];
+  /** Sessions that failed for a passing reason and were asked for again, as a person would. */
+  readonly retried: number;
+  readonly tookMs: number;
+}
+
+const repositories = 10;
+const retryLimit = 20;
+
+/** Sends work to a fleet while everything around it breaks, until all is over; then looks whether every promise was kept. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const startedAt = performance.now();
+  const fleet = await startChaosFleet(options);
+  try {
+    const names = Array.from({ length: repositories }, (_, index) => `chaos-${index}`);
+    for (const name of names) {
+      await fleet.forge.createRepository("acme", name, { "README.md": `# ${name}\n` });
+      const repository = `${fleet.forge.url}/acme/${name}`;
+      const automation = { name, macro: name, instructions, repositories: [repository] };
+      await post(fleet, "/automation/create", automation, `automation-${name}`);
+    }
+    const over = new AbortController();
+    const mishaps: Record<string, number> = {};
+    const kills: Kill[] = [];
+    const breaking = breakThings(fleet, options, { mishaps, kills, signal: over.signal });
+    const sent = sendAll(fleet, options.sessions, names);
+    const retried = await untilAllOver(fleet, options, sent.accepted, sent.done);
+    over.abort();
+    await breaking;
+    const codes = await Promise.all(
+      [...fleet.workers, ...fleet.apis].map(async (node) => [node.name, await node.stop()]),
+    );
+    const broken = await brokenPromises(fleet, sent.accepted);
+    for (const [name, code] of codes)
+      if (code !== 0) broken.push(`${name} ended with ${code} when it was told to stop`);
+    return {
+      broken,
+      mishaps,
+      retried,
+      recoveriesMs: await recoveries(fleet, kills),
+      tookMs: performance.now() - startedAt,
+    };
+  } finally {
+    await Promise.all([...fleet.workers, ...fleet.apis].map((node) => node.stop()));
+    await fleet.close();
+  }
+}
+
+/** A few at a time, so that there is work from the first mishap to the last. */
+function sendAll(fleet: ChaosFleet, count: number, names: readonly string[]) {
+  const accepted: Accepted[] = [];
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < count) {
+      const number = next;
+      next += 1;
+      accepted.push(await send(fleet, number, names[number % names.length] ?? ""));
+      await pause(20);
+    }
+  };
+  return { accepted, done: Promise.all(Array.from({ length: 8 }, lane)) };
+}
+
+async function untilAllOver(
+  fleet: ChaosFleet,
+  { sessions, limitMs, tell }: ChaosOptions,
+  accepted: readonly Accepted[],
+  done: Promise<unknown>,
+): Promise<number> {
+  const until = performance.now() + limitMs;
+  const retries = new Map<string, number>();
+  let allSent = false;
+  void done.then(() => (allSent = true));
+  let told = "";
+  for (;;) {
+    await pause(250);
+    const rows = await statuses(fleet);
+    const count = (status: string): number => rows.filter((row) => row.status === status).length;
+    const line = `${accepted.length} accepted, ${count("completed")} completed, ${count("running")} running, ${count("queued")} queued, ${count("failed")} failed`;
+    if (line !== told) tell(line);
+    told = line;
+    for (const { id, status, retryable } of rows) {
+      if (status !== "failed" || !retryable || (retries.get(id) ?? 0) >= retryLimit) continue;
+      const attempt = (retries.get(id) ?? 0) + 1;
+      retries.set(id, attempt);
+      // Asked for already by a request whose answer was lost: then it is not failed any more.
+      await post(fleet, `/session/${id}/queue`, {}, `retry-${id}-${attempt}`).catch(() => undefined);
+    }
+    const open = rows.some(({ status, retryable }) => !isOver(status) || (status === "failed" && retryable));
+    const jobs = await fleet.store
+      .query("select 1 from job where status in ('pending', 'running') limit 1")
+      .catch(() => ({ rowCount: 1 }));
+    if (allSent && accepted.length === sessions && !open && jobs.rowCount === 0) break;
+    if (performance.now() > until) {
+      tell(`given up after ${Math.round(limitMs / 1_000)} s`);
+      break;
+    }
+  }
+  return [...retries.values()].reduce((sum, times) => sum + times, 0);
+}
+
+const isOver = (status: string): boolean => ["completed", "failed", "cancelled"].includes(status);
+
+async function statuses(fleet: ChaosFleet): Promise<{ id: string; status: string; retryable: boolean }[]> {
+  try {
+    const { rows } = await fleet.store.query<{ id: string; status: string; retryable: boolean }>(
+      "select id, status, coalesce((failure ->> 'retryable')::boolean, false) as retryable from session",
+    );
+    return rows;
+  } catch {
+    // The database is down just now: nothing is known, so nothing is over.
+    return [{ id: "", status: "running", retryable: false }];
+  }
+}
+
+interface Kill {
+  readonly at: number;
+  readonly sessions: readonly string[];
+}
+
+interface Breaking {
+  readonly mishaps: Record<string, number>;
+  readonly kills: Kill[];
+  readonly signal: AbortSignal;
+}
+
+async function breakThings(fleet: ChaosFleet, options: ChaosOptions, breaking: Breaking): Promise<void> {
+  const atStep = watchSteps(fleet, breaking);
+  for (const { afterMs, mishap } of createSchedule(options.seed, options)) {
+    await pause(afterMs);
+    if (breaking.signal.aborted) break;
+    options.tell(`· ${JSON.stringify(mishap)}`);
+    breaking.mishaps[mishap.kind] = (breaking.mishaps[mishap.kind] ?? 0) + 1;
+    await happen(fleet, mishap, breaking, atStep).catch((error: unknown) =>
+      options.tell(`· it could not: ${String(error)}`),
+    );
+  }
+  for (const { link } of fleet.workers) link.mend();
+}
+
+type StepKill = Extract<Mishap, { kind: "killAtStep" }>;
+
+async function happen(
+  fleet: ChaosFleet,
+  mishap: Mishap,
+  breaking: Breaking,
+  atStep: (wanted: StepKill) => void,
+): Promise<void> {
+  switch (mishap.kind) {
+    case "killWorker":
+      return killWorker(fleet, mishap.node, mishap.downMs, breaking);
+    case "killApi":
+      return fleet.apis[mishap.node]?.kill(mishap.downMs);
+    case "freezeWorker":
+      return fleet.workers[mishap.node]?.freeze(mishap.forMs);
+    case "freezeApi":
+      return fleet.apis[mishap.node]?.freeze(mishap.forMs);
+    case "killAtStep":
+      return atStep(mishap);
+    case "killHarness":
+      return killHarness(fleet, mishap.which);
+    case "restartDatabase":
+      return fleet.signalDatabase(mishap.signal);
+    case "cutDatabase": {
+      const link = fleet.workers[mishap.node]?.link;
+      link?.cut();
+      setTimeout(() => link?.mend(), mishap.forMs);
+      return;
+    }
+    case "fillDisk":
+      await fleet.workers[mishap.node]?.fillDisk(mishap.forMs);
+      return;
+    case "failForge":
+      return failForge(fleet, mishap.failure);
+  }
+}
+
+async function killWorker(fleet: ChaosFleet, index: number, downMs: number, { kills }: Breaking): Promise<void> {
+  const worker = fleet.workers[index];
+  if (worker === undefined) return;
+  const id = await worker.workerId();
+  const held = await fleet.store
+    .query<{ id: string }>("select id from session where worker = $1 and status = 'running'", [id])
+    .catch(() => ({ rows: [] }));
+  worker.kill(downMs);
+  kills.push({ at: Date.now(), sessions: held.rows.map((row) => row.id) });
+}
+
+function killHarness(fleet: ChaosFleet, which: number): void {
+  const harnesses = fleet.workers.flatMap((worker) => {
+    const pid = worker.pid();
+    return pid === null ? [] : descendantsOf(pid).filter(({ command }) => command.includes("basic/main"));
+  });
+  const chosen = harnesses[which % Math.max(1, harnesses.length)];
+  if (chosen !== undefined) process.kill(chosen.pid, "SIGKILL");
+}
+
+function failForge(fleet: ChaosFleet, failure: "500" | "429" | "loseAnswer" | "hang"): Promise<void> {
+  switch (failure) {
+    case "500":
+    case "429":
+      return fleet.forge.failNext({ kind: "status", status: Number(failure) });
+    case "loseAnswer":
+      return fleet.forge.failNext({ kind: "loseAnswer" });
+    case "hang":
+      return fleet.forge.failNext({ kind: "hang", at: "api" });
+  }
+}
+
+/** Kills the worker of the next session that comes to the edge of a step which somebody waits for. */
+function watchSteps(fleet: ChaosFleet, breaking: Breaking): (wanted: StepKill) => void {
+  const wanted: StepKill[] = [];
+  void (async () => {
+    let since = new Date();
+    while (!breaking.signal.aborted) {
+      await pause(10);
+      const [first] = wanted;
+      if (first === undefined) continue;
+      const { rows } = await fleet.store
+        .query<{ worker: string; at: Date }>(
+          `select worker, event.created_at as at from event join session on session.id = session_id
+           where session.status = 'running' and event.created_at > $1 and type = $2 and event.data ->> 'step' = $3
+           order by event.created_at limit 1`,
+          [since, first.edge, first.step],
+        )
+        .catch(() => ({ rows: [] }));
+      const [found] = rows;
+      if (found === undefined) continue;
+      since = found.at;
+      wanted.shift();
+      for (const [index, worker] of fleet.workers.entries()) {
+        if ((await worker.workerId()) === found.worker) await killWorker(fleet, index, first.downMs, breaking);
+      }
+    }
+  })();
+  return (kill) => {
+    // A step that no session has (a setup) would be waited for in vain.
+    if (kill.step !== "setup") wanted.push(kill);
+  };
+}
+
+/** From each kill to the moment at which the sessions ran again that the worker had held. */
+async function recoveries(fleet: ChaosFleet, kills: readonly Kill[]): Promise<number[]> {
+  const took: number[] = [];
+  for (const { at, sessions } of kills) {
+    const { rows } = await fleet.store.query<{ at: Date }>(
+      `select min(created_at) as at from event where session_id = any($1::uuid[]) and type = 'session.status'
+         and data ->> 'to' = 'running' and created_at > $2 group by session_id`,
+      [sessions, new Date(at)],
+    );
+    took.push(...rows.map((row) => row.at.getTime() - at));
+  }
+  return took.toSorted((a, b) => a - b);
+}
