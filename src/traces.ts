@@ -59,6 +59,8 @@ export interface TraceSettings {
 }
 
 const exportLimitMs = 5_000;
+/** Spans that end within this are sent together. */
+const gatherMs = 1_000;
 
 /**
  * Sends spans as OTLP in JSON over HTTP.
@@ -93,6 +95,7 @@ export async function createTraces(settings: TraceSettings | null, failed: (erro
             });
           },
         },
+        scheduledDelayMillis: gatherMs,
         exportTimeoutMillis: exportLimitMs,
       }),
     ],

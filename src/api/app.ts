@@ -46,13 +46,12 @@ const olderPrefix = "/api/public-api";
 export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: options.logger,
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
     bodyLimit,
     // What the router refuses before any operation is found.
     frameworkErrors: (error, request, reply) => sendError(error, request, reply),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
-    requestIdLogLabel: "requestId",
     trustProxy: [...options.trustedProxies],
     rewriteUrl: ({ url = "/" }) => (url.startsWith(`${olderPrefix}/`) ? url.slice(olderPrefix.length) : url),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 500 },

@@ -79,6 +79,8 @@ declare module "fastify" {
     principal: Principal | null;
     /** Null where traces are off, and of what is no operation. */
     span: OpenSpan | null;
+    /** Its answer goes on for as long as it is watched. */
+    isStream: boolean;
     idempotency: { readonly organizationId: string; readonly key: string; readonly createdId: string } | null;
   }
 }

@@ -52,6 +52,7 @@ export async function createEventStreams(
     const bell = createBell(wakers, id);
     ended.signal.addEventListener("abort", bell.ring, { once: true });
     reply.hijack();
+    request.isStream = true;
     const { raw } = reply;
     raw.once("close", () => ended.abort());
     // Who left before this, while the key was looked up, is told of no more.

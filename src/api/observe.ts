@@ -4,6 +4,7 @@ import type { ApiOptions, App } from "./context.ts";
 /** Counts and times each request, and traces those of operations. Nothing of a URL's query, where a key may be, is in either. */
 export function observeRequests(app: App, { metrics, traces }: ApiOptions): void {
   app.decorateRequest("span", null);
+  app.decorateRequest("isStream", false);
   const ends = new WeakMap<FastifyRequest, () => void>();
   // The first hook of all, so that a request that is refused is seen too.
   app.addHook("onRequest", (request, reply, done) => {
@@ -16,7 +17,7 @@ export function observeRequests(app: App, { metrics, traces }: ApiOptions): void
       ended = true;
       endSpan(request, reply);
       // A stream lasts as long as it is watched: that says nothing of how fast answers are.
-      if (!isStream(reply)) metrics.requestEnded(name, reply.statusCode, reply.elapsedTime / 1_000);
+      if (!request.isStream) metrics.requestEnded(name, reply.statusCode, reply.elapsedTime / 1_000);
     };
     ends.set(request, end);
     // Who hangs up leaves an answer that is never sent to its end.
@@ -46,8 +47,4 @@ function endSpan({ span }: FastifyRequest, reply: FastifyReply): void {
   span?.set({ "http.response.status_code": reply.statusCode });
   if (reply.statusCode >= 500) span?.fail(String(reply.statusCode));
   span?.end();
-}
-
-function isStream(reply: FastifyReply): boolean {
-  return reply.raw.getHeader("content-type")?.toString().startsWith("text/event-stream") === true;
 }
