@@ -45,6 +45,7 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
     });
     const created = await createSession(database, job.organizationId, session);
     await completeJob(database, job, created.id);
+    logger.info({ sessionId: created.id }, "a trigger's job made its session");
   } catch (error) {
     span?.fail(kindOfError(error));
     logger.warn({ err: error }, "a trigger's job failed");

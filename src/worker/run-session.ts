@@ -36,10 +36,13 @@ export async function runSession(
     "offstage.attempt": session.attempt,
   };
   await traces.span("session.run", { traceParent: session.traceParent, kind: "consumer", attributes }, async (span) => {
-    const logger = runLogger(dependencies.logger, session);
+    const logger = runLogger(dependencies.logger, session, span?.traceId);
+    const startedAt = performance.now();
+    logger.info("a run begins");
     try {
       const { outcome, code } = await runToEnd({ ...dependencies, logger }, session, signal);
       metrics.runEnded(outcome, code);
+      logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "a run ended");
       span?.set({ "offstage.outcome": outcome });
       if (code !== undefined) span?.fail(code);
     } catch (error) {

@@ -83,9 +83,9 @@ export function beginRun(
 }
 
 /** A log of which each line says whose run it is of. */
-export function runLogger(logger: Logger, claim: Claim): Logger {
+export function runLogger(logger: Logger, claim: Claim, traceId?: string): Logger {
   const { sessionId, organizationId, attempt } = claim;
-  return logger.child({ sessionId, organizationId, attempt });
+  return logger.child({ sessionId, organizationId, attempt, ...(traceId !== undefined && { traceId }) });
 }
 
 /** @throws RunError secret_unavailable */
