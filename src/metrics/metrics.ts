@@ -1,13 +1,14 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { FailureCode } from "../domain/errors.ts";
+import { failureCodes, type FailureCode } from "../domain/errors.ts";
 import type { FleetState } from "../domain/fleet.ts";
 import type { ModelProviderId } from "../domain/model.ts";
 import type { StepName } from "../domain/step.ts";
 
 /** How a step ended; `stopped`: by a cancel, a budget, a lost lease or a worker that shuts down. */
 export type StepOutcome = "completed" | "failed" | "stopped";
-/** How a worker's hold on a session ended; `lost`: another worker holds it. */
-export type RunOutcome = "completed" | "failed" | "cancelled" | "waiting" | "released" | "lost";
+const runOutcomes = ["completed", "failed", "cancelled", "waiting", "released", "lost"] as const;
+/** How a worker's hold on a session ended; `waiting`: for a budget; `released`: the worker shuts down; `lost`: another worker holds it. */
+export type RunOutcome = (typeof runOutcomes)[number];
 /** `retried`: it failed, and the gateway asked again. */
 export type ModelRequestOutcome = "answered" | "failed" | "refused" | "retried";
 export type TokenKind = "input" | "output" | "cacheRead" | "cacheWrite" | "reasoning";
@@ -17,6 +18,13 @@ export interface PoolState {
   readonly idle: number;
   /** Queries that wait for a connection. */
   readonly waiting: number;
+}
+
+export interface MetricDescription {
+  readonly name: string;
+  /** `counter`, `gauge`, `histogram`, `summary`. */
+  readonly type: string;
+  readonly labels: readonly string[];
 }
 
 /**
@@ -44,8 +52,8 @@ export interface Metrics {
   watchPool(read: () => PoolState): void;
   /** Memory, processor time, event loop and collections of garbage of this process, from here on. */
   watchProcess(): void;
-  /** Name and kind of each metric. */
-  describe(): Promise<readonly { readonly name: string; readonly type: string }[]>;
+  /** What there is to be read, for who writes queries. */
+  describe(): Promise<readonly MetricDescription[]>;
   /** All of them as Prometheus reads them. */
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -65,6 +73,9 @@ export function createMetrics(): Metrics {
   const { requests, streams, ...work } = createOwn(registry);
   const fleet = createFleet(registry);
   const pool = createPool(registry);
+  // A series that begins with its first event hides it from `increase`.
+  for (const outcome of runOutcomes) work.runs.inc({ outcome }, 0);
+  for (const code of failureCodes) work.failures.inc({ code }, 0);
   return {
     requestEnded: (operation, status, seconds) => requests.observe({ operation, status }, seconds),
     streamOpened: () => streams.inc(),
@@ -89,7 +100,13 @@ export function createMetrics(): Metrics {
     watchPool: pool.watch,
     watchProcess: () =>
       collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs }),
-    describe: async () => (await registry.getMetricsAsJSON()).map(({ name, type }) => ({ name, type: String(type) })),
+    async describe() {
+      const described = await registry.getMetricsAsJSON();
+      return described.map(({ name, type }) => {
+        const { labelNames = [] } = registry.getSingleMetric(name) as { labelNames?: readonly string[] };
+        return { name, type: String(type), labels: labelNames };
+      });
+    },
     async scrape() {
       await fleet.refresh();
       pool.refresh();

@@ -112,7 +112,7 @@ test("one trace goes from the request on one node to the pull request of another
   expect((await untilOver(client, id)).pullRequests).toHaveLength(1);
   const spans = await traceWith("offstage.session.id", id, ["session.run", "postPublic-apiSessionCreate"]);
   expect(treeOf(spans, undefined)).toEqual([["postPublic-apiSessionCreate", [runTree]]]);
-  const [request] = spans.filter(({ parentSpanId }) => parentSpanId === "");
+  const request = spans.find(({ parentSpanId }) => parentSpanId === "");
   expect(request).toMatchObject({
     service: "offstage-api",
     failed: false,
