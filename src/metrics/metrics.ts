@@ -62,7 +62,6 @@ export interface Metrics {
 const fleetCacheMs = 1_000;
 /** A database that does not answer must not keep the process's own figures back. */
 const fleetLimitMs = 2_000;
-const eventLoopResolutionMs = 50;
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const waitSeconds = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 14_400];
 const stepSeconds = [0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 14_400];
@@ -98,8 +97,7 @@ export function createMetrics(): Metrics {
     modelCost: (provider, model, dollars) => work.modelCost.inc({ provider, model }, dollars),
     watchFleet: fleet.watch,
     watchPool: pool.watch,
-    watchProcess: () =>
-      collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: eventLoopResolutionMs }),
+    watchProcess: () => collectDefaultMetrics({ register: registry }),
     async describe() {
       const described = await registry.getMetricsAsJSON();
       return described.map(({ name, type }) => {
