@@ -162,6 +162,16 @@ test("a worker takes up what a dead one left, and says how many", async () => {
   await scrapeUntil((one) => one.value("offstage_sessions_recovered_total") === 1, "the lease that ran out is seen");
 });
 
+test("a lease that was lost is counted by the worker that lost it", async () => {
+  const before = (await scrape()).value("offstage_leases_lost_total") ?? 0;
+  const { id } = await client.session.create({ prompt: "shell sleep 300" });
+  await waitFor(async () => (await client.session.get(id)).status === "running", "it runs");
+  // As if another had claimed it.
+  await offstage.database.pool.query("update session set attempt = attempt + 1 where id = $1", [id]);
+  await scrapeUntil((one) => one.value("offstage_leases_lost_total") === before + 1, "the worker gives it up");
+  await client.session.cancel(id);
+});
+
 test("a worker alone serves its metrics and its health on a port of their own", async () => {
   const port = await freePort();
   const data = join(world.data, "alone");
