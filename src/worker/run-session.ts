@@ -1,10 +1,10 @@
 import type { TurnResult } from "../agents/harness.ts";
 import { RunError, type Failure, type FailureCode } from "../domain/errors.ts";
 import type { StepName } from "../domain/step.ts";
+import type { RunOutcome, StepOutcome } from "../metrics/metrics.ts";
 import { finishSession, LeaseLostError, parkSession, releaseClaim, type ClaimedSession } from "../store/claims.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
 import { createCheckpointer, type Checkpointer } from "./checkpoint.ts";
-import type { RunOutcome, StepOutcome } from "../metrics/metrics.ts";
 import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./run.ts";
 import { agentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";

@@ -7,7 +7,7 @@ import { failureCodes } from "../../src/domain/errors.ts";
 import { createLogger } from "../../src/observability.ts";
 import { startOffstage, type Offstage } from "../../src/offstage.ts";
 import { script } from "../end-to-end/script.ts";
-import { freePort } from "../free-port.ts";
+import { freePorts } from "../fleet.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { readScrape, type Scrape } from "./scrape.ts";
@@ -173,7 +173,7 @@ test("a lease that was lost is counted by the worker that lost it", async () => 
 });
 
 test("a worker alone serves its metrics and its health on a port of their own", async () => {
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const data = join(world.data, "alone");
   await mkdir(data, { recursive: true });
   const shared = {

@@ -8,7 +8,7 @@ import { createLogger } from "../../src/observability.ts";
 import { startOffstage, type Offstage, type ServerRole } from "../../src/offstage.ts";
 import { callApi } from "../call.ts";
 import { script } from "../end-to-end/script.ts";
-import { freePort } from "../free-port.ts";
+import { freePorts } from "../fleet.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, modelKey, untilOver, type World } from "../world.ts";
 import { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from "./otlp-receiver.ts";
@@ -40,7 +40,7 @@ async function startNode(role: ServerRole, shared: Record<string, string>): Prom
 beforeAll(async () => {
   receiver = await startOtlpReceiver();
   world = await createWorld(script);
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   url = `http://127.0.0.1:${port}`;
   const shared = {
     OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
