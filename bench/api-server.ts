@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { environmentKeyring } from "../src/store/keyring.ts";
 import { createVault } from "../src/store/vault.ts";
+import { noTraces } from "../src/traces.ts";
 import { createApp } from "../src/api/app.ts";
 import { openDatabase } from "../src/database/database.ts";
 import { startEmbeddedServer } from "../src/database/embedded.ts";
 import { checkInstructions, renderInstructions } from "../src/domain/template.ts";
+import { createMetrics } from "../src/metrics/metrics.ts";
 import { createLogger } from "../src/observability.ts";
 import { bootstrap } from "../src/store/organizations.ts";
 
@@ -39,6 +41,9 @@ async function serve(): Promise<void> {
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     database,
     logger,
+    metrics: createMetrics(),
+    metricsToken: null,
+    traces: noTraces,
     publicUrl: () => url,
     sandboxed: true,
     allowLocalRepositories: false,

@@ -88,6 +88,16 @@ const names = z
   .string()
   .transform((value) => value.split(/[\s,]+/u).filter((name) => name !== ""))
   .default([]);
+/** `name=value,name=value`, each part written as in a URL: the form that OpenTelemetry's specification gives. */
+const headerList = z
+  .string()
+  .transform((value, context): Record<string, string> => {
+    const entries = value.split(",").filter((entry) => entry.trim() !== "");
+    const pairs = entries.map((entry) => /^\s*([!#$%&'*+.^`|~\w-]+)\s*=\s*(.*?)\s*$/u.exec(entry));
+    if (pairs.some((pair) => pair === null)) context.addIssue("must be written <name>=<value>, with commas between");
+    return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", decoded(pair?.[2] ?? "")]));
+  })
+  .default({});
 /** Who vouches for people is asked over a connection that nobody can change, or on this machine. */
 const signInUrl = z
   .url()
@@ -172,6 +182,14 @@ export const environmentSchema = z.object({
     .string()
     .regex(/^[^<>\n]+ <[^<>\s]+@[^<>\s]+>$/u, "must be written Name <address@host>")
     .default("Offstage <offstage@localhost>"),
+  OFFSTAGE_METRICS_TOKEN: z.string().min(16, "must be at least 16 characters").optional(),
+  OFFSTAGE_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/u, error: "must be an http:// or https:// address" })
+    .optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: headerList,
+  OTEL_SERVICE_NAME: z.string().min(1).default("offstage"),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
   OFFSTAGE_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   OFFSTAGE_FORGES: json(z.array(forgeSettingsSchema)).optional(),
   GITHUB_TOKEN: z.string().min(1).optional(),
@@ -187,6 +205,14 @@ export const environmentSchema = z.object({
   OFFSTAGE_MODEL_API_KEY: z.string().min(1).optional(),
   OFFSTAGE_MODEL: z.string().min(1).optional(),
 });
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 type Environment = z.infer<typeof environmentSchema>;
 
@@ -286,6 +312,19 @@ function configOf(environment: Environment) {
     rateLimitPerMinute: environment.OFFSTAGE_RATE_LIMIT_PER_MINUTE,
     commitAuthor: { name: author?.[1] ?? "", email: author?.[2] ?? "" },
     logLevel: environment.OFFSTAGE_LOG_LEVEL,
+    metricsToken: environment.OFFSTAGE_METRICS_TOKEN ?? null,
+    /** Of a worker that runs alone; null: it serves nothing. */
+    metricsPort: environment.OFFSTAGE_METRICS_PORT ?? null,
+    /** Null: no traces. */
+    traces:
+      environment.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+        ? null
+        : {
+            endpoint: environment.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/+$/u, ""),
+            headers: environment.OTEL_EXPORTER_OTLP_HEADERS,
+            serviceName: environment.OTEL_SERVICE_NAME,
+            share: environment.OTEL_TRACES_SAMPLER_ARG,
+          },
     forges: forgesOf(environment),
     models: modelsOf(environment),
   } as const;

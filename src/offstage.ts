@@ -11,13 +11,16 @@ import type { NewEvent } from "./domain/event.ts";
 import { checkInstructions, renderInstructions } from "./domain/template.ts";
 import { InvalidInputError } from "./domain/errors.ts";
 import { createForges, type Forges } from "./forges/forges.ts";
+import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 import { createLogger, type Logger } from "./observability.ts";
 import { appendAudit } from "./store/audit.ts";
+import { readFleetState } from "./store/fleet.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
 import { listWorkers, removeWorker, reportWorker } from "./store/worker-nodes.ts";
 import type { Vault } from "./store/vault.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
+import { createTraces, noTraces, type Traces } from "./traces.ts";
 import { followPullRequests } from "./worker/follow-pull-requests.ts";
 import { startRelay } from "./worker/relay.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
@@ -25,6 +28,7 @@ import { pruneWorkspaces } from "./worker/retention.ts";
 import { replaySession, type ReplayResult } from "./worker/replay.ts";
 import { runJob } from "./worker/run-job.ts";
 import { runSession } from "./worker/run-session.ts";
+import { startStatusServer } from "./worker/status-server.ts";
 import { startWorker } from "./worker/worker.ts";
 import {
   chooseDefaultAgent,
@@ -87,6 +91,8 @@ function requireShared({ databaseUrl, masterKey, publicUrl }: Config, role: Serv
 interface Parts {
   readonly config: Config;
   readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly traces: Traces;
   readonly database: Database;
   readonly vault: Vault;
   readonly sandbox: Sandbox;
@@ -101,12 +107,16 @@ async function start(
   stops: (() => Promise<void>)[],
   stopAll: () => Promise<void>,
 ): Promise<Offstage> {
+  const traces = await createTraces(config.traces, (error) => logger.warn({ err: error }, "could not send spans"));
+  stops.push(() => traces.close());
   const database = await openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
   stops.push(() => database.close());
   const organization = await bootstrap(database, { adminKey: config.adminKey });
   const parts: Parts = {
     config,
     logger,
+    metrics: watchedMetrics(database, logger),
+    traces,
     database,
     vault: openVault(config),
     sandbox: createSandbox(config),
@@ -115,6 +125,13 @@ async function start(
   };
   const url = role === "worker" ? (config.publicUrl ?? "") : await startApi(parts, role, stops);
   if (role !== "api") await startWork(parts, url, stops);
+  if (role === "worker" && config.metricsPort !== null) {
+    const { host, metricsPort: port, metricsToken: token } = config;
+    const { metrics } = parts;
+    const status = await startStatusServer({ host, port, token, metrics, logger, ready: () => answers(database) });
+    stops.push(() => status.close());
+    logger.info({ port: status.port }, "tells of itself over HTTP");
+  }
   let stopped: Promise<void> | null = null;
   return {
     url,
@@ -124,9 +141,28 @@ async function start(
   };
 }
 
+/** This process's own, and what it knows of the others by the database. */
+function watchedMetrics(database: Database, logger: Logger): Metrics {
+  const metrics = createMetrics();
+  metrics.watchProcess();
+  metrics.watchPool(() => {
+    const { totalCount: total, idleCount: idle, waitingCount: waiting } = database.pool;
+    return { total, idle, waiting };
+  });
+  metrics.watchFleet(
+    () => readFleetState(database),
+    (error) => logger.warn({ err: error }, "could not count what waits, for the metrics"),
+  );
+  return metrics;
+}
+
+async function answers(database: Database): Promise<boolean> {
+  return (await database.pool.query("select 1")).rowCount === 1;
+}
+
 /** @returns the address at which people reach it */
 async function startApi(parts: Parts, role: ServerRole, stops: (() => Promise<void>)[]): Promise<string> {
-  const { config, logger, database, vault, sandbox, providers, forges } = parts;
+  const { config, logger, metrics, traces, database, vault, sandbox, providers, forges } = parts;
   // Known only once the server listens, when the port is chosen by the system.
   let listening = config.publicUrl ?? "";
   const own = () => chooseDefaultAgent(config, providers);
@@ -135,6 +171,9 @@ async function startApi(parts: Parts, role: ServerRole, stops: (() => Promise<vo
     database,
     vault,
     logger,
+    metrics,
+    metricsToken: config.metricsToken,
+    traces,
     publicUrl: () => listening,
     sandboxed: sandbox.isolates,
     allowLocalRepositories: config.allowLocalRepositories,
@@ -152,7 +191,7 @@ async function startApi(parts: Parts, role: ServerRole, stops: (() => Promise<vo
     renderInstructions,
     checkInstructions,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../dist/web" : "web"),
-    ready: async () => (await database.pool.query("select 1")).rowCount === 1,
+    ready: () => answers(database),
   });
   stops.push(() => app.close());
   const url = await listen(app, config);
@@ -164,7 +203,7 @@ async function startApi(parts: Parts, role: ServerRole, stops: (() => Promise<vo
 const reportEveryMs = 15_000;
 
 async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)[]): Promise<void> {
-  const { config, logger, database, sandbox, providers } = parts;
+  const { config, logger, metrics, traces, database, sandbox, providers } = parts;
   // Sockets that a killed server left.
   await rm(socketDirectory(config), { recursive: true, force: true });
   const id = await workerId(config.data);
@@ -172,12 +211,13 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
   const worker = await startWorker({
     database,
     logger,
+    metrics,
     id,
     concurrency: config.concurrency,
     leaseMs: config.leaseMs,
     maxRunningPerOrganization: config.maxRunningPerOrganization,
     runSession: (session, signal) => runSession(run, session, signal),
-    runJob: (job) => runJob({ database, logger, sandboxed: sandbox.isolates }, job),
+    runJob: (job) => runJob({ database, logger, traces, sandboxed: sandbox.isolates }, job),
   });
   stops.push(() => worker.stop());
   const defaultAgent = () => chooseDefaultAgent(config, providers);
@@ -301,6 +341,8 @@ export function replayBeside(
     const run = createRunDependencies(config, {
       database,
       logger: createLogger("error"),
+      metrics: createMetrics(),
+      traces: noTraces,
       vault: openVault(config),
       sandbox: createSandbox(config),
       providers: createRegistry(config),

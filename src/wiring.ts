@@ -6,6 +6,7 @@ import type { Database } from "./database/database.ts";
 import { createMask } from "./domain/mask.ts";
 import type { SignInMethod } from "./domain/user.ts";
 import type { Forges } from "./forges/forges.ts";
+import type { Metrics } from "./metrics/metrics.ts";
 import type { Logger } from "./observability.ts";
 import { createBubblewrap } from "./sandboxes/bubblewrap.ts";
 import { createContainerSandbox } from "./sandboxes/container.ts";
@@ -15,6 +16,7 @@ import { createGitHubSignIn } from "./sign-in/github.ts";
 import { createOidc } from "./sign-in/oidc.ts";
 import { environmentKeyring, fileKeyring } from "./store/keyring.ts";
 import { createVault, type Vault } from "./store/vault.ts";
+import type { Traces } from "./traces.ts";
 import { createEnvironmentCache } from "./worker/environment-cache.ts";
 import type { RunDependencies } from "./worker/run.ts";
 import { createWorkspaces } from "./worker/workspace.ts";
@@ -72,6 +74,8 @@ export function createRunDependencies(
   parts: {
     readonly database: Database;
     readonly logger: Logger;
+    readonly metrics: Metrics;
+    readonly traces: Traces;
     readonly vault: Vault;
     readonly sandbox: Sandbox;
     readonly providers: readonly Provider[];
@@ -80,12 +84,14 @@ export function createRunDependencies(
     readonly workerId: string;
   },
 ): RunDependencies {
-  const { workerId, database, logger, vault, sandbox, providers, forges, publicUrl } = parts;
+  const { workerId, database, logger, metrics, traces, vault, sandbox, providers, forges, publicUrl } = parts;
   return {
     workerId,
     database,
     vault,
     logger,
+    metrics,
+    traces,
     sandbox,
     providers,
     publicUrl,
@@ -98,7 +104,6 @@ export function createRunDependencies(
     environmentCache: createEnvironmentCache({
       directory: join(config.data, "environments"),
       maximumBytes: config.setupCacheBytes,
-      logger,
     }),
     defaultAgent: () => chooseDefaultAgent(config, providers),
     forgeOf: forges.forgeOf,
@@ -138,5 +143,7 @@ export function serverSecrets(config: Config): string[] {
     google?.apiKey,
     compatible?.apiKey,
     config.adminKey,
+    config.metricsToken,
+    ...Object.values(config.traces?.headers ?? {}),
   ].filter((secret) => typeof secret === "string");
 }

@@ -16,9 +16,9 @@ const foundation = ["database", "domain", "observability"];
 const driver: Part = { imports: ["queue", ...foundation], types: ["config"] };
 
 export const parts: Readonly<Record<string, Part>> = {
-  api: { imports: ["store", "queue", ...foundation], types: ["config"] },
+  api: { imports: ["store", "metrics", "traces", "queue", ...foundation], types: ["config"] },
   worker: {
-    imports: ["store", "agents", "sandboxes", "gateway", "forges", "queue", ...foundation],
+    imports: ["store", "agents", "sandboxes", "gateway", "forges", "metrics", "traces", "queue", ...foundation],
     types: ["config"],
   },
   cli: { imports: ["client", "domain"] },
@@ -33,6 +33,8 @@ export const parts: Readonly<Record<string, Part>> = {
   queue: { imports: foundation, types: ["config"] },
   database: { imports: ["domain", "observability"], types: ["config"] },
   config: { imports: ["domain"] },
+  metrics: { imports: ["domain"] },
+  traces: { imports: [] },
   domain: { imports: [] },
   observability: { imports: [] },
 };
@@ -51,6 +53,8 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^jsonc-parser$/u, parts: ["worker"] },
   { packages: /^commander$/u, parts: ["cli"] },
   { packages: /^pino/u, parts: ["observability"] },
+  { packages: /^prom-client$/u, parts: ["metrics"] },
+  { packages: /^@opentelemetry\//u, parts: ["traces"] },
   { packages: /^@octokit\//u, parts: ["forges"] },
   { packages: /^(?:react|@tanstack\/|radix-ui|@pierre\/diffs|ansi_up|remark-)/u, parts: ["web"] },
 ];

@@ -19,6 +19,8 @@ import { keepAnswer, replayOrBegin } from "./idempotency.ts";
 import { addJobOperations } from "./jobs.ts";
 import { addKeyOperations } from "./keys.ts";
 import { addLoginOperations } from "./logins.ts";
+import { addMetrics, metricsPath } from "./metrics.ts";
+import { observeRequests } from "./observe.ts";
 import { addOlderOperations } from "./older-clients.ts";
 import { addOrganizationOperations } from "./organizations.ts";
 import { createRateLimit } from "./rate-limit.ts";
@@ -32,8 +34,8 @@ import { addDeliveryOperations, addWebhookOperations } from "./webhooks.ts";
 
 /** Failed sign-ins from one address. */
 const failuresPerMinute = 20;
-/** Asked for by whatever name a cluster gives. */
-const healthPaths: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
+/** Asked for by whatever name a cluster gives; who may read the metrics is settled there. */
+const clusterPaths: ReadonlySet<string> = new Set(["/healthz", "/readyz", metricsPath]);
 /** No answer is taken for another type than it says, and none tells another site where it was. */
 const answerHeaders = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
 const bodyLimit = 1024 * 1024;
@@ -44,7 +46,7 @@ const olderPrefix = "/api/public-api";
 export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: options.logger,
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
     bodyLimit,
     // What the router refuses before any operation is found.
     frameworkErrors: (error, request, reply) => sendError(error, request, reply),
@@ -60,9 +62,10 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   readBodies(app);
   await app.register(cookie);
   await addDocumentation(app);
+  observeRequests(app, options);
   addHooks(app, options);
 
-  const streams = await createEventStreams(options.database, options.heartbeatMs);
+  const streams = await createEventStreams(options.database, options.metrics, options.heartbeatMs);
   app.addHook("preClose", () => streams.close());
   addSessionOperations(app, options, streams);
   addAutomationOperations(app, options);
@@ -83,6 +86,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addAgentOperations(app, options);
   addOlderOperations(app, options);
   addHealth(app, options);
+  addMetrics(app, options);
   await addWebApp(app, options.webDirectory);
   return app;
 }
@@ -110,7 +114,8 @@ function addHooks(app: App, options: ApiOptions): void {
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("X-Request-Id", request.id).headers(answerHeaders);
     const { operation } = request.routeOptions.config;
-    if (!healthPaths.has(request.routeOptions.url ?? "")) requireKnownHost(request, options.publicUrl(), options.hosts);
+    if (!clusterPaths.has(request.routeOptions.url ?? ""))
+      requireKnownHost(request, options.publicUrl(), options.hosts);
     if (operation === undefined) return;
     void reply.header("Cache-Control", "no-store");
     request.principal = await authenticate(database, request, operation);
@@ -125,11 +130,10 @@ function addHooks(app: App, options: ApiOptions): void {
     return body;
   });
   app.addHook("onResponse", (request, reply, done) => {
-    const { method, url } = request;
-    request.log.info(
-      { method, url: withoutKey(url), status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
-      "request",
-    );
+    const { method, span, url } = request;
+    const ms = Math.round(reply.elapsedTime);
+    const trace = span === null ? {} : { traceId: span.traceId };
+    request.log.info({ method, url: withoutKey(url), status: reply.statusCode, ms, ...trace }, "request");
     done();
   });
   app.setNotFoundHandler((request) => {

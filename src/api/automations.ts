@@ -24,6 +24,7 @@ import { createJob, listJobs } from "../store/jobs.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { idOfCreated } from "./idempotency.ts";
+import { originOf } from "./origin.ts";
 import { toJob } from "./jobs.ts";
 import { checkJsonValue } from "./json-value.ts";
 import { checkAgent, resolveRepositories } from "./resolve.ts";
@@ -191,7 +192,7 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
     (request) => {
       const { keyOrId } = request.params;
       return trigger(options, principalOfRequest(request), keyOrId, {
-        id: idOfCreated(request),
+        ...originOf(request),
         payload: request.body ?? {},
       });
     },
@@ -202,14 +203,18 @@ async function trigger(
   options: ApiOptions,
   principal: Principal,
   keyOrId: string,
-  { id, payload }: { readonly id: string; readonly payload: EventContext },
+  {
+    id,
+    traceParent,
+    payload,
+  }: { readonly id: string; readonly traceParent: string | null; readonly payload: EventContext },
 ): Promise<QueuedJob> {
   if (Array.isArray(payload)) throw new InvalidInputError("the body must be a JSON object");
   checkJsonValue(payload, "the body");
   const automation = await requireAutomation(options, principal, keyOrId);
   if (automation.paused) throw new ConflictError(`automation ${automation.macro} is paused: resume it first`);
   const { id: automationId, priority } = automation;
-  return createJob(options.database, principal.organizationId, { id, automationId, priority, payload });
+  return createJob(options.database, principal.organizationId, { id, automationId, priority, payload, traceParent });
 }
 
 async function requireAutomation(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {

@@ -12,14 +12,20 @@ import type { EventContext } from "../domain/automation.ts";
 import type { Principal, Scope } from "../domain/key.ts";
 import type { Repository } from "../domain/repository.ts";
 import type { SignInMethod, SignInPolicy } from "../domain/user.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
 import type { Vault } from "../store/vault.ts";
+import type { OpenSpan, Traces } from "../traces.ts";
 
 /** What the operations need; handed in by the program, so that none reaches for a global. */
 export interface ApiOptions {
   readonly database: Database;
   readonly vault: Vault;
   readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Shown by who may read the metrics; null: this machine alone may. */
+  readonly metricsToken: string | null;
+  readonly traces: Traces;
   /** The web app's address, without a trailing slash; known once the server listens. */
   readonly publicUrl: () => string;
   /** False where the operator runs agents without a sandbox. */
@@ -71,6 +77,10 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     principal: Principal | null;
+    /** Null where traces are off, and of what is no operation. */
+    span: OpenSpan | null;
+    /** Its answer goes on for as long as it is watched. */
+    isStream: boolean;
     idempotency: { readonly organizationId: string; readonly key: string; readonly createdId: string } | null;
   }
 }

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../database/database.ts";
 import { OffstageError } from "../domain/errors.ts";
 import { isFinal } from "../domain/status.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { listEvents } from "../store/events.ts";
 import { getSession } from "../store/sessions.ts";
 import { authenticate } from "./auth.ts";
@@ -27,7 +28,11 @@ export interface EventStreams {
  * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): one LISTEN for the process,
  * fanned out. What is sent is read from the store by number, so that nothing is lost or sent twice.
  */
-export async function createEventStreams(database: Database, heartbeatMs = usualHeartbeatMs): Promise<EventStreams> {
+export async function createEventStreams(
+  database: Database,
+  metrics: Pick<Metrics, "streamOpened" | "streamClosed">,
+  heartbeatMs = usualHeartbeatMs,
+): Promise<EventStreams> {
   const wakers = new Map<string, Set<() => void>>();
   const open = new Set<AbortController>();
   const subscription = await database.listen("offstage_event", (sessionId) => {
@@ -43,9 +48,11 @@ export async function createEventStreams(database: Database, heartbeatMs = usual
   ): Promise<void> {
     const ended = new AbortController();
     open.add(ended);
+    metrics.streamOpened();
     const bell = createBell(wakers, id);
     ended.signal.addEventListener("abort", bell.ring, { once: true });
     reply.hijack();
+    request.isStream = true;
     const { raw } = reply;
     raw.once("close", () => ended.abort());
     // Who left before this, while the key was looked up, is told of no more.
@@ -92,6 +99,7 @@ export async function createEventStreams(database: Database, heartbeatMs = usual
       clearInterval(heartbeat);
       bell.remove();
       open.delete(ended);
+      metrics.streamClosed();
       raw.end();
     }
   }

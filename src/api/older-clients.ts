@@ -2,7 +2,7 @@ import { z } from "zod";
 import { createSessionSchema, sessionSchema } from "../domain/session.ts";
 import { pageSessions } from "../store/sessions.ts";
 import { principalOfRequest } from "./auth.ts";
-import { idOfCreated } from "./idempotency.ts";
+import { originOf } from "./origin.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { createFromRequest, toSession } from "./sessions.ts";
 import { answers } from "./shapes.ts";
@@ -29,7 +29,7 @@ export function addOlderOperations(app: App, options: ApiOptions): void {
       config: { operation: { scope: "write", creates: true, missingKey: 400 } },
       schema: { tags, operationId: "createTask", body: createSessionSchema, response: answers(sessionSchema) },
     },
-    (request) => createFromRequest(options, principalOfRequest(request), request.body, idOfCreated(request)),
+    (request) => createFromRequest(options, principalOfRequest(request), request.body, originOf(request)),
   );
   app.get(
     "/task/list",

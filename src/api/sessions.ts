@@ -33,6 +33,7 @@ import {
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { idOfCreated } from "./idempotency.ts";
+import { originOf } from "./origin.ts";
 import type { EventStreams } from "./event-stream.ts";
 import { checkAgent, resolveRepositories } from "./resolve.ts";
 import { answers, idParameters, requireUuid } from "./shapes.ts";
@@ -54,7 +55,7 @@ export async function createFromRequest(
   options: ApiOptions,
   principal: Principal,
   body: CreateSession,
-  id: string,
+  { id, traceParent }: { readonly id: string; readonly traceParent: string | null },
 ): Promise<Session> {
   await checkAgent(options, body.agent);
   const repositories = await resolveRepositories(options, principal.organizationId, body);
@@ -69,6 +70,7 @@ export async function createFromRequest(
     repositories,
     createdBy: principal.keyId,
     sandboxed: options.sandboxed,
+    traceParent,
     notices: notices.map((notice) => notice.replaceAll("\0", "").toWellFormed()),
   });
   const created = await createSession(options.database, principal.organizationId, session);
@@ -91,7 +93,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
         response: answers(sessionSchema),
       },
     },
-    (request) => createFromRequest(options, principalOfRequest(request), request.body, idOfCreated(request)),
+    (request) => createFromRequest(options, principalOfRequest(request), request.body, originOf(request)),
   );
   app.get(
     "/session/list",

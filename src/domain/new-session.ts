@@ -20,6 +20,8 @@ export interface NewSession {
   /** What the agent is told first. */
   readonly message: string;
   readonly notices: readonly string[];
+  /** W3C trace context of what made it; null where traces are off. */
+  readonly traceParent: string | null;
 }
 
 export interface SessionRequest {
@@ -40,6 +42,7 @@ export interface SessionRequest {
   readonly createdBy?: string | null | undefined;
   readonly sandboxed: boolean;
   readonly notices?: readonly string[] | undefined;
+  readonly traceParent?: string | null | undefined;
 }
 
 /** Settles what the specification leaves to the service: title, description, branch, folders. */
@@ -64,6 +67,7 @@ export function newSession(request: SessionRequest): NewSession {
     sandboxed: request.sandboxed,
     message: firstMessage(request),
     notices: request.notices ?? [],
+    traceParent: request.traceParent ?? null,
   };
 }
 

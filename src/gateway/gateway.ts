@@ -35,7 +35,7 @@ export async function openGateway(
     readonly onRefused: (refusal: Refusal) => void;
     /** Answers requests of models; asks them where it is not given. */
     readonly answers?: (models: ModelProviders) => ModelGateway;
-  } & Partial<Pick<ModelGatewayOptions, "admit" | "onUsage" | "recorder">>,
+  } & Partial<Pick<ModelGatewayOptions, "admit" | "onUsage" | "onRequest" | "recorder">>,
 ): Promise<Gateway> {
   const { directory, models } = options;
   const socket = join(directory, `${randomBytes(6).toString("hex")}.sock`);
@@ -46,7 +46,9 @@ export async function openGateway(
   }
   const token = `offstage-session-${randomBytes(24).toString("base64url")}`;
   const { admit = () => Promise.resolve(null), onUsage = () => undefined, recorder = null } = options;
-  const gateway = options.answers?.(models) ?? createModelGateway({ models, token, admit, onUsage, recorder });
+  const { onRequest = () => undefined } = options;
+  const gateway =
+    options.answers?.(models) ?? createModelGateway({ models, token, admit, onUsage, onRequest, recorder });
   const egress = createEgressProxy(options.egress, options.onRefused);
   const open = new Set<Socket>();
   const server = createServer((request, response) => {

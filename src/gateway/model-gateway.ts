@@ -33,8 +33,13 @@ export interface ModelGatewayOptions {
   readonly admit: (model: string) => Promise<ModelRefusal | null>;
   /** Told before the answer ends, so that the next request finds it counted. */
   readonly onUsage: (provider: ModelProviderId, usage: ModelUsage) => void;
+  /** Told of each request and how it came out; without a model where it named none. */
+  readonly onRequest: (provider: ModelProviderId, model: string | null, outcome: ModelOutcome) => void;
   readonly recorder: Recorder | null;
 }
+
+/** `retried`: it failed, and is asked again. */
+export type ModelOutcome = "answered" | "failed" | "refused" | "retried";
 
 export interface ModelGateway {
   serve(request: IncomingMessage, response: ServerResponse): void;
@@ -95,6 +100,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       const refusal = await options.admit(model);
       if (refusal !== null) {
         fail(refusal.message);
+        options.onRequest(route.provider, model, "refused");
         return refuse(response, refusal.status, refusal.message);
       }
     }
@@ -111,6 +117,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       const delayMs = attempt === attempts ? null : retryDelayMs(answer, attempt);
       if (delayMs === null) return deliver(answer, { route, request, response, body, model });
       fail(answer instanceof Error ? answer.message : `HTTP ${answer.statusCode}`);
+      options.onRequest(route.provider, model, "retried");
       if (!(answer instanceof Error)) answer.resume();
       lastActivity = performance.now() + delayMs;
       await pause(delayMs, undefined, { signal: hungUp.signal }).catch(() => undefined);
@@ -130,9 +137,11 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     if (answer instanceof Error) {
       const message = `the model's server could not be reached: ${answer.message}`;
       fail(message);
+      options.onRequest(route.provider, model, "failed");
       return refuse(response, 502, message);
     }
     const status = answer.statusCode ?? 502;
+    options.onRequest(route.provider, model, status < 400 ? "answered" : "failed");
     response.writeHead(status, kept(answer.headers, droppedOfAnswers));
     if (status < 400) {
       answered += 1;

@@ -76,12 +76,31 @@ export const listPrices: Prices = {
 /** The price of a model; the operator's own first, then the longest pattern. Null where none fits. */
 export function priceOf(model: string, own: Prices): Price | null {
   for (const prices of [own, listPrices]) {
-    const [pattern] = Object.keys(prices)
-      .filter((candidate) => fitsModel([candidate], bare(model)) || fitsModel([candidate], model))
-      .toSorted((a, b) => b.length - a.length);
+    const pattern = longestFit(Object.keys(prices), model);
     if (pattern !== undefined) return prices[pattern] ?? null;
   }
   return null;
+}
+
+/**
+ * What a metric calls a model: agents may ask for any name, and each would be a series for ever. So it is the pattern of
+ * its price without its asterisks, or a name that the operator wrote down, else `other`; `none` where no model was named.
+ * @param named patterns and names of the operator's configuration
+ */
+export function modelLabel(model: string | null, own: Prices, named: readonly string[]): string {
+  if (model === null) return "none";
+  const written = named.filter((name) => !name.includes("*"));
+  for (const patterns of [written, Object.keys(own), Object.keys(listPrices)]) {
+    const name = longestFit(patterns, model)?.replaceAll("*", "");
+    if (name !== undefined && name !== "") return name;
+  }
+  return "other";
+}
+
+function longestFit(patterns: readonly string[], model: string): string | undefined {
+  return patterns
+    .filter((candidate) => fitsModel([candidate], bare(model)) || fitsModel([candidate], model))
+    .toSorted((a, b) => b.length - a.length)[0];
 }
 
 /** `models/gemini-…` and `anthropic/claude-…` name the same as without what stands before. */

@@ -13,6 +13,12 @@ export interface Claim {
   readonly attempt: number;
 }
 
+/** What the claim found out beside it. */
+interface NewClaim extends Claim {
+  /** How long it waited in the queue; null where it came from elsewhere. */
+  readonly queuedSeconds: number | null;
+}
+
 export interface ClaimedSession extends Claim {
   readonly title: string;
   readonly agent: string | null;
@@ -21,6 +27,9 @@ export interface ClaimedSession extends Claim {
   readonly payload: unknown;
   /** Where the harness keeps the conversation. */
   readonly harness: { readonly provider: string; readonly sessionId: string } | null;
+  readonly queuedSeconds?: number | null;
+  /** Of what made it, where traces are on. */
+  readonly traceParent: string | null;
   /** What the last finished turn ended with. */
   readonly summary: string | null;
   /** The worker whose disk has the session's folders as they were left last; null: none has. */
@@ -88,7 +97,7 @@ async function claimAffordable(
   database: Database,
   organizationId: string,
   options: Parameters<typeof claimSession>[1],
-): Promise<Claim | null> {
+): Promise<NewClaim | null> {
   for (;;) {
     const claim = await database.transaction((transaction) =>
       claimInOrganization(transaction, organizationId, options),
@@ -103,7 +112,7 @@ async function claimInOrganization(
   transaction: Queryable,
   organizationId: string,
   options: { readonly worker: string; readonly leaseMs: number; readonly maxRunningPerOrganization: number },
-): Promise<(Claim & { readonly parked: boolean }) | null> {
+): Promise<(NewClaim & { readonly parked: boolean }) | null> {
   // "no key": a session that is being created refers to this row, and must not wait.
   const limits = await transaction.query<{ maximum: number | null }>(
     "select max_running_sessions as maximum from organization where id = $1 for no key update",
@@ -115,20 +124,22 @@ async function claimInOrganization(
     [organizationId],
   );
   if ((counted.rows[0]?.running ?? 0) >= maximum) return null;
-  const { rows } = await transaction.query<Locked & BudgetLeft>(
+  const { rows } = await transaction.query<Locked & BudgetLeft & Pick<NewClaim, "queuedSeconds">>(
     `update session set attempt = attempt + 1, claims_without_progress = claims_without_progress + 1, worker = $2,
        lease_until = now() + $3 * interval '1 millisecond', cancel_requested = false
      where id = (select id from session
        where (status = 'queued' or (status = 'waiting' and ready)) and organization_id = $1
        order by priority, queued_at, id for update skip locked limit 1)
      returning id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker,
+       case when status = 'queued' then extract(epoch from clock_timestamp() - queued_at)::float8 end as "queuedSeconds",
        ${budgetLeftColumns}`,
     [organizationId, options.worker, options.leaseMs],
   );
   const [session] = rows;
   if (session === undefined) return null;
   await moveSession(transaction, session, "running");
-  const claim = { sessionId: session.id, organizationId, attempt: session.attempt };
+  const { queuedSeconds } = session;
+  const claim = { sessionId: session.id, organizationId, attempt: session.attempt, queuedSeconds };
   const problem = budgetProblem(session);
   if (problem !== null) {
     await park(transaction, { ...session, status: "running" }, problem);
@@ -167,9 +178,10 @@ export async function parkSession(database: Database, claim: Claim, problem: str
 
 /** @throws LeaseLostError where the session is gone */
 export async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSession> {
-  const { rows } = await database.pool.query<Omit<ClaimedSession, keyof Claim>>(
+  const { rows } = await database.pool.query<Omit<ClaimedSession, keyof NewClaim>>(
     `select title, agent, target_branch as "targetBranch", branch_name as "branchName", payload, harness, summary,
        workspace_worker as "workspaceWorker",
+       trace_parent as "traceParent",
        (select jsonb_build_object('name', name) from api_key where api_key.id = session.created_by) as requester,
        (select jsonb_build_object('defaultAgent', default_agent, 'egress', egress, 'models', models) from organization
          where organization.id = session.organization_id) as organization,
@@ -214,6 +226,7 @@ export async function recoverSessions(database: Database, options: { readonly wo
        and (lease_until < now() or worker = $1)`,
     [options.worker ?? null],
   );
+  let recovered = 0;
   for (const { id, organization_id } of rows) {
     const reached = await database.transaction(async (transaction) => {
       const session = await lockSession(transaction, organization_id, id);
@@ -224,9 +237,11 @@ export async function recoverSessions(database: Database, options: { readonly wo
       );
       return fresh[0]?.lost === true ? recover(transaction, session, fresh[0].claims) : null;
     });
-    if (reached !== null) announce(database, id, reached);
+    if (reached === null) continue;
+    recovered += 1;
+    announce(database, id, reached);
   }
-  return rows.length;
+  return recovered;
 }
 
 async function recover(transaction: Queryable, lost: Locked, claims: number): Promise<SessionStatus> {

@@ -42,15 +42,25 @@ export async function createJob(
     readonly automationId: string;
     readonly priority: number;
     readonly payload: EventContext;
+    /** Of the request, where traces are on. */
+    readonly traceParent?: string | null;
   },
 ): Promise<JobRecord> {
   const { rows } = await database.pool.query<JobRow>({
     name: "create_job",
     text: `with created as (
-             insert into job (id, organization_id, automation_id, priority, payload) values ($1, $2, $3, $4, $5)
+             insert into job (id, organization_id, automation_id, priority, payload, trace_parent)
+             values ($1, $2, $3, $4, $5, $6)
              on conflict (id) do nothing returning *, job as changed)
            select ${columns}, announce_job(changed) from created`,
-    values: [input.id, organizationId, input.automationId, input.priority, JSON.stringify(input.payload)],
+    values: [
+      input.id,
+      organizationId,
+      input.automationId,
+      input.priority,
+      JSON.stringify(input.payload),
+      input.traceParent ?? null,
+    ],
   });
   database.notify("offstage_work", "");
   const known = rows[0] === undefined ? await getJob(database, organizationId, input.id) : toRecord(rows[0]);
@@ -88,6 +98,7 @@ export interface ClaimedJob {
   readonly organizationId: string;
   readonly attempt: number;
   readonly payload: EventContext;
+  readonly traceParent: string | null;
   readonly automation: {
     readonly id: string;
     readonly name: string;
@@ -113,6 +124,7 @@ export async function claimJob(
           for update skip locked limit 1)
         returning *, job as changed)
       select announce_job(changed), claimed.id, claimed.organization_id as "organizationId", claimed.attempt, claimed.payload,
+        claimed.trace_parent as "traceParent",
         jsonb_build_object('id', automation.id, 'name', automation.name, 'instructions', automation.instructions,
           'agent', automation.agent, 'targetBranch', automation.target_branch, 'priority', claimed.priority,
           'repositories', coalesce((

@@ -34,9 +34,9 @@ export async function createSession(
     name: "create_session",
     text: `with created as (
         insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
-          priority, automation_id, job_id, payload, created_by, sandboxed, last_event, queued_at)
+          priority, automation_id, job_id, payload, created_by, sandboxed, last_event, queued_at, trace_parent)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, jsonb_array_length($16::jsonb),
-          case when $6 = 'queued' then now() end)
+          case when $6 = 'queued' then now() end, $20)
         on conflict do nothing
         returning id, created_at, session as changed),
       first_events as (
@@ -70,6 +70,7 @@ export async function createSession(
       input.message,
       input.repositories.map((repository) => repository.id),
       input.repositories.map((repository) => repository.directory),
+      input.traceParent,
     ],
   });
   const [created] = rows;

@@ -9,7 +9,7 @@ export interface WorkerNode {
 }
 
 /** A worker that did not say anything for so long is not counted on. */
-const countedFor = "45 seconds";
+export const countedFor = "45 seconds";
 const forgottenAfter = "1 day";
 
 /** Says that a worker is there. To be said again well within the time for which it counts. */

@@ -30,7 +30,13 @@ export interface AgentTurn {
 }
 
 /** One turn of the session's agent, in its sandbox. */
-export async function agentTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
+export function agentTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
+  const { provider, model } = turn;
+  const attributes = { "offstage.agent": provider.id, ...(model !== null && { "offstage.model": model }) };
+  return run.dependencies.traces.span("turn", { attributes }, () => takeTurn(run, turn));
+}
+
+async function takeTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
   const { provider, model, gateway } = turn;
   const { dependencies } = run;
   const place = await placeOf(run, turn.seenAt);

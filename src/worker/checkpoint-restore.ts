@@ -32,7 +32,7 @@ export async function withLastCheckpoint<T extends { readonly from: string }>(
     return await goOnFrom(run, checkpoint, layOut);
   } catch (error) {
     run.signal.throwIfAborted();
-    logger.warn({ err: error, session: run.session.sessionId }, "could not go on from a checkpoint; begins anew");
+    logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
     const reason = error instanceof Error ? error.message : String(error);
     await notice(run, "warning", `The work of the worker before could not be taken over: ${reason}`);
     await run.dependencies.workspaces.forget(run.session.sessionId);

@@ -82,7 +82,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
       last = await takeCheckpoint(run, prepared, harness, last, maximumBytes);
     } catch (error) {
       if (error instanceof LeaseLostError || run.signal.aborted) throw error;
-      logger.warn({ err: error, session: run.session.sessionId }, "could not take a checkpoint of a session");
+      logger.warn({ err: error }, "could not take a checkpoint of a session");
       if (told) return;
       told = true;
       const reason = error instanceof Error ? error.message : String(error);
@@ -106,10 +106,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
       try {
         if (maximumBytes > 0) last = await takeCheckpoint({ ...run, signal }, prepared, harness, last, maximumBytes);
       } catch (error) {
-        logger.warn(
-          { err: error, session: run.session.sessionId },
-          "could not keep the work of a run that was stopped",
-        );
+        logger.warn({ err: error }, "could not keep the work of a run that was stopped");
       }
     },
     async stop() {
@@ -236,7 +233,7 @@ async function keepState(
   } catch (error) {
     run.signal.throwIfAborted();
     // The files are worth more than the memory, without which the agent is told what was said.
-    run.dependencies.logger.warn({ err: error, session: run.session.sessionId }, "could not keep a harness's memory");
+    run.dependencies.logger.warn({ err: error }, "could not keep a harness's memory");
     return provider === last.state?.provider ? last.state : null;
   }
   if (provider === last.state?.provider && digest === last.state.digest) return last.state;

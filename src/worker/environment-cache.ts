@@ -14,16 +14,20 @@ export interface Archives {
 export interface EnvironmentCache {
   find(key: string): Promise<(Archives & { readonly madeAt: MadeAt }) | null>;
   /** Keeps what `write` writes under the key, unless it throws; forgets what was not used for the longest time. */
-  keep(key: string, madeAt: MadeAt, write: (archives: Archives, maximumBytes: number) => Promise<void>): Promise<void>;
+  keep(
+    key: string,
+    madeAt: MadeAt,
+    write: (archives: Archives, maximumBytes: number) => Promise<void>,
+    logger: Logger,
+  ): Promise<void>;
 }
 
 /** Results of setups by the hash of their inputs. `maximumBytes` 0 keeps none. */
 export function createEnvironmentCache(options: {
   readonly directory: string;
   readonly maximumBytes: number;
-  readonly logger: Logger;
 }): EnvironmentCache {
-  const { directory, maximumBytes, logger } = options;
+  const { directory, maximumBytes } = options;
   const at = (name: string): string => join(directory, name);
   const archivesIn = (folder: string): Archives => ({ work: join(folder, "work.tar"), home: join(folder, "home.tar") });
 
@@ -54,7 +58,7 @@ export function createEnvironmentCache(options: {
       await utimes(at(key), now, now);
       return { ...archives, madeAt: { workspace, home } };
     },
-    async keep(key, { workspace, home }, write) {
+    async keep(key, { workspace, home }, write, logger) {
       if (maximumBytes === 0) return;
       const folder = at(`${key}.${randomUUID()}`);
       try {

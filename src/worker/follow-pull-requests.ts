@@ -36,7 +36,7 @@ export async function lookAtPullRequests(options: FollowOptions): Promise<number
     try {
       await lookAt(options, pullRequest);
     } catch (error) {
-      logger.info({ err: error, session: pullRequest.sessionId }, "could not ask how a pull request stands");
+      logger.info({ err: error, sessionId: pullRequest.sessionId }, "could not ask how a pull request stands");
     }
   }
   return due.length;

@@ -61,7 +61,7 @@ export function startRelay(options: RelayOptions): () => Promise<void> {
 
   function carryOut(delivery: ClaimedDelivery): void {
     const sent: Promise<void> = send(options, delivery, stopping.signal)
-      .catch((error: unknown) => logger.warn({ err: error, delivery: delivery.id }, "could not send a webhook"))
+      .catch((error: unknown) => logger.warn({ err: error, deliveryId: delivery.id }, "could not send a webhook"))
       .finally(() => {
         underWay.delete(sent);
         lookSoon();

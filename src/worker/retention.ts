@@ -26,7 +26,7 @@ export async function pruneWorkspaces(
       await workspaces.remove(sessionId);
       count += 1;
     } catch (error) {
-      logger.warn({ err: error, session: name }, "could not remove a session's folders; will try again");
+      logger.warn({ err: error, sessionId: name }, "could not remove a session's folders; will try again");
     }
   }
   return count;

@@ -5,16 +5,28 @@ import { renderInstructions } from "../domain/template.ts";
 import type { Logger } from "../observability.ts";
 import { completeJob, failJob, type ClaimedJob } from "../store/jobs.ts";
 import { createSession } from "../store/sessions.ts";
+import { kindOfError, type OpenSpan, type Traces } from "../traces.ts";
 
 /**
  * Runs a trigger's job: renders the automation's instructions with the payload and creates the session, once.
  * A crash between the two lines is harmless, since a job has at most one session.
  */
-export async function runJob(
-  dependencies: { readonly database: Database; readonly logger: Logger; readonly sandboxed: boolean },
-  job: ClaimedJob,
-): Promise<void> {
-  const { database, logger, sandboxed } = dependencies;
+export function runJob(dependencies: JobDependencies, job: ClaimedJob): Promise<void> {
+  const attributes = { "offstage.job.id": job.id, "offstage.organization.id": job.organizationId };
+  const options = { traceParent: job.traceParent, kind: "consumer", attributes } as const;
+  return dependencies.traces.span("job.run", options, (span) => createFromJob(dependencies, job, span));
+}
+
+interface JobDependencies {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly traces: Traces;
+  readonly sandboxed: boolean;
+}
+
+async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, span: OpenSpan | null): Promise<void> {
+  const { database, sandboxed } = dependencies;
+  const logger = dependencies.logger.child({ jobId: job.id, organizationId: job.organizationId, attempt: job.attempt });
   const { automation, payload } = job;
   try {
     const prompt = await renderInstructions(automation.instructions, payload);
@@ -29,11 +41,14 @@ export async function runJob(
       jobId: job.id,
       payload,
       sandboxed,
+      traceParent: span?.traceParent ?? job.traceParent,
     });
     const created = await createSession(database, job.organizationId, session);
     await completeJob(database, job, created.id);
+    logger.info({ sessionId: created.id }, "a trigger's job made its session");
   } catch (error) {
-    logger.warn({ err: error, job: job.id }, "a trigger's job failed");
+    span?.fail(kindOfError(error));
+    logger.warn({ err: error }, "a trigger's job failed");
     const reason =
       error instanceof OffstageError ? error.message : "something broke inside Offstage; see the server's log";
     await failJob(database, job, reason);

@@ -1,10 +1,11 @@
 import type { TurnResult } from "../agents/harness.ts";
-import { RunError, type Failure } from "../domain/errors.ts";
+import { RunError, type Failure, type FailureCode } from "../domain/errors.ts";
 import type { StepName } from "../domain/step.ts";
+import type { RunOutcome, StepOutcome } from "../metrics/metrics.ts";
 import { finishSession, LeaseLostError, parkSession, releaseClaim, type ClaimedSession } from "../store/claims.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
 import { createCheckpointer, type Checkpointer } from "./checkpoint.ts";
-import { beginRun, secretsOf, type Run, type RunDependencies } from "./run.ts";
+import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./run.ts";
 import { agentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";
 import { prepareStep, type Prepared } from "./step-prepare.ts";
@@ -28,29 +29,65 @@ export async function runSession(
   session: ClaimedSession,
   signal: AbortSignal,
 ): Promise<void> {
-  const { database, logger } = dependencies;
+  const { metrics, traces } = dependencies;
+  const attributes = {
+    "offstage.session.id": session.sessionId,
+    "offstage.organization.id": session.organizationId,
+    "offstage.attempt": session.attempt,
+  };
+  await traces.span("session.run", { traceParent: session.traceParent, kind: "consumer", attributes }, async (span) => {
+    const logger = runLogger(dependencies.logger, session, span?.traceId);
+    const startedAt = performance.now();
+    logger.info("a run begins");
+    try {
+      const { outcome, code } = await runToEnd({ ...dependencies, logger }, session, signal);
+      metrics.runEnded(outcome, code);
+      logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "a run ended");
+      span?.set({ "offstage.outcome": outcome });
+      if (code !== undefined) span?.fail(code);
+    } catch (error) {
+      if (error instanceof LeaseLostError) metrics.runEnded("lost");
+      throw error;
+    }
+  });
+}
+
+async function runToEnd(
+  dependencies: RunDependencies,
+  session: ClaimedSession,
+  signal: AbortSignal,
+): Promise<{ readonly outcome: RunOutcome; readonly code?: FailureCode }> {
+  const { database, logger, metrics } = dependencies;
+  const claimedAt = performance.now();
   let run = beginRun(dependencies, session, signal, []);
   try {
     run = beginRun(dependencies, session, signal, await secretsOf(dependencies, session));
+    metrics.runStarted((performance.now() - claimedAt) / 1_000);
     const summary = await carryOut(run);
     await finishSession(database, session, { status: "completed", summary: run.mask.text(summary), failure: null });
+    return { outcome: "completed" };
   } catch (error) {
     if (error instanceof LeaseLostError || signal.reason instanceof ClaimLost) {
-      logger.warn({ session: session.sessionId }, "lost the lease; another worker goes on");
+      logger.warn("lost the lease; another worker goes on");
+      return { outcome: "lost" };
     } else if (signal.reason instanceof WorkerDraining) {
       await releaseClaim(database, session);
+      return { outcome: "released" };
     } else if (error instanceof BudgetUsedUp) {
       await salvage(run);
       await parkSession(database, session, error.message);
+      return { outcome: "waiting" };
     } else if (signal.reason instanceof RunCancelled) {
       await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterCancelMs) });
       await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
+      return { outcome: "cancelled" };
     } else {
       const failure = failureOf(error, run);
       // What can't be masked is not stored.
       if (failure.code !== "secret_unavailable")
         await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterFailureMs) });
       await finishSession(database, session, { status: "failed", summary: null, failure });
+      return { outcome: "failed", code: failure.code };
     }
   }
 }
@@ -95,22 +132,33 @@ function summaryOf(turn: TurnResult | null, otherwise: string): string {
 /** Runs one named step, and records its start, its end and its duration. */
 async function step<T>(run: Run, name: StepName, work: () => Promise<T>): Promise<T> {
   run.signal.throwIfAborted();
+  const { traces } = run.dependencies;
+  return traces.span(`step.${name}`, {}, () => timedStep(run, name, work));
+}
+
+async function timedStep<T>(run: Run, name: StepName, work: () => Promise<T>): Promise<T> {
+  const { metrics } = run.dependencies;
   await run.emit({ type: "step.started", data: { step: name, attempt: run.session.attempt } });
   const startedAt = performance.now();
   const durationMs = () => Math.round(performance.now() - startedAt);
+  let outcome: StepOutcome = "stopped";
   try {
     const result = await work();
     run.signal.throwIfAborted();
     await run.emit({ type: "step.completed", data: { step: name, durationMs: durationMs() } });
+    outcome = "completed";
     return result;
   } catch (error) {
     if (!run.signal.aborted && !(error instanceof LeaseLostError) && !(error instanceof BudgetUsedUp)) {
+      outcome = "failed";
       await run.emit({
         type: "step.failed",
         data: { step: name, durationMs: durationMs(), failure: failureOf(error, run) },
       });
     }
     throw error;
+  } finally {
+    metrics.stepEnded(name, outcome, (performance.now() - startedAt) / 1_000);
   }
 }
 
@@ -120,7 +168,7 @@ function failureOf(error: unknown, run: Run): Failure {
   if (error instanceof RunError) {
     return { ...error.failure, reason: mask.text(error.message), mend: mask.text(error.mend) };
   }
-  logger.error({ err: error, session: run.session.sessionId }, "a run failed for a reason that nobody foresaw");
+  logger.error({ err: error }, "a run failed for a reason that nobody foresaw");
   return {
     code: "internal",
     reason: "Something broke inside Offstage while it worked on this session.",

@@ -8,11 +8,13 @@ import type { ModelProviders } from "../domain/model.ts";
 import type { RepositoryAddress } from "../domain/repository.ts";
 import type { Prices } from "../gateway/prices.ts";
 import type { Forge } from "../forges/forge.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { maskErrors, type Logger } from "../observability.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
-import { appendClaimEvents, type ClaimedSession } from "../store/claims.ts";
+import { appendClaimEvents, type Claim, type ClaimedSession } from "../store/claims.ts";
 import { openSecrets, type OpenedSecret } from "../store/secrets.ts";
 import type { Vault } from "../store/vault.ts";
+import type { Traces } from "../traces.ts";
 import type { EnvironmentCache } from "./environment-cache.ts";
 import type { Workspaces } from "./workspace.ts";
 
@@ -22,6 +24,8 @@ export interface RunDependencies {
   readonly database: Database;
   readonly vault: Vault;
   readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly traces: Traces;
   readonly workspaces: Workspaces;
   readonly environmentCache: EnvironmentCache;
   readonly sandbox: Sandbox;
@@ -76,6 +80,12 @@ export function beginRun(
     appendClaimEvents(dependencies.database, session, [mask.event(event)]);
   const logger = maskErrors(dependencies.logger, mask.text);
   return { dependencies: { ...dependencies, logger }, session, signal, secrets, mask, emit };
+}
+
+/** A log of which each line says whose run it is of. */
+export function runLogger(logger: Logger, claim: Claim, traceId?: string): Logger {
+  const { sessionId, organizationId, attempt } = claim;
+  return logger.child({ sessionId, organizationId, attempt, ...(traceId !== undefined && { traceId }) });
 }
 
 /** @throws RunError secret_unavailable */

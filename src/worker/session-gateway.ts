@@ -4,7 +4,7 @@ import type { NewEvent } from "../domain/event.ts";
 import { fitsModel } from "../domain/model.ts";
 import { openGateway, type Gateway } from "../gateway/gateway.ts";
 import type { ModelRefusal } from "../gateway/model-gateway.ts";
-import { costOf, priceOf } from "../gateway/prices.ts";
+import { costOf, modelLabel, priceOf } from "../gateway/prices.ts";
 import { createRecorder, type Recorder } from "../gateway/recording.ts";
 import { budgetLeft, budgetProblem, spend } from "../store/budgets.ts";
 import { BudgetUsedUp } from "./cancellation.ts";
@@ -28,8 +28,16 @@ export async function openSessionGateway(run: Run, onUsedUp: (reason: BudgetUsed
     recordingsDirectory === null
       ? null
       : createRecorder(recordingFile(recordingsDirectory, run.session.sessionId), run.mask.text);
+  const { metrics } = run.dependencies;
   const { admit, count, settled } = createBudget(run, onUsedUp);
-  const gateway = await openGateway({ ...wayOut(run), models, admit, onUsage: count, recorder });
+  const gateway = await openGateway({
+    ...wayOut(run),
+    models,
+    admit,
+    onUsage: count,
+    onRequest: (provider, model, outcome) => metrics.modelRequested(provider, labelOf(run, model), outcome),
+    recorder,
+  });
   return {
     ...gateway,
     async close() {
@@ -50,8 +58,14 @@ async function settleRecording(run: Run, recorder: Recorder | null): Promise<voi
   try {
     await recorder?.settled();
   } catch (error) {
-    run.dependencies.logger.warn({ err: error, session: run.session.sessionId }, "could not record a session's models");
+    run.dependencies.logger.warn({ err: error }, "could not record a session's models");
   }
+}
+
+/** What metrics call a model. */
+function labelOf(run: Run, model: string | null): string {
+  const { allowedModels, models, prices } = run.dependencies;
+  return modelLabel(model, prices, [...allowedModels, models.compatible?.model ?? []].flat());
 }
 
 /** Told beside the turn: where the lease was lost, the turn's own events find out. */
@@ -80,7 +94,7 @@ function wayOut(run: Run) {
 type Usage = Parameters<NonNullable<Parameters<typeof openGateway>[0]["onUsage"]>>;
 
 function createBudget(run: Run, onUsedUp: (reason: BudgetUsedUp) => void) {
-  const { allowedModels, database, logger, prices } = run.dependencies;
+  const { allowedModels, database, logger, metrics, prices } = run.dependencies;
   const { session } = run;
   let counted: Promise<void> = Promise.resolve();
   let refused = false;
@@ -89,10 +103,19 @@ function createBudget(run: Run, onUsedUp: (reason: BudgetUsedUp) => void) {
     const price = usage.model === null ? null : priceOf(usage.model, prices);
     const costUsd = price === null ? null : costOf(usage, price);
     tell(run, { type: "model.usage", data: { provider, ...usage, costUsd } });
+    const label = labelOf(run, usage.model);
+    metrics.modelUsed(provider, label, {
+      input: usage.inputTokens,
+      output: usage.outputTokens,
+      cacheRead: usage.cacheReadTokens,
+      cacheWrite: usage.cacheWriteTokens,
+      reasoning: usage.reasoningTokens,
+    });
+    if (costUsd !== null) metrics.modelCost(provider, label, costUsd);
     if (costUsd === null || costUsd === 0) return;
     counted = counted
       .then(() => spend(database, session, costUsd))
-      .catch((error: unknown) => logger.error({ err: error, session: session.sessionId }, "could not count a cost"));
+      .catch((error: unknown) => logger.error({ err: error }, "could not count a cost"));
   }
 
   async function admit(model: string): Promise<ModelRefusal | null> {

@@ -73,9 +73,6 @@ export async function salvage(run: Run): Promise<void> {
   try {
     if (await workspaces.exists(run.session.sessionId)) await collect(run);
   } catch (error) {
-    logger.warn(
-      { err: error, session: run.session.sessionId },
-      "could not keep the diff of a run that did not end well",
-    );
+    logger.warn({ err: error }, "could not keep the diff of a run that did not end well");
   }
 }

@@ -38,10 +38,9 @@ async function openPullRequest(
     template: await templateOf(run, repository, collected.headSha),
     commits: collected.commits,
   });
-  const opened = await forge.openPullRequest(
-    address,
-    { head, target, title: mask.text(title), body: mask.text(body) },
-    run.signal,
+  const attributes = { "offstage.repository.id": repository.id, "offstage.forge": forge.kind };
+  const opened = await run.dependencies.traces.span("pullRequest", { kind: "client", attributes }, () =>
+    forge.openPullRequest(address, { head, target, title: mask.text(title), body: mask.text(body) }, run.signal),
   );
   const { number, url, state } = opened;
   await savePullRequest(database, run.session, { repositoryId: repository.id, head, target, number, url, state });

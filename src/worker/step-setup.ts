@@ -108,8 +108,11 @@ export async function setupStep(run: Run, environments: readonly RepositoryEnvir
       await runScript(run, environment, place);
       await settleSetup(run, place);
       if (key !== null) {
-        await environmentCache.keep(key, place, (archives, maximumBytes) =>
-          archiveSetup(run, place, archives, maximumBytes),
+        await environmentCache.keep(
+          key,
+          place,
+          (archives, maximumBytes) => archiveSetup(run, place, archives, maximumBytes),
+          run.dependencies.logger,
         );
       }
       await workspaces.markSetUp(run.session.sessionId, repository.directory, null);

@@ -1,13 +1,16 @@
 import type { Database } from "../database/database.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
 import { wakeWaiting } from "../store/budgets.ts";
 import { claimSession, recoverSessions, renewClaim, type ClaimedSession } from "../store/claims.ts";
 import { claimJob, recoverJobs, type ClaimedJob } from "../store/jobs.ts";
 import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
+import { runLogger } from "./run.ts";
 
 export interface WorkerOptions {
   readonly database: Database;
   readonly logger: Logger;
+  readonly metrics: Metrics;
   /** Stable over restarts: what the same worker held in its previous life is its to take up at once. */
   readonly id: string;
   readonly concurrency: number;
@@ -35,13 +38,14 @@ interface Running {
 
 /** Takes queued sessions and triggered jobs, as many at once as `concurrency` says, and keeps their leases. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { database, logger, leaseMs } = options;
+  const { database, logger, leaseMs, metrics } = options;
   const running = new Map<string, Running>();
   let stopping = false;
   let looking: Promise<void> | null = null;
   let lookAgain = false;
 
   const recovered = await recoverSessions(database, { worker: options.id });
+  metrics.sessionsRecovered(recovered);
   if (recovered > 0) logger.info({ sessions: recovered }, "took up what this worker held when it was killed");
   await recoverJobs(database, { worker: options.id });
 
@@ -77,6 +81,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         maxRunningPerOrganization: options.maxRunningPerOrganization,
       });
       if (session === null) return;
+      if (session.queuedSeconds != null) metrics.sessionClaimed(session.queuedSeconds);
       carryOut(session);
     }
   }
@@ -85,7 +90,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const controller = new AbortController();
     const settled = options
       .runSession(session, controller.signal)
-      .catch((error: unknown) => logger.error({ err: error, session: session.sessionId }, "a run broke off"))
+      .catch((error: unknown) => runLogger(logger, session).error({ err: error }, "a run broke off"))
       .finally(() => {
         running.delete(session.sessionId);
         look();
@@ -100,7 +105,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       else if (renewed.cancelRequested) run.controller.abort(new RunCancelled());
       else run.heldUntil = Date.now() + leaseMs;
     } catch (error) {
-      logger.warn({ err: error, session: run.session.sessionId }, "could not renew a lease; will try again");
+      runLogger(logger, run.session).warn({ err: error }, "could not renew a lease; will try again");
       // The database can't tell us, so the clock does: from here on another worker may hold it.
       if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
     }
@@ -116,7 +121,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }, leaseMs / 3);
   const recovery = setInterval(() => {
     Promise.all([recoverSessions(database, {}), recoverJobs(database, {}), wakeWaiting(database)]).then(
-      (counts) => counts.some((count) => count > 0) && look(),
+      (counts) => {
+        metrics.sessionsRecovered(counts[0]);
+        if (counts.some((count) => count > 0)) look();
+      },
       (error: unknown) => logger.warn({ err: error }, "could not recover expired leases; will try again"),
     );
   }, leaseMs / 2);

@@ -2,10 +2,12 @@ import { randomBytes } from "node:crypto";
 import { createApp } from "../../src/api/app.ts";
 import type { Database } from "../../src/database/database.ts";
 import { checkInstructions, renderInstructions } from "../../src/domain/template.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { bootstrap } from "../../src/store/organizations.ts";
 import { environmentKeyring } from "../../src/store/keyring.ts";
 import { createVault } from "../../src/store/vault.ts";
+import { noTraces } from "../../src/traces.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 type Options = Partial<Parameters<typeof createApp>[0]>;
@@ -58,6 +60,9 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     database: testDatabase.database,
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     logger: createLogger("silent"),
+    metrics: createMetrics(),
+    metricsToken: null,
+    traces: noTraces,
     publicUrl: () => "http://offstage.test",
     sandboxed: true,
     allowLocalRepositories: false,

@@ -6,8 +6,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config.ts";
 import { createForges } from "../../src/forges/forges.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import type { Offstage } from "../../src/offstage.ts";
+import { noTraces } from "../../src/traces.ts";
 import { createRegistry, createRunDependencies, createSandbox, openVault } from "../../src/wiring.ts";
 import { pruneWorkspaces } from "../../src/worker/retention.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
@@ -32,6 +34,8 @@ const prune = (days: number): Promise<number> => {
   const run = createRunDependencies(config, {
     database: offstage.database,
     logger: createLogger("warn"),
+    metrics: createMetrics(),
+    traces: noTraces,
     vault: openVault(config),
     sandbox: createSandbox(config),
     providers: createRegistry(config),

@@ -184,6 +184,25 @@ describe("a model", () => {
     expect(asked).toEqual(["good", "evil", "", "", ""]);
   });
 
+  it("that is asked is told of with how it came out, each attempt once", async () => {
+    const told: unknown[] = [];
+    const gateway = await open({
+      admit: (model) => Promise.resolve(model === "evil" ? { status: 403, message: "no" } : null),
+      onRequest: (...request) => told.push(request),
+    });
+    answers = [say(529, "overloaded"), say(200, "{}")];
+    await ask(gateway, { model: "good" });
+    await ask(gateway, { model: "evil" });
+    answers = [say(400, "bad")];
+    await ask(gateway, { model: "good" });
+    expect(told).toEqual([
+      ["compatible", "good", "retried"],
+      ["compatible", "good", "answered"],
+      ["compatible", "evil", "refused"],
+      ["compatible", "good", "failed"],
+    ]);
+  });
+
   it.each([
     ["claude-*", "claude-sonnet-5-5", true],
     ["claude-*", "xclaude-a", false],

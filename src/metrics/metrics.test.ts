@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import type { FleetState } from "../domain/fleet.ts";
+import { createMetrics } from "./metrics.ts";
+
+const state: FleetState = {
+  sessions: { draft: 1, queued: 2, running: 3, waiting: 4 },
+  jobs: { pending: 5, running: 0 },
+  oldestWaitSeconds: { sessions: 6, jobs: 7 },
+  workers: 8,
+};
+
+test("what all nodes share is asked once for scrapes at the same time", async () => {
+  const metrics = createMetrics();
+  let asked = 0;
+  metrics.watchFleet(
+    () => ((asked += 1), Promise.resolve(state)),
+    () => undefined,
+  );
+  const scrapes = await Promise.all([metrics.scrape(), metrics.scrape(), metrics.scrape()]);
+  for (const { text } of scrapes) {
+    expect(text).toContain('offstage_sessions{state="waiting"} 4');
+    expect(text).toContain('offstage_queue_depth{queue="jobs"} 5');
+    expect(text).toContain("offstage_workers 8");
+  }
+  expect(asked).toBe(1);
+});
+
+test("a database that fails takes its figures with it, and leaves the process's own", async () => {
+  const metrics = createMetrics();
+  const failures: unknown[] = [];
+  metrics.watchFleet(
+    () => Promise.reject(new Error("gone")),
+    (error) => failures.push(error),
+  );
+  metrics.runEnded("lost");
+  const { text } = await metrics.scrape();
+  expect(text).toContain("offstage_database_up 0");
+  expect(text).not.toMatch(/^offstage_(?:sessions\{|queue_(?:depth|oldest)|workers )/mu);
+  expect(text).toContain("offstage_leases_lost_total 1");
+  expect(failures).toHaveLength(1);
+});
+
+test("two registries know nothing of each other", async () => {
+  const [one, other] = [createMetrics(), createMetrics()];
+  one.runEnded("completed");
+  expect((await one.scrape()).text).toContain('offstage_runs_total{outcome="completed"} 1');
+  expect((await other.scrape()).text).toContain('offstage_runs_total{outcome="completed"} 0');
+});

@@ -1,0 +1,299 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { failureCodes, type FailureCode } from "../domain/errors.ts";
+import type { FleetState } from "../domain/fleet.ts";
+import type { ModelProviderId } from "../domain/model.ts";
+import type { StepName } from "../domain/step.ts";
+
+/** How a step ended; `stopped`: by a cancel, a budget, a lost lease or a worker that shuts down. */
+export type StepOutcome = "completed" | "failed" | "stopped";
+const runOutcomes = ["completed", "failed", "cancelled", "waiting", "released", "lost"] as const;
+/** How a worker's hold on a session ended; `waiting`: for a budget; `released`: the worker shuts down; `lost`: another worker holds it. */
+export type RunOutcome = (typeof runOutcomes)[number];
+/** `retried`: it failed, and the gateway asked again. */
+export type ModelRequestOutcome = "answered" | "failed" | "refused" | "retried";
+export type TokenKind = "input" | "output" | "cacheRead" | "cacheWrite" | "reasoning";
+
+export interface PoolState {
+  readonly total: number;
+  readonly idle: number;
+  /** Queries that wait for a connection. */
+  readonly waiting: number;
+}
+
+export interface MetricDescription {
+  readonly name: string;
+  /** `counter`, `gauge`, `histogram`, `summary`. */
+  readonly type: string;
+  readonly labels: readonly string[];
+}
+
+/**
+ * What one process tells Prometheus. No label holds an id or free text: each is of a list that is known at start.
+ * Times are in seconds.
+ */
+export interface Metrics {
+  /** @param operation the API's name of it, or `other` */
+  requestEnded(operation: string, status: number, seconds: number): void;
+  streamOpened(): void;
+  streamClosed(): void;
+  /** @param seconds between being queued and being claimed */
+  sessionClaimed(seconds: number): void;
+  /** @param seconds between the claim and the first step */
+  runStarted(seconds: number): void;
+  stepEnded(step: StepName, outcome: StepOutcome, seconds: number): void;
+  runEnded(outcome: RunOutcome, failure?: FailureCode): void;
+  sessionsRecovered(count: number): void;
+  /** @param model of a bounded list, see `modelLabel` */
+  modelRequested(provider: ModelProviderId, model: string, outcome: ModelRequestOutcome): void;
+  modelUsed(provider: ModelProviderId, model: string, tokens: Readonly<Record<TokenKind, number>>): void;
+  modelCost(provider: ModelProviderId, model: string, dollars: number): void;
+  /** Has each scrape ask what all nodes share, at most once in a second; `failed` is told why it could not. */
+  watchFleet(read: () => Promise<FleetState>, failed: (error: unknown) => void): void;
+  watchPool(read: () => PoolState): void;
+  /** Memory, processor time, event loop and collections of garbage of this process, from here on. */
+  watchProcess(): void;
+  /** What there is to be read, for who writes queries. */
+  describe(): Promise<readonly MetricDescription[]>;
+  /** All of them as Prometheus reads them. */
+  scrape(): Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+/** A burst of scrapes asks the database once. */
+const fleetCacheMs = 1_000;
+/** A database that does not answer must not keep the process's own figures back. */
+const fleetLimitMs = 2_000;
+const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const waitSeconds = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 14_400];
+const stepSeconds = [0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 14_400];
+
+/** A registry of its own for each process, handed in; nothing is watched until it is told to. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const { requests, streams, ...work } = createOwn(registry);
+  const fleet = createFleet(registry);
+  const pool = createPool(registry);
+  // A series that begins with its first event hides it from `increase`.
+  for (const outcome of runOutcomes) work.runs.inc({ outcome }, 0);
+  for (const code of failureCodes) work.failures.inc({ code }, 0);
+  return {
+    requestEnded: (operation, status, seconds) => requests.observe({ operation, status }, seconds),
+    streamOpened: () => streams.inc(),
+    streamClosed: () => streams.dec(),
+    sessionClaimed: (seconds) => work.queueWait.observe(seconds),
+    runStarted: (seconds) => work.claimToStart.observe(seconds),
+    stepEnded: (step, outcome, seconds) => work.steps.observe({ step, outcome }, seconds),
+    runEnded(outcome, failure) {
+      work.runs.inc({ outcome });
+      if (outcome === "lost") work.leasesLost.inc();
+      if (failure !== undefined) work.failures.inc({ code: failure });
+    },
+    sessionsRecovered: (count) => work.recovered.inc(count),
+    modelRequested: (provider, model, outcome) => work.modelRequests.inc({ provider, model, outcome }),
+    modelUsed(provider, model, tokens) {
+      for (const [kind, count] of Object.entries(tokens)) {
+        if (count > 0) work.modelTokens.inc({ provider, model, kind }, count);
+      }
+    },
+    modelCost: (provider, model, dollars) => work.modelCost.inc({ provider, model }, dollars),
+    watchFleet: fleet.watch,
+    watchPool: pool.watch,
+    watchProcess: () => collectDefaultMetrics({ register: registry }),
+    async describe() {
+      const described = await registry.getMetricsAsJSON();
+      return described.map(({ name, type }) => {
+        const { labelNames = [] } = registry.getSingleMetric(name) as { labelNames?: readonly string[] };
+        return { name, type: String(type), labels: labelNames };
+      });
+    },
+    async scrape() {
+      await fleet.refresh();
+      pool.refresh();
+      return { contentType: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}
+
+function createOwn(registry: Registry) {
+  const registers = [registry];
+  return {
+    requests: new Histogram({
+      name: "offstage_http_request_duration_seconds",
+      help: "Time to answer a request of the API, by operation and status; event streams are not among them",
+      labelNames: ["operation", "status"],
+      buckets: requestSeconds,
+      registers,
+    }),
+    streams: new Gauge({
+      name: "offstage_event_streams",
+      help: "Clients that watch a session's events on this node",
+      registers,
+    }),
+    queueWait: new Histogram({
+      name: "offstage_queue_wait_seconds",
+      help: "Time from a session being queued to its claim by this worker",
+      buckets: waitSeconds,
+      registers,
+    }),
+    claimToStart: new Histogram({
+      name: "offstage_claim_to_start_seconds",
+      help: "Time from this worker's claim of a session to its first step",
+      buckets: waitSeconds,
+      registers,
+    }),
+    steps: new Histogram({
+      name: "offstage_step_duration_seconds",
+      help: "Time of a run's steps, by step and outcome",
+      labelNames: ["step", "outcome"],
+      buckets: stepSeconds,
+      registers,
+    }),
+    runs: new Counter({
+      name: "offstage_runs_total",
+      help: "Runs of sessions that this worker ended, by outcome",
+      labelNames: ["outcome"],
+      registers,
+    }),
+    failures: new Counter({
+      name: "offstage_run_failures_total",
+      help: "Runs that failed, by the code of the failure",
+      labelNames: ["code"],
+      registers,
+    }),
+    leasesLost: new Counter({
+      name: "offstage_leases_lost_total",
+      help: "Runs that this worker gave up because another may hold the session",
+      registers,
+    }),
+    recovered: new Counter({
+      name: "offstage_sessions_recovered_total",
+      help: "Sessions of dead workers that this one put back into the queue",
+      registers,
+    }),
+    modelRequests: new Counter({
+      name: "offstage_model_requests_total",
+      help: "Requests of models through this worker's gateways",
+      labelNames: ["provider", "model", "outcome"],
+      registers,
+    }),
+    modelTokens: new Counter({
+      name: "offstage_model_tokens_total",
+      help: "Tokens as the models' providers count them; reasoning is part of output",
+      labelNames: ["provider", "model", "kind"],
+      registers,
+    }),
+    modelCost: new Counter({
+      name: "offstage_model_cost_dollars_total",
+      help: "US dollars by the known prices",
+      labelNames: ["provider", "model"],
+      registers,
+    }),
+  };
+}
+
+/** What all nodes share: every node tells the same, so that a dashboard takes the highest. */
+function createFleet(registry: Registry) {
+  const registers = [registry];
+  const sessions = new Gauge({
+    name: "offstage_sessions",
+    help: "Sessions of all nodes that are not over, by state, counted up to 100,000",
+    labelNames: ["state"],
+    registers,
+  });
+  const depth = new Gauge({
+    name: "offstage_queue_depth",
+    help: "What waits for a worker, counted up to 100,000",
+    labelNames: ["queue"],
+    registers,
+  });
+  const oldest = new Gauge({
+    name: "offstage_queue_oldest_wait_seconds",
+    help: "How long that has waited which waits for the longest time; 0 where nothing waits",
+    labelNames: ["queue"],
+    registers,
+  });
+  const workers = new Gauge({ name: "offstage_workers", help: "Workers that are there", registers });
+  const up = new Gauge({
+    name: "offstage_database_up",
+    help: "1 where the database answered this scrape in time, else 0 and without what it knows",
+    registers,
+  });
+  let read: (() => Promise<FleetState>) | null = null;
+  let failed: (error: unknown) => void = () => undefined;
+  let known: { readonly at: number; readonly done: Promise<void> } | null = null;
+  let asked: Promise<FleetState> | null = null;
+
+  function show(state: FleetState): void {
+    for (const [name, count] of Object.entries(state.sessions)) sessions.set({ state: name }, count);
+    depth.set({ queue: "sessions" }, state.sessions.queued);
+    depth.set({ queue: "jobs" }, state.jobs.pending);
+    for (const [queue, seconds] of Object.entries(state.oldestWaitSeconds)) oldest.set({ queue }, seconds);
+    workers.set(state.workers);
+    up.set(1);
+  }
+
+  async function ask(question: () => Promise<FleetState>): Promise<void> {
+    try {
+      // A question that is not answered yet is waited for once more, instead of asked beside it.
+      asked ??= question().finally(() => (asked = null));
+      show(await inTime(asked));
+    } catch (error) {
+      // Old counts would look like new ones.
+      for (const gauge of [sessions, depth, oldest]) gauge.reset();
+      workers.remove();
+      up.set(0);
+      failed(error);
+    }
+  }
+
+  return {
+    watch(reader: () => Promise<FleetState>, onFailed: (error: unknown) => void): void {
+      read = reader;
+      failed = onFailed;
+    },
+    async refresh(): Promise<void> {
+      if (read === null) return;
+      if (known === null || performance.now() - known.at >= fleetCacheMs) {
+        known = { at: performance.now(), done: ask(read) };
+      }
+      await known.done;
+    },
+  };
+}
+
+/** @throws Error after `fleetLimitMs` */
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`the database did not answer in ${fleetLimitMs} ms`)), fleetLimitMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function createPool(registry: Registry) {
+  const connections = new Gauge({
+    name: "offstage_database_connections",
+    help: "Connections of this process's pool, by what they do",
+    labelNames: ["state"],
+    registers: [registry],
+  });
+  const waiting = new Gauge({
+    name: "offstage_database_waiting_queries",
+    help: "Queries of this process that wait for a connection",
+    registers: [registry],
+  });
+  let read: (() => PoolState) | null = null;
+  return {
+    watch: (reader: () => PoolState): void => void (read = reader),
+    refresh(): void {
+      if (read === null) return;
+      const state = read();
+      connections.set({ state: "idle" }, state.idle);
+      connections.set({ state: "used" }, state.total - state.idle);
+      waiting.set(state.waiting);
+    },
+  };
+}
