@@ -7,6 +7,7 @@ import type { Provider } from "./agents/harness.ts";
 import { createApp } from "./api/app.ts";
 import type { Config } from "./config.ts";
 import { openDatabase, type Database } from "./database/database.ts";
+import { hasRoom } from "./database/room.ts";
 import type { NewEvent } from "./domain/event.ts";
 import { checkInstructions, renderInstructions } from "./domain/template.ts";
 import { InvalidInputError } from "./domain/errors.ts";
@@ -178,6 +179,11 @@ async function startApi(parts: Parts, role: ServerRole, stops: (() => Promise<vo
     sandboxed: sandbox.isolates,
     allowLocalRepositories: config.allowLocalRepositories,
     rateLimitPerMinute: config.rateLimitPerMinute,
+    maxRunningPerOrganization: config.maxRunningPerOrganization,
+    queueLimit: config.queueLimit,
+    // A database of one's own is elsewhere, and says itself when it is full.
+    hasRoom: () =>
+      config.databaseUrl === null ? hasRoom(config.data, config.minimumFreeBytes) : Promise.resolve(true),
     hosts: config.hosts,
     trustedProxies: config.trustedProxies,
     signInMethods: createSignInMethods(config),
@@ -216,6 +222,8 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
     concurrency: config.concurrency,
     leaseMs: config.leaseMs,
     maxRunningPerOrganization: config.maxRunningPerOrganization,
+    maxRunningPerRepository: config.maxRunningPerRepository,
+    hasRoom: () => hasRoom(config.data, config.minimumFreeBytes),
     runSession: (session, signal) => runSession(run, session, signal),
     runJob: (job) => runJob({ database, logger, traces, sandboxed: sandbox.isolates }, job),
   });
@@ -226,6 +234,7 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
       id,
       agents: await listAgents(providers, defaultAgent),
       defaultAgent: await defaultAgent(),
+      concurrency: config.concurrency,
     });
   await report();
   const reporting = setInterval(() => {

@@ -4,7 +4,8 @@ import Fastify, { LogController, type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import { NotFoundError } from "../domain/errors.ts";
 import { addAgentOperations } from "./agents.ts";
-import { authenticate, withoutKey } from "./auth.ts";
+import { createAdmission } from "./admission.ts";
+import { authenticate, principalOfRequest, withoutKey } from "./auth.ts";
 import { addAuditOperations, createAudit } from "./audit.ts";
 import { addAutomationOperations } from "./automations.ts";
 import type { ApiOptions, App } from "./context.ts";
@@ -18,6 +19,7 @@ import { requireKnownHost } from "./hosts.ts";
 import { keepAnswer, replayOrBegin } from "./idempotency.ts";
 import { addJobOperations } from "./jobs.ts";
 import { addKeyOperations } from "./keys.ts";
+import { addLimitOperations } from "./limits.ts";
 import { addLoginOperations } from "./logins.ts";
 import { addMetrics, metricsPath } from "./metrics.ts";
 import { observeRequests } from "./observe.ts";
@@ -73,6 +75,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addRepositoryOperations(app, options);
   addEgressOperations(app, options);
   addEnvironmentOperations(app, options);
+  addLimitOperations(app, options);
   addOrganizationOperations(app, options);
   addSecretOperations(app, options);
   addKeyOperations(app, options);
@@ -107,6 +110,7 @@ function readBodies(app: App): void {
 function addHooks(app: App, options: ApiOptions): void {
   const { database } = options;
   const takeToken = createRateLimit(options.rateLimitPerMinute);
+  const admit = createAdmission(options);
   const audit = createAudit(database, options.logger);
   app.addHook("onClose", () => audit.close());
   app.decorateRequest("principal", null);
@@ -122,7 +126,10 @@ function addHooks(app: App, options: ApiOptions): void {
     if (request.principal !== null) takeToken(request.principal, reply);
   });
   app.addHook("preHandler", async (request, reply) => {
-    if (request.routeOptions.config.operation?.creates === true) await replayOrBegin(database, request, reply);
+    const { operation } = request.routeOptions.config;
+    if (operation?.creates === true) await replayOrBegin(database, request, reply);
+    // What was taken before is answered again, however full it is by now.
+    if (operation?.queues === true && !reply.sent) await admit(principalOfRequest(request).organizationId);
   });
   app.addHook("onSend", async (request, reply, body) => {
     await keepAnswer(database, request, reply, body);

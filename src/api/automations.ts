@@ -178,7 +178,7 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
   app.post(
     `/${noun}/:keyOrId/trigger`,
     {
-      config: { operation: { scope: "write", creates: true } },
+      config: { operation: { scope: "write", creates: true, queues: true } },
       schema: {
         tags,
         operationId: noun === "automation" ? "triggerAutomation" : "triggerAgent",

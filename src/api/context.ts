@@ -32,6 +32,12 @@ export interface ApiOptions {
   readonly sandboxed: boolean;
   readonly allowLocalRepositories: boolean;
   readonly rateLimitPerMinute: number;
+  /** Sessions of an organization that run at the same time where it has no limit of its own. */
+  readonly maxRunningPerOrganization: number;
+  /** Sessions and jobs of one organization that may wait at once. */
+  readonly queueLimit: number;
+  /** Whether the database has room for more. */
+  readonly hasRoom: () => Promise<boolean>;
   /** Names by which the server is reached, beside its public URL's. */
   readonly hosts: readonly string[];
   /** Addresses and networks of proxies whose word on who asks is taken. */
@@ -67,6 +73,8 @@ export interface OperationConfig {
   readonly creates?: boolean;
   /** Status for a request without any key: 401, but 400 where the specification says so. */
   readonly missingKey?: 400 | 401;
+  /** Puts something into the queue, and is refused while that is full. */
+  readonly queues?: boolean;
   /** A GET that changes something all the same, for the audit log. */
   readonly changes?: boolean;
 }

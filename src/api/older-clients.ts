@@ -26,7 +26,7 @@ export function addOlderOperations(app: App, options: ApiOptions): void {
   app.post(
     "/task/create",
     {
-      config: { operation: { scope: "write", creates: true, missingKey: 400 } },
+      config: { operation: { scope: "write", creates: true, queues: true, missingKey: 400 } },
       schema: { tags, operationId: "createTask", body: createSessionSchema, response: answers(sessionSchema) },
     },
     (request) => createFromRequest(options, principalOfRequest(request), request.body, originOf(request)),

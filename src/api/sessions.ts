@@ -18,6 +18,7 @@ import {
 } from "../domain/session.ts";
 import { sessionStatuses } from "../domain/status.ts";
 import { setSessionBudget } from "../store/budgets.ts";
+import { estimateWait } from "../store/queue.ts";
 import { listEvents } from "../store/events.ts";
 import {
   addMessage,
@@ -84,7 +85,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
   app.post(
     "/session/create",
     {
-      config: { operation: { scope: "write", creates: true, missingKey: 400 } },
+      config: { operation: { scope: "write", creates: true, queues: true, missingKey: 400 } },
       schema: {
         tags,
         operationId: "postPublic-apiSessionCreate",
@@ -134,7 +135,14 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       config: { operation: { scope: "read" } },
       schema: { tags, operationId: "getSession", params: idParameters, response: answers(sessionDetailSchema) },
     },
-    async (request) => show(await requireSession(options, principalOfRequest(request), request.params.id)),
+    async (request) => {
+      const session = await requireSession(options, principalOfRequest(request), request.params.id);
+      if (session.queuePosition === null) return show(session);
+      const { organizationId, queuePosition } = session;
+      const maximum = options.maxRunningPerOrganization;
+      const estimatedWaitSeconds = await estimateWait(database, organizationId, queuePosition, maximum);
+      return { ...show(session), estimatedWaitSeconds };
+    },
   );
   addChanges(app, options, show);
   addBudget(app, options, show);
@@ -160,7 +168,7 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
   app.post(
     "/session/:id/message",
     {
-      config: { operation: { scope: "write", creates: true } },
+      config: { operation: { scope: "write", creates: true, queues: true } },
       schema: {
         tags,
         operationId: "sendMessage",

@@ -63,6 +63,7 @@ export const failureCodes = [
   "model_error",
   "sandbox_unavailable",
   "resources_exhausted",
+  "disk_full",
   "secret_unavailable",
   "secret_in_work",
   "setup_failed",

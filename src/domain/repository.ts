@@ -122,3 +122,14 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
 export function isAddressProblem(value: RepositoryAddress | AddressProblem): value is AddressProblem {
   return "problem" in value;
 }
+
+export const repositoryLimitsSchema = z.object({
+  maxRunningSessions: z
+    .number()
+    .int()
+    .min(1)
+    .max(100_000)
+    .nullable()
+    .meta({ description: "Sessions that work on it at the same time; null: the server's." }),
+});
+export type RepositoryLimits = z.infer<typeof repositoryLimitsSchema>;

@@ -62,6 +62,8 @@ export const sessionDetailSchema = sessionSchema.extend({
   priority: z.number().int(),
   /** Sessions of the organization that will be taken before this one; only while `queued`. */
   queuePosition: z.number().int().nullable(),
+  /** Seconds until it may run, by how long the organization's last sessions took; null in lists, and where nothing is known. */
+  estimatedWaitSeconds: z.number().int().nullable(),
   queuedAt: z.iso.datetime().nullable(),
   startedAt: z.iso.datetime().nullable(),
   finishedAt: z.iso.datetime().nullable(),

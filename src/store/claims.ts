@@ -4,6 +4,7 @@ import type { NewEvent } from "../domain/event.ts";
 import type { SessionStatus } from "../domain/status.ts";
 import { budgetLeftColumns, budgetProblem, type BudgetLeft } from "./budgets.ts";
 import { appendEvents } from "./events.ts";
+import { claimable, organizationsInTurn, sessionInTurn } from "./queue.ts";
 import { announce, lockSession, moveSession, type Locked } from "./transition.ts";
 
 /** A worker's hold on a session: `attempt` is the fence, a write under an older one changes nothing. */
@@ -62,31 +63,22 @@ export class LeaseLostError extends ConflictError {}
 
 /** After so many claims in a row without a finished turn a session is given up. */
 const claimLimit = 5;
-/** Organizations tried in one claim, where others fill the first to their limit at the same moment. */
-const candidateLimit = 50;
+export interface ClaimOptions {
+  readonly worker: string;
+  readonly leaseMs: number;
+  readonly maxRunningPerOrganization: number;
+  /** Where a repository has none of its own; null: any number. */
+  readonly maxRunningPerRepository?: number | null;
+}
 
 /**
- * Takes the most urgent queued session whose organization is below its limit, under a new attempt number.
- * The organization's row is locked while its running sessions are counted, so that the limit holds strictly.
+ * Takes the queued session whose turn it is, under a new attempt number. The organization's row is locked while what
+ * runs is counted, so that limits hold strictly.
  */
-export async function claimSession(
-  database: Database,
-  options: { readonly worker: string; readonly leaseMs: number; readonly maxRunningPerOrganization: number },
-): Promise<ClaimedSession | null> {
-  const { rows } = await database.pool.query<{ organization_id: string }>({
-    name: "claim_candidates",
-    text: `select candidate.organization_id from (
-             select distinct on (organization_id) id, organization_id, priority, queued_at from session
-             where status = 'queued' or (status = 'waiting' and ready) order by organization_id, priority, queued_at, id) as candidate
-           join organization on organization.id = candidate.organization_id
-           where (select count(*) from session where organization_id = organization.id and status = 'running')
-             < coalesce(organization.max_running_sessions, $2)
-           order by candidate.priority, candidate.queued_at, candidate.id limit $1`,
-    values: [candidateLimit, options.maxRunningPerOrganization],
-  });
-  for (const { organization_id } of rows) {
+export async function claimSession(database: Database, options: ClaimOptions): Promise<ClaimedSession | null> {
+  for (const organizationId of await organizationsInTurn(database, options.maxRunningPerOrganization)) {
     // Each in a transaction of its own: two claimers that held one organization and tried the other's would block.
-    const claim = await claimAffordable(database, organization_id, options);
+    const claim = await claimAffordable(database, organizationId, options);
     if (claim !== null) return readClaimed(database, claim);
   }
   return null;
@@ -96,7 +88,7 @@ export async function claimSession(
 async function claimAffordable(
   database: Database,
   organizationId: string,
-  options: Parameters<typeof claimSession>[1],
+  options: ClaimOptions,
 ): Promise<NewClaim | null> {
   for (;;) {
     const claim = await database.transaction((transaction) =>
@@ -111,7 +103,7 @@ async function claimAffordable(
 async function claimInOrganization(
   transaction: Queryable,
   organizationId: string,
-  options: { readonly worker: string; readonly leaseMs: number; readonly maxRunningPerOrganization: number },
+  options: ClaimOptions,
 ): Promise<(NewClaim & { readonly parked: boolean }) | null> {
   // "no key": a session that is being created refers to this row, and must not wait.
   const limits = await transaction.query<{ maximum: number | null }>(
@@ -124,19 +116,20 @@ async function claimInOrganization(
     [organizationId],
   );
   if ((counted.rows[0]?.running ?? 0) >= maximum) return null;
+  const id = await sessionInTurn(transaction, organizationId, options.maxRunningPerRepository ?? null);
+  if (id === null) return null;
   const { rows } = await transaction.query<Locked & BudgetLeft & Pick<NewClaim, "queuedSeconds">>(
     `update session set attempt = attempt + 1, claims_without_progress = claims_without_progress + 1, worker = $2,
        lease_until = now() + $3 * interval '1 millisecond', cancel_requested = false
-     where id = (select id from session
-       where (status = 'queued' or (status = 'waiting' and ready)) and organization_id = $1
-       order by priority, queued_at, id for update skip locked limit 1)
+     where id = $1 and ${claimable}
      returning id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker,
        case when status = 'queued' then extract(epoch from clock_timestamp() - queued_at)::float8 end as "queuedSeconds",
        ${budgetLeftColumns}`,
-    [organizationId, options.worker, options.leaseMs],
+    [id, options.worker, options.leaseMs],
   );
   const [session] = rows;
-  if (session === undefined) return null;
+  // Cancelled in between: whose turn it is now is to be asked anew.
+  if (session === undefined) return claimInOrganization(transaction, organizationId, options);
   await moveSession(transaction, session, "running");
   const { queuedSeconds } = session;
   const claim = { sessionId: session.id, organizationId, attempt: session.attempt, queuedSeconds };

@@ -2,7 +2,7 @@ import type { Database } from "../database/database.ts";
 import { NotFoundError } from "../domain/errors.ts";
 import type { Environment } from "../domain/environment.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
-import type { Repository, UpdateRepository } from "../domain/repository.ts";
+import type { Repository, RepositoryLimits, UpdateRepository } from "../domain/repository.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
 
 export type RepositoryRecord = Omit<Repository, "integration">;
@@ -111,6 +111,34 @@ export async function updateRepository(
   const [row] = rows;
   if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
   return toRecord(row);
+}
+
+/** @throws NotFoundError */
+export async function getLimits(database: Database, organizationId: string, id: string): Promise<RepositoryLimits> {
+  const { rows } = await database.pool.query<RepositoryLimits>(
+    `select max_running_sessions as "maxRunningSessions" from repository
+     where id = $1 and organization_id = $2 and deleted_at is null`,
+    [id, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return rows[0];
+}
+
+/** @throws NotFoundError */
+export async function setLimits(
+  database: Database,
+  organizationId: string,
+  id: string,
+  { maxRunningSessions }: RepositoryLimits,
+): Promise<RepositoryLimits> {
+  await database.pool.query(
+    `update repository set max_running_sessions = $3, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null`,
+    [id, organizationId, maxRunningSessions],
+  );
+  // More may run now than a moment ago.
+  database.notify("offstage_work", "");
+  return getLimits(database, organizationId, id);
 }
 
 /** What the repository's sandboxes may reach beside what the server allows. @throws NotFoundError */

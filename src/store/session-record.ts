@@ -77,6 +77,7 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     branchName: row.branch_name,
     priority: row.priority,
     queuePosition: row.queue_position,
+    estimatedWaitSeconds: null,
     queuedAt: row.queued_at?.toISOString() ?? null,
     startedAt: row.started_at?.toISOString() ?? null,
     finishedAt: row.finished_at?.toISOString() ?? null,

@@ -6,6 +6,8 @@ export interface WorkerNode {
   readonly id: string;
   readonly agents: readonly Agent[];
   readonly defaultAgent: string | null;
+  /** Sessions that it carries out at once. */
+  readonly concurrency: number;
 }
 
 /** A worker that did not say anything for so long is not counted on. */
@@ -13,11 +15,12 @@ export const countedFor = "45 seconds";
 const forgottenAfter = "1 day";
 
 /** Says that a worker is there. To be said again well within the time for which it counts. */
-export async function reportWorker(database: Database, { id, agents, defaultAgent }: WorkerNode): Promise<void> {
+export async function reportWorker(database: Database, worker: WorkerNode): Promise<void> {
   await database.pool.query(
-    `insert into worker_node (id, agents, default_agent) values ($1, $2, $3)
-     on conflict (id) do update set agents = excluded.agents, default_agent = excluded.default_agent, seen_at = now()`,
-    [id, JSON.stringify(agents), defaultAgent],
+    `insert into worker_node (id, agents, default_agent, concurrency) values ($1, $2, $3, $4)
+     on conflict (id) do update set agents = excluded.agents, default_agent = excluded.default_agent,
+       concurrency = excluded.concurrency, seen_at = now()`,
+    [worker.id, JSON.stringify(worker.agents), worker.defaultAgent, worker.concurrency],
   );
 }
 
@@ -29,7 +32,7 @@ export async function removeWorker(database: Database, id: string): Promise<void
 /** The workers that are there, the longest running first. */
 export async function listWorkers(database: Database): Promise<WorkerNode[]> {
   const { rows } = await database.pool.query<WorkerNode>(
-    `select id, agents, default_agent as "defaultAgent" from worker_node
+    `select id, agents, default_agent as "defaultAgent", concurrency from worker_node
      where seen_at > now() - interval '${countedFor}' order by started_at, id`,
   );
   return rows;

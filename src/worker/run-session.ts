@@ -165,6 +165,15 @@ async function timedStep<T>(run: Run, name: StepName, work: () => Promise<T>): P
 function failureOf(error: unknown, run: Run): Failure {
   const { mask } = run;
   const { logger } = run.dependencies;
+  if (isDiskFull(error)) {
+    logger.error({ err: error }, "the disk of this worker is full");
+    return {
+      code: "disk_full",
+      reason: "The disk of the worker that had this session is full.",
+      retryable: true,
+      mend: "Make room on the worker (docs/operating.md says what is where), then retry the session.",
+    };
+  }
   if (error instanceof RunError) {
     return { ...error.failure, reason: mask.text(error.message), mend: mask.text(error.mend) };
   }
@@ -175,4 +184,11 @@ function failureOf(error: unknown, run: Run): Failure {
     retryable: true,
     mend: `Retry the session; if it fails again, look for ${run.session.sessionId} in the server's log.`,
   };
+}
+
+/** As the system says it, or git did. */
+function isDiskFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOSPC" || code === "EDQUOT" || /no space left on device|disk quota exceeded/iu.test(error.message);
 }

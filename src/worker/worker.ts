@@ -16,6 +16,9 @@ export interface WorkerOptions {
   readonly concurrency: number;
   readonly leaseMs: number;
   readonly maxRunningPerOrganization: number;
+  readonly maxRunningPerRepository?: number | null;
+  /** Whether this machine's disk has room for another session. */
+  readonly hasRoom?: () => Promise<boolean>;
   /** Must end every process that it started before it settles; never rejects for a reason of the session's own. */
   readonly runSession: (session: ClaimedSession, signal: AbortSignal) => Promise<void>;
   readonly runJob: (job: ClaimedJob) => Promise<void>;
@@ -75,10 +78,15 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   async function takeSessions(): Promise<void> {
     while (!stopping && running.size < options.concurrency) {
+      if ((await options.hasRoom?.()) === false) {
+        logger.warn("the disk is nearly full: no session is taken until there is room (OFFSTAGE_MIN_FREE_MB)");
+        return;
+      }
       const session = await claimSession(database, {
         worker: options.id,
         leaseMs,
         maxRunningPerOrganization: options.maxRunningPerOrganization,
+        maxRunningPerRepository: options.maxRunningPerRepository ?? null,
       });
       if (session === null) return;
       if (session.queuedSeconds != null) metrics.sessionClaimed(session.queuedSeconds);

@@ -17,8 +17,8 @@ export interface ChaosNode {
   freeze(forMs: number): void;
   /** As the worker calls itself in the store; null before it has ever run. */
   workerId(): Promise<string | null>;
-  /** SIGTERM, and no more starts. @returns its exit code */
-  stop(): Promise<number | null>;
+  /** SIGTERM, and no more starts. @returns its exit code, or the signal that ended it */
+  stop(): Promise<number | string | null>;
 }
 
 export async function startChaosNode(options: {
@@ -70,7 +70,7 @@ export async function startChaosNode(options: {
       child?.kill("SIGCONT");
       child?.kill("SIGTERM");
       await kept;
-      return child?.exitCode ?? null;
+      return child?.exitCode ?? child?.signalCode ?? null;
     },
   };
 }

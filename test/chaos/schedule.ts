@@ -88,5 +88,5 @@ export function* createSchedule(
         return { kind, failure: oneOf(["500", "429", "loseAnswer", "hang"] as const) };
     }
   };
-  for (;;) yield { afterMs: between(200, 1_500), mishap: make(oneOf(kinds)) };
+  for (;;) yield { afterMs: between(500, 3_000), mishap: make(oneOf(kinds)) };
 }

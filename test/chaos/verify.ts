@@ -115,11 +115,9 @@ async function checkLeftovers(fleet: ChaosFleet): Promise<string[]> {
   const { rows: locks } = await fleet.store.query<{ objid: string }>(
     "select objid from pg_locks where locktype = 'advisory' and objid <> 4747001",
   );
-  const { rows: nodes } = await fleet.store.query<{ id: string }>("select id from worker_node");
   const broken = [
     ...processes.map(({ pid, command }) => `process ${pid} is still there: ${command.slice(0, 200)}`),
     ...locks.map(({ objid }) => `the lock ${objid} is still held`),
-    ...nodes.map(({ id }) => `worker ${id} is still on the list`),
   ];
   for (const { data } of fleet.workers) {
     const mirrors = await readdir(join(data, "mirrors"), { recursive: true }).catch(() => []);

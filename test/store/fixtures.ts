@@ -27,10 +27,16 @@ export const longLeaseMs = 60_000;
 
 export function claim(
   database: Database,
-  options: { readonly worker?: string; readonly leaseMs?: number; readonly maximum?: number } = {},
+  options: {
+    readonly worker?: string;
+    readonly leaseMs?: number;
+    readonly maximum?: number;
+    readonly perRepository?: number;
+  } = {},
 ): Promise<ClaimedSession | null> {
-  const { worker = "worker", leaseMs = longLeaseMs, maximum = 1_000 } = options;
-  return claimSession(database, { worker, leaseMs, maxRunningPerOrganization: maximum });
+  const { worker = "worker", leaseMs = longLeaseMs, maximum = 1_000, perRepository = null } = options;
+  const limits = { maxRunningPerOrganization: maximum, maxRunningPerRepository: perRepository };
+  return claimSession(database, { worker, leaseMs, ...limits });
 }
 
 /** @throws where nothing is queued */

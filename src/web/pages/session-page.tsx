@@ -14,7 +14,7 @@ import { Timeline } from "../session/timeline.tsx";
 import type { Tokens } from "../session/session-view.ts";
 import { useSessionView } from "../session/use-session-view.ts";
 import { StatusBadge } from "../status-badge.tsx";
-import { Ago } from "../time.tsx";
+import { Ago, formatDuration } from "../time.tsx";
 
 const Diff = lazy(() => import("../session/diff.tsx").then(({ Diff: component }) => ({ default: component })));
 
@@ -106,7 +106,7 @@ function Head({ session }: { session: SessionDetail }) {
         <Fact name="Created">
           <Ago at={session.createdAt} />
         </Fact>
-        {session.queuePosition !== null && <Fact name="Queue">{ahead(session.queuePosition)}</Fact>}
+        {session.queuePosition !== null && <Fact name="Queue">{ahead(session)}</Fact>}
       </dl>
       <div className="flex flex-wrap items-center gap-2">
         {session.pullRequests.map(({ url, number, state }) => (
@@ -122,9 +122,10 @@ function Head({ session }: { session: SessionDetail }) {
   );
 }
 
-function ahead(position: number): string {
-  if (position === 0) return "next";
-  return position === 1 ? "1 session ahead" : `${position} sessions ahead`;
+function ahead({ queuePosition, estimatedWaitSeconds }: SessionDetail): string {
+  const place =
+    queuePosition === 0 ? "next" : queuePosition === 1 ? "1 session ahead" : `${queuePosition} sessions ahead`;
+  return estimatedWaitSeconds === null ? place : `${place}, about ${formatDuration(estimatedWaitSeconds * 1_000)}`;
 }
 
 function Fact({ name, children }: { name: string; children: ReactNode }) {
