@@ -23,6 +23,13 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
       calls.push([name, ...values]);
       return answer;
     };
+  const report = {
+    tables: 2,
+    rows: 1,
+    takenAt: "2026-01-01T00:00:00.000Z",
+    migration: 30,
+    masterKey: { source: "/data/master.key", inFile: true, isThere: true },
+  };
   const commands: Commands = {
     start: noted("start", undefined),
     doctor: noted("doctor", []),
@@ -31,6 +38,9 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
     revokeKey: noted("revokeKey", key),
     replay: noted("replay", { different: [], unused: 0 }),
     rotateMasterKey: noted("rotateMasterKey", 3),
+    backUp: noted("backUp", { ...report, bytes: 12_345 }),
+    restore: noted("restore", report),
+    move: noted("move", report),
     createLoginLink: noted("createLoginLink", "http://127.0.0.1:4747/sign-in#token"),
     ...given,
   };
