@@ -235,8 +235,17 @@ function launch(program: string, place: Place, log: number): ChildProcess {
   });
 }
 
+/** Warnings and errors alone go there; a long life gathers some all the same. */
+const logLimit = 16 * 1024 * 1024;
+
+async function beginLogAnew(path: string): Promise<void> {
+  const { size } = await stat(path).catch(() => ({ size: 0 }));
+  if (size > logLimit) await rename(path, `${path}.1`);
+}
+
 /** Keeps the server up until it is stopped, and holds the owner's lock on it. */
 async function supervise(program: string, place: Place, logger: Logger): Promise<EmbeddedServer> {
+  await beginLogAnew(`${place.directory}.log`);
   const log = await open(`${place.directory}.log`, "a");
   let stopping = false;
   let child = launch(program, place, log.fd);
