@@ -14,6 +14,7 @@ const manyLoose = 5_000;
 /** Branches whose last fetch the next one builds on. */
 const latestKept = 50;
 const longestMs = 60 * 60 * 1_000;
+/** Of a mirror on its way out, which nobody looks for by now. */
 const removedPrefix = "removed-";
 
 interface UpkeepOptions {
@@ -44,7 +45,7 @@ export async function keepMirrors(
   const names = await readdir(mirrors.directory).catch(() => []);
   await removeLeftovers(mirrors.directory, names);
   const known: KnownMirror[] = [];
-  for (const name of names.filter((each) => each.endsWith(".git") && !each.startsWith(removedPrefix))) {
+  for (const name of names.filter((each) => each.endsWith(".git"))) {
     if (signal.aborted) return 0;
     try {
       known.push(await look(join(mirrors.directory, name), signal));
@@ -122,7 +123,7 @@ async function isPinned(mirrors: Workspaces["mirrors"], path: string, signal: Ab
 
 /** Out of the way in one step, so that a session finds it whole or not at all, and makes it again; only then removed. */
 async function removeUnpinned(mirrors: Workspaces["mirrors"], path: string, signal: AbortSignal): Promise<boolean> {
-  const aside = join(mirrors.directory, `${removedPrefix}${randomBytes(8).toString("hex")}.git`);
+  const aside = join(mirrors.directory, `${removedPrefix}${randomBytes(8).toString("hex")}`);
   const isUnused = await mirrors.use.whileUnused(path, async () => {
     if (await isPinned(mirrors, path, signal)) return;
     await rename(path, aside);

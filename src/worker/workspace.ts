@@ -382,7 +382,10 @@ export function createWorkspaces(options: WorkspaceOptions) {
       for (const folder of [root(sessionId), root(`${removed}${sessionId}`)]) {
         await rm(folder, { recursive: true, force: true });
       }
-      for (const name of await namesIn(mirrors)) await unpin(join(mirrors, name), sessionId);
+      for (const name of await namesIn(mirrors)) {
+        const mirror = join(mirrors, name);
+        if (name.endsWith(".git")) await mirrorUse.whileUsed(mirror, () => unpin(mirror, sessionId));
+      }
     },
   };
 }
