@@ -11,6 +11,7 @@ import { dumpDatabase } from "../../src/database/dump.ts";
 import { loadDatabase } from "../../src/database/load.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from "../database.ts";
+import { waitFor } from "../wait-for.ts";
 import { checksums, fillEveryTable } from "./fill.ts";
 
 const version = "1.2.3";
@@ -188,8 +189,13 @@ describe("a backup", () => {
     await expect(writeBackup(join(folder, "half"), halfWay(), stopped.signal)).rejects.toThrow("interrupted");
     expect(await readdir(folder)).toEqual([]);
     // The source's connection is free again, with nothing held.
-    const { rows } = await source.query("select 1 from pg_locks where relation = 'session'::regclass");
-    expect(rows).toEqual([]);
+    await waitFor(async () => {
+      const { rowCount } = await source.query(
+        `select 1 from pg_locks where relation = 'session'::regclass
+           and database = (select oid from pg_database where datname = current_database())`,
+      );
+      return rowCount === 0;
+    }, "nothing is held");
   });
 });
 
