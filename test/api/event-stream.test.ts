@@ -463,6 +463,8 @@ test("where older events were removed, the page and the stream begin at the firs
   }
   await pruneEvents(api.database, 7, new AbortController().signal);
   const emptied = await open(id);
+  // Kept open for a next request, it would hold up a server that stops.
+  expect(emptied.response.headers.connection).toBe("close");
   await waitFor(() => emptied.ended(), "the stream ends");
   expect(emptied.seen()).toEqual([]);
   expect((await api.get(`/session/${id}/events`)).body).toEqual({ events: [], nextCursor: null });
