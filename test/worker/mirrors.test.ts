@@ -55,6 +55,7 @@ const repositoryAt = (url: string): WorkspaceRepository => ({
   branch: "offstage/work",
   targetBranch: null,
   baseSha: null,
+  headSha: null,
   named: true,
   credentials: () => Promise.resolve(null),
 });
@@ -62,7 +63,8 @@ const repositoryAt = (url: string): WorkspaceRepository => ({
 /** Begins a session on the repository. @returns its id, and its clone's folder */
 async function begin(url: string, id: string = crypto.randomUUID()): Promise<{ id: string; clone: string }> {
   const repositories = [repositoryAt(url)];
-  await workspaces.prepare({ sessionId: id, repositories, progress: () => undefined, signal });
+  const progress = (): void => undefined;
+  await workspaces.prepare({ sessionId: id, repositories, keptWork: new Map(), madeAt: null, progress, signal });
   return { id, clone: join(workspaces.folders(id, []).workspace, "clone") };
 }
 
