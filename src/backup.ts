@@ -116,7 +116,7 @@ function watch(
     parts: parts(),
     result() {
       if (header === null || totals === null) throw new Error("the dump has no header or no end");
-      return { ...(header as DumpHeader), ...(totals as DumpTotals) };
+      return { ...header, ...totals };
     },
   };
 }
