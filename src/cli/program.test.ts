@@ -159,3 +159,26 @@ describe("offstage keys and login-link", () => {
     expect(calls).toEqual([["createLoginLink", {}, { scopes: ["read"], ttlMs: 300_000 }]]);
   });
 });
+
+describe("offstage backup, restore and move", () => {
+  it("say where the master key is, which is in none of them", async () => {
+    const backup = await program(["backup", "/backup/a", "--data", "/data"]);
+    expect(backup.calls).toEqual([["backUp", { data: "/data" }, "/backup/a", backup.signal]]);
+    expect(backup.out).toBe(
+      "Backed up 1 row of 2 tables at migration 30 to /backup/a (13 kB).\nThe master key is not in it: keep /data/master.key too, apart from the backup.\n",
+    );
+    expect((await program(["restore", "/backup/a"])).out).toContain("opened with /data/master.key");
+    const move = await program(["move", "postgres://db/offstage"]);
+    expect(move.calls).toEqual([["move", {}, "postgres://db/offstage", move.signal]]);
+    expect(move.out).toContain("DATABASE_URL");
+    expect(move.out).toContain("OFFSTAGE_MASTER_KEY to the lines of /data/master.key");
+  });
+
+  it("name the variable where the key is in one", async () => {
+    const masterKey = { source: "OFFSTAGE_MASTER_KEY", inFile: false, isThere: false };
+    const report = { tables: 2, rows: 3, takenAt: "2026-01-01T00:00:00.000Z", migration: 30, masterKey, bytes: 1 };
+    const backUp = (): Promise<typeof report> => Promise.resolve(report);
+    expect((await program(["backup", "a"], { backUp })).out).toContain("keep the value of OFFSTAGE_MASTER_KEY");
+    expect((await program(["move", "postgres://b"], { move: backUp })).out).toContain("as it is set now");
+  });
+});
