@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const server of servers.splice(0)) await server.kill("SIGKILL");
+  for (const server of servers.splice(0)) await server.kill("SIGTERM");
   await target.close();
   await rm(folder, { recursive: true, force: true });
   await world.close();
