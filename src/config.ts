@@ -134,6 +134,11 @@ export const environmentSchema = z.object({
   OFFSTAGE_DELIVERY_DAYS: whole(1, 36_500, 30),
   OFFSTAGE_PULL_REQUEST_MINUTES: whole(0, 10_080, 5),
   OFFSTAGE_AUDIT_DAYS: whole(1, 36_500, 365),
+  OFFSTAGE_EVENT_DAYS: whole(0, 36_500, 0),
+  OFFSTAGE_JOB_DAYS: whole(0, 36_500, 0),
+  OFFSTAGE_RECORDING_DAYS: whole(0, 36_500, 30),
+  OFFSTAGE_MIRROR_DAYS: whole(0, 36_500, 30),
+  OFFSTAGE_MIRRORS_MB: whole(0, 100_000_000, 0),
   OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
   OFFSTAGE_MASTER_KEY: z.string().min(1).optional(),
   DATABASE_URL: z
@@ -272,12 +277,21 @@ function configOf(environment: Environment) {
     publicUrl: environment.OFFSTAGE_PUBLIC_URL?.replace(/\/+$/u, "") ?? null,
     hosts: environment.OFFSTAGE_HOSTS.map((name) => name.toLowerCase()),
     trustedProxies: environment.OFFSTAGE_TRUSTED_PROXIES,
-    workspaceDays: environment.OFFSTAGE_WORKSPACE_DAYS,
     checkpointBytes: environment.OFFSTAGE_CHECKPOINT_MB * 1024 * 1024,
     webhookHosts: environment.OFFSTAGE_WEBHOOK_HOSTS.map((name) => name.toLowerCase()),
-    deliveryDays: environment.OFFSTAGE_DELIVERY_DAYS,
     pullRequestMinutes: environment.OFFSTAGE_PULL_REQUEST_MINUTES,
-    auditDays: environment.OFFSTAGE_AUDIT_DAYS,
+    /** How long things are kept, in days; 0: for ever. */
+    retention: {
+      workspaceDays: environment.OFFSTAGE_WORKSPACE_DAYS,
+      auditDays: environment.OFFSTAGE_AUDIT_DAYS,
+      deliveryDays: environment.OFFSTAGE_DELIVERY_DAYS,
+      eventDays: environment.OFFSTAGE_EVENT_DAYS,
+      jobDays: environment.OFFSTAGE_JOB_DAYS,
+      recordingDays: environment.OFFSTAGE_RECORDING_DAYS,
+      mirrorDays: environment.OFFSTAGE_MIRROR_DAYS,
+      /** Of all mirrors together; 0: no limit. */
+      mirrorsBytes: environment.OFFSTAGE_MIRRORS_MB * 1024 * 1024,
+    },
     adminKey: environment.OFFSTAGE_ADMIN_KEY ?? null,
     ...signInOf(environment),
     /** Null: kept in a file of its own below the data folder. */

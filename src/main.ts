@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { styleText } from "node:util";
+import { backUp, move, restore } from "./backup.ts";
 import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
 import { runProgram } from "./cli/program.ts";
 import { readConfig } from "./config.ts";
@@ -14,6 +15,9 @@ import { createLoginLink } from "./store/logins.ts";
 import { rotateMasterKey } from "./store/rotation.ts";
 import { openVault, serverSecrets } from "./wiring.ts";
 
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as {
+  version: string;
+};
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopping.abort());
 
@@ -52,6 +56,9 @@ const commands: Commands = {
       return count;
     });
   },
+  backUp: (flags, file, signal) => backUp(configOf(flags), file, { version, signal }),
+  restore: (flags, file, signal) => restore(configOf(flags), file, signal),
+  move: (flags, url, signal) => move(configOf(flags), url, { version, signal }),
   createLoginLink: (flags, link) => {
     const config = configOf(flags);
     return withStore(config, async (database, id) => {
@@ -95,8 +102,5 @@ async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole =
   }
 }
 
-const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as {
-  version: string;
-};
 // All is stopped and written by now: a handle that something left open must not keep the process.
 process.exit(await runProgram(commands, terminal, version, process.argv.slice(2)));

@@ -25,7 +25,6 @@ import { createTraces, noTraces, type Traces } from "./traces.ts";
 import { followPullRequests } from "./worker/follow-pull-requests.ts";
 import { startRelay } from "./worker/relay.ts";
 import { startHousekeeping } from "./worker/housekeeping.ts";
-import { pruneWorkspaces } from "./worker/retention.ts";
 import { replaySession, type ReplayResult } from "./worker/replay.ts";
 import { runJob } from "./worker/run-job.ts";
 import { runSession } from "./worker/run-session.ts";
@@ -241,13 +240,11 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
     report().catch((error: unknown) => logger.warn({ err: error }, "could not say that this worker is there"));
   }, reportEveryMs);
   stops.push(() => (clearInterval(reporting), removeWorker(database, id)));
-  const stopHousekeeping = startHousekeeping(database, logger, {
-    auditDays: config.auditDays,
-    workspaceDays: config.workspaceDays,
-    deliveryDays: config.deliveryDays,
-    prune: () => pruneWorkspaces(run, run.workspaces, config.workspaceDays),
-  });
-  stops.push(() => Promise.resolve(stopHousekeeping()));
+  const { retention } = config;
+  const { workspaces } = run;
+  stops.push(
+    startHousekeeping({ database, logger, workspaces, recordingsDirectory: recordingsDirectory(config), retention }),
+  );
   const { vault, forges } = parts;
   const publicUrl = () => url;
   stops.push(startRelay({ database, vault, logger, publicUrl, privateHosts: config.webhookHosts }));

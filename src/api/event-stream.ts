@@ -62,6 +62,8 @@ export async function createEventStreams(
       "content-type": "text/event-stream; charset=utf-8",
       // Proxies that gather answers would hold the events back.
       "x-accel-buffering": "no",
+      // Kept for a next request, it would hold a server up that stops, for as long as idle connections are kept.
+      connection: "close",
     });
     raw.write(": connected\n\n");
     let isInDoubt = false;

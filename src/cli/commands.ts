@@ -21,6 +21,24 @@ export interface Check {
   readonly optional?: boolean;
 }
 
+/** What a backup, a restore or a move took along. */
+export interface BackupReport {
+  readonly tables: number;
+  readonly rows: number;
+  /** When the data was as it is in it. */
+  readonly takenAt: string;
+  /** The newest migration of its schema. */
+  readonly migration: number;
+  /** Which is never taken along. */
+  readonly masterKey: {
+    /** The file's path, or the variable's name. */
+    readonly source: string;
+    readonly inFile: boolean;
+    /** Of the file. */
+    readonly isThere: boolean;
+  };
+}
+
 /**
  * What the commands need that only `main.ts` may wire: the server itself, its store, the basic agent.
  * A handler reports what the user did wrong or can mend as one of the errors of `domain/errors.ts`:
@@ -45,6 +63,12 @@ export interface Commands {
   ): Promise<{ different: readonly string[]; unused: number }>;
   /** Seals every secret with a new master key. @returns how many there were */
   rotateMasterKey(flags: ServerFlags): Promise<number>;
+  /** Writes the database to a file, beside a server that may be running. */
+  backUp(flags: ServerFlags, file: string, signal: AbortSignal): Promise<BackupReport & { bytes: number }>;
+  /** Reads such a file into an empty database. */
+  restore(flags: ServerFlags, file: string, signal: AbortSignal): Promise<BackupReport>;
+  /** Copies the embedded database into an empty one at `url`. */
+  move(flags: ServerFlags, url: string, signal: AbortSignal): Promise<BackupReport>;
   /** @returns the whole address to open, good once and for `ttlMs` milliseconds */
   createLoginLink(flags: ServerFlags, link: { scopes: Scope[]; ttlMs: number }): Promise<string>;
 }

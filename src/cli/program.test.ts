@@ -23,6 +23,13 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
       calls.push([name, ...values]);
       return answer;
     };
+  const report = {
+    tables: 2,
+    rows: 1,
+    takenAt: "2026-01-01T00:00:00.000Z",
+    migration: 30,
+    masterKey: { source: "/data/master.key", inFile: true, isThere: true },
+  };
   const commands: Commands = {
     start: noted("start", undefined),
     doctor: noted("doctor", []),
@@ -31,6 +38,9 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
     revokeKey: noted("revokeKey", key),
     replay: noted("replay", { different: [], unused: 0 }),
     rotateMasterKey: noted("rotateMasterKey", 3),
+    backUp: noted("backUp", { ...report, bytes: 12_345 }),
+    restore: noted("restore", report),
+    move: noted("move", report),
     createLoginLink: noted("createLoginLink", "http://127.0.0.1:4747/sign-in#token"),
     ...given,
   };
@@ -147,5 +157,28 @@ describe("offstage keys and login-link", () => {
     const { out, calls } = await program(["login-link", "--minutes", "5", "--scopes", "read"]);
     expect(out).toBe("http://127.0.0.1:4747/sign-in#token\n");
     expect(calls).toEqual([["createLoginLink", {}, { scopes: ["read"], ttlMs: 300_000 }]]);
+  });
+});
+
+describe("offstage backup, restore and move", () => {
+  it("say where the master key is, which is in none of them", async () => {
+    const backup = await program(["backup", "/backup/a", "--data", "/data"]);
+    expect(backup.calls).toEqual([["backUp", { data: "/data" }, "/backup/a", backup.signal]]);
+    expect(backup.out).toBe(
+      "Backed up 1 row of 2 tables at migration 30 to /backup/a (13 kB).\nThe master key is not in it: keep /data/master.key too, apart from the backup.\n",
+    );
+    expect((await program(["restore", "/backup/a"])).out).toContain("opened with /data/master.key");
+    const move = await program(["move", "postgres://db/offstage"]);
+    expect(move.calls).toEqual([["move", {}, "postgres://db/offstage", move.signal]]);
+    expect(move.out).toContain("DATABASE_URL");
+    expect(move.out).toContain("OFFSTAGE_MASTER_KEY to the lines of /data/master.key");
+  });
+
+  it("name the variable where the key is in one", async () => {
+    const masterKey = { source: "OFFSTAGE_MASTER_KEY", inFile: false, isThere: false };
+    const report = { tables: 2, rows: 3, takenAt: "2026-01-01T00:00:00.000Z", migration: 30, masterKey, bytes: 1 };
+    const backUp = (): Promise<typeof report> => Promise.resolve(report);
+    expect((await program(["backup", "a"], { backUp })).out).toContain("keep the value of OFFSTAGE_MASTER_KEY");
+    expect((await program(["move", "postgres://b"], { move: backUp })).out).toContain("as it is set now");
   });
 });

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { InvalidInputError, OffstageError } from "../domain/errors.ts";
 import type { CommandContext, Commands, Terminal } from "./commands.ts";
+import { addBackupCommands } from "./backup.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { exitCodes, exitCodesHelp } from "./exit-code.ts";
 import { addKeysCommand } from "./keys.ts";
@@ -53,6 +54,7 @@ function createProgram(context: CommandContext, version: string): Command {
   addDoctorCommand(program, context);
   addKeysCommand(program, context);
   addSecretsCommand(program, context);
+  addBackupCommands(program, context);
   addLoginLinkCommand(program, context);
   return program;
 }

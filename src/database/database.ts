@@ -16,12 +16,14 @@ export interface Database extends Pick<Notifications, "listen" | "notify"> {
   close(): Promise<void>;
 }
 
-const migrations = join(import.meta.dirname, "../store/migrations");
+/** Folder of the schema's files. */
+export const migrationsDirectory = join(import.meta.dirname, "../store/migrations");
 const poolSize = 20;
 
 /**
  * Opens PostgreSQL, the embedded one where `url` is null, and brings its schema up to date.
  * @param options.beside for a short command beside a running server on the same folder
+ * @param options.migrated false: leaves the schema as it is, to read from it or to restore into it
  * @throws ConflictError, InvalidInputError as `startEmbeddedServer`
  */
 export async function openDatabase(options: {
@@ -29,6 +31,7 @@ export async function openDatabase(options: {
   readonly directory: string;
   readonly logger: Logger;
   readonly beside?: boolean;
+  readonly migrated?: boolean;
 }): Promise<Database> {
   const { logger } = options;
   const server =
@@ -47,7 +50,7 @@ export async function openDatabase(options: {
     await server?.stop();
   }
   try {
-    await migrate(pool, migrations);
+    if (options.migrated !== false) await migrate(pool, migrationsDirectory);
   } catch (error) {
     await close();
     throw error;

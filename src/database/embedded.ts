@@ -20,6 +20,11 @@ const unprivilegedUsers = ["offstage", "postgres", "nobody"];
 const ownerLock = 4_747_001;
 const startTimeoutMs = 30_000;
 
+/** Whether a database was ever made in the directory. */
+export async function isInitialized(directory: string): Promise<boolean> {
+  return (await stat(join(directory, "PG_VERSION")).catch(() => null)) !== null;
+}
+
 export interface EmbeddedServer {
   /** Connection string over the unix socket. */
   readonly url: string;
@@ -199,7 +204,7 @@ async function linkLibraries(program: string): Promise<boolean> {
 
 /** Makes the cluster in a folder beside and renames it: one that was cut off half-way never counts. */
 async function initialize(program: string, place: Place): Promise<void> {
-  if (await stat(join(place.directory, "PG_VERSION")).catch(() => null)) return;
+  if (await isInitialized(place.directory)) return;
   const unfinished = `${place.directory}.initializing`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { mode: 0o700 });
@@ -230,8 +235,17 @@ function launch(program: string, place: Place, log: number): ChildProcess {
   });
 }
 
+/** Warnings and errors alone go there; a long life gathers some all the same. */
+const logLimit = 16 * 1024 * 1024;
+
+async function beginLogAnew(path: string): Promise<void> {
+  const { size } = await stat(path).catch(() => ({ size: 0 }));
+  if (size > logLimit) await rename(path, `${path}.1`);
+}
+
 /** Keeps the server up until it is stopped, and holds the owner's lock on it. */
 async function supervise(program: string, place: Place, logger: Logger): Promise<EmbeddedServer> {
+  await beginLogAnew(`${place.directory}.log`);
   const log = await open(`${place.directory}.log`, "a");
   let stopping = false;
   let child = launch(program, place, log.fd);

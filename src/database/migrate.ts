@@ -2,48 +2,70 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
 
-/** Two nodes that start at once must not both migrate. */
-const migrationLock = 4_747_002;
+/** Two nodes that start at once must not both migrate, and none while a backup is read in. */
+export const migrationLock = 4_747_002;
+
+/** One change of the schema, by the number and name of its file. */
+export interface Migration {
+  readonly number: number;
+  readonly name: string;
+}
+
+/** The migrations that this Offstage knows, in order. */
+export async function knownMigrations(directory: string): Promise<Migration[]> {
+  const files = (await readdir(directory)).filter((name) => /^\d{4}_.*\.sql$/u.test(name)).sort();
+  return files.map((name) => ({ number: Number(name.slice(0, 4)), name }));
+}
 
 /**
  * Brings the schema up to date: the numbered files of `directory`, in order, each once and in a transaction of its own.
  * @throws Error where the database was migrated by a newer Offstage
  */
 export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
-  const files = (await readdir(directory)).filter((name) => /^\d{4}_.*\.sql$/u.test(name)).sort();
+  const known = await knownMigrations(directory);
   const client = await pool.connect();
   try {
     await client.query("select pg_advisory_lock($1)", [migrationLock]);
-    await client.query(
-      "create table if not exists migration (number integer primary key, name text not null, ran_at timestamptz not null default now())",
-    );
+    await createMigrationTable(client);
     const { rows } = await client.query<{ number: number }>("select number from migration");
     const done = new Set(rows.map((row) => row.number));
-    const known = new Set(files.map(numberOf));
+    const numbers = new Set(known.map(({ number }) => number));
     for (const number of done) {
-      if (!known.has(number))
+      if (!numbers.has(number))
         throw new Error(`the database has migration ${number}, which this Offstage does not know: run a newer one`);
     }
-    for (const file of files) if (!done.has(numberOf(file))) await apply(client, directory, file);
+    for (const migration of known) if (!done.has(migration.number)) await applyAlone(client, directory, migration);
   } finally {
     await client.query("select pg_advisory_unlock($1)", [migrationLock]).catch(() => undefined);
     client.release();
   }
 }
 
-function numberOf(file: string): number {
-  return Number(file.slice(0, 4));
+/** Where each migration that was carried out is written down. */
+export async function createMigrationTable(client: pg.ClientBase): Promise<void> {
+  await client.query(
+    "create table if not exists migration (number integer primary key, name text not null, ran_at timestamptz not null default now())",
+  );
 }
 
-async function apply(client: pg.PoolClient, directory: string, file: string): Promise<void> {
-  const sql = await readFile(join(directory, file), "utf8");
-  await client.query("begin");
+/** Carries one migration out in the caller's transaction. @throws Error that names it */
+export async function applyMigration(client: pg.ClientBase, directory: string, migration: Migration): Promise<void> {
+  const sql = await readFile(join(directory, migration.name), "utf8");
   try {
     await client.query(sql);
-    await client.query("insert into migration (number, name) values ($1, $2)", [numberOf(file), file]);
-    await client.query("commit");
+    await client.query("insert into migration (number, name) values ($1, $2)", [migration.number, migration.name]);
   } catch (cause) {
+    throw new Error(`migration ${migration.name} failed`, { cause });
+  }
+}
+
+async function applyAlone(client: pg.PoolClient, directory: string, migration: Migration): Promise<void> {
+  await client.query("begin");
+  try {
+    await applyMigration(client, directory, migration);
+    await client.query("commit");
+  } catch (error) {
     await client.query("rollback");
-    throw new Error(`migration ${file} failed`, { cause });
+    throw error;
   }
 }

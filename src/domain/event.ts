@@ -6,7 +6,8 @@ import { sessionStatuses } from "./status.ts";
 
 /**
  * What happens to a session, as one tagged union: the same shape in the database, on the stream and in the web app.
- * `seq` counts from 1 without a gap within a session, in the order of commits.
+ * `seq` counts from 1 without a gap within a session, in the order of commits. The oldest may have been removed for
+ * their age (`eventsRemovedThrough` of the session): then they begin at the first that is there.
  */
 const step = z.enum(stepNames);
 

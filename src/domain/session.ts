@@ -79,6 +79,8 @@ export const sessionDetailSchema = sessionSchema.extend({
   spentUsd: z.number(),
   /** What it waits for; only while `waiting`. */
   waiting: z.object({ reason: z.enum(["budget"]), text: z.string() }).nullable(),
+  /** Number of the last event that was removed for its age; 0: all are there. */
+  eventsRemovedThrough: z.number().int(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),
   pullRequests: z.array(pullRequestSchema),
 });

@@ -3,6 +3,7 @@ import { outcomeOf, type AuditEntry, type AuditOutcome, type NewAuditEntry } fro
 import type { Page, PageQuery } from "../domain/list.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
 import { defaultOrganization } from "./organizations.ts";
+import { removeRows } from "./retention.ts";
 
 interface AuditRow extends Omit<AuditEntry, "outcome" | "createdAt"> {
   created_at: Date;
@@ -78,10 +79,7 @@ export async function listAudit(
 }
 
 /** Forgets entries older than so many days. @returns how many */
-export async function pruneAudit(database: Database, days: number): Promise<number> {
-  const { rowCount } = await database.pool.query(
-    "delete from audit_entry where created_at < now() - $1 * interval '1 day'",
-    [days],
-  );
-  return rowCount ?? 0;
+export function pruneAudit(database: Database, days: number, signal: AbortSignal): Promise<number> {
+  const condition = "created_at < now() - $1 * interval '1 day'";
+  return removeRows(database, "audit_entry", { condition, values: [days] }, signal);
 }

@@ -1,4 +1,5 @@
 import type { Database } from "../database/database.ts";
+import { removeRows } from "./retention.ts";
 
 export type RequestState =
   /** `createdId` is what it creates: the same, however often the same request is begun before it is answered. */
@@ -68,9 +69,7 @@ export async function abandonRequest(database: Database, organizationId: string,
 }
 
 /** Forgets answers that are no longer given again. @returns how many */
-export async function pruneRequests(database: Database): Promise<number> {
-  const { rowCount } = await database.pool.query(
-    `delete from idempotency where created_at < now() - interval '${keptFor}'`,
-  );
-  return rowCount ?? 0;
+export function pruneRequests(database: Database, signal: AbortSignal): Promise<number> {
+  const condition = `created_at < now() - interval '${keptFor}'`;
+  return removeRows(database, "idempotency", { condition, values: [] }, signal);
 }

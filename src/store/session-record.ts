@@ -27,6 +27,7 @@ export interface SessionRow {
   budget_usd: number | null;
   spent_usd: number;
   waiting: SessionDetail["waiting"];
+  events_removed_through: string;
   created_at: Date;
   updated_at: Date;
   repositories: SessionDetail["repositories"];
@@ -41,7 +42,7 @@ export const sessionColumns = `
   session.target_branch, session.branch_name, session.priority, session.queued_at, session.started_at,
   session.finished_at, session.failure, session.summary, session.automation_id, session.job_id, session.sandboxed,
   (session_budget_left(session) + session.spent_usd)::float8 as budget_usd, session.spent_usd::float8 as spent_usd,
-  session.waiting,
+  session.waiting, session.events_removed_through,
   session.created_at, session.updated_at,
   case when session.status = 'queued' then (
     select count(*)::integer from (
@@ -89,6 +90,7 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     budgetUsd: row.budget_usd,
     spentUsd: row.spent_usd,
     waiting: row.waiting,
+    eventsRemovedThrough: Number(row.events_removed_through),
     repositories: row.repositories,
     pullRequests: row.pull_requests,
   };

@@ -1,3 +1,4 @@
+import type { Config } from "../config.ts";
 import type { Database } from "../database/database.ts";
 import type { Logger } from "../observability.ts";
 import { pruneAudit } from "../store/audit.ts";
@@ -5,44 +6,80 @@ import { pruneCheckpoints } from "../store/checkpoints.ts";
 import { pruneDeliveries } from "../store/deliveries.ts";
 import { pruneRequests } from "../store/idempotency.ts";
 import { pruneLogins } from "../store/logins.ts";
-import { pruneWorkers } from "../store/worker-nodes.ts";
+import { pruneEvents, pruneJobs } from "../store/retention.ts";
 import { pruneSignIns } from "../store/users.ts";
+import { pruneWorkers } from "../store/worker-nodes.ts";
+import { keepMirrors } from "./mirror-upkeep.ts";
+import { pruneRecordings } from "./recordings.ts";
+import { pruneWorkspaces } from "./retention.ts";
+import type { Workspaces } from "./workspace.ts";
 
+/** Soon enough that a server which is often started anew does it too. */
+const firstAfterMs = 5 * 60 * 1_000;
 const everyMs = 60 * 60 * 1_000;
 
-/** Forgets, once an hour, what has expired: answers kept for repeated requests, sign-ins, and old lines of the audit log. @returns what stops it */
-export function startHousekeeping(
-  database: Database,
-  logger: Logger,
-  {
-    auditDays,
-    workspaceDays,
-    deliveryDays,
-    prune,
-  }: {
-    readonly auditDays: number;
-    readonly workspaceDays: number;
-    readonly deliveryDays: number;
-    readonly prune: () => Promise<number>;
-  },
-): () => void {
-  const tidy = async (): Promise<void> => {
-    try {
-      const requests = await pruneRequests(database);
-      const logins = await pruneLogins(database);
-      const audit = await pruneAudit(database, auditDays);
-      await pruneSignIns(database);
-      const workspaces = await prune();
-      const checkpoints = await pruneCheckpoints(database, workspaceDays);
-      const deliveries = await pruneDeliveries(database, deliveryDays);
-      await pruneWorkers(database);
-      logger.debug({ requests, logins, audit, workspaces, checkpoints, deliveries }, "forgot what has expired");
-    } catch (error) {
-      // Nothing depends on it: the next hour will do.
-      logger.warn({ err: error }, "could not forget what has expired");
-    }
+export interface Housekeeping {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly workspaces: Workspaces;
+  readonly recordingsDirectory: string;
+  readonly retention: Config["retention"];
+}
+
+/**
+ * Removes once what is older or more than is to be kept. It can end anywhere and goes on the next time; any number of
+ * workers may do it at once.
+ * @returns how many, by what they are; without those that failed, which are told of in the log
+ */
+export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
+  const { database, logger, workspaces, recordingsDirectory, retention } = house;
+  const { mirrorDays: days, mirrorsBytes: maximumBytes } = retention;
+  const tasks: Record<string, () => Promise<number>> = {
+    requests: () => pruneRequests(database, signal),
+    logins: () => pruneLogins(database),
+    signIns: () => pruneSignIns(database),
+    workers: () => pruneWorkers(database),
+    audit: () => pruneAudit(database, retention.auditDays, signal),
+    events: () => pruneEvents(database, retention.eventDays, signal),
+    jobs: () => pruneJobs(database, retention.jobDays, signal),
+    checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
+    deliveries: () => pruneDeliveries(database, retention.deliveryDays),
+    workspaces: () => pruneWorkspaces({ database, logger }, workspaces, retention.workspaceDays),
+    recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
+    // After the workspaces, which hold them.
+    mirrors: () => keepMirrors({ mirrors: workspaces.mirrors, logger }, { days, maximumBytes }, signal),
   };
-  const timer = setInterval(() => void tidy(), everyMs);
-  timer.unref();
-  return () => clearInterval(timer);
+  const counts: Record<string, number> = {};
+  for (const [name, task] of Object.entries(tasks)) {
+    if (signal.aborted) break;
+    try {
+      counts[name] = await task();
+    } catch (error) {
+      // Nothing depends on it: the next time will do.
+      logger.warn({ err: error, what: name }, "could not remove what is no longer kept; will try again");
+    }
+  }
+  return counts;
+}
+
+/** Tidies up now and then. @returns what stops it, and settles when it is at rest */
+export function startHousekeeping(house: Housekeeping): () => Promise<void> {
+  const stopped = new AbortController();
+  let tidying: Promise<void> = Promise.resolve();
+  const tidyUp = (): void => {
+    // One after the other: one that takes longer than the time between is not begun twice.
+    tidying = tidying.then(async () => {
+      if (stopped.signal.aborted) return;
+      house.logger.debug(await tidy(house, stopped.signal), "removed what is no longer kept");
+    });
+  };
+  const first = setTimeout(tidyUp, firstAfterMs);
+  const timer = setInterval(tidyUp, everyMs);
+  for (const each of [first, timer]) each.unref();
+  return async () => {
+    clearTimeout(first);
+    clearInterval(timer);
+    stopped.abort();
+    await tidying;
+  };
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { RunError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
@@ -29,9 +29,17 @@ export function mirrorPath(mirrors: string, url: string): string {
   return join(mirrors, `${createHash("sha256").update(url).digest("hex").slice(0, 32)}.git`);
 }
 
-/** Makes the mirror where it is missing: beside, then renamed, so that a half-made one never counts. */
+/** When a mirror was used last, for what looks for one to remove: the time of this file in it. */
+export const usedMark = "offstage-used";
+
+/** Makes the mirror where it is missing, and marks that it is used. */
 export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
-  if (existsSync(mirror.path)) return;
+  if (!existsSync(mirror.path)) await makeMirror(mirror, signal);
+  await writeFile(join(mirror.path, usedMark), "");
+}
+
+/** Beside, then renamed, so that a half-made one never counts. */
+async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
   const mirrors = join(mirror.path, "..");
   await mkdir(mirrors, { recursive: true });
   const unfinished = await mkdtemp(join(mirrors, ".new-"));
@@ -104,17 +112,26 @@ export async function fetchBranch(
 ): Promise<void> {
   const { branch, sha, into } = fetched;
   const known = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
-  if (known.code !== 0) {
-    const options = { ...(await remoteOptions(mirror, signal)), onProgress };
-    // The branch may have moved since it was looked up: what was looked up is what counts.
-    const refspec = `+refs/heads/${branch}:refs/offstage/fetching/${into.replaceAll("/", "-")}`;
-    const { code, stderr } = await git(
-      ["fetch", "--no-tags", "--progress", "--no-write-fetch-head", mirror.url, refspec],
-      options,
-    );
-    if (code !== 0) throw remoteError(mirror.url, stderr);
+  const options = { cwd: mirror.path, signal };
+  if (known.code === 0) {
+    await mustGit(["update-ref", into, sha], options);
+    return;
   }
-  await mustGit(["update-ref", into, sha], { cwd: mirror.path, signal });
+  // The branch may have moved since it was looked up: what was looked up is what counts.
+  const fetching = `refs/offstage/fetching/${into.replaceAll("/", "-")}`;
+  const { code, stderr } = await git(
+    ["fetch", "--no-tags", "--progress", "--no-write-fetch-head", mirror.url, `+refs/heads/${branch}:${fetching}`],
+    { ...(await remoteOptions(mirror, signal)), onProgress },
+  );
+  if (code !== 0) throw remoteError(mirror.url, stderr);
+  await mustGit(["update-ref", into, sha], options);
+  await mustGit(["update-ref", "-d", fetching], options);
+}
+
+/** What the next fetch builds on when no session's pins are left. */
+export async function keepLatest(mirror: Mirror, branch: string, sha: string, signal: AbortSignal): Promise<void> {
+  // Another session may be writing it at this moment: its is as good.
+  await git(["update-ref", `refs/offstage/latest/${branch.replaceAll("/", "-")}`, sha], { cwd: mirror.path, signal });
 }
 
 /** @throws RunError push_rejected, branch_diverged, repository_* */

@@ -7,7 +7,8 @@ import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
 import { git, mustGit } from "./git.ts";
 import { layOutKeptWork, openKeptWork } from "./kept-work.ts";
-import { ensureMirror, fetchBranch, lookUpHeads, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
+import { ensureMirror, fetchBranch, keepLatest, lookUpHeads, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
+import { createMirrorUse } from "./mirror-use.ts";
 
 export interface WorkspaceRepository {
   readonly id: string;
@@ -100,6 +101,7 @@ const patchLimit = 2 * 1024 * 1024;
  */
 export function createWorkspaces(options: WorkspaceOptions) {
   const mirrors = join(options.dataDirectory, "mirrors");
+  const mirrorUse = createMirrorUse();
   const root = (sessionId: string): string => join(options.dataDirectory, "sessions", sessionId);
   const setupPath = (sessionId: string): string => join(root(sessionId), "setup.json");
   /** Where its harness saw the folders, where it began on another machine. */
@@ -142,9 +144,9 @@ export function createWorkspaces(options: WorkspaceOptions) {
     readonly progress: (progress: { text: string; fraction?: number }) => void;
     readonly signal: AbortSignal;
   }): Promise<{ repositories: PreparedRepository[]; from: "disk" | "checkpoint" | "remote" }> {
-    const { sessionId, repositories, progress, signal } = request;
+    const { sessionId, repositories } = request;
     const known = await record(sessionId);
-    if (known !== null) return { repositories: known, from: "disk" };
+    if (known !== null && (await hasObjects(known, request))) return { repositories: known, from: "disk" };
     let from: "checkpoint" | "remote" = "remote";
     const { workspace, home } = folders(sessionId, []);
     await rm(root(sessionId), { recursive: true, force: true });
@@ -152,23 +154,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
     const prepared: PreparedRepository[] = [];
     for (const repository of repositories) {
       const mirror = mirrorOf(repository);
-      const clone = join(workspace, repository.directory);
-      await ensureMirror(mirror, signal);
-      // Of an earlier life of the session on this machine, which others have gone on from.
-      await unpin(mirror.path, sessionId);
-      const heads = await fetchHeads(mirror, sessionId, repository, progress, signal);
-      const checkpoint = request.keptWork.get(repository.directory);
-      const start =
-        checkpoint !== undefined && (await goesOnFrom(mirror, checkpoint, repository, heads, signal))
-          ? checkpoint.start
-          : heads;
-      await layOut(mirror, clone, repository, start, signal);
-      if (checkpoint !== undefined && start === checkpoint.start) {
-        const kept = await openKeptWork(keptPath(sessionId, repository), mirror.path, { anew: true, signal });
-        for (const pack of checkpoint.packs) await kept.take(pack.file, pack.commit, knownOf(start));
-        await layOutKeptWork(kept, clone, checkpoint, signal);
-        from = "checkpoint";
-      }
+      const { start, isKept } = await mirrorUse.whileUsed(mirror.path, () => begin(request, repository, mirror));
+      if (isKept) from = "checkpoint";
       prepared.push({ baseSha: start.baseSha, headSha: start.headSha, targetBranch: start.targetBranch });
     }
     await options.sandbox.makeWritable(workspace);
@@ -176,6 +163,50 @@ export function createWorkspaces(options: WorkspaceOptions) {
     if (request.madeAt !== null) await writeRecord(movedPath(sessionId), request.madeAt);
     await writeRecord(recordPath(sessionId), prepared);
     return { repositories: prepared, from };
+  }
+
+  /** A clone of the session's own, of the remote or of what another worker kept. The mirror's pins are there when it ends. */
+  async function begin(
+    { sessionId, keptWork, progress, signal }: Parameters<typeof prepare>[0],
+    repository: WorkspaceRepository,
+    mirror: Mirror,
+  ): Promise<{ start: PreparedRepository; isKept: boolean }> {
+    const clone = join(folders(sessionId, []).workspace, repository.directory);
+    await ensureMirror(mirror, signal);
+    // Of an earlier life of the session on this machine, which others have gone on from.
+    await unpin(mirror.path, sessionId);
+    const heads = await fetchHeads(mirror, sessionId, repository, progress, signal);
+    const checkpoint = keptWork.get(repository.directory);
+    const isKept = checkpoint !== undefined && (await goesOnFrom(mirror, checkpoint, repository, heads, signal));
+    const start = isKept ? checkpoint.start : heads;
+    await layOut(mirror, clone, repository, start, signal);
+    if (isKept) {
+      const kept = await openKeptWork(keptPath(sessionId, repository), mirror.path, { anew: true, signal });
+      for (const pack of checkpoint.packs) await kept.take(pack.file, pack.commit, knownOf(start));
+      await layOutKeptWork(kept, clone, checkpoint, signal);
+    }
+    return { start, isKept };
+  }
+
+  /** Whether all that the clones borrow is there: a mirror that somebody removed is fetched again. */
+  async function hasObjects(
+    known: readonly PreparedRepository[],
+    { sessionId, repositories, progress, signal }: Parameters<typeof prepare>[0],
+  ): Promise<boolean> {
+    for (const [index, repository] of repositories.entries()) {
+      const mirror = mirrorOf(repository);
+      const start = known[index];
+      if (start === undefined || existsSync(mirror.path)) continue;
+      await mirrorUse.whileUsed(mirror.path, async () => {
+        await ensureMirror(mirror, signal);
+        await fetchHeads(mirror, sessionId, repository, progress, signal);
+      });
+      for (const sha of [start.baseSha, start.headSha]) {
+        const { code } = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
+        if (code !== 0) return false;
+      }
+    }
+    return true;
   }
 
   /** Lays out what another session started from, of what the mirrors have: nobody is asked. @throws NotFoundError */
@@ -192,7 +223,13 @@ export function createWorkspaces(options: WorkspaceOptions) {
     for (const [index, repository] of repositories.entries()) {
       const start = prepared[index];
       if (start === undefined) continue;
-      await layOut(mirrorOf(repository), join(workspace, repository.directory), repository, start, signal);
+      const mirror = mirrorOf(repository);
+      // So that the mirror stays while this is at work, whatever becomes of the other session.
+      for (const [name, sha] of Object.entries({ target: start.baseSha, start: start.headSha })) {
+        const pin = `refs/offstage/${sessionId}/${repository.directory}/${name}`;
+        await mustGit(["update-ref", pin, sha], { cwd: mirror.path, signal });
+      }
+      await layOut(mirror, join(workspace, repository.directory), repository, start, signal);
     }
     await options.sandbox.makeWritable(workspace);
     await options.sandbox.makeWritable(home);
@@ -240,6 +277,12 @@ export function createWorkspaces(options: WorkspaceOptions) {
 
   return {
     folders,
+    mirrors: {
+      directory: mirrors,
+      use: mirrorUse,
+      /** Whether a session has folders here, whose clones borrow from mirrors. */
+      isKept: (sessionId: string): boolean => existsSync(root(sessionId)),
+    },
     exists: async (sessionId: string): Promise<boolean> => (await record(sessionId)) !== null,
     prepare,
     prepareAgain,
@@ -339,7 +382,10 @@ export function createWorkspaces(options: WorkspaceOptions) {
       for (const folder of [root(sessionId), root(`${removed}${sessionId}`)]) {
         await rm(folder, { recursive: true, force: true });
       }
-      for (const name of await namesIn(mirrors)) await unpin(join(mirrors, name), sessionId);
+      for (const name of await namesIn(mirrors)) {
+        const mirror = join(mirrors, name);
+        if (name.endsWith(".git")) await mirrorUse.whileUsed(mirror, () => unpin(mirror, sessionId));
+      }
     },
   };
 }
@@ -419,6 +465,7 @@ async function fetchHeads(
     progress({ text: line.slice(0, 200), ...(percent !== undefined && { fraction: Number(percent) / 100 }) });
   };
   await fetchBranch(mirror, { branch: targetBranch, sha: targetSha, into: `${pin}/target` }, report, signal);
+  await keepLatest(mirror, targetBranch, targetSha, signal);
   if (branchSha !== null) {
     await fetchBranch(mirror, { branch: repository.branch, sha: branchSha, into: `${pin}/start` }, report, signal);
   }

@@ -7,6 +7,7 @@ import type { NewEvent } from "../../src/domain/event.ts";
 import { appendClaimEvents, completeMessage, finishSession, nextMessage, type Claim } from "../../src/store/claims.ts";
 import { appendEvents, listEvents } from "../../src/store/events.ts";
 import { createKey, revokeKey } from "../../src/store/keys.ts";
+import { pruneEvents } from "../../src/store/retention.ts";
 import { addMessage, cancelSession } from "../../src/store/sessions.ts";
 import { createBrowserSession } from "../../src/store/logins.ts";
 import { signInUser, updateUser } from "../../src/store/users.ts";
@@ -433,4 +434,38 @@ test("without the Accept header the same address gives a page", async () => {
   expect(status).toBe(200);
   expect(body.events.map(({ seq }: { seq: number }) => seq)).toEqual([2]);
   expect(body.nextCursor).toBe("2");
+});
+
+test("where older events were removed, the page and the stream begin at the first that is there", async () => {
+  const { id } = await addSession(api.database, api.organizationId);
+  const events: NewEvent[] = Array.from({ length: 1_500 }, (_, index) => ({
+    type: "notice",
+    data: { level: "info", text: String(index) },
+  }));
+  await api.database.transaction((transaction) => appendEvents(transaction, id, events));
+  await cancelSession(api.database, api.organizationId, id);
+  await api.database.pool.query("update session set finished_at = now() - interval '9 days' where id = $1", [id]);
+  const newest = (await listEvents(api.database, api.organizationId, id, 1_000, 1_000))?.events.map(({ seq }) => seq);
+  const stopped = new AbortController();
+  const transaction: typeof api.database.transaction = async (work) => {
+    const result = await api.database.transaction(work);
+    stopped.abort();
+    return result;
+  };
+  await pruneEvents({ ...api.database, transaction }, 7, stopped.signal);
+  const page = await api.get(`/session/${id}/events?limit=1000`);
+  expect((page.body as { events: { seq: number }[] }).events.map(({ seq }) => seq)).toEqual(newest);
+  expect((await api.get(`/session/${id}`)).body).toMatchObject({ eventsRemovedThrough: 1_000 });
+  for (const lastEventId of ["0", "500"]) {
+    const stream = await open(id, { lastEventId });
+    await waitFor(() => stream.ended(), "the stream ends");
+    expect(stream.seen()).toEqual(newest);
+  }
+  await pruneEvents(api.database, 7, new AbortController().signal);
+  const emptied = await open(id);
+  // Kept open for a next request, it would hold up a server that stops.
+  expect(emptied.response.headers.connection).toBe("close");
+  await waitFor(() => emptied.ended(), "the stream ends");
+  expect(emptied.seen()).toEqual([]);
+  expect((await api.get(`/session/${id}/events`)).body).toEqual({ events: [], nextCursor: null });
 });

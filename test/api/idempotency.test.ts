@@ -185,14 +185,14 @@ test("a key of 255 characters is taken", async () => {
 
 test("pruning forgets what is older than a day, and nothing else", async () => {
   const { database, organizationId } = api;
-  await pruneRequests(database);
+  await pruneRequests(database, new AbortController().signal);
   for (const key of ["pruned", "kept"]) {
     await beginRequest(database, organizationId, key, Buffer.from(key));
     await finishRequest(database, organizationId, key, 200, "{}");
   }
   await age("pruned", "24 hours 1 second");
   await age("kept", "23 hours 59 minutes");
-  expect(await pruneRequests(database)).toBe(1);
+  expect(await pruneRequests(database, new AbortController().signal)).toBe(1);
   const { rows } = await database.pool.query<{ key: string }>(
     "select key from idempotency where key in ('pruned', 'kept')",
   );

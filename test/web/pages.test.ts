@@ -2,6 +2,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/offstage.ts";
+import { pruneEvents } from "../../src/store/retention.ts";
 import { script } from "../end-to-end/script.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { accessibilityProblems, launchBrowser, scrollsSideways } from "./browser.ts";
@@ -379,3 +380,25 @@ for (const colorScheme of ["light", "dark"] as const) {
     });
   }
 }
+
+test("a page whose events were removed for their age says so, shows what is kept, and takes a follow-up", async () => {
+  const url = await repository();
+  const { id } = await client.session.create({ prompt: "write kept.txt: still here", repositories: [url] });
+  const { summary } = await untilOver(client, id);
+  await offstage.database.pool.query("update session set finished_at = now() - interval '9 days' where id = $1", [id]);
+  expect(await pruneEvents(offstage.database, 7, new AbortController().signal)).toBeGreaterThan(0);
+  const page = await signedIn();
+  await page.goto(`/sessions/${id}`);
+  await page.getByText("was removed for its age").waitFor();
+  await page.getByText(summary ?? "no summary").waitFor();
+  await page.getByRole("link", { name: /Pull request #\d+/u }).waitFor();
+  expect(await page.getByText("Loading the conversation").count()).toBe(0);
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("tab", { name: "Changes" }).click();
+  await page.getByText("still here").first().waitFor();
+  await page.getByRole("tab", { name: "Conversation" }).click();
+  await client.session.message(id, { message: "say welcome back" });
+  await page.reload();
+  await page.getByText("say welcome back").first().waitFor();
+  await page.getByText("was removed for its age").waitFor();
+});

@@ -8,6 +8,7 @@ import { ErrorText, Notice } from "../layout.tsx";
 import { client } from "../query.ts";
 import { FollowUp } from "../session/follow-up.tsx";
 import { formatDollars, RaiseBudget } from "../session/raise-budget.tsx";
+import { Markdown } from "../session/markdown.tsx";
 import { RepositoriesContext } from "../session/refused-host.tsx";
 import { Steps } from "../session/steps.tsx";
 import { Timeline } from "../session/timeline.tsx";
@@ -47,6 +48,8 @@ function Session({ session }: { session: SessionDetail }) {
     void queries.invalidateQueries({ queryKey: ["diff", id] });
   }, [queries, id]);
   const { view, connected, error } = useSessionView(id, !isFinal(status), onNews);
+  // The first of what happened is no longer there, or all of it.
+  const isShortened = session.eventsRemovedThrough > 0;
   return (
     <div className="space-y-4">
       <Head session={session} />
@@ -63,7 +66,7 @@ function Session({ session }: { session: SessionDetail }) {
       )}
       {session.waiting !== null && <RaiseBudget session={session} />}
       <ErrorText error={error} />
-      <Steps steps={view.steps} />
+      {(view.seq > 0 || !isShortened) && <Steps steps={view.steps} />}
       <TokenCount tokens={view.tokens} />
       <Tabs.Root defaultValue="conversation" className="space-y-3">
         <Tabs.List aria-label="Session" className="flex gap-1 border-b border-line">
@@ -72,7 +75,8 @@ function Session({ session }: { session: SessionDetail }) {
         </Tabs.List>
         <Tabs.Content value="conversation" className="space-y-4">
           <RepositoriesContext value={session.repositories}>
-            <Timeline view={view} running={status === "running"} />
+            <Timeline view={view} running={status === "running"} removed={isShortened} />
+            {isShortened && view.items.length === 0 && session.summary !== null && <Markdown text={session.summary} />}
           </RepositoriesContext>
           <output className="block text-sm text-warn empty:hidden">
             {connected || error !== null ? "" : "Connection lost: reconnecting …"}

@@ -5,10 +5,11 @@ import { RefusedHost } from "./refused-host.tsx";
 import { ToolCall } from "./tool-call.tsx";
 
 /** What was said and done, in order. */
-export function Timeline({ view, running }: { view: SessionView; running: boolean }) {
+export function Timeline({ view, running, removed }: { view: SessionView; running: boolean; removed: boolean }) {
   const { usage } = view;
   return (
     <div className="space-y-3">
+      {removed && <p className="text-sm text-muted">What happened before was removed for its age.</p>}
       {view.plan.length > 0 && <PlanList plan={view.plan} />}
       <ol aria-label="Conversation" className="space-y-3">
         {view.items.map((item) => (
@@ -17,7 +18,7 @@ export function Timeline({ view, running }: { view: SessionView; running: boolea
           </li>
         ))}
       </ol>
-      {view.seq === 0 && <p className="text-muted">Loading the conversation …</p>}
+      {view.seq === 0 && !removed && <p className="text-muted">Loading the conversation …</p>}
       {running && (
         <p className="flex items-center gap-2 text-sm text-muted">
           <span aria-hidden className="size-2 animate-pulse rounded-full bg-accent" />

@@ -1,0 +1,214 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Database } from "../../src/database/database.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
+import { pruneAudit } from "../../src/store/audit.ts";
+import { appendEvents, listEvents } from "../../src/store/events.ts";
+import { createJob, getJob } from "../../src/store/jobs.ts";
+import { pruneEvents, pruneJobs } from "../../src/store/retention.ts";
+import { addMessage, cancelSession, getSession } from "../../src/store/sessions.ts";
+import { checksums } from "../database/fill.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { waitFor } from "../wait-for.ts";
+import { addOrganization, addSession, atOnce, requireClaim } from "./fixtures.ts";
+
+let testDatabase: TestDatabase;
+let database: Database;
+let organizationId: string;
+const { signal } = new AbortController();
+
+beforeEach(async () => {
+  testDatabase = await createTestDatabase();
+  ({ database } = testDatabase);
+  organizationId = await addOrganization(database);
+});
+
+afterEach(() => testDatabase.close());
+
+const notice = (text: string): NewEvent => ({ type: "notice", data: { level: "info", text } });
+
+/** A session that was over for so many days, with so many notices. */
+async function overFor(days: number, notices = 3): Promise<string> {
+  const { id } = await addSession(database, organizationId);
+  await database.transaction((transaction) =>
+    appendEvents(
+      transaction,
+      id,
+      Array.from({ length: notices }, (_, index) => notice(String(index))),
+    ),
+  );
+  await cancelSession(database, organizationId, id);
+  await age(id, days);
+  return id;
+}
+
+const age = (id: string, days: number) =>
+  database.pool.query("update session set finished_at = now() - $2 * interval '1 day' where id = $1", [id, days]);
+
+async function seqs(id: string): Promise<number[]> {
+  return (await listEvents(database, organizationId, id, 0, 10_000))?.events.map(({ seq }) => seq) ?? [];
+}
+
+const removedThrough = async (id: string) => (await getSession(database, organizationId, id))?.eventsRemovedThrough;
+
+test("events go of sessions that were over for so many days, and nothing else does", async () => {
+  const old = await overFor(31);
+  const young = await overFor(29);
+  const { id: queued } = await addSession(database, organizationId);
+  const running = await requireClaim(database);
+  for (const id of [queued, running.sessionId]) {
+    await database.pool.query("update session set created_at = now() - interval '90 days' where id = $1", [id]);
+  }
+  const { event: _, session: __, ...others } = await checksums(database.pool);
+  const before = await Promise.all([young, queued, running.sessionId].map(seqs));
+  const count = (await seqs(old)).length;
+  expect(await pruneEvents(database, 30, signal)).toBe(count);
+  expect(await seqs(old)).toEqual([]);
+  expect(await removedThrough(old)).toBe(count);
+  expect(await Promise.all([young, queued, running.sessionId].map(seqs))).toEqual(before);
+  expect(await removedThrough(young)).toBe(0);
+  const { event: ___, session: ____, ...after } = await checksums(database.pool);
+  expect(after).toEqual(others);
+  expect(await pruneEvents(database, 30, signal)).toBe(0);
+});
+
+test("0 days keeps every event and every job", async () => {
+  const id = await overFor(10_000);
+  expect(await pruneEvents(database, 0, signal)).toBe(0);
+  expect(await pruneJobs(database, 0, signal)).toBe(0);
+  expect(await seqs(id)).not.toEqual([]);
+});
+
+test("a follow-up's events go on in number after those that were removed, and are removed in their turn", async () => {
+  const id = await overFor(31);
+  const removed = await pruneEvents(database, 30, signal);
+  await addMessage(database, organizationId, id, { id: crypto.randomUUID(), text: "go on", from: null });
+  const [first] = await seqs(id);
+  expect(first).toBe(removed + 1);
+  expect(await pruneEvents(database, 30, signal)).toBe(0);
+  await cancelSession(database, organizationId, id);
+  expect(await pruneEvents(database, 30, signal)).toBe(0);
+  // Over for long once more, the removal before being longer ago still.
+  await database.pool.query("update session set events_removed_at = now() - interval '90 days' where id = $1", [id]);
+  await age(id, 31);
+  expect(await pruneEvents(database, 30, signal)).toBeGreaterThan(0);
+  expect(await seqs(id)).toEqual([]);
+});
+
+test("interrupted between batches it leaves the newer events readable, and goes on from there", async () => {
+  const id = await overFor(31, 2_500);
+  const all = await seqs(id);
+  const stopped = new AbortController();
+  const { transaction } = database;
+  const once: Database = {
+    ...database,
+    transaction: async (work) => {
+      const result = await transaction(work);
+      stopped.abort();
+      return result;
+    },
+  };
+  expect(await pruneEvents(once, 30, stopped.signal)).toBe(1_000);
+  expect(await removedThrough(id)).toBe(1_000);
+  expect(await seqs(id)).toEqual(all.slice(1_000));
+  const page = await listEvents(database, organizationId, id, 0, 10);
+  expect(page?.events[0]?.seq).toBe(1_001);
+  expect(await pruneEvents(database, 30, signal)).toBe(all.length - 1_000);
+  expect(await seqs(id)).toEqual([]);
+});
+
+test("many workers at once remove each event once, and none waits for the other", async () => {
+  const ids = [];
+  for (let index = 0; index < 12; index += 1) ids.push(await overFor(31 + index, 5));
+  let total = 0;
+  for (const id of ids) total += (await seqs(id)).length;
+  const counts = await atOnce(6, () => pruneEvents(database, 30, signal));
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(total);
+  for (const id of ids) expect(await seqs(id)).toEqual([]);
+});
+
+test("while a batch is held up, sessions and jobs are created, listed and claimed", async () => {
+  const id = await overFor(31);
+  const holder = await database.pool.connect();
+  try {
+    await holder.query("begin");
+    await holder.query("select 1 from event where session_id = $1 for update", [id]);
+    const pruning = pruneEvents(database, 30, signal);
+    await waitFor(async () => {
+      const { rowCount } = await database.pool.query(
+        "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from event%' and datname = current_database()",
+      );
+      return rowCount === 1;
+    }, "the batch waits for the event");
+    await addSession(database, organizationId);
+    await requireClaim(database);
+    await createJob(database, organizationId, await jobOf(await addAutomation()));
+    expect((await seqs(id)).length).toBeGreaterThan(0);
+    // Another worker passes it over.
+    expect(await pruneEvents(database, 30, signal)).toBe(0);
+    await holder.query("rollback");
+    expect(await pruning).toBeGreaterThan(0);
+  } finally {
+    holder.release();
+  }
+});
+
+async function addAutomation(): Promise<string> {
+  const id = crypto.randomUUID();
+  await database.pool.query(
+    `insert into automation (id, organization_id, name, macro, instructions, repository_ids, priority, paused)
+     values ($1, $2, 'a', $3, '', '{}', 5, false)`,
+    [id, organizationId, id],
+  );
+  return id;
+}
+
+const jobOf = (automationId: string) =>
+  Promise.resolve({ id: crypto.randomUUID(), automationId, priority: 5, payload: {} });
+
+test("jobs go that were over for so many days, unless their session is at work; the session stays", async () => {
+  const automationId = await addAutomation();
+  const add = async (status: string, days: number, withSession: boolean) => {
+    const job = await jobOf(automationId);
+    await createJob(database, organizationId, job);
+    const session = withSession ? await addSession(database, organizationId, { automationId, jobId: job.id }) : null;
+    await database.pool.query("update job set status = $2, updated_at = now() - $3 * interval '1 day' where id = $1", [
+      job.id,
+      status,
+      days,
+    ]);
+    return { job: job.id, session: session?.id ?? null };
+  };
+  const failed = await add("failed", 31, false);
+  const done = await add("completed", 31, true);
+  await cancelSession(database, organizationId, done.session ?? "");
+  const atWork = await add("completed", 31, true);
+  const young = await add("failed", 29, false);
+  const pending = await add("pending", 31, false);
+  expect(await pruneJobs(database, 30, signal)).toBe(2);
+  const there = async ({ job }: { job: string }) => (await getJob(database, organizationId, job)) !== null;
+  expect(await Promise.all([failed, done, atWork, young, pending].map(there))).toEqual([
+    false,
+    false,
+    true,
+    true,
+    true,
+  ]);
+  expect(await getSession(database, organizationId, done.session ?? "")).toMatchObject({ jobId: null, automationId });
+});
+
+test("thousands of old lines of the audit log go in batches, and the young stay", async () => {
+  await database.pool.query(
+    `insert into audit_entry (id, organization_id, actor, action, status, created_at)
+     select gen_random_uuid(), $1, 'nobody', 'x', 200, now() - interval '10 days' - number * interval '1 second'
+     from generate_series(1, 2500) as number`,
+    [organizationId],
+  );
+  await database.pool.query(
+    "insert into audit_entry (id, organization_id, actor, action, status) values (gen_random_uuid(), $1, 'nobody', 'x', 200)",
+    [organizationId],
+  );
+  const counts = await atOnce(3, () => pruneAudit(database, 9, signal));
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2_500);
+  const { rows } = await database.pool.query("select count(*)::integer as count from audit_entry");
+  expect(rows).toEqual([{ count: 1 }]);
+});

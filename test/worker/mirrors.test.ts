@@ -1,0 +1,245 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createLogger } from "../../src/observability.ts";
+import { createUnsandboxed } from "../../src/sandboxes/none.ts";
+import { keepMirrors } from "../../src/worker/mirror-upkeep.ts";
+import { createMirrorUse } from "../../src/worker/mirror-use.ts";
+import { pruneRecordings } from "../../src/worker/recordings.ts";
+import { createWorkspaces, type WorkspaceRepository, type Workspaces } from "../../src/worker/workspace.ts";
+
+let data: string;
+let workspaces: Workspaces;
+const { signal } = new AbortController();
+const logger = createLogger("warn");
+
+beforeEach(async () => {
+  data = await mkdtemp(join(tmpdir(), "offstage-mirrors-"));
+  workspaces = createWorkspaces({
+    dataDirectory: data,
+    sandbox: createUnsandboxed(),
+    author: { name: "Offstage", email: "offstage@localhost" },
+    allowLocalRepositories: true,
+  });
+});
+
+afterEach(() => rm(data, { recursive: true, force: true }));
+
+function git(cwd: string, ...parameters: string[]): string {
+  const identity = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
+  return execFileSync("git", [...identity, ...parameters], { cwd, encoding: "utf8", stdio: "pipe" }).trim();
+}
+
+/** A repository to clone, with one commit. */
+async function createRemote(name: string): Promise<string> {
+  const path = join(data, "remotes", name);
+  await mkdir(path, { recursive: true });
+  git(path, "init", "--quiet", "--initial-branch", "main");
+  await commit(path, "first");
+  return path;
+}
+
+async function commit(path: string, content: string): Promise<void> {
+  await writeFile(join(path, "file.txt"), `${content}\n`);
+  git(path, "add", "--all");
+  git(path, "commit", "--quiet", "--message", content);
+}
+
+const repositoryAt = (url: string): WorkspaceRepository => ({
+  id: url,
+  url,
+  directory: "clone",
+  branch: "offstage/work",
+  targetBranch: null,
+  baseSha: null,
+  headSha: null,
+  named: true,
+  credentials: () => Promise.resolve(null),
+});
+
+/** Begins a session on the repository. @returns its id, and its clone's folder */
+async function begin(url: string, id: string = crypto.randomUUID()): Promise<{ id: string; clone: string }> {
+  const repositories = [repositoryAt(url)];
+  const progress = (): void => undefined;
+  await workspaces.prepare({ sessionId: id, repositories, keptWork: new Map(), madeAt: null, progress, signal });
+  return { id, clone: join(workspaces.folders(id, []).workspace, "clone") };
+}
+
+const keep = (days: number, maximumBytes = 0): Promise<number> =>
+  keepMirrors({ mirrors: workspaces.mirrors, logger }, { days, maximumBytes }, signal);
+
+const mirrorOf = (url: string): string => workspaces.folders("", [url]).readOnly[0] ?? "";
+
+/** As if it had been used last so many days ago. */
+async function age(url: string, days: number): Promise<void> {
+  const then = new Date(Date.now() - days * 24 * 60 * 60 * 1_000);
+  await utimes(join(mirrorOf(url), "offstage-used"), then, then);
+}
+
+test("a mirror that was not used for long goes, but not while a session has a clone of it, and is made again", async () => {
+  const url = await createRemote("one");
+  const { id, clone } = await begin(url);
+  await age(url, 31);
+  expect(await keep(30)).toBe(0);
+  expect(git(clone, "fsck", "--full")).not.toContain("missing");
+  await workspaces.remove(id);
+  await age(url, 29);
+  expect(await keep(30)).toBe(0);
+  await age(url, 31);
+  expect(await keep(0)).toBe(0);
+  expect(await keep(30)).toBe(1);
+  expect(await readdir(workspaces.mirrors.directory)).toEqual([]);
+  const again = await begin(url);
+  expect(await readFile(join(again.clone, "file.txt"), "utf8")).toBe("first\n");
+});
+
+test("what is beyond the size goes, the least recently used first, and what is pinned stays even then", async () => {
+  const [oldest, middle, pinned, newest] = await Promise.all(["a", "b", "c", "d"].map(createRemote));
+  for (const [url, days] of [
+    [pinned, 4],
+    [oldest, 3],
+    [middle, 2],
+    [newest, 1],
+  ] as const) {
+    const { id } = await begin(url ?? "");
+    if (url !== pinned) await workspaces.remove(id);
+    await age(url ?? "", days);
+  }
+  const there = (): boolean[] => [oldest, middle, pinned, newest].map((url) => existsSync(mirrorOf(url ?? "")));
+  expect(await keep(30)).toBe(0);
+  // Each holds three objects of a block of 4 KiB.
+  expect(await keep(30, 40 * 1024)).toBe(1);
+  expect(there()).toEqual([false, true, true, true]);
+  expect(await keep(30, 1)).toBe(2);
+  expect(there()).toEqual([false, false, true, false]);
+});
+
+test("sessions that start while mirrors are removed all get whole clones", async () => {
+  const url = await createRemote("contended");
+  let removed = 0;
+  let starting = true;
+  const removing = (async () => {
+    while (starting) removed += await keep(0, 1);
+  })();
+  try {
+    for (let round = 0; round < 12; round += 1) {
+      const begun = await Promise.all([begin(url), begin(url)]);
+      for (const { id, clone } of begun) {
+        expect(git(clone, "fsck", "--full")).not.toMatch(/missing|broken|error/u);
+        await workspaces.remove(id);
+      }
+    }
+  } finally {
+    starting = false;
+    await removing;
+  }
+  expect(removed).toBeGreaterThan(0);
+});
+
+test("many packs become one, and nothing that a clone borrows is dropped, pinned or not", async () => {
+  const url = await createRemote("busy");
+  const { id, clone } = await begin(url);
+  const mirror = mirrorOf(url);
+  for (let count = 0; count < 25; count += 1) {
+    await commit(url, `change ${count}`);
+    git(mirror, "-c", "fetch.unpackLimit=1", "fetch", "--quiet", url, `+main:refs/heads/tip`);
+  }
+  // An agent found it among the borrowed objects; in the mirror no ref reaches it any more.
+  const tip = git(mirror, "rev-parse", "refs/heads/tip");
+  git(clone, "update-ref", "refs/heads/found", tip);
+  git(mirror, "update-ref", "-d", "refs/heads/tip");
+  const packs = async (): Promise<number> =>
+    (await readdir(join(mirror, "objects/pack"))).filter((name) => name.endsWith(".pack")).length;
+  expect(await packs()).toBe(25);
+  const stale = join(mirror, "objects/pack/tmp_pack_killed");
+  const fresh = join(mirror, "objects/pack/tmp_pack_at_work");
+  for (const path of [stale, fresh]) await writeFile(path, "x");
+  const longAgo = new Date(Date.now() - 2 * 24 * 60 * 60 * 1_000);
+  await utimes(stale, longAgo, longAgo);
+  expect(await keep(30)).toBe(0);
+  expect(await packs()).toBe(1);
+  expect([stale, fresh].map((path) => existsSync(path))).toEqual([false, true]);
+  expect(git(clone, "fsck", "--full")).not.toMatch(/missing|broken|error/u);
+  expect(git(clone, "show", "found:file.txt")).toBe("change 24");
+  await workspaces.remove(id);
+});
+
+test("pins that a killed removal left are let go, and what the next fetch builds on stays", async () => {
+  const url = await createRemote("left");
+  const { id } = await begin(url);
+  const { id: alive } = await begin(url);
+  await rm(join(data, "sessions", id), { recursive: true });
+  await keep(30);
+  const refs = git(mirrorOf(url), "for-each-ref", "--format=%(refname)").split("\n");
+  expect(refs.toSorted()).toEqual([`refs/offstage/${alive}/clone/target`, "refs/offstage/latest/main"].toSorted());
+});
+
+test("what was half made or half removed when a process died goes", async () => {
+  const directory = join(data, "mirrors");
+  const old = new Date(Date.now() - 2 * 24 * 60 * 60 * 1_000);
+  for (const name of ["removed-0123", ".new-old", ".new-fresh"])
+    await mkdir(join(directory, name, "objects"), { recursive: true });
+  await utimes(join(directory, ".new-old"), old, old);
+  await keep(30);
+  expect(await readdir(directory)).toEqual([".new-fresh"]);
+});
+
+test("a session whose mirror somebody removed gets it back, with its work kept", async () => {
+  const url = await createRemote("gone");
+  const { id, clone } = await begin(url);
+  await writeFile(join(clone, "work.txt"), "done so far");
+  await rm(mirrorOf(url), { recursive: true });
+  await begin(url, id);
+  expect(await readFile(join(clone, "work.txt"), "utf8")).toBe("done so far");
+  expect(git(clone, "fsck", "--full")).not.toMatch(/missing|broken|error/u);
+  // What it started from is no longer there to fetch: it begins with what is.
+  await rm(mirrorOf(url), { recursive: true });
+  git(url, "checkout", "--quiet", "--orphan", "other");
+  await commit(url, "rewritten");
+  git(url, "branch", "--force", "main");
+  git(url, "checkout", "--quiet", "main");
+  git(url, "reflog", "expire", "--expire=now", "--all");
+  git(url, "gc", "--quiet", "--prune=now");
+  await begin(url, id);
+  expect(await readFile(join(clone, "file.txt"), "utf8")).toBe("rewritten\n");
+});
+
+test("a mirror is not removed while it is used, and who wants to use it waits for the removal", async () => {
+  const use = createMirrorUse();
+  const done: string[] = [];
+  const opened = Promise.withResolvers<void>();
+  const using = use.whileUsed("m", async () => {
+    await opened.promise;
+    done.push("used");
+  });
+  const remove = (): Promise<void> => Promise.resolve(void done.push("removed"));
+  expect(await use.whileUnused("m", remove)).toBe(false);
+  opened.resolve();
+  await using;
+  const closed = Promise.withResolvers<void>();
+  const removing = use.whileUnused("m", async () => {
+    await closed.promise;
+    done.push("removed");
+  });
+  const next = use.whileUsed("m", () => Promise.resolve(void done.push("used again")));
+  expect(await use.whileUnused("m", remove)).toBe(false);
+  closed.resolve();
+  expect(await removing).toBe(true);
+  await next;
+  expect(done).toEqual(["used", "removed", "used again"]);
+});
+
+test("recordings go to which nothing was added for so many days", async () => {
+  const folder = join(data, "recordings");
+  await mkdir(folder);
+  for (const name of ["old.jsonl", "young.jsonl"]) await writeFile(join(folder, name), "{}\n");
+  const then = new Date(Date.now() - 31 * 24 * 60 * 60 * 1_000);
+  await utimes(join(folder, "old.jsonl"), then, then);
+  expect(await pruneRecordings(folder, 0, signal)).toBe(0);
+  expect(await pruneRecordings(folder, 30, signal)).toBe(1);
+  expect(await readdir(folder)).toEqual(["young.jsonl"]);
+  expect(await pruneRecordings(join(data, "none"), 30, signal)).toBe(0);
+});
