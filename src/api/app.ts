@@ -3,6 +3,7 @@ import cookie from "@fastify/cookie";
 import Fastify, { LogController, type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import { NotFoundError } from "../domain/errors.ts";
+import { noteDuplicate } from "../store/ledger.ts";
 import { addAgentOperations } from "./agents.ts";
 import { createAdmission } from "./admission.ts";
 import { authenticate, principalOfRequest, withoutKey } from "./auth.ts";
@@ -19,6 +20,7 @@ import { requireKnownHost } from "./hosts.ts";
 import { keepAnswer, replayOrBegin } from "./idempotency.ts";
 import { addJobOperations } from "./jobs.ts";
 import { addKeyOperations } from "./keys.ts";
+import { addLedgerOperations } from "./ledger.ts";
 import { addLimitOperations } from "./limits.ts";
 import { addLoginOperations } from "./logins.ts";
 import { addMetrics, metricsPath } from "./metrics.ts";
@@ -72,6 +74,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addSessionOperations(app, options, streams);
   addAutomationOperations(app, options);
   addJobOperations(app, options);
+  addLedgerOperations(app, options);
   addRepositoryOperations(app, options);
   addEgressOperations(app, options);
   addEnvironmentOperations(app, options);
@@ -115,6 +118,7 @@ function addHooks(app: App, options: ApiOptions): void {
   app.addHook("onClose", () => audit.close());
   app.decorateRequest("principal", null);
   app.decorateRequest("idempotency", null);
+  app.decorateRequest("duplicateOf", null);
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("X-Request-Id", request.id).headers(answerHeaders);
     const { operation } = request.routeOptions.config;
@@ -128,6 +132,9 @@ function addHooks(app: App, options: ApiOptions): void {
   app.addHook("preHandler", async (request, reply) => {
     const { operation } = request.routeOptions.config;
     if (operation?.creates === true) await replayOrBegin(database, request, reply);
+    if (operation?.ledger === true && reply.sent && request.duplicateOf !== null) {
+      await noteDuplicate(database, principalOfRequest(request).organizationId, request.duplicateOf);
+    }
     // What was taken before is answered again, however full it is by now.
     if (operation?.queues === true && !reply.sent) await admit(principalOfRequest(request).organizationId);
   });

@@ -178,7 +178,7 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
   app.post(
     `/${noun}/:keyOrId/trigger`,
     {
-      config: { operation: { scope: "write", creates: true, queues: true } },
+      config: { operation: { scope: "write", creates: true, queues: true, ledger: true } },
       schema: {
         tags,
         operationId: noun === "automation" ? "triggerAutomation" : "triggerAgent",

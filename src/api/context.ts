@@ -75,6 +75,8 @@ export interface OperationConfig {
   readonly missingKey?: 400 | 401;
   /** Puts something into the queue, and is refused while that is full. */
   readonly queues?: boolean;
+  /** Starts an automation: the ledger knows of it, and of its repetitions. */
+  readonly ledger?: boolean;
   /** A GET that changes something all the same, for the audit log. */
   readonly changes?: boolean;
 }
@@ -89,6 +91,8 @@ declare module "fastify" {
     span: OpenSpan | null;
     /** Its answer goes on for as long as it is watched. */
     isStream: boolean;
+    /** Id of what the first request under the same Idempotency-Key made. */
+    duplicateOf: string | null;
     idempotency: { readonly organizationId: string; readonly key: string; readonly createdId: string } | null;
   }
 }

@@ -26,6 +26,7 @@ export async function replayOrBegin(database: Database, request: FastifyRequest,
       request.idempotency = { organizationId, key, createdId: known.createdId };
       return;
     case "replay":
+      request.duplicateOf = createdBy(known.status, known.body);
       await reply
         .status(known.status)
         .header("Idempotent-Replayed", "true")
@@ -38,6 +39,11 @@ export async function replayOrBegin(database: Database, request: FastifyRequest,
     case "inProgress":
       throw new ConflictError("the first request with this Idempotency-Key is still under way", 1);
   }
+}
+
+function createdBy(status: number, body: string): string | null {
+  const { id } = JSON.parse(body) as { id?: unknown };
+  return status === 200 && typeof id === "string" ? id : null;
 }
 
 /** Id for what a request creates: a request that is made again makes nothing twice. */

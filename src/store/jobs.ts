@@ -44,13 +44,15 @@ export async function createJob(
     readonly payload: EventContext;
     /** Of the request, where traces are on. */
     readonly traceParent?: string | null;
+    /** The ledger's entry that it repeats. */
+    readonly replayOf?: string;
   },
 ): Promise<JobRecord> {
   const { rows } = await database.pool.query<JobRow>({
     name: "create_job",
     text: `with created as (
-             insert into job (id, organization_id, automation_id, priority, payload, trace_parent)
-             values ($1, $2, $3, $4, $5, $6)
+             insert into job (id, organization_id, automation_id, priority, payload, trace_parent, replay_of)
+             values ($1, $2, $3, $4, $5, $6, $7)
              on conflict (id) do nothing returning *, job as changed)
            select ${columns}, announce_job(changed) from created`,
     values: [
@@ -60,6 +62,7 @@ export async function createJob(
       input.priority,
       JSON.stringify(input.payload),
       input.traceParent ?? null,
+      input.replayOf ?? null,
     ],
   });
   database.notify("offstage_work", "");
@@ -177,12 +180,19 @@ export async function failJob(database: Database, claim: ClaimedJob, error: stri
   );
 }
 
-/** Puts jobs back whose lease ran out, or all of `worker`. @returns how many */
+/** After so many attempts that all broke off a job is given up. */
+const attemptLimit = 10;
+
+/** Puts jobs back whose lease ran out, or all of `worker`; gives up those that were put back too often. @returns how many */
 export async function recoverJobs(database: Database, options: { readonly worker?: string }): Promise<number> {
   const { rowCount } = await database.pool.query(
-    `update job set status = 'pending', lease_until = null, updated_at = now()
-     where status = 'running' and (lease_until < now() or worker = $1)`,
-    [options.worker ?? null],
+    `with lost as (
+       update job set status = case when attempt >= $2 then 'failed' else 'pending' end, dead = attempt >= $2,
+         error = case when attempt >= $2 then 'its worker broke off ' || attempt || ' times: see the server''s log' end,
+         lease_until = null, updated_at = now()
+       where status = 'running' and (lease_until < now() or worker = $1) returning job as changed)
+     select announce_job(changed) from lost`,
+    [options.worker ?? null, attemptLimit],
   );
   return rowCount ?? 0;
 }

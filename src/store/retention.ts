@@ -132,3 +132,16 @@ export async function pruneJobs(database: Database, days: number, signal: AbortS
     }),
   );
 }
+
+/** Forgets what came in and started no job, as long after as the jobs. @returns how many */
+export async function pruneArrivals(database: Database, days: number, signal: AbortSignal): Promise<number> {
+  if (days === 0) return 0;
+  return inBatches(signal, async () => {
+    const { rowCount } = await database.pool.query(
+      `delete from arrival where id in (
+         select id from arrival where created_at < now() - $1 * interval '1 day' limit ${batchSize} for update skip locked)`,
+      [days],
+    );
+    return rowCount ?? 0;
+  });
+}

@@ -6,7 +6,7 @@ import { pruneCheckpoints } from "../store/checkpoints.ts";
 import { pruneDeliveries } from "../store/deliveries.ts";
 import { pruneRequests } from "../store/idempotency.ts";
 import { pruneLogins } from "../store/logins.ts";
-import { pruneEvents, pruneJobs } from "../store/retention.ts";
+import { pruneArrivals, pruneEvents, pruneJobs } from "../store/retention.ts";
 import { pruneSignIns } from "../store/users.ts";
 import { pruneWorkers } from "../store/worker-nodes.ts";
 import { keepMirrors } from "./mirror-upkeep.ts";
@@ -42,6 +42,7 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),
     jobs: () => pruneJobs(database, retention.jobDays, signal),
+    arrivals: () => pruneArrivals(database, retention.jobDays, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
     deliveries: () => pruneDeliveries(database, retention.deliveryDays),
     workspaces: () => pruneWorkspaces({ database, logger }, workspaces, retention.workspaceDays),

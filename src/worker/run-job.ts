@@ -48,9 +48,12 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
     logger.info({ sessionId: created.id }, "a trigger's job made its session");
   } catch (error) {
     span?.fail(kindOfError(error));
-    logger.warn({ err: error }, "a trigger's job failed");
-    const reason =
-      error instanceof OffstageError ? error.message : "something broke inside Offstage; see the server's log";
-    await failJob(database, job, reason);
+    if (error instanceof OffstageError) {
+      logger.warn({ err: error }, "a trigger's job failed");
+      await failJob(database, job, error.message);
+    } else {
+      // Ours, and perhaps passing: it is taken up again when its lease is over, and given up after some attempts.
+      logger.error({ err: error }, "a trigger's job broke off; it is tried again");
+    }
   }
 }

@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { ConflictError } from "../domain/errors.ts";
+import { queuedJobSchema } from "../domain/job.ts";
+import { ledgerEntrySchema, ledgerOutcomes } from "../domain/ledger.ts";
+import { pageQuerySchema } from "../domain/list.ts";
+import { createJob } from "../store/jobs.ts";
+import { getLedgerEntry, listLedger, readRepeatable } from "../store/ledger.ts";
+import { principalOfRequest } from "./auth.ts";
+import type { ApiOptions, App } from "./context.ts";
+import { originOf } from "./origin.ts";
+import { answers, idParameters, requireUuid } from "./shapes.ts";
+
+const tags = ["Ledger"];
+
+/** Everything that was accepted to start an automation, with what became of it. */
+export function addLedgerOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/ledger/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listLedger",
+        querystring: pageQuerySchema.extend({
+          automationId: z.uuid().optional(),
+          outcome: z.enum(ledgerOutcomes).optional(),
+        }),
+        response: answers(z.object({ entries: z.array(ledgerEntrySchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listLedger(database, principalOfRequest(request).organizationId, request.query);
+      return { entries: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/ledger/:id",
+    {
+      config: { operation: { scope: "read" } },
+      schema: { tags, operationId: "getLedgerEntry", params: idParameters, response: answers(ledgerEntrySchema) },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      return getLedgerEntry(database, organizationId, requireUuid("ledger entry", request.params.id));
+    },
+  );
+  app.post(
+    "/ledger/:id/replay",
+    {
+      config: { operation: { scope: "write", creates: true, queues: true } },
+      schema: {
+        tags,
+        operationId: "replayLedgerEntry",
+        summary: "Trigger the automation once more with what the entry came with",
+        params: idParameters,
+        response: answers(queuedJobSchema),
+      },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const replayOf = requireUuid("ledger entry", request.params.id);
+      const { paused, macro, ...job } = await readRepeatable(database, organizationId, replayOf);
+      if (paused) throw new ConflictError(`automation ${macro} is paused: resume it first`);
+      return createJob(database, organizationId, { ...originOf(request), ...job, replayOf });
+    },
+  );
+}
