@@ -198,6 +198,10 @@ export async function pageSessions(
 export async function queueSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
   await database.transaction(async (transaction) => {
     const session = await lockSession(transaction, organizationId, id);
+    // A running one goes back to the queue only when its worker is gone, which is not for a person to say.
+    if (session.status !== "draft" && !isFinal(session.status)) {
+      throw new ConflictError(`session ${id} is ${session.status} already`);
+    }
     if (session.status === "failed" || session.status === "cancelled") {
       // The message that did not get its answer is asked again.
       await transaction.query(

@@ -356,6 +356,16 @@ describe("lease and fence", () => {
   });
 });
 
+test("a session that is queued or runs can't be queued by a person, and stays with its worker", async () => {
+  const organizationId = await addOrganization(database);
+  const { id } = await addSession(database, organizationId);
+  await expect(queueSession(database, organizationId, id)).rejects.toThrow(/is queued already/u);
+  const held = await requireClaim(database);
+  await expect(queueSession(database, organizationId, id)).rejects.toThrow(/is running already/u);
+  expect(await claim(database)).toBeNull();
+  expect(await renewClaim(database, held, longLeaseMs)).toEqual({ cancelRequested: false });
+});
+
 describe("attempts", () => {
   async function loseWorker(): Promise<Claim> {
     const held = await requireClaim(database);

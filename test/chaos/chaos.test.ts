@@ -1,0 +1,31 @@
+import { expect, test, vi } from "vitest";
+import { runChaos } from "./run.ts";
+import { createSchedule, type Mishap } from "./schedule.ts";
+
+vi.setConfig({ testTimeout: 240_000 });
+
+/** What `npm run chaos` does with hundreds of sessions, with a few: enough to see that every promise is looked at. */
+test("a fleet under fire keeps every session, and opens exactly one pull request for each", async () => {
+  const lines: string[] = [];
+  const report = await runChaos({
+    seed: 7,
+    sessions: 18,
+    apis: 2,
+    workers: 3,
+    limitMs: 200_000,
+    tell: (line) => lines.push(line),
+  });
+  const story = report.broken.length === 0 ? [] : lines;
+  expect({ broken: report.broken, story }).toEqual({ broken: [], story: [] });
+  expect(Object.values(report.mishaps).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(3);
+});
+
+test("the same seed makes the same things go wrong, and another seed others", () => {
+  const first = (seed: number): Mishap[] => {
+    const schedule = createSchedule(seed, { apis: 2, workers: 4 });
+    return Array.from({ length: 200 }, () => schedule.next().value.mishap);
+  };
+  expect(first(1)).toEqual(first(1));
+  expect(first(1)).not.toEqual(first(2));
+  expect(new Set(first(1).map(({ kind }) => kind)).size).toBe(10);
+});
