@@ -19,7 +19,9 @@ export async function knownMigrations(directory: string): Promise<Migration[]> {
 
 /**
  * Brings the schema up to date: the numbered files of `directory`, in order, each once and in a transaction of its own.
- * @throws Error where the database was migrated by a newer Offstage
+ * A database that a newer Offstage has migrated is good for this one too where its migrations say so, so that old and new
+ * nodes run side by side while a fleet is upgraded.
+ * @throws Error where one of them does not
  */
 export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
   const known = await knownMigrations(directory);
@@ -27,12 +29,14 @@ export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
   try {
     await client.query("select pg_advisory_lock($1)", [migrationLock]);
     await createMigrationTable(client);
-    const { rows } = await client.query<{ number: number }>("select number from migration");
+    const { rows } = await client.query<{ number: number; works_from: number | null }>(
+      "select number, works_from from migration",
+    );
     const done = new Set(rows.map((row) => row.number));
-    const numbers = new Set(known.map(({ number }) => number));
-    for (const number of done) {
-      if (!numbers.has(number))
-        throw new Error(`the database has migration ${number}, which this Offstage does not know: run a newer one`);
+    const newest = known.at(-1)?.number ?? 0;
+    for (const { number, works_from: worksFrom } of rows) {
+      if (number <= newest || (worksFrom !== null && worksFrom <= newest)) continue;
+      throw new Error(`the database has migration ${number}, which this Offstage does not know: run a newer one`);
     }
     for (const migration of known) if (!done.has(migration.number)) await applyAlone(client, directory, migration);
   } finally {
@@ -46,6 +50,14 @@ export async function createMigrationTable(client: pg.ClientBase): Promise<void>
   await client.query(
     "create table if not exists migration (number integer primary key, name text not null, ran_at timestamptz not null default now())",
   );
+  // Number of the last migration that a program must know to work with this one done; null: of none but this.
+  await client.query("alter table migration add column if not exists works_from integer");
+}
+
+/** Said by a file's first line: `-- works-from: 0015`. */
+function worksFromIn(sql: string): number | null {
+  const said = /^-- works-from: (\d{4})\n/u.exec(sql)?.[1];
+  return said === undefined ? null : Number(said);
 }
 
 /** Carries one migration out in the caller's transaction. @throws Error that names it */
@@ -53,7 +65,11 @@ export async function applyMigration(client: pg.ClientBase, directory: string, m
   const sql = await readFile(join(directory, migration.name), "utf8");
   try {
     await client.query(sql);
-    await client.query("insert into migration (number, name) values ($1, $2)", [migration.number, migration.name]);
+    await client.query("insert into migration (number, name, works_from) values ($1, $2, $3)", [
+      migration.number,
+      migration.name,
+      worksFromIn(sql),
+    ]);
   } catch (cause) {
     throw new Error(`migration ${migration.name} failed`, { cause });
   }
