@@ -184,6 +184,7 @@ export const environmentSchema = z.object({
   OFFSTAGE_SETUP_MINUTES: whole(1, 1_440, 30),
   OFFSTAGE_SETUP_CACHE_MB: whole(0, 100_000_000, 10_240),
   OFFSTAGE_TURN_MINUTES: whole(1, 14_400, 240),
+  OFFSTAGE_DRAIN_SECONDS: whole(0, 86_400, 10),
   OFFSTAGE_LEASE_SECONDS: whole(1, 600, 12),
   OFFSTAGE_RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 600),
   OFFSTAGE_COMMIT_AUTHOR: z
@@ -329,6 +330,7 @@ function configOf(environment: Environment) {
     setupLimitMs: environment.OFFSTAGE_SETUP_MINUTES * 60_000,
     setupCacheBytes: environment.OFFSTAGE_SETUP_CACHE_MB * 1024 * 1024,
     turnLimitMs: environment.OFFSTAGE_TURN_MINUTES * 60_000,
+    drainMs: environment.OFFSTAGE_DRAIN_SECONDS * 1_000,
     leaseMs: environment.OFFSTAGE_LEASE_SECONDS * 1_000,
     rateLimitPerMinute: environment.OFFSTAGE_RATE_LIMIT_PER_MINUTE,
     commitAuthor: { name: author?.[1] ?? "", email: author?.[2] ?? "" },

@@ -19,7 +19,13 @@ const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../packag
   version: string;
 };
 const stopping = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopping.abort());
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    // Asked twice: ended at once, which loses nothing, as kill -9 does not.
+    if (stopping.signal.aborted) process.exit(130);
+    stopping.abort();
+  });
+}
 
 const terminal: Terminal = {
   write: (text) => void process.stdout.write(text),

@@ -223,7 +223,8 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
     maxRunningPerOrganization: config.maxRunningPerOrganization,
     maxRunningPerRepository: config.maxRunningPerRepository,
     hasRoom: () => hasRoom(config.data, config.minimumFreeBytes),
-    runSession: (session, signal) => runSession(run, session, signal),
+    drainMs: config.drainMs,
+    runSession: (session, signals) => runSession(run, session, signals),
     runJob: (job) => runJob({ database, logger, traces, sandboxed: sandbox.isolates }, job),
   });
   stops.push(() => worker.stop());

@@ -49,6 +49,7 @@ export async function createWorld(script: Script, options: { readonly embedded?:
       OFFSTAGE_MODEL: "scripted",
       OFFSTAGE_DEFAULT_AGENT: "opencode:scripted",
       OFFSTAGE_LEASE_SECONDS: "3",
+      OFFSTAGE_DRAIN_SECONDS: "1",
       OFFSTAGE_LOG_LEVEL: "warn",
     },
     async close() {

@@ -1,4 +1,5 @@
 import type { TurnResult } from "../agents/harness.ts";
+import { isConnectionError } from "../database/connection-errors.ts";
 import { RunError, type Failure, type FailureCode } from "../domain/errors.ts";
 import type { StepName } from "../domain/step.ts";
 import type { RunOutcome, StepOutcome } from "../metrics/metrics.ts";
@@ -8,9 +9,11 @@ import { createCheckpointer, type Checkpointer } from "./checkpoint.ts";
 import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./run.ts";
 import { agentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";
+import { createSafePoints, type SafePoints } from "./safe-points.ts";
 import { prepareStep, type Prepared } from "./step-prepare.ts";
 import { pullRequestStep } from "./step-pull-request.ts";
 import { pushStep } from "./step-push.ts";
+import type { RunSignals } from "./worker.ts";
 import { readEnvironments, setupStep, withoutSetup } from "./step-setup.ts";
 
 /** Time to save what the agent wrote after the run was over anyway: it must not hold up a cancel. */
@@ -27,9 +30,12 @@ const keepLimitMs = 10_000;
 export async function runSession(
   dependencies: RunDependencies,
   session: ClaimedSession,
-  signal: AbortSignal,
+  { signal: stopped, draining }: RunSignals,
 ): Promise<void> {
   const { metrics, traces } = dependencies;
+  const handedOver = new AbortController();
+  const signal = AbortSignal.any([stopped, handedOver.signal]);
+  const safePoints = createSafePoints(draining, () => handedOver.abort(new WorkerDraining()));
   const attributes = {
     "offstage.session.id": session.sessionId,
     "offstage.organization.id": session.organizationId,
@@ -40,7 +46,7 @@ export async function runSession(
     const startedAt = performance.now();
     logger.info("a run begins");
     try {
-      const { outcome, code } = await runToEnd({ ...dependencies, logger }, session, signal);
+      const { outcome, code } = await runToEnd({ ...dependencies, logger }, session, signal, safePoints);
       metrics.runEnded(outcome, code);
       logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "a run ended");
       span?.set({ "offstage.outcome": outcome });
@@ -56,6 +62,7 @@ async function runToEnd(
   dependencies: RunDependencies,
   session: ClaimedSession,
   signal: AbortSignal,
+  safePoints: SafePoints,
 ): Promise<{ readonly outcome: RunOutcome; readonly code?: FailureCode }> {
   const { database, logger, metrics } = dependencies;
   const claimedAt = performance.now();
@@ -63,7 +70,7 @@ async function runToEnd(
   try {
     run = beginRun(dependencies, session, signal, await secretsOf(dependencies, session));
     metrics.runStarted((performance.now() - claimedAt) / 1_000);
-    const summary = await carryOut(run);
+    const summary = await carryOut(run, safePoints);
     await finishSession(database, session, { status: "completed", summary: run.mask.text(summary), failure: null });
     return { outcome: "completed" };
   } catch (error) {
@@ -71,6 +78,11 @@ async function runToEnd(
       logger.warn("lost the lease; another worker goes on");
       return { outcome: "lost" };
     } else if (signal.reason instanceof WorkerDraining) {
+      await releaseClaim(database, session);
+      return { outcome: "released" };
+    } else if (isConnectionError(error)) {
+      // Not the session's fault, and soon over: it goes on from where it is, here or elsewhere, now or when the lease is over.
+      logger.warn({ err: error }, "the database could not be reached; the session is handed back");
       await releaseClaim(database, session);
       return { outcome: "released" };
     } else if (error instanceof BudgetUsedUp) {
@@ -92,11 +104,11 @@ async function runToEnd(
   }
 }
 
-async function carryOut(run: Run): Promise<string> {
+async function carryOut(run: Run, safePoints: SafePoints): Promise<string> {
   const prepared = await step(run, "prepare", () => prepareStep(run));
   const checkpointer = createCheckpointer(run, prepared.repositories);
   try {
-    return await takeSteps(run, prepared, checkpointer);
+    return await takeSteps(run, prepared, checkpointer, safePoints);
   } finally {
     await checkpointer.stop();
     // Nothing of the run's is at work any more: what it had done is for the worker that takes it up.
@@ -104,11 +116,21 @@ async function carryOut(run: Run): Promise<string> {
   }
 }
 
-async function takeSteps(run: Run, prepared: Prepared, checkpointer: Checkpointer): Promise<string> {
+async function takeSteps(
+  run: Run,
+  prepared: Prepared,
+  checkpointer: Checkpointer,
+  safePoints: SafePoints,
+): Promise<string> {
   const environments = await readEnvironments(run, prepared.repositories);
   const missing = await withoutSetup(run, environments);
   if (missing.length > 0) await step(run, "setup", () => setupStep(run, missing));
-  const turn = await step(run, "agent", () => agentStep(run, { environments, from: prepared.from, checkpointer }));
+  safePoints.enter();
+  const turn = await step(run, "agent", () =>
+    agentStep(run, { environments, from: prepared.from, checkpointer, safePoints }),
+  );
+  // What is left to do is short, and better done here.
+  safePoints.leave();
   const collected = await step(run, "commit", () => commitStep(run, prepared.repositories));
   // What is pushed from here on is what another worker would push too.
   await checkpointer.take();

@@ -8,6 +8,7 @@ import { chooseAgent } from "./choose-agent.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 import type { Run } from "./run.ts";
 import { openSessionGateway } from "./session-gateway.ts";
+import type { SafePoints } from "./safe-points.ts";
 import type { Prepared } from "./step-prepare.ts";
 import type { RepositoryEnvironment } from "./step-setup.ts";
 
@@ -16,10 +17,12 @@ export interface AgentStep {
   /** Where the work so far is from. */
   readonly from: Prepared["from"];
   readonly checkpointer: Checkpointer;
+  readonly safePoints: SafePoints;
 }
 
 /** One turn for each message that is not done yet, in order. Null where all were done before a crash. */
-export async function agentStep(run: Run, { environments, from, checkpointer }: AgentStep): Promise<TurnResult | null> {
+export async function agentStep(run: Run, agent: AgentStep): Promise<TurnResult | null> {
+  const { environments, from, checkpointer } = agent;
   const { database } = run.dependencies;
   const variables = variablesOf(run, environments);
   let last: TurnResult | null = null;
@@ -28,7 +31,7 @@ export async function agentStep(run: Run, { environments, from, checkpointer }: 
     if (message === null) return last;
     const text = message.interrupted ? interruptedPrompt(message.text, from) : message.text;
     const environment = { variables, image: environments[0]?.image ?? null };
-    last = await turn(run, { ...message, text }, environment, checkpointer);
+    last = await turn(run, { ...message, text }, environment, agent);
     // Its memory first: a turn that is done is not asked for again.
     await checkpointer.take();
     await completeMessage(database, run.session, message.id, run.mask.text(last.finalMessage));
@@ -44,7 +47,7 @@ async function turn(
   run: Run,
   message: Message,
   environment: Pick<AgentTurn, "variables" | "image">,
-  checkpointer: Checkpointer,
+  { checkpointer, safePoints }: AgentStep,
 ): Promise<TurnResult> {
   const { dependencies, session } = run;
   await requireSandbox(run);
@@ -56,6 +59,7 @@ async function turn(
   const emit = async (event: NewEvent): Promise<void> => {
     await run.emit(event);
     checkpointer.hear(event);
+    safePoints.hear(event);
   };
   const known = harnesses.get(session) ?? session.harness;
   try {

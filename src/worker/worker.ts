@@ -7,6 +7,13 @@ import { claimJob, recoverJobs, type ClaimedJob } from "../store/jobs.ts";
 import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
 import { runLogger } from "./run.ts";
 
+export interface RunSignals {
+  /** Ends the run; its reason says what is to be written afterwards. */
+  readonly signal: AbortSignal;
+  /** The worker is to end: the run does so at its next safe point, before `signal` ends it anywhere. */
+  readonly draining: AbortSignal;
+}
+
 export interface WorkerOptions {
   readonly database: Database;
   readonly logger: Logger;
@@ -15,12 +22,14 @@ export interface WorkerOptions {
   readonly id: string;
   readonly concurrency: number;
   readonly leaseMs: number;
+  /** How long runs have to come to a safe point or to their end when the worker stops. */
+  readonly drainMs?: number;
   readonly maxRunningPerOrganization: number;
   readonly maxRunningPerRepository?: number | null;
   /** Whether this machine's disk has room for another session. */
   readonly hasRoom?: () => Promise<boolean>;
   /** Must end every process that it started before it settles; never rejects for a reason of the session's own. */
-  readonly runSession: (session: ClaimedSession, signal: AbortSignal) => Promise<void>;
+  readonly runSession: (session: ClaimedSession, signals: RunSignals) => Promise<void>;
   readonly runJob: (job: ClaimedJob) => Promise<void>;
 }
 
@@ -43,6 +52,7 @@ interface Running {
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { database, logger, leaseMs, metrics } = options;
   const running = new Map<string, Running>();
+  const draining = new AbortController();
   let stopping = false;
   let looking: Promise<void> | null = null;
   let lookAgain = false;
@@ -97,7 +107,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   function carryOut(session: ClaimedSession): void {
     const controller = new AbortController();
     const settled = options
-      .runSession(session, controller.signal)
+      .runSession(session, { signal: controller.signal, draining: draining.signal })
       .catch((error: unknown) => runLogger(logger, session).error({ err: error }, "a run broke off"))
       .finally(() => {
         running.delete(session.sessionId);
@@ -144,8 +154,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     clearInterval(poll);
     clearInterval(recovery);
     await Promise.all([work.close(), cancels.close(), looking]);
-    for (const run of running.values()) run.controller.abort(new WorkerDraining());
+    draining.abort();
+    const grace = setTimeout(() => {
+      for (const run of running.values()) run.controller.abort(new WorkerDraining());
+    }, options.drainMs ?? 0);
     await Promise.all([...running.values()].map((run) => run.settled));
+    clearTimeout(grace);
     clearInterval(renewal);
   }
   return { stop: () => (stopped ??= stop()) };
