@@ -96,7 +96,7 @@ for (const { id, program, model, resumes } of harnesses) {
     });
 
     test("is cancelled in the middle of a command", async () => {
-      const session = await client.session.create({ prompt: "shell sleep 613", agent: await agentName() });
+      const session = await client.session.create({ prompt: "shell true; sleep 613", agent: await agentName() });
       for await (const event of client.streamEvents(session.id)) {
         if (event.type === "agent.tool") await client.session.cancel(session.id);
       }
