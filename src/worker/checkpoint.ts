@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isConnectionError } from "../database/connection-errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../store/checkpoints.ts";
 import { LeaseLostError } from "../store/claims.ts";
@@ -12,6 +13,9 @@ import { knownOf, type PreparedRepository } from "./workspace.ts";
 
 /** So often at least, while an agent is at work. */
 const everyMs = 30_000;
+/** How long one may take, and how many may fail in a row before no more are tried in this run. */
+const limitMs = 20_000;
+const failureLimit = 3;
 /** Packs on top of each other before all is packed anew. */
 const longestChain = 16;
 
@@ -57,6 +61,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
   let underWay: Promise<void> | null = null;
   let again = false;
   let told = false;
+  let failures = 0;
 
   function takeSoon(): void {
     take().catch((error: unknown) => logger.debug({ err: error }, "a checkpoint was not taken: the lease is lost"));
@@ -78,14 +83,24 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
   }
 
   async function attempt(): Promise<void> {
+    if (failures >= failureLimit) return;
+    const overtime = AbortSignal.timeout(limitMs);
+    const bounded = { ...run, signal: AbortSignal.any([run.signal, overtime]) };
     try {
-      last = await takeCheckpoint(run, prepared, harness, last, maximumBytes);
+      last = await takeCheckpoint(bounded, prepared, harness, last, maximumBytes);
+      failures = 0;
     } catch (error) {
-      if (error instanceof LeaseLostError || run.signal.aborted) throw error;
+      if (error instanceof LeaseLostError || run.signal.aborted || isConnectionError(error)) throw error;
       logger.warn({ err: error }, "could not take a checkpoint of a session");
+      // What an agent left there (a filter of git's that never ends) would hold up every one.
+      failures = overtime.aborted ? failureLimit : failures + 1;
       if (told) return;
       told = true;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = overtime.aborted
+        ? `it took longer than ${limitMs / 1_000} s`
+        : error instanceof Error
+          ? error.message
+          : String(error);
       const text = `The work so far could not be kept outside of this worker (${reason}): if the worker dies, another begins this turn anew.`;
       await run.emit({ type: "notice", data: { level: "warning", text } });
     }

@@ -54,6 +54,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const running = new Map<string, Running>();
   const draining = new AbortController();
   let stopping = false;
+  let full = false;
   let looking: Promise<void> | null = null;
   let lookAgain = false;
 
@@ -88,10 +89,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   async function takeSessions(): Promise<void> {
     while (!stopping && running.size < options.concurrency) {
-      if ((await options.hasRoom?.()) === false) {
+      const isFull = (await options.hasRoom?.()) === false;
+      if (isFull && !full) {
         logger.warn("the disk is nearly full: no session is taken until there is room (OFFSTAGE_MIN_FREE_MB)");
-        return;
       }
+      full = isFull;
+      if (full) return;
       const session = await claimSession(database, {
         worker: options.id,
         leaseMs,

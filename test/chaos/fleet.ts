@@ -67,6 +67,9 @@ export async function startChaosFleet(counts: {
     OFFSTAGE_RATE_LIMIT_PER_MINUTE: "1000000",
     OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: "100",
     OFFSTAGE_CONCURRENCY: "4",
+    // Of the workers' small disks.
+    OFFSTAGE_MIN_FREE_MB: "32",
+    OFFSTAGE_DRAIN_SECONDS: "2",
   };
 
   async function startApi(port: number, index: number) {
