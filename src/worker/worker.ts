@@ -44,28 +44,41 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { database, logger, leaseMs, metrics } = options;
   const running = new Map<string, Running>();
   let stopping = false;
-  let looking: Promise<void> | null = null;
-  let lookAgain = false;
 
   const recovered = await recoverSessions(database, { worker: options.id });
   metrics.sessionsRecovered(recovered);
   if (recovered > 0) logger.info({ sessions: recovered }, "took up what this worker held when it was killed");
   await recoverJobs(database, { worker: options.id });
 
-  /** One look at a time; a call during a look has it look once more. */
+  const jobs = createLook(takeJobs);
+  const sessions = createLook(takeSessions);
+
+  /** Neither waits for the other: many jobs hold no session up. */
   function look(): void {
-    lookAgain = true;
-    looking ??= (async () => {
-      while (lookAgain && !stopping) {
-        lookAgain = false;
-        await takeJobs();
-        await takeSessions();
-      }
-    })()
-      .catch((error: unknown) => logger.error({ err: error }, "could not look for work; will look again"))
-      .finally(() => {
-        looking = null;
-      });
+    jobs.look();
+    sessions.look();
+  }
+
+  /** One look at a time; a call during a look has it look once more. */
+  function createLook(take: () => Promise<void>) {
+    let looking: Promise<void> | null = null;
+    let again = false;
+    function begin(): void {
+      again = true;
+      looking ??= (async () => {
+        while (again && !stopping) {
+          again = false;
+          await take();
+        }
+      })()
+        .catch((error: unknown) => logger.error({ err: error }, "could not look for work; will look again"))
+        .finally(() => {
+          looking = null;
+          // Called after the last time round, and before this.
+          if (again && !stopping) begin();
+        });
+    }
+    return { look: begin, settled: () => looking };
   }
 
   async function takeJobs(): Promise<void> {
@@ -101,7 +114,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       .catch((error: unknown) => runLogger(logger, session).error({ err: error }, "a run broke off"))
       .finally(() => {
         running.delete(session.sessionId);
-        look();
+        sessions.look();
       });
     running.set(session.sessionId, { session, controller, settled, heldUntil: Date.now() + leaseMs });
   }
@@ -143,7 +156,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     stopping = true;
     clearInterval(poll);
     clearInterval(recovery);
-    await Promise.all([work.close(), cancels.close(), looking]);
+    await Promise.all([work.close(), cancels.close(), jobs.settled(), sessions.settled()]);
     for (const run of running.values()) run.controller.abort(new WorkerDraining());
     await Promise.all([...running.values()].map((run) => run.settled));
     clearInterval(renewal);
