@@ -142,8 +142,13 @@ function searchWords(q: string): string | null {
   return words === null ? null : words.map((word) => `${word}:*`).join(" & ");
 }
 
-const searchCondition =
-  "(to_tsvector('simple', session.title || ' ' || left(session.description, 20000)) @@ to_tsquery('simple', $SEARCH) or session.id::text = lower($ID))";
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
+
+/** The words, or the id where it may be one: compared as what it is, so that an index answers each of the two. */
+function searchCondition(q: string, bind: (value: unknown) => string): string {
+  const words = `to_tsvector('simple', session.title || ' ' || left(session.description, 20000)) @@ to_tsquery('simple', ${bind(searchWords(q) ?? "")})`;
+  return uuid.test(q.trim()) ? `(${words} or session.id = ${bind(q.trim())}::uuid)` : words;
+}
 
 async function selectPage(
   database: Database,
@@ -162,8 +167,7 @@ async function selectPage(
       `(session.created_at, session.id) < (${bind(after.createdAt)}::timestamptz, ${bind(after.id)}::uuid)`,
     );
   }
-  if (q !== null)
-    conditions.push(searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim())));
+  if (q !== null) conditions.push(searchCondition(q, bind));
   const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
     `select ${sessionColumns}, ${cursorColumn("session")} from session where ${conditions.join(" and ")}
      order by session.created_at desc, session.id desc limit $2`,
@@ -180,10 +184,7 @@ export async function pageSessions(
 ): Promise<{ items: SessionRecord[]; totalCount: number }> {
   const values: unknown[] = [organizationId];
   const bind = (value: unknown): string => `$${values.push(value)}`;
-  const search =
-    q === undefined
-      ? ""
-      : ` and ${searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim()))}`;
+  const search = q === undefined ? "" : ` and ${searchCondition(q, bind)}`;
   const where = `session.organization_id = $1${search}`;
   const counted = await database.pool.query<{ count: string }>(`select count(*) from session where ${where}`, values);
   const { rows } = await database.pool.query<SessionRow>(
