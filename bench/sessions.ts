@@ -28,8 +28,7 @@ const creationLanes = 16;
 /** What the kernel says of the process, in MiB: now, and at most so far. */
 function memoryOf(pid: number): { readonly now: number; readonly most: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  const mebibytes = (key: string): number =>
-    Number(new RegExp(`^${key}:\\s+(\\d+) kB`, "mu").exec(status)?.[1]) / 1024;
+  const mebibytes = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+) kB`, "mu").exec(status)?.[1]) / 1024;
   return { now: mebibytes("VmRSS"), most: mebibytes("VmHWM") };
 }
 

@@ -8,7 +8,8 @@ import { startEmbeddedServer } from "../src/database/embedded.ts";
 import { newSession } from "../src/domain/new-session.ts";
 import { createLogger } from "../src/observability.ts";
 import { listEvents } from "../src/store/events.ts";
-import { createSession, getSession, listSessions, searchSessions } from "../src/store/sessions.ts";
+import { searchSessions } from "../src/store/search.ts";
+import { createSession, getSession, listSessions } from "../src/store/sessions.ts";
 import { fill, largestOrganization, rareAutomation, rareWord, sessionIdSql } from "./fill.ts";
 import { quantile, table } from "./measure.ts";
 
@@ -22,6 +23,8 @@ const { values: options } = parseArgs({
   options: {
     rows: { type: "string", default: "10000,1000000" },
     rounds: { type: "string", default: "8" },
+    /** Only questions whose name has this. */
+    only: { type: "string", default: "" },
     /** A folder that is kept, and whose filled databases are used again. */
     folder: { type: "string" },
   },
@@ -143,8 +146,9 @@ const stores: Store[] = [];
 try {
   for (const rows of sizes) stores.push(await openStore(server.url, rows));
   const lines: string[][] = [];
-  for (const [name, question] of Object.entries(questions)) {
+  for (const [name, question] of Object.entries(questions).filter(([text]) => text.includes(options.only))) {
     const took = await compare(stores, question);
+    process.stderr.write(`${name}: ${took.map((all) => quantile(all, 0.5).toFixed(2)).join(", ")} ms\n`);
     const p50 = took.map((all) => quantile(all, 0.5));
     lines.push([
       name,
