@@ -60,7 +60,8 @@ async function dropIndexes(client: pg.Client): Promise<Definition[]> {
   const constraints = await client.query<Definition>(
     `select conrelid::regclass::text as table, conname as name,
        format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) as definition
-     from pg_constraint where conrelid = any($1::regclass[]) and contype in ('p', 'u', 'f')
+     from pg_constraint where (conrelid = any($1::regclass[]) and contype in ('p', 'u', 'f'))
+       or (confrelid = any($1::regclass[]) and contype = 'f')
      order by array_position(array['p', 'u', 'f'], contype::text)`,
     [filled],
   );

@@ -3,6 +3,7 @@ import pg from "pg";
 import { PgBoss } from "pg-boss";
 import type { Database } from "../src/database/database.ts";
 import { newSession } from "../src/domain/new-session.ts";
+import { createMetrics } from "../src/metrics/metrics.ts";
 import type { Logger } from "../src/observability.ts";
 import { finishSession } from "../src/store/claims.ts";
 import { completeJob, createJob } from "../src/store/jobs.ts";
@@ -43,6 +44,7 @@ export async function offstage({ database, organizationId, logger, picked }: Pla
   const worker = await startWorker({
     database,
     logger,
+    metrics: createMetrics(),
     id: "bench",
     concurrency,
     leaseMs: 60_000,
