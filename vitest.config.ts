@@ -1,7 +1,12 @@
 import { defineConfig } from "vitest/config";
 
 /** Suites that only read the sources. */
-const sourceSuites = ["test/architecture.test.ts", "test/dashboards.test.ts", "test/documentation.test.ts"];
+const sourceSuites = [
+  "test/architecture.test.ts",
+  "test/dashboards.test.ts",
+  "test/deployment.test.ts",
+  "test/documentation.test.ts",
+];
 
 export default defineConfig({
   test: {

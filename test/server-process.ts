@@ -10,6 +10,7 @@ const main = join(import.meta.dirname, "../src/main.ts");
 export interface ServerProcess {
   readonly client: Client;
   readonly url: string;
+  readonly pid: number;
   /** Everything it printed so far, on both streams. */
   output(): string;
   kill(signal: NodeJS.Signals): Promise<void>;
@@ -42,6 +43,7 @@ export async function startServerProcess(
   return {
     client: createClient({ baseUrl: url, key: adminKey }),
     url,
+    pid: child.pid ?? 0,
     output: () => output,
     kill: (signal) => end(child, signal),
   };

@@ -35,7 +35,10 @@ export async function createEventStreams(
 ): Promise<EventStreams> {
   const wakers = new Map<string, Set<() => void>>();
   const open = new Set<AbortController>();
+  const looks = createSharedLooks(database);
   const subscription = await database.listen("offstage_event", (sessionId) => {
+    // Whoever is woken by this must not be given what was read before it.
+    looks.forget(sessionId);
     if (sessionId === "") for (const all of wakers.values()) for (const wake of all) wake();
     else for (const wake of wakers.get(sessionId) ?? []) wake();
   });
@@ -78,16 +81,12 @@ export async function createEventStreams(
       while (!ended.signal.aborted) {
         if (isInDoubt && !(await mayStillRead(request))) break;
         isInDoubt = false;
-        // Looked at before the events: whatever led to the end is among them then.
-        const over = isFinal((await getSession(database, organizationId, id))?.status ?? "cancelled");
-        const page = await listEvents(database, organizationId, id, sent, pageSize);
-        for (const event of page?.events ?? []) {
-          raw.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
-          sent = event.seq;
-        }
+        const { over, events, last, more } = await looks.look(organizationId, id, sent);
+        if (events !== "") raw.write(events);
+        sent = last;
         // Of what a slow reader does not take, no more than a page stays in memory.
         if (raw.writableNeedDrain) await once(raw, "drain", { signal: ended.signal });
-        if (page?.nextCursor != null) continue;
+        if (more) continue;
         if (over) {
           raw.write("event: end\ndata: {}\n\n");
           break;
@@ -123,6 +122,56 @@ export async function createEventStreams(
     async close() {
       for (const ended of open) ended.abort();
       await subscription.close();
+    },
+  };
+}
+
+interface Look {
+  readonly over: boolean;
+  /** As they are sent. */
+  readonly events: string;
+  /** Number of the last of them. */
+  readonly last: number;
+  readonly more: boolean;
+}
+
+/** What many watchers of one session ask at the same time is read, and written out, once for all of them. */
+function createSharedLooks(database: Database) {
+  const underWay = new Map<string, Map<number, Promise<Look>>>();
+
+  async function read(organizationId: string, id: string, after: number): Promise<Look> {
+    // Looked at before the events: whatever led to the end is among them then.
+    const over = isFinal((await getSession(database, organizationId, id))?.status ?? "cancelled");
+    const page = await listEvents(database, organizationId, id, after, pageSize);
+    const events = page?.events ?? [];
+    return {
+      over,
+      events: events
+        .map((event) => `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+        .join(""),
+      last: events.at(-1)?.seq ?? after,
+      more: page?.nextCursor != null,
+    };
+  }
+
+  return {
+    /** The events after this number, by a look that began after the last word of the session. */
+    look(organizationId: string, id: string, after: number): Promise<Look> {
+      const looks = underWay.get(id) ?? new Map<number, Promise<Look>>();
+      underWay.set(id, looks);
+      const known = looks.get(after);
+      if (known !== undefined) return known;
+      const look = read(organizationId, id, after).finally(() => {
+        looks.delete(after);
+        if (looks.size === 0 && underWay.get(id) === looks) underWay.delete(id);
+      });
+      looks.set(after, look);
+      return look;
+    },
+    /** @param id empty: of every session */
+    forget(id: string): void {
+      if (id === "") underWay.clear();
+      else underWay.delete(id);
     },
   };
 }

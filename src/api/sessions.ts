@@ -20,6 +20,7 @@ import { sessionStatuses } from "../domain/status.ts";
 import { setSessionBudget } from "../store/budgets.ts";
 import { estimateWait } from "../store/queue.ts";
 import { listEvents } from "../store/events.ts";
+import { searchSessions } from "../store/search.ts";
 import {
   addMessage,
   cancelSession,
@@ -28,7 +29,6 @@ import {
   getSession,
   listSessions,
   queueSession,
-  searchSessions,
   type SessionRecord,
 } from "../store/sessions.ts";
 import { principalOfRequest } from "./auth.ts";

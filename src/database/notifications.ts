@@ -14,7 +14,10 @@ export interface Notifications {
   close(): Promise<void>;
 }
 
-/** Inside a transaction NOTIFY takes a lock that puts all commits in a row, so words go out after it, gathered. */
+/**
+ * Inside a transaction NOTIFY takes a lock that puts all commits in a row, so words go out after it: the first at once,
+ * those that come within so long after it gathered.
+ */
 const gatherMs = 5;
 const longestPauseMs = 5_000;
 
@@ -60,8 +63,9 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
   }
 
   async function send(): Promise<void> {
+    // What one change has to say is said in one turn of the event loop.
+    await Promise.resolve();
     while (waiting.size > 0) {
-      await pause(gatherMs);
       const words = [...waiting].map((word) => JSON.parse(word) as [string, string]);
       waiting.clear();
       try {
@@ -73,6 +77,7 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
       } catch (error) {
         if (!closed) logger.warn({ err: error }, "could not notify; those who wait will find out by themselves");
       }
+      await pause(gatherMs);
     }
   }
 

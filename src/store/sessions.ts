@@ -4,9 +4,11 @@ import type { NewEvent } from "../domain/event.ts";
 import type { Page } from "../domain/list.ts";
 import type { NewSession } from "../domain/new-session.ts";
 import type { Session, SessionDiff } from "../domain/session.ts";
-import { isFinal, type SessionStatus } from "../domain/status.ts";
-import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
+import { isFinal } from "../domain/status.ts";
+import { conditionsOf, type SessionListQuery } from "./conditions.ts";
+import { cursorColumn, pageOf } from "./cursor.ts";
 import { appendEvents } from "./events.ts";
+import { searchCondition } from "./search.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
 import { announce, lockSession, moveSession } from "./transition.ts";
 
@@ -111,65 +113,26 @@ export async function getSession(
   return rows[0] === undefined ? null : toSessionRecord(rows[0]);
 }
 
-export interface SessionListQuery {
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-  readonly status?: SessionStatus | undefined;
-  readonly automationId?: string | undefined;
-}
-
 export function listSessions(
   database: Database,
   organizationId: string,
   query: SessionListQuery,
 ): Promise<Page<SessionRecord>> {
-  return selectPage(database, organizationId, query, null);
+  return selectPage(database, organizationId, query);
 }
-
-/** Sessions whose title or description has every word of `q` (the last may be a beginning), or whose id it is. */
-export function searchSessions(
-  database: Database,
-  organizationId: string,
-  q: string,
-  query: SessionListQuery,
-): Promise<Page<SessionRecord>> {
-  return selectPage(database, organizationId, query, q);
-}
-
-/** The words of a search as a tsquery, which takes nothing but letters and digits of them. */
-function searchWords(q: string): string | null {
-  const words = q.match(/[\p{L}\p{N}]+/gu);
-  return words === null ? null : words.map((word) => `${word}:*`).join(" & ");
-}
-
-const searchCondition =
-  "(to_tsvector('simple', session.title || ' ' || left(session.description, 20000)) @@ to_tsquery('simple', $SEARCH) or session.id::text = lower($ID))";
 
 async function selectPage(
   database: Database,
   organizationId: string,
-  { limit, cursor, status, automationId }: SessionListQuery,
-  q: string | null,
+  query: SessionListQuery,
 ): Promise<Page<SessionRecord>> {
-  const after = readCursor(cursor);
-  const values: unknown[] = [organizationId, limit + 1];
-  const bind = (value: unknown): string => `$${values.push(value)}`;
-  const conditions = ["session.organization_id = $1"];
-  if (status !== undefined) conditions.push(`session.status = ${bind(status)}`);
-  if (automationId !== undefined) conditions.push(`session.automation_id = ${bind(automationId)}`);
-  if (after !== null) {
-    conditions.push(
-      `(session.created_at, session.id) < (${bind(after.createdAt)}::timestamptz, ${bind(after.id)}::uuid)`,
-    );
-  }
-  if (q !== null)
-    conditions.push(searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim())));
+  const { conditions, values, bind } = conditionsOf(organizationId, query);
   const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
-    `select ${sessionColumns}, ${cursorColumn("session")} from session where ${conditions.join(" and ")}
-     order by session.created_at desc, session.id desc limit $2`,
+    `select ${sessionColumns}, ${cursorColumn("session")} from session where ${conditions}
+     order by session.created_at desc, session.id desc limit ${bind(query.limit + 1)}`,
     values,
   );
-  return pageOf(rows, limit, toSessionRecord);
+  return pageOf(rows, query.limit, toSessionRecord);
 }
 
 /** For the older `/task` lists, which number their pages and so must count. */
@@ -180,10 +143,7 @@ export async function pageSessions(
 ): Promise<{ items: SessionRecord[]; totalCount: number }> {
   const values: unknown[] = [organizationId];
   const bind = (value: unknown): string => `$${values.push(value)}`;
-  const search =
-    q === undefined
-      ? ""
-      : ` and ${searchCondition.replace("$SEARCH", bind(searchWords(q) ?? "")).replace("$ID", bind(q.trim()))}`;
+  const search = q === undefined ? "" : ` and ${searchCondition(q, bind)}`;
   const where = `session.organization_id = $1${search}`;
   const counted = await database.pool.query<{ count: string }>(`select count(*) from session where ${where}`, values);
   const { rows } = await database.pool.query<SessionRow>(

@@ -55,28 +55,41 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const draining = new AbortController();
   let stopping = false;
   let full = false;
-  let looking: Promise<void> | null = null;
-  let lookAgain = false;
 
   const recovered = await recoverSessions(database, { worker: options.id });
   metrics.sessionsRecovered(recovered);
   if (recovered > 0) logger.info({ sessions: recovered }, "took up what this worker held when it was killed");
   await recoverJobs(database, { worker: options.id });
 
-  /** One look at a time; a call during a look has it look once more. */
+  const jobs = createLook(takeJobs);
+  const sessions = createLook(takeSessions);
+
+  /** Neither waits for the other: many jobs hold no session up. */
   function look(): void {
-    lookAgain = true;
-    looking ??= (async () => {
-      while (lookAgain && !stopping) {
-        lookAgain = false;
-        await takeJobs();
-        await takeSessions();
-      }
-    })()
-      .catch((error: unknown) => logger.error({ err: error }, "could not look for work; will look again"))
-      .finally(() => {
-        looking = null;
-      });
+    jobs.look();
+    sessions.look();
+  }
+
+  /** One look at a time; a call during a look has it look once more. */
+  function createLook(take: () => Promise<void>) {
+    let looking: Promise<void> | null = null;
+    let again = false;
+    function begin(): void {
+      again = true;
+      looking ??= (async () => {
+        while (again && !stopping) {
+          again = false;
+          await take();
+        }
+      })()
+        .catch((error: unknown) => logger.error({ err: error }, "could not look for work; will look again"))
+        .finally(() => {
+          looking = null;
+          // Called after the last time round, and before this.
+          if (again && !stopping) begin();
+        });
+    }
+    return { look: begin, settled: () => looking };
   }
 
   async function takeJobs(): Promise<void> {
@@ -114,22 +127,26 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       .catch((error: unknown) => runLogger(logger, session).error({ err: error }, "a run broke off"))
       .finally(() => {
         running.delete(session.sessionId);
-        look();
+        sessions.look();
       });
     running.set(session.sessionId, { session, controller, settled, heldUntil: Date.now() + leaseMs });
   }
 
   async function renew(run: Running): Promise<void> {
+    const askedAt = Date.now();
     try {
       const renewed = await renewClaim(database, run.session, leaseMs);
       if (renewed === null) run.controller.abort(new ClaimLost());
       else if (renewed.cancelRequested) run.controller.abort(new RunCancelled());
-      else run.heldUntil = Date.now() + leaseMs;
+      else run.heldUntil = askedAt + leaseMs;
     } catch (error) {
       runLogger(logger, run.session).warn({ err: error }, "could not renew a lease; will try again");
-      // The database can't tell us, so the clock does: from here on another worker may hold it.
-      if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
     }
+  }
+
+  /** Where the database can't tell us, or says nothing at all, the clock does: from then on another worker may hold it. */
+  function letGo(): void {
+    for (const run of running.values()) if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
   }
 
   const work = await database.listen("offstage_work", look);
@@ -138,6 +155,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   });
   const poll = setInterval(look, pollMs);
   const renewal = setInterval(() => {
+    letGo();
     for (const run of running.values()) void renew(run);
   }, leaseMs / 3);
   const recovery = setInterval(() => {
@@ -156,7 +174,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     stopping = true;
     clearInterval(poll);
     clearInterval(recovery);
-    await Promise.all([work.close(), cancels.close(), looking]);
+    await Promise.all([work.close(), cancels.close(), jobs.settled(), sessions.settled()]);
     draining.abort();
     const grace = setTimeout(() => {
       for (const run of running.values()) run.controller.abort(new WorkerDraining());

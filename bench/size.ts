@@ -1,0 +1,167 @@
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import pg from "pg";
+import { openDatabase, type Database } from "../src/database/database.ts";
+import { startEmbeddedServer } from "../src/database/embedded.ts";
+import { newSession } from "../src/domain/new-session.ts";
+import { createLogger } from "../src/observability.ts";
+import { listEvents } from "../src/store/events.ts";
+import { searchSessions } from "../src/store/search.ts";
+import { createSession, getSession, listSessions } from "../src/store/sessions.ts";
+import { fill, largestOrganization, rareAutomation, rareWord, sessionIdSql } from "./fill.ts";
+import { quantile, table } from "./measure.ts";
+
+/**
+ * How long the questions of the API take in a store with few sessions and with very many. Each size is a database of its
+ * own in one server, and they are asked in turn.
+ *
+ *   npm run bench:size -- --rows 10000,1000000,10000000
+ */
+const { values: options } = parseArgs({
+  options: {
+    rows: { type: "string", default: "10000,1000000" },
+    rounds: { type: "string", default: "8" },
+    /** Only questions whose name has this. */
+    only: { type: "string", default: "" },
+    /** A folder that is kept, and whose filled databases are used again. */
+    folder: { type: "string" },
+  },
+});
+const sizes = options.rows.split(",").map(Number);
+const rounds = Number(options.rounds);
+const questionsEach = 40;
+
+interface Store {
+  readonly rows: number;
+  readonly database: Database;
+  /** Sessions that have events, of the largest organization. */
+  readonly known: readonly string[];
+}
+
+type Question = (store: Store) => Promise<unknown>;
+
+const organization = largestOrganization;
+const one = (store: Store): string => store.known[Math.floor(Math.random() * store.known.length)] ?? "";
+const search =
+  (words: string): Question =>
+  ({ database }) =>
+    searchSessions(database, organization, words, { limit: 20 });
+
+/** By what they answer, which is the same at every size but for the words whose share is the same. */
+const questions: Readonly<Record<string, Question>> = {
+  create: ({ database }) =>
+    createSession(
+      database,
+      organization,
+      newSession({ prompt: "Fix the test that fails", repositories: [], sandboxed: true }),
+    ),
+  get: async (store) => {
+    if ((await getSession(store.database, organization, one(store))) === null) throw new Error("not found");
+  },
+  "event page": async (store) => {
+    const page = await listEvents(store.database, organization, one(store), 0, 100);
+    if (page?.events.length !== 5) throw new Error("not all events");
+  },
+  list: ({ database }) => listSessions(database, organization, { limit: 20 }),
+  "list, from the middle": async (store) => {
+    const { rows } = await store.database.pool.query<{ cursor: string }>(
+      `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' ' || id as cursor from session where id = $1`,
+      [one(store)],
+    );
+    const cursor = Buffer.from(rows[0]?.cursor ?? "").toString("base64url");
+    return listSessions(store.database, organization, { limit: 20, cursor });
+  },
+  "list of one status, running": ({ database }) =>
+    listSessions(database, organization, { limit: 20, status: "running" }),
+  "list of one status, draft (none)": ({ database }) =>
+    listSessions(database, organization, { limit: 20, status: "draft" }),
+  "list of one automation, 1 of 6": ({ database }) =>
+    listSessions(database, organization, { limit: 20, automationId: rareAutomation.replace(/9$/u, "1") }),
+  "list of one automation, 5 in all": ({ database }) =>
+    listSessions(database, organization, { limit: 20, automationId: rareAutomation }),
+  "search by id": (store) => searchSessions(store.database, organization, one(store), { limit: 20 }),
+  "search, in 5 in all": search(rareWord),
+  "search, in none": search("zzzzzz"),
+  "search, in 30 %": search("common"),
+  "search, in 1 %": search("medium"),
+  "search, in 0.1 %": search("seldom"),
+  "search, in 30 % and 1 %": search("common medium"),
+  "search, in 30 % and 5 in all": search(`common ${rareWord}`),
+};
+
+async function openStore(server: string, rows: number): Promise<Store> {
+  const url = (name: string): string => server.replace("/postgres?", `/${name}?`);
+  const open = (name: string): Promise<Database> =>
+    openDatabase({ url: url(name), directory: "", logger: createLogger("error") });
+  const name = `size_${rows}`;
+  const administration = new pg.Client({ connectionString: server });
+  await administration.connect();
+  const { rowCount } = await administration.query("select 1 from pg_database where datname = $1", [name]);
+  if (rowCount === 0) {
+    // Under another name until it is whole.
+    await administration.query(`drop database if exists filling`);
+    await administration.query(`create database filling`);
+    await (await open("filling")).close();
+    await fill(url("filling"), rows, (text) => process.stderr.write(`${new Date().toISOString()} ${text}\n`));
+    await administration.query(`alter database filling rename to ${name}`);
+  }
+  await administration.end();
+  const database = await open(name);
+  const { rows: known } = await database.pool.query<{ id: string }>(
+    `select session.id from generate_series(10, $1::bigint, 10 * greatest($1::bigint / 20000, 1)) n
+     join session on session.id = ${sessionIdSql("n")} where organization_id = $2`,
+    [rows, organization],
+  );
+  return { rows, database, known: known.map(({ id }) => id) };
+}
+
+async function compare(stores: readonly Store[], question: Question): Promise<number[][]> {
+  const took = stores.map((): number[] => []);
+  for (let round = -1; round < rounds; round += 1) {
+    for (const [index, store] of stores.entries()) {
+      for (let time = 0; time < questionsEach; time += 1) {
+        const before = performance.now();
+        await question(store);
+        const ms = performance.now() - before;
+        // The first round warms up; a question that takes a second is not asked for hours.
+        if (round >= 0) took[index]?.push(ms);
+        if (ms > 1_000) break;
+      }
+    }
+  }
+  return took.map((all) => all.toSorted((a, b) => a - b));
+}
+
+const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "offstage-size-")));
+// The unprivileged user that the database runs as under root must be able to pass.
+await chmod(folder, 0o755);
+const server = await startEmbeddedServer({
+  directory: join(folder, "postgres"),
+  beside: false,
+  logger: createLogger("warn"),
+});
+const stores: Store[] = [];
+try {
+  for (const rows of sizes) stores.push(await openStore(server.url, rows));
+  const lines: string[][] = [];
+  for (const [name, question] of Object.entries(questions).filter(([text]) => text.includes(options.only))) {
+    const took = await compare(stores, question);
+    process.stderr.write(`${name}: ${took.map((all) => quantile(all, 0.5).toFixed(2)).join(", ")} ms\n`);
+    const p50 = took.map((all) => quantile(all, 0.5));
+    lines.push([
+      name,
+      ...took.flatMap((all) => [quantile(all, 0.5).toFixed(2), quantile(all, 0.99).toFixed(2)]),
+      ((p50.at(-1) ?? Number.NaN) / (p50[0] ?? Number.NaN)).toFixed(2),
+    ]);
+  }
+  const head = ["sessions", ...sizes.flatMap((rows) => [`${rows} p50 ms`, "p99 ms"]), "last / first"];
+  process.stdout.write(
+    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, lines)}`,
+  );
+} finally {
+  for (const store of stores) await store.database.close();
+  await server.stop();
+  if (options.folder === undefined) await rm(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,139 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { openDatabase, type Database } from "../src/database/database.ts";
+import { newSession } from "../src/domain/new-session.ts";
+import { createLogger } from "../src/observability.ts";
+import { appendEvents } from "../src/store/events.ts";
+import { findDefaultOrganization } from "../src/store/organizations.ts";
+import { createSession } from "../src/store/sessions.ts";
+import { benchKey, type ApiServerReady } from "./api-server.ts";
+import { quantile, table } from "./measure.ts";
+import type { WatchOrder, WatchReport } from "./watchers-client.ts";
+
+/**
+ * Very many watchers of streams of events on one API node: the memory of each, and how long an event is on its way from
+ * its commit to them; all of them on one session, and spread over many. Database, server and watchers are processes
+ * of their own on one machine. `ulimit -n` must be above the number of watchers.
+ *
+ *   npm run bench:watchers -- --watchers 10000 --sessions 1000
+ */
+const { values: options } = parseArgs({
+  options: { watchers: { type: "string", default: "10000" }, sessions: { type: "string", default: "1000" } },
+});
+const watchers = Number(options.watchers);
+const rounds = 10;
+const spreadEvents = 300;
+const spreadPerSecond = 50;
+const portsEach = 5_000;
+
+const now = (): number => performance.timeOrigin + performance.now();
+
+function residentMebibytes(pid: number | undefined): number {
+  return Number(/^VmRSS:\s+(\d+) kB/mu.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}
+
+interface Told {
+  readonly server: ChildProcess;
+  readonly url: string;
+  readonly database: Database;
+  /** Of the server before anyone watched. */
+  readonly bareMebibytes: number;
+}
+
+/** Commits one event. @returns when */
+async function tell({ database }: Told, session: string, round: number): Promise<number> {
+  await database.transaction((transaction) =>
+    appendEvents(transaction, session, [{ type: "notice", data: { level: "warning", text: `round ${round}` } }]),
+  );
+  const at = now();
+  database.notify("offstage_event", session);
+  return at;
+}
+
+interface Plan {
+  readonly name: string;
+  readonly sessions: readonly string[];
+  /** One event each, with so long between. */
+  readonly told: readonly string[];
+  readonly pauseMs: number;
+}
+
+async function measure(told: Told, plan: Plan): Promise<string[]> {
+  const from = Array.from({ length: Math.ceil(watchers / portsEach) }, (_, index) => `127.0.0.${index + 2}`);
+  const client = fork(join(import.meta.dirname, "watchers-client.ts"));
+  const opened = performance.now();
+  const reports = new Map<number, readonly number[]>();
+  let heardOpen = (): void => undefined;
+  const open = new Promise<void>((resolve) => (heardOpen = resolve));
+  client.on("message", (report: WatchReport) => {
+    if ("open" in report) heardOpen();
+    else reports.set(report.round, [...(reports.get(report.round) ?? []), ...report.at]);
+  });
+  const sessions = Array.from({ length: watchers }, (_, index) => plan.sessions[index % plan.sessions.length] ?? "");
+  client.send({ url: told.url, key: benchKey, sessions, from } satisfies WatchOrder);
+  await open;
+  const openMs = performance.now() - opened;
+  await pause(3_000);
+  const each = ((residentMebibytes(told.server.pid) - told.bareMebibytes) * 1024) / watchers;
+  const committed: number[] = [];
+  for (const [round, session] of plan.told.entries()) {
+    committed.push(await tell(told, session, round));
+    await pause(plan.pauseMs);
+  }
+  const expected = (watchers / plan.sessions.length) * plan.told.length;
+  const count = (): number => [...reports.values()].reduce((sum, at) => sum + at.length, 0);
+  for (let waited = 0; count() < expected && waited < 60; waited += 1) await pause(1_000);
+  const took = [...reports].flatMap(([round, at]) => at.map((time) => time - (committed[round] ?? Number.NaN)));
+  const sorted = took.toSorted((a, b) => a - b);
+  client.disconnect();
+  await once(client, "exit");
+  await pause(2_000);
+  return [
+    plan.name,
+    String(watchers),
+    (openMs / 1_000).toFixed(1),
+    each.toFixed(1),
+    `${count()} of ${expected}`,
+    ...[0.5, 0.99, 1].map((share) => quantile(sorted, share).toFixed(0)),
+  ];
+}
+
+const server = fork(join(import.meta.dirname, "api-server.ts"));
+const exited = once(server, "exit");
+try {
+  const [ready] = (await Promise.race([once(server, "message"), exited])) as [ApiServerReady | number];
+  if (typeof ready !== "object") throw new Error("the server ended before it was ready");
+  const database = await openDatabase({ url: ready.databaseUrl, directory: "", logger: createLogger("error") });
+  const organizationId = await findDefaultOrganization(database);
+  const sessions: string[] = [];
+  for (let made = 0; made <= Number(options.sessions); made += 1) {
+    const session = newSession({ prompt: "Fix the test", repositories: [], sandboxed: true });
+    sessions.push((await createSession(database, organizationId, session)).id);
+  }
+  const told: Told = { server, url: ready.url, database, bareMebibytes: residentMebibytes(server.pid) };
+  const [one = "", ...many] = sessions;
+  const plans: Plan[] = [
+    { name: "all on one session", sessions: [one], told: Array.from({ length: rounds }, () => one), pauseMs: 5_000 },
+    {
+      name: `over ${many.length} sessions, ${spreadPerSecond} events a second`,
+      sessions: many,
+      told: Array.from({ length: spreadEvents }, (_, index) => many[(index * 7) % many.length] ?? ""),
+      pauseMs: 1_000 / spreadPerSecond,
+    },
+  ];
+  const lines: string[][] = [];
+  for (const plan of plans) lines.push(await measure(told, plan));
+  const head = ["", "watchers", "opened in s", "KiB each", "events read", "p50 ms", "p99 ms", "slowest ms"];
+  process.stdout.write(
+    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, lines)}`,
+  );
+  await database.close();
+} finally {
+  if (server.connected) server.disconnect();
+  await exited;
+}

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { searchSessions } from "../../src/store/search.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { addOrganization, addSession } from "./fixtures.ts";
+
+let testDatabase: TestDatabase;
+let organization: string;
+
+/** Number 1 is the oldest. Most have "often"; the oldest ones "seldom", too many for the index to be sorted "crowd". */
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  organization = await addOrganization(testDatabase.database);
+  await testDatabase.database.pool.query(
+    `insert into session (id, organization_id, title, description, status, branch_name, created_at)
+     select gen_random_uuid(), $1, 'number' || n,
+       case when n <= 3 then 'seldom words' when n > 8000 then 'often' else 'crowd' end || ' worded', 'completed', 'b',
+       now() - interval '1 day' + n * interval '1 second'
+     from generate_series(1, 9500) n`,
+    [organization],
+  );
+});
+
+afterAll(() => testDatabase?.close());
+
+async function search(q: string, query: { limit?: number; cursor?: string } = {}): Promise<string[]> {
+  const { items } = await searchSessions(testDatabase.database, organization, q, { limit: 2, ...query });
+  return items.map(({ title }) => title);
+}
+
+test("words of the newest sessions are found among those", async () => {
+  expect(await search("often")).toEqual(["number9500", "number9499"]);
+});
+
+test("words of old sessions alone are found, newest first", async () => {
+  expect(await search("seldom")).toEqual(["number3", "number2"]);
+});
+
+test("words of so many old sessions that they aren't sorted are found, newest first", async () => {
+  expect(await search("crowd")).toEqual(["number8000", "number7999"]);
+});
+
+test("a search goes on after the last page, from one way of finding to another", async () => {
+  const query = { limit: 100 };
+  const found: string[] = [];
+  for (let cursor: string | undefined; ;) {
+    const page = await searchSessions(testDatabase.database, organization, "se", { ...query, cursor });
+    found.push(...page.items.map(({ title }) => title));
+    if (page.nextCursor === null) break;
+    cursor = page.nextCursor;
+  }
+  expect(found).toEqual(["number3", "number2", "number1"]);
+  const { nextCursor } = await searchSessions(testDatabase.database, organization, "worded", { limit: 2 });
+  expect(await search("worded", { cursor: nextCursor ?? "" })).toEqual(["number9498", "number9497"]);
+});
+
+test("every word must be there, and only the last may be a beginning", async () => {
+  expect(await search("seldom wor")).toEqual(["number3", "number2"]);
+  expect(await search("sel words")).toEqual([]);
+  expect(await search("seldom often")).toEqual([]);
+});
+
+test("a session is found by its id, however that is written", async () => {
+  const { id } = await addSession(testDatabase.database, organization, { prompt: "Find me" });
+  expect(await search(` ${id.toUpperCase()} `)).toEqual(["Find me"]);
+});
+
+test("what has no words finds nothing, and nobody finds another organization's", async () => {
+  expect(await search("!?")).toEqual([]);
+  const other = await addOrganization(testDatabase.database);
+  expect((await searchSessions(testDatabase.database, other, "seldom", { limit: 2 })).items).toEqual([]);
+});
