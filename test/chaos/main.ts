@@ -30,7 +30,7 @@ process.stdout.write(
   [
     `seed ${seed}: ${values.sessions} sessions in ${seconds(report.tookMs)}`,
     `mishaps: ${JSON.stringify(report.mishaps)}`,
-    `asked for again after a passing failure: ${report.retried}`,
+    `asked for again after a passing failure: ${JSON.stringify(report.retried)}`,
     `recovery of ${report.recoveriesMs.length} sessions: p50 ${seconds(quantile(report.recoveriesMs, 0.5))}, p99 ${seconds(quantile(report.recoveriesMs, 0.99))}`,
     report.broken.length === 0 ? "every promise was kept" : `BROKEN:\n${report.broken.join("\n")}`,
     "",

@@ -22,8 +22,8 @@ export interface ChaosReport {
   readonly mishaps: Readonly<Record<string, number>>;
   /** From a worker's SIGKILL to its sessions running again, in milliseconds, in rising order. */
   readonly recoveriesMs: readonly number[];
-  /** Sessions that failed for a passing reason and were asked for again, as a person would. */
-  readonly retried: number;
+  /** Sessions that failed for a passing reason and were asked for again, as a person would: how often, by the reason. */
+  readonly retried: Readonly<Record<string, number>>;
   readonly tookMs: number;
 }
 
@@ -91,9 +91,10 @@ async function untilAllOver(
   { sessions, limitMs, tell }: ChaosOptions,
   accepted: readonly Accepted[],
   done: Promise<unknown>,
-): Promise<number> {
+): Promise<Record<string, number>> {
   const until = performance.now() + limitMs;
   const retries = new Map<string, number>();
+  const reasons: Record<string, number> = {};
   let allSent = false;
   void done.then(() => (allSent = true));
   let told = "";
@@ -104,10 +105,11 @@ async function untilAllOver(
     const line = `${accepted.length} accepted, ${count("completed")} completed, ${count("running")} running, ${count("queued")} queued, ${count("failed")} failed`;
     if (line !== told) tell(line);
     told = line;
-    for (const { id, status, retryable } of rows) {
+    for (const { id, status, retryable, code } of rows) {
       if (status !== "failed" || !retryable || (retries.get(id) ?? 0) >= retryLimit) continue;
       const attempt = (retries.get(id) ?? 0) + 1;
       retries.set(id, attempt);
+      reasons[code] = (reasons[code] ?? 0) + 1;
       // Asked for already by a request whose answer was lost: then it is not failed any more.
       await post(fleet, `/session/${id}/queue`, {}, `retry-${id}-${attempt}`).catch(() => undefined);
     }
@@ -121,20 +123,28 @@ async function untilAllOver(
       break;
     }
   }
-  return [...retries.values()].reduce((sum, times) => sum + times, 0);
+  return reasons;
 }
 
 const isOver = (status: string): boolean => ["completed", "failed", "cancelled"].includes(status);
 
-async function statuses(fleet: ChaosFleet): Promise<{ id: string; status: string; retryable: boolean }[]> {
+interface SessionState {
+  readonly id: string;
+  readonly status: string;
+  readonly retryable: boolean;
+  readonly code: string;
+}
+
+async function statuses(fleet: ChaosFleet): Promise<SessionState[]> {
   try {
-    const { rows } = await fleet.store.query<{ id: string; status: string; retryable: boolean }>(
-      "select id, status, coalesce((failure ->> 'retryable')::boolean, false) as retryable from session",
+    const { rows } = await fleet.store.query<SessionState>(
+      `select id, status, coalesce((failure ->> 'retryable')::boolean, false) as retryable,
+         coalesce(failure ->> 'code', '') as code from session`,
     );
     return rows;
   } catch {
     // The database is down just now: nothing is known, so nothing is over.
-    return [{ id: "", status: "running", retryable: false }];
+    return [{ id: "", status: "running", retryable: false, code: "" }];
   }
 }
 
