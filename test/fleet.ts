@@ -4,6 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createClient, type Client } from "../src/client.ts";
+import { callApi } from "./call.ts";
 import { startServerProcess, type ServerProcess } from "./server-process.ts";
 import { adminKey, type World } from "./world.ts";
 
@@ -13,6 +14,9 @@ export interface Fleet {
   readonly shared: Readonly<Record<string, string>>;
   /** Of the node with this number, around. */
   api(index: number): Client;
+  /** One call of the first node's API by its path. @throws Error with the answer's sentence */
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of a body is the test's to say
+  call(path: string, body?: unknown): Promise<any>;
   /** A worker with a folder of its own; started again under the same name it has that folder again. */
   startWorker(name: string): Promise<ServerProcess>;
   close(): Promise<void>;
@@ -48,6 +52,7 @@ export async function startFleet(
   return {
     shared,
     api: (index) => clients[index % clients.length] as Client,
+    call: (path, body) => callApi(`http://127.0.0.1:${ports[0]}`, path, body),
     startWorker: (name) => startNode("worker", name, shared),
     async close() {
       for (const node of nodes) await node.kill("SIGKILL");

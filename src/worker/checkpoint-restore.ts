@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { isConnectionError } from "../database/connection-errors.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../store/checkpoints.ts";
 import { unpackArchive } from "./checkpoint-pieces.ts";
-import type { InsidePlace } from "./inside.ts";
+import { placeOf } from "./checkpoint-place.ts";
+import { restoreKeptWork } from "./kept-work.ts";
 import type { Run } from "./run.ts";
-import type { KeptCheckpoint, MadeAt } from "./workspace.ts";
+import type { KeptCheckpoint, LaidOut, MadeAt } from "./workspace.ts";
 
 /** A checkpoint whose packs are on this machine. */
 export interface FetchedCheckpoint {
@@ -17,36 +19,42 @@ export interface FetchedCheckpoint {
   readonly madeAt: MadeAt | null;
 }
 
+type Restorable = LaidOut & { readonly restore: (() => Promise<boolean>) | null };
+
 /**
- * Lays out a session that this worker has no folders of: from its last checkpoint where there is one, else as it was pushed.
+ * Lays out a session that this worker has no folders of, so that the last checkpoint can be brought into it, where there is one.
  * A checkpoint that can't be used ends nothing: the turn is begun anew.
  */
-export async function withLastCheckpoint<T extends { readonly from: string }>(
+export async function withLastCheckpoint(
   run: Run,
-  layOut: (checkpoint: FetchedCheckpoint | null) => Promise<T>,
-): Promise<T> {
-  const { database, logger } = run.dependencies;
+  layOut: (checkpoint: FetchedCheckpoint | null) => Promise<LaidOut>,
+): Promise<Restorable> {
+  const { database, workspaces } = run.dependencies;
   const checkpoint = await readCheckpoint(database, run.session.sessionId);
-  if (checkpoint === null) return layOut(null);
+  if (checkpoint === null) return { ...(await layOut(null)), restore: null };
   try {
-    return await goOnFrom(run, checkpoint, layOut);
+    return await layOutWith(run, checkpoint, layOut);
   } catch (error) {
-    run.signal.throwIfAborted();
-    logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
-    const reason = error instanceof Error ? error.message : String(error);
-    await notice(run, "warning", `The work of the worker before could not be taken over: ${reason}`);
-    await run.dependencies.workspaces.forget(run.session.sessionId);
-    return layOut(null);
+    await tellUnusable(run, error);
+    await workspaces.forget(run.session.sessionId);
+    return { ...(await layOut(null)), restore: null };
   }
 }
 
-async function goOnFrom<T extends { readonly from: string }>(
+async function tellUnusable(run: Run, error: unknown): Promise<void> {
+  run.signal.throwIfAborted();
+  if (isConnectionError(error)) throw error;
+  run.dependencies.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
+  const reason = error instanceof Error ? error.message : String(error);
+  await notice(run, "warning", `The work of the worker before could not be taken over: ${reason}`);
+}
+
+/** Brings the packs here, and has the folders laid out where they begin. */
+async function layOutWith(
   run: Run,
   checkpoint: StoredCheckpoint,
-  layOut: (checkpoint: FetchedCheckpoint) => Promise<T>,
-): Promise<T> {
-  const { sandbox, workspaces } = run.dependencies;
-  const { sessionId } = run.session;
+  layOut: (checkpoint: FetchedCheckpoint) => Promise<LaidOut>,
+): Promise<Restorable> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-checkpoint-"));
   try {
     const keptWork = new Map<string, KeptCheckpoint>();
@@ -59,20 +67,28 @@ async function goOnFrom<T extends { readonly from: string }>(
       }
       keptWork.set(directory, { start, head, commit, packs: files });
     }
-    const madeAt = sandbox.isolates && checkpoint.harness !== null ? checkpoint.madeAt : null;
-    const laidOut = await layOut({ keptWork, madeAt });
-    const place = workspaces.folders(sessionId, []);
-    if (checkpoint.files !== null) await unpack(run, place, checkpoint.files, "workspace");
-    if (madeAt !== null && checkpoint.harness !== null) await unpack(run, place, checkpoint.harness.piece, "home");
-    const from = checkpoint.files === null ? laidOut.from : "checkpoint";
-    if (from === "checkpoint") {
-      const at = checkpoint.takenAt.toISOString();
-      await notice(run, "info", `This worker goes on from what another had done by ${at}.`);
-    }
-    return { ...laidOut, from };
+    const isShown = run.dependencies.sandbox.isolates && checkpoint.harness !== null;
+    const laidOut = await layOut({ keptWork, madeAt: isShown ? checkpoint.madeAt : null });
+    return { ...laidOut, restore: () => restore(run, checkpoint, laidOut) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: LaidOut): Promise<boolean> {
+  const { sandbox } = run.dependencies;
+  try {
+    for (const work of waiting) await restoreKeptWork(run, placeOf(run, work.directory), work);
+    if (checkpoint.files !== null) await unpack(run, checkpoint.files, "workspace");
+    // Without a sandbox a harness can't be shown its folders where they were.
+    if (sandbox.isolates && checkpoint.harness !== null) await unpack(run, checkpoint.harness.piece, "home");
+  } catch (error) {
+    await tellUnusable(run, error);
+    return false;
+  }
+  if (waiting.length === 0 && checkpoint.files === null) return false;
+  await notice(run, "info", `This worker goes on from what another had done by ${checkpoint.takenAt.toISOString()}.`);
+  return true;
 }
 
 function pieceOf(run: Run, piece: string): Readable {
@@ -80,8 +96,8 @@ function pieceOf(run: Run, piece: string): Readable {
   return Readable.from(openPiece(database, vault, run.session.sessionId, piece));
 }
 
-function unpack(run: Run, place: InsidePlace, piece: string, into: "home" | "workspace"): Promise<void> {
-  return unpackArchive(run, place, pieceOf(run, piece), into);
+function unpack(run: Run, piece: string, into: "home" | "workspace"): Promise<void> {
+  return unpackArchive(run, placeOf(run, "."), pieceOf(run, piece), into);
 }
 
 function notice(run: Run, level: "info" | "warning", text: string): Promise<void> {

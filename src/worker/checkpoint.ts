@@ -7,8 +7,9 @@ import type { NewEvent } from "../domain/event.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../store/checkpoints.ts";
 import { LeaseLostError } from "../store/claims.ts";
 import { archiveFiles, archiveState, packWork } from "./checkpoint-pieces.ts";
+import { placeOf } from "./checkpoint-place.ts";
 import type { Run } from "./run.ts";
-import { addressOf, workspaceRepository } from "./step-prepare.ts";
+import { workspaceRepository } from "./step-prepare.ts";
 import { knownOf, type PreparedRepository } from "./workspace.ts";
 
 /** So often at least, while an agent is at work. */
@@ -72,13 +73,16 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
     if (maximumBytes === 0) return Promise.resolve();
     again = true;
     underWay ??= (async () => {
-      while (again) {
-        again = false;
-        await attempt();
+      try {
+        while (again) {
+          again = false;
+          await attempt();
+        }
+      } finally {
+        // In the same moment as the last look at `again`: who calls later begins anew.
+        underWay = null;
       }
-    })().finally(() => {
-      underWay = null;
-    });
+    })();
     return underWay;
   }
 
@@ -167,14 +171,6 @@ async function takeCheckpoint(
 }
 
 type Add = () => { readonly id: string; readonly file: string };
-
-/** Where a command of ours works beside the agent: it sees the session's files, and has a home of its own. */
-function placeOf(run: Run, directory: string) {
-  const { workspaces } = run.dependencies;
-  const urls = run.session.repositories.map((repository) => addressOf(repository).cloneUrl);
-  const folders = workspaces.folders(run.session.sessionId, urls);
-  return { ...folders, workingDirectory: join(folders.workspace, directory) };
-}
 
 async function packRepositories(
   run: Run,

@@ -3,6 +3,8 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { takePack } from "./collect.ts";
 import { mustGit } from "./git.ts";
+import { inside, type InsidePlace } from "./inside.ts";
+import type { Run } from "./run.ts";
 
 /**
  * A session's checkpoints as objects, beside its folders and out of the agent's reach: a bare repository that borrows from
@@ -40,15 +42,32 @@ export async function openKeptWork(
   };
 }
 
-/** Puts a checkpoint's files into a clone of the session's own, as the agent left them: not committed, on its own HEAD. */
-export async function layOutKeptWork(
-  kept: KeptWork,
-  clone: string,
-  { head, commit }: { readonly head: string; readonly commit: string },
-  signal: AbortSignal,
-): Promise<void> {
-  const options = { cwd: clone, signal, local: true };
-  await mustGit(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", kept.path, ref], options);
-  await mustGit(["reset", "--quiet", "--hard", commit], options);
-  await mustGit(["reset", "--quiet", "--mixed", head], options);
+/** A repository's kept work that is still to be put into the session's clone. */
+export interface WaitingWork {
+  /** Folder in the workspace. */
+  readonly directory: string;
+  /** Of the repository that keeps it. */
+  readonly path: string;
+  readonly head: string;
+  readonly commit: string;
+}
+
+const restoreScript = `
+set -eu
+objects="$(git rev-parse --path-format=absolute --git-path objects)"
+mkdir -p "$objects/pack"
+cp "$OFFSTAGE_KEPT"/objects/pack/pack-* "$objects/pack/"
+git reset --quiet --hard "$OFFSTAGE_COMMIT"
+git reset --quiet --mixed "$OFFSTAGE_HEAD"`;
+
+/**
+ * Puts a checkpoint's files into the session's clone, as the agent left them: not committed, on its own HEAD. A setup may have
+ * run there, so it is done inside.
+ */
+export async function restoreKeptWork(run: Run, place: InsidePlace, work: WaitingWork): Promise<void> {
+  const environment = { OFFSTAGE_KEPT: work.path, OFFSTAGE_COMMIT: work.commit, OFFSTAGE_HEAD: work.head };
+  const command = { command: "sh", arguments: ["-c", restoreScript], environment };
+  await inside(run, { ...place, readOnly: [...place.readOnly, work.path] }, command, (child) => {
+    child.stdout.resume();
+  });
 }

@@ -5,12 +5,12 @@ import type { StepName } from "../domain/step.ts";
 import type { RunOutcome, StepOutcome } from "../metrics/metrics.ts";
 import { finishSession, LeaseLostError, parkSession, releaseClaim, type ClaimedSession } from "../store/claims.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
-import { createCheckpointer, type Checkpointer } from "./checkpoint.ts";
+import { createCheckpointer } from "./checkpoint.ts";
 import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./run.ts";
-import { agentStep } from "./step-agent.ts";
+import { agentStep, type AgentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";
 import { createSafePoints, type SafePoints } from "./safe-points.ts";
-import { prepareStep, type Prepared } from "./step-prepare.ts";
+import { prepareStep, settleWorkspace, type Prepared } from "./step-prepare.ts";
 import { pullRequestStep } from "./step-pull-request.ts";
 import { pushStep } from "./step-push.ts";
 import type { RunSignals } from "./worker.ts";
@@ -106,9 +106,14 @@ async function runToEnd(
 
 async function carryOut(run: Run, safePoints: SafePoints): Promise<string> {
   const prepared = await step(run, "prepare", () => prepareStep(run));
+  const environments = await readEnvironments(run, prepared.repositories);
+  const missing = await withoutSetup(run, environments);
+  if (missing.length > 0) await step(run, "setup", () => setupStep(run, missing));
+  const from = await settleWorkspace(run, prepared);
+  // Not before: what is in the folders until then is less than what may be kept already.
   const checkpointer = createCheckpointer(run, prepared.repositories);
   try {
-    return await takeSteps(run, prepared, checkpointer, safePoints);
+    return await doWork(run, { prepared, environments, from, checkpointer, safePoints });
   } finally {
     await checkpointer.stop();
     // Nothing of the run's is at work any more: what it had done is for the worker that takes it up.
@@ -116,19 +121,14 @@ async function carryOut(run: Run, safePoints: SafePoints): Promise<string> {
   }
 }
 
-async function takeSteps(
+/** The agent's part, and what becomes of it. */
+async function doWork(
   run: Run,
-  prepared: Prepared,
-  checkpointer: Checkpointer,
-  safePoints: SafePoints,
+  { prepared, safePoints, ...agent }: AgentStep & { prepared: Prepared },
 ): Promise<string> {
-  const environments = await readEnvironments(run, prepared.repositories);
-  const missing = await withoutSetup(run, environments);
-  if (missing.length > 0) await step(run, "setup", () => setupStep(run, missing));
+  const { checkpointer } = agent;
   safePoints.enter();
-  const turn = await step(run, "agent", () =>
-    agentStep(run, { environments, from: prepared.from, checkpointer, safePoints }),
-  );
+  const turn = await step(run, "agent", () => agentStep(run, { ...agent, safePoints }));
   // What is left to do is short, and better done here.
   safePoints.leave();
   const collected = await step(run, "commit", () => commitStep(run, prepared.repositories));

@@ -9,13 +9,12 @@ import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 import type { Run } from "./run.ts";
 import { openSessionGateway } from "./session-gateway.ts";
 import type { SafePoints } from "./safe-points.ts";
-import type { Prepared } from "./step-prepare.ts";
 import type { RepositoryEnvironment } from "./step-setup.ts";
 
 export interface AgentStep {
   readonly environments: readonly RepositoryEnvironment[];
   /** Where the work so far is from. */
-  readonly from: Prepared["from"];
+  readonly from: "disk" | "checkpoint" | "remote";
   readonly checkpointer: Checkpointer;
   readonly safePoints: SafePoints;
 }

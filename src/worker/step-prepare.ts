@@ -2,36 +2,49 @@ import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "..
 import { saveRepository, saveWorkspaceWorker, type ClaimedSession } from "../store/claims.ts";
 import { withLastCheckpoint, type FetchedCheckpoint } from "./checkpoint-restore.ts";
 import type { Run } from "./run.ts";
-import type { PreparedRepository, WorkspaceRepository } from "./workspace.ts";
+import type { LaidOut, PreparedRepository, WorkspaceRepository } from "./workspace.ts";
 
 type SessionRepository = ClaimedSession["repositories"][number];
 
 export interface Prepared {
   readonly repositories: readonly PreparedRepository[];
-  /** Where the work so far is from, as the agent is told that was cut off. */
-  readonly from: "disk" | "checkpoint" | "remote";
+  /** Whether the folders are as they were left on this disk. */
+  readonly isKept: boolean;
+  /** Brings what another worker kept, once the folders are set up; null where there is none. @returns whether it could */
+  readonly restore: (() => Promise<boolean>) | null;
 }
 
-/** Fetches the mirrors and lays out the session's own clones; goes on from what is here already, or from what another worker kept. */
+/** Fetches the mirrors and lays out the session's own clones, or finds them as they were left here. */
 export async function prepareStep(run: Run): Promise<Prepared> {
   const { database, workerId, workspaces } = run.dependencies;
   const { sessionId, workspaceWorker } = run.session;
   // Another worker has gone on since: what is left of an earlier life here is old.
   if (workspaceWorker !== null && workspaceWorker !== workerId) await workspaces.forget(sessionId);
-  const prepared = (await workspaces.exists(sessionId))
-    ? await layOut(run, null)
+  const { repositories, from, restore } = (await workspaces.exists(sessionId))
+    ? { ...(await layOut(run, null)), restore: null }
     : await withLastCheckpoint(run, (checkpoint) => layOut(run, checkpoint));
   for (const [index, repository] of run.session.repositories.entries()) {
-    const baseSha = prepared.repositories[index]?.baseSha;
+    const baseSha = repositories[index]?.baseSha;
     if (baseSha != null && repository.baseSha === null) {
       await saveRepository(database, run.session, repository.position, { baseSha });
     }
   }
-  await saveWorkspaceWorker(database, run.session, workerId);
-  return prepared;
+  return { repositories, isKept: from === "disk", restore };
 }
 
-function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<Prepared> {
+/**
+ * Brings what another worker kept: after the setup, which is to see neither its code nor its memory. From here on the newest of
+ * the session is on this disk.
+ * @returns where the work so far is from, as the agent is told that was cut off
+ */
+export async function settleWorkspace(run: Run, prepared: Prepared): Promise<"disk" | "checkpoint" | "remote"> {
+  const isRestored = (await prepared.restore?.()) ?? false;
+  await saveWorkspaceWorker(run.dependencies.database, run.session, run.dependencies.workerId);
+  if (prepared.isKept) return "disk";
+  return isRestored ? "checkpoint" : "remote";
+}
+
+function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<LaidOut> {
   return run.dependencies.workspaces.prepare({
     sessionId: run.session.sessionId,
     repositories: run.session.repositories.map((repository) => workspaceRepository(run, repository)),

@@ -6,7 +6,7 @@ import type { GitCredentials } from "../forges/forge.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
 import { git, mustGit } from "./git.ts";
-import { layOutKeptWork, openKeptWork } from "./kept-work.ts";
+import { openKeptWork, type WaitingWork } from "./kept-work.ts";
 import { ensureMirror, fetchBranch, keepLatest, lookUpHeads, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
 import { createMirrorUse } from "./mirror-use.ts";
 
@@ -34,6 +34,15 @@ export interface PreparedRepository {
   /** Where the work began: the base, or the tip of a branch that was there already. */
   readonly headSha: string;
   readonly targetBranch: string;
+}
+
+/** A session's folders. */
+export interface LaidOut {
+  readonly repositories: readonly PreparedRepository[];
+  /** Found as they were left, or made anew. */
+  readonly from: "disk" | "remote";
+  /** Kept work of another worker that belongs into them, once they are set up. */
+  readonly waiting: readonly WaitingWork[];
 }
 
 /** What the remote had when it was looked at. */
@@ -143,49 +152,51 @@ export function createWorkspaces(options: WorkspaceOptions) {
     readonly madeAt: MadeAt | null;
     readonly progress: (progress: { text: string; fraction?: number }) => void;
     readonly signal: AbortSignal;
-  }): Promise<{ repositories: PreparedRepository[]; from: "disk" | "checkpoint" | "remote" }> {
+  }): Promise<LaidOut> {
     const { sessionId, repositories } = request;
     const known = await record(sessionId);
-    if (known !== null && (await hasObjects(known, request))) return { repositories: known, from: "disk" };
-    let from: "checkpoint" | "remote" = "remote";
+    if (known !== null && (await hasObjects(known, request))) return { repositories: known, from: "disk", waiting: [] };
     const { workspace, home } = folders(sessionId, []);
     await rm(root(sessionId), { recursive: true, force: true });
     await mkdir(workspace, { recursive: true });
     const prepared: PreparedRepository[] = [];
+    const waiting: WaitingWork[] = [];
     for (const repository of repositories) {
       const mirror = mirrorOf(repository);
-      const { start, isKept } = await mirrorUse.whileUsed(mirror.path, () => begin(request, repository, mirror));
-      if (isKept) from = "checkpoint";
+      const { start, work } = await mirrorUse.whileUsed(mirror.path, () => begin(request, repository, mirror));
+      if (work !== null) waiting.push(work);
       prepared.push({ baseSha: start.baseSha, headSha: start.headSha, targetBranch: start.targetBranch });
     }
     await options.sandbox.makeWritable(workspace);
     await options.sandbox.makeWritable(home);
     if (request.madeAt !== null) await writeRecord(movedPath(sessionId), request.madeAt);
     await writeRecord(recordPath(sessionId), prepared);
-    return { repositories: prepared, from };
+    return { repositories: prepared, from: "remote", waiting };
   }
 
-  /** A clone of the session's own, of the remote or of what another worker kept. The mirror's pins are there when it ends. */
+  /**
+   * A clone of the session's own, as the remote has it, or as the worker began that kept what it did: that waits then to be
+   * brought into it. The mirror's pins are there when it ends.
+   */
   async function begin(
     { sessionId, keptWork, progress, signal }: Parameters<typeof prepare>[0],
     repository: WorkspaceRepository,
     mirror: Mirror,
-  ): Promise<{ start: PreparedRepository; isKept: boolean }> {
-    const clone = join(folders(sessionId, []).workspace, repository.directory);
+  ): Promise<{ start: PreparedRepository; work: WaitingWork | null }> {
+    const { directory } = repository;
+    const clone = join(folders(sessionId, []).workspace, directory);
     await ensureMirror(mirror, signal);
     // Of an earlier life of the session on this machine, which others have gone on from.
     await unpin(mirror.path, sessionId);
     const heads = await fetchHeads(mirror, sessionId, repository, progress, signal);
-    const checkpoint = keptWork.get(repository.directory);
+    const checkpoint = keptWork.get(directory);
     const isKept = checkpoint !== undefined && (await goesOnFrom(mirror, checkpoint, repository, heads, signal));
     const start = isKept ? checkpoint.start : heads;
     await layOut(mirror, clone, repository, start, signal);
-    if (isKept) {
-      const kept = await openKeptWork(keptPath(sessionId, repository), mirror.path, { anew: true, signal });
-      for (const pack of checkpoint.packs) await kept.take(pack.file, pack.commit, knownOf(start));
-      await layOutKeptWork(kept, clone, checkpoint, signal);
-    }
-    return { start, isKept };
+    if (!isKept) return { start, work: null };
+    const kept = await openKeptWork(keptPath(sessionId, repository), mirror.path, { anew: true, signal });
+    for (const pack of checkpoint.packs) await kept.take(pack.file, pack.commit, knownOf(start));
+    return { start, work: { directory, path: kept.path, head: checkpoint.head, commit: checkpoint.commit } };
   }
 
   /** Whether all that the clones borrow is there: a mirror that somebody removed is fetched again. */

@@ -153,6 +153,30 @@ describe.each(agents)("a turn of $agent whose worker is killed", ({ agent, progr
   );
 });
 
+test("a repository is set up before the work comes back, which the setup neither sees nor undoes", async () => {
+  const first = await worker();
+  const { name, url } = await repository();
+  const { id } = await fleet.call("/repository/create", { url });
+  const setupScript = "ls; echo changed by the setup > README.md; echo made > made.txt; echo $HOME >> made.txt";
+  await fleet.call(`/repository/${id}/environment`, { setupScript });
+  const session = await fleet.api(0).session.create({ prompt: "begin and wait", repositories: [url] });
+  await untilKept(session.id);
+  await first.kill("SIGKILL");
+  await worker();
+  expect(await untilOver(fleet.api(0), session.id)).toMatchObject({ status: "completed", failure: null });
+  const events = await eventsOf(session.id);
+  const printed = events.flatMap((event) => (event.type === "setup.output" ? event.data.text : []));
+  expect(printed.filter((text) => text.includes("old.txt"))).toHaveLength(2);
+  expect(printed.join("")).not.toContain("mine.txt");
+  const starts = events.filter((event) => event.type === "agent.started");
+  expect(starts.map(({ data }) => data.resumed)).toEqual([false, true]);
+  const patch = (await fleet.api(0).session.diff(session.id)).repositories[0]?.patch ?? "";
+  for (const part of ["+changed\n", "with space.txt", "+mine", "+the end", "deleted file mode"])
+    expect(patch).toContain(part);
+  for (const part of ["changed by the setup", "made.txt"]) expect(patch).not.toContain(part);
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
 test("a session without a repository keeps its files too", async () => {
   const first = await worker();
   const session = await fleet.api(0).session.create({ prompt: "begin and wait" });
