@@ -213,6 +213,7 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
   await rm(socketDirectory(config), { recursive: true, force: true });
   const id = await workerId(config.data);
   const run = createRunDependencies(config, { ...parts, publicUrl: () => url, workerId: id });
+  await run.workspaces.forgetIncoming();
   const worker = await startWorker({
     database,
     logger,

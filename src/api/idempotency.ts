@@ -33,12 +33,22 @@ export async function replayOrBegin(database: Database, request: FastifyRequest,
         .type("application/json; charset=utf-8")
         .serializer((body: unknown) => String(body))
         .send(known.body);
+      // Who left before the answer came must not have it done once more.
+      if (!reply.sent) throw new ConflictError("the answer could not be given");
       return;
     case "mismatch":
       throw new ConflictError("Idempotency-Key was used for another request: choose a new one");
     case "inProgress":
       throw new ConflictError("the first request with this Idempotency-Key is still under way", 1);
   }
+}
+
+/** For what answers a secret, once. @throws InvalidInputError */
+export function refuseIdempotencyKey({ headers }: FastifyRequest): void {
+  if (headers["idempotency-key"] === undefined) return;
+  throw new InvalidInputError(
+    "Idempotency-Key is not taken here: what is shown only once would have to be stored to be answered again",
+  );
 }
 
 function createdBy(status: number, body: string): string | null {

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { InvalidInputError } from "../domain/errors.ts";
 import { createdKeySchema, createKeySchema, keySchema } from "../domain/key.ts";
 import { scopesOf } from "../domain/user.ts";
 import { pageQuerySchema } from "../domain/list.ts";
 import { createKey, listKeys, revokeKey } from "../store/keys.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
+import { refuseIdempotencyKey } from "./idempotency.ts";
 import { answers, idParameters, requireUuid } from "./shapes.ts";
 
 const tags = ["Keys"];
@@ -24,11 +24,7 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
       },
     },
     async (request) => {
-      if (request.headers["idempotency-key"] !== undefined) {
-        throw new InvalidInputError(
-          "Idempotency-Key is not taken here: the key would have to be stored to be answered again",
-        );
-      }
+      refuseIdempotencyKey(request);
       const { name, role, scopes = role === undefined ? ["read", "write"] : scopesOf(role), expiresAt } = request.body;
       const { organizationId } = principalOfRequest(request);
       const { record, key } = await createKey(database, organizationId, { name, scopes, expiresAt });

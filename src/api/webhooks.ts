@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { pageQuerySchema } from "../domain/list.ts";
 import {
@@ -21,7 +22,7 @@ import {
 } from "../store/webhooks.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
-import { idOfCreated } from "./idempotency.ts";
+import { refuseIdempotencyKey } from "./idempotency.ts";
 import { answers, idParameters, requireUuid } from "./shapes.ts";
 
 const tags = ["Webhooks"];
@@ -32,7 +33,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
   app.post(
     "/webhook/create",
     {
-      config: { operation: { scope: "admin", creates: true } },
+      config,
       schema: {
         tags,
         operationId: "createWebhook",
@@ -40,11 +41,11 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
         response: answers(createdWebhookSchema),
       },
     },
-    async (request) =>
-      createWebhook(database, vault, principalOfRequest(request).organizationId, {
-        ...request.body,
-        id: idOfCreated(request),
-      }),
+    async (request) => {
+      refuseIdempotencyKey(request);
+      const { organizationId } = principalOfRequest(request);
+      return createWebhook(database, vault, organizationId, { ...request.body, id: randomUUID() });
+    },
   );
   app.get(
     "/webhook/list",

@@ -1,11 +1,22 @@
+import { OffstageError } from "../domain/errors.ts";
+
 /** Classes of SQLSTATE that tell of the connection or the server, and not of what was asked. */
 const states = /^(?:08...|57P0[1-3]|53300)$/u;
-const words =
-  /connection terminated|connection timeout|client has encountered a connection error|client was closed|server closed the connection/iu;
+/** The driver's own sentences, whole: what somebody else wrote may have such words in it. */
+const sentences: ReadonlySet<string> = new Set([
+  "Connection terminated",
+  "Connection terminated unexpectedly",
+  "Connection terminated due to connection timeout",
+  "timeout exceeded when trying to connect",
+  "Client has encountered a connection error and is not queryable",
+  "Client was closed and is not queryable",
+]);
+const lost: ReadonlySet<string> = new Set(["ECONNRESET", "ETIMEDOUT"]);
 
 /** Whether an error only says that the database could not be reached just now: asked again later it may well answer. */
 export function isConnectionError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
+  if (!(error instanceof Error) || error instanceof OffstageError) return false;
   const { code = "", syscall } = error as NodeJS.ErrnoException;
-  return states.test(code) || words.test(error.message) || (syscall === "connect" && code !== "");
+  if (states.test(code) || sentences.has(error.message)) return true;
+  return (syscall === "connect" && code !== "") || (syscall === "read" && lost.has(code));
 }

@@ -19,6 +19,7 @@ export interface Database extends Pick<Notifications, "listen" | "notify"> {
 /** Folder of the schema's files. */
 export const migrationsDirectory = join(import.meta.dirname, "../store/migrations");
 const poolSize = 20;
+const idleLimitMs = 60_000;
 
 /**
  * Opens PostgreSQL, the embedded one where `url` is null, and brings its schema up to date.
@@ -39,7 +40,8 @@ export async function openDatabase(options: {
       ? await startEmbeddedServer({ directory: options.directory, beside: options.beside ?? false, logger })
       : null;
   const url = server?.url ?? options.url ?? "";
-  const pool = new pg.Pool({ connectionString: url, max: poolSize });
+  // A process that is frozen in a transaction must not hold its locks for ever.
+  const pool = new pg.Pool({ connectionString: url, max: poolSize, idle_in_transaction_session_timeout: idleLimitMs });
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection broke"));
   const notifications = createNotifications(pool, url, logger);

@@ -28,6 +28,8 @@ export interface Checkpoint {
   readonly repositories: readonly CheckpointRepository[];
   /** Piece with the files of a session without a repository, as a gzipped tar. */
   readonly files: string | null;
+  /** Names the state of all files: what has another one has changed. */
+  readonly state: string;
   /** Piece with what the harness keeps of the conversation, as a gzipped tar. */
   readonly harness: { readonly provider: string; readonly piece: string } | null;
 }
@@ -60,8 +62,6 @@ export async function saveCheckpoint(
   taken: {
     readonly checkpoint: Checkpoint;
     readonly fresh: ReadonlyMap<string, string>;
-    /** The files changed, and not the harness's memory alone. */
-    readonly progressed: boolean;
   },
 ): Promise<void> {
   const { checkpoint, fresh } = taken;
@@ -69,6 +69,10 @@ export async function saveCheckpoint(
     const key = await sessionKey(transaction, vault, claim.sessionId);
     for (const [id, file] of fresh) await writePiece(transaction, claim.sessionId, key.plain, id, file);
     await holdClaim(transaction, claim);
+    const before = await transaction.query<{ state: string }>(
+      "select content ->> 'state' as state from checkpoint where session_id = $1",
+      [claim.sessionId],
+    );
     await transaction.query("delete from checkpoint_piece where session_id = $1 and not id = any($2::uuid[])", [
       claim.sessionId,
       piecesOf(checkpoint),
@@ -79,7 +83,8 @@ export async function saveCheckpoint(
        on conflict (session_id) do update set content = excluded.content, bytes = excluded.bytes, taken_at = now()`,
       [claim.sessionId, JSON.stringify(checkpoint), key.sealed.sealed, key.sealed.masterKey],
     );
-    if (!taken.progressed) return;
+    // The harness's memory alone is no progress: a session that kills its worker again and again is given up.
+    if (before.rows[0]?.state === checkpoint.state) return;
     await transaction.query("update session set claims_without_progress = 0 where id = $1", [claim.sessionId]);
   });
 }

@@ -76,12 +76,17 @@ export interface ClaimOptions {
  * runs is counted, so that limits hold strictly.
  */
 export async function claimSession(database: Database, options: ClaimOptions): Promise<ClaimedSession | null> {
-  for (const organizationId of await organizationsInTurn(database, options.maxRunningPerOrganization)) {
-    // Each in a transaction of its own: two claimers that held one organization and tried the other's would block.
-    const claim = await claimAffordable(database, organizationId, options);
-    if (claim !== null) return readClaimed(database, claim);
+  const tried: string[] = [];
+  for (;;) {
+    const inTurn = await organizationsInTurn(database, options.maxRunningPerOrganization, tried);
+    if (inTurn.length === 0) return null;
+    for (const organizationId of inTurn) {
+      // Each in a transaction of its own: two claimers that held one organization and tried the other's would block.
+      const claim = await claimAffordable(database, organizationId, options);
+      if (claim !== null) return readClaimed(database, claim);
+      tried.push(organizationId);
+    }
   }
-  return null;
 }
 
 /** Those that nothing is left to spend for are put aside, to wait for it. */
@@ -470,17 +475,27 @@ export async function finishSession(
 }
 
 /**
- * Hands the session back to the queue, for a worker that is shutting down; one whose cancel was asked for is cancelled.
+ * Hands the session back to the queue; one whose cancel was asked for is cancelled.
+ * @param why the worker is shutting down, which is no fault of the session's, or the run broke off, which counts
  * @throws LeaseLostError
  */
-export async function releaseClaim(database: Database, claim: Claim): Promise<void> {
+export async function releaseClaim(
+  database: Database,
+  claim: Claim,
+  why: "draining" | "broken off" = "draining",
+): Promise<void> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
-    await transaction.query("update session set claims_without_progress = 0 where id = $1", [claim.sessionId]);
+    if (why === "draining") {
+      await transaction.query("update session set claims_without_progress = 0 where id = $1", [claim.sessionId]);
+    }
     if (session.cancelRequested) {
       await moveSession(transaction, session, "cancelled");
       return "cancelled";
     }
-    const reason = "the worker is shutting down; another takes it up";
+    const reason =
+      why === "draining"
+        ? "the worker is shutting down; another takes it up"
+        : "the database could not be reached; a worker takes it up again";
     await moveSession(transaction, await endWaiting(transaction, session), "queued", { reason });
     return "queued";
   });

@@ -6,14 +6,19 @@ export const claimable = "(status = 'queued' or (status = 'waiting' and ready))"
 /** Whose turn a session is part of: its automation's, or that of what people asked for. */
 const group = "coalesce(automation_id, '00000000-0000-0000-0000-000000000000')";
 
-/** Organizations tried in one claim, where others fill the first to their limit at the same moment. */
+/** Organizations at a time: others may fill the first to their limit at the same moment, or repositories be at theirs. */
 const candidateLimit = 50;
 
 /**
  * Organizations that have something to claim and are below their limit: those that run the least first, then by what they
  * have waiting. It costs the same however much is queued.
+ * @param except those that were tried in vain
  */
-export async function organizationsInTurn(database: Database, maxRunning: number): Promise<string[]> {
+export async function organizationsInTurn(
+  database: Database,
+  maxRunning: number,
+  except: readonly string[],
+): Promise<string[]> {
   const { rows } = await database.pool.query<{ id: string }>({
     name: "organizations_in_turn",
     text: `with recursive waiting (id) as (
@@ -27,9 +32,9 @@ export async function organizationsInTurn(database: Database, maxRunning: number
              lateral (select priority, queued_at, session.id from session
                where session.organization_id = organization.id and ${claimable}
                order by priority, queued_at, session.id limit 1) as first
-           where counted.running < coalesce(organization.max_running_sessions, $2)
+           where counted.running < coalesce(organization.max_running_sessions, $2) and not organization.id = any($3::uuid[])
            order by counted.running, first.priority, first.queued_at, first.id limit $1`,
-    values: [candidateLimit, maxRunning],
+    values: [candidateLimit, maxRunning, except],
   });
   return rows.map(({ id }) => id);
 }

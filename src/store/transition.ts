@@ -13,11 +13,11 @@ export interface Locked {
   readonly worker: string | null;
 }
 
-/** Locks a session's row until the transaction ends. @throws NotFoundError */
+/** Locks a session's row until the transaction ends, but for rows that only refer to it. @throws NotFoundError */
 export async function lockSession(queryable: Queryable, organizationId: string, id: string): Promise<Locked> {
   const { rows } = await queryable.query<Locked>(
     `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker
-     from session where id = $1 and organization_id = $2 for update`,
+     from session where id = $1 and organization_id = $2 for no key update`,
     [id, organizationId],
   );
   const [session] = rows;

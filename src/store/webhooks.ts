@@ -81,7 +81,7 @@ export async function getWebhook(database: Database, organizationId: string, id:
   return only(rows, id);
 }
 
-/** Only what is given changes; switched on again, it is told from then on. @throws NotFoundError */
+/** Only what is given changes; switched off, what was still to be told is dead. @throws NotFoundError */
 export async function updateWebhook(
   database: Database,
   organizationId: string,
@@ -93,9 +93,14 @@ export async function updateWebhook(
   },
 ): Promise<Webhook> {
   const { rows } = await database.pool.query<WebhookRow>(
-    `update webhook set url = coalesce($3, url), events = coalesce($4, events), enabled = coalesce($5, enabled),
-       disabled_reason = case when $5 then null else disabled_reason end, updated_at = now()
-     where id = $1 and organization_id = $2 returning ${columns}`,
+    `with updated as (
+       update webhook set url = coalesce($3, url), events = coalesce($4, events), enabled = coalesce($5, enabled),
+         disabled_reason = case when $5 then null else disabled_reason end, updated_at = now()
+       where id = $1 and organization_id = $2 returning ${columns}),
+     given_up as (
+       update webhook_delivery set status = 'dead', updated_at = now()
+       where status = 'pending' and webhook_id = (select id from updated where not enabled))
+     select * from updated`,
     [id, organizationId, changes.url, changes.events, changes.enabled],
   );
   return only(rows, id);

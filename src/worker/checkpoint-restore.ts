@@ -1,10 +1,9 @@
 import { createWriteStream } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { isConnectionError } from "../database/connection-errors.ts";
+import { OffstageError } from "../domain/errors.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../store/checkpoints.ts";
 import { unpackArchive } from "./checkpoint-pieces.ts";
 import { placeOf } from "./checkpoint-place.ts";
@@ -43,7 +42,8 @@ export async function withLastCheckpoint(
 
 async function tellUnusable(run: Run, error: unknown): Promise<void> {
   run.signal.throwIfAborted();
-  if (isConnectionError(error)) throw error;
+  // What may pass by itself must not cost the work: the checkpoint stays, and the next run tries again.
+  if (!(error instanceof OffstageError)) throw error;
   run.dependencies.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
   const reason = error instanceof Error ? error.message : String(error);
   await notice(run, "warning", `The work of the worker before could not be taken over: ${reason}`);
@@ -55,7 +55,7 @@ async function layOutWith(
   checkpoint: StoredCheckpoint,
   layOut: (checkpoint: FetchedCheckpoint) => Promise<LaidOut>,
 ): Promise<Restorable> {
-  const folder = await mkdtemp(join(tmpdir(), "offstage-checkpoint-"));
+  const folder = await run.dependencies.workspaces.incomingFolder(run.session.sessionId);
   try {
     const keptWork = new Map<string, KeptCheckpoint>();
     for (const { directory, start, head, commit, packs } of checkpoint.repositories) {

@@ -1,6 +1,5 @@
-import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { createHash, randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isConnectionError } from "../database/connection-errors.ts";
 import type { NewEvent } from "../domain/event.ts";
@@ -144,7 +143,7 @@ async function takeCheckpoint(
   maximumBytes: number,
 ): Promise<Last> {
   const { database, vault, workspaces } = run.dependencies;
-  const folder = await mkdtemp(join(tmpdir(), "offstage-checkpoint-"));
+  const folder = await workspaces.piecesFolder(run.session.sessionId);
   const fresh = new Map<string, string>();
   const add = (): { id: string; file: string } => {
     const id = randomUUID();
@@ -156,14 +155,17 @@ async function takeCheckpoint(
     const state = harness === null ? last.state : await keepState(run, harness, last, maximumBytes, add, fresh);
     if (fresh.size === 0) return last;
     const { workspace, home } = await workspaces.seenAt(run.session.sessionId);
+    const trees = repositories.map(({ directory, head, tree }) => [directory, head, tree]);
     const checkpoint: Checkpoint = {
       madeAt: { workspace, home },
       repositories,
       files: files?.piece ?? null,
+      state: createHash("sha256")
+        .update(JSON.stringify([trees, files?.digest]))
+        .digest("hex"),
       harness: state === null ? null : { provider: state.provider, piece: state.piece },
     };
-    const progressed = JSON.stringify([repositories, files]) !== JSON.stringify([last.repositories, last.files]);
-    await saveCheckpoint(database, vault, run.session, { checkpoint, fresh, progressed });
+    await saveCheckpoint(database, vault, run.session, { checkpoint, fresh });
     return { repositories, files, state };
   } finally {
     await rm(folder, { recursive: true, force: true });

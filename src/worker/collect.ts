@@ -3,11 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { RunError } from "../domain/errors.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { git, mustGit, type GitOptions } from "./git.ts";
+import { tailOf } from "./tail.ts";
 
 export interface CollectedCommit {
   readonly sha: string;
@@ -161,7 +161,7 @@ async function writePack(collection: Collection, pack: string, before: string): 
   child.stdin.end();
   const [, said, { code }] = await Promise.all([
     pipeline(child.stdout, createWriteStream(pack, { mode: 0o600 })),
-    text(child.stderr),
+    tailOf(child.stderr),
     child.exited,
   ]);
   signal.throwIfAborted();

@@ -1,5 +1,5 @@
-import { text } from "node:stream/consumers";
 import type { Sandbox, SandboxRequest } from "../sandboxes/sandbox.ts";
+import { tailOf } from "./tail.ts";
 
 /** Runs inside: reads {path: content} as JSON and writes each file, its folders first. */
 const writer = `
@@ -30,7 +30,7 @@ export async function writeHarnessFiles(
   });
   process_.stdin.end(JSON.stringify(files));
   process_.stdout.resume();
-  const [{ code }, said] = await Promise.all([process_.exited, text(process_.stderr)]);
+  const [{ code }, said] = await Promise.all([process_.exited, tailOf(process_.stderr)]);
   place.signal.throwIfAborted();
   if (code !== 0) throw new Error(`the harness's settings could not be written: ${said.slice(-500)}`);
 }

@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
-import { text } from "node:stream/consumers";
 import type { SandboxedProcess, SandboxRequest } from "../sandboxes/sandbox.ts";
 import type { Run } from "./run.ts";
+import { tailOf } from "./tail.ts";
 
 export type InsidePlace = Pick<SandboxRequest, "workspace" | "workingDirectory" | "home" | "readOnly" | "image">;
 export type InsideCommand = Pick<SandboxRequest, "command" | "arguments"> &
@@ -38,10 +38,10 @@ export async function inside(
     signal: run.signal,
   });
   try {
-    const [said] = await Promise.all([text(child.stderr), use(child)]);
+    const [said] = await Promise.all([tailOf(child.stderr), use(child)]);
     const { code } = await child.exited;
     run.signal.throwIfAborted();
-    if (code !== 0) throw new Error(said.trim().slice(-500) || `it ended with ${code}`);
+    if (code !== 0) throw new Error(`a command in the folder ended with ${code}: ${said.trim().slice(-500)}`);
     return said;
   } finally {
     child.stdin.end();

@@ -73,7 +73,17 @@ function post(
       },
     });
     sent.once("error", reject);
+    // What is no answer must not be waited for: a switch to another protocol, or a connection that only closes.
+    sent.once("upgrade", (_response, socket) => {
+      socket.destroy();
+      reject(new Error("it answered 101, which is no answer"));
+    });
+    let isAnswered = false;
+    sent.once("close", () => {
+      if (!isAnswered) reject(new Error("the connection was closed"));
+    });
     sent.once("response", (response) => {
+      isAnswered = true;
       const { statusCode: status = 0 } = response;
       const ok = status >= 200 && status < 300;
       const retryAfter = Number(response.headers["retry-after"] ?? Number.NaN) * 1_000;

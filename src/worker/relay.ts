@@ -81,7 +81,12 @@ export function startRelay(options: RelayOptions): () => Promise<void> {
 
 async function send(options: RelayOptions, delivery: ClaimedDelivery, stopping: AbortSignal): Promise<void> {
   const { database, vault } = options;
-  const secret = await vault.open(delivery.webhookId, delivery.secret);
+  const secret = await vault.open(delivery.webhookId, delivery.secret).catch(async (error: Error) => {
+    const unsigned = { durationMs: 0, status: null, error: error.message };
+    await finishAttempt(database, delivery, unsigned, outcomeOf(delivery, { ...unsigned, retryAfterMs: null }));
+    return null;
+  });
+  if (secret === null) return;
   const body = bodyOf(delivery, options.publicUrl());
   const startedAt = performance.now();
   const posted = await postTo(delivery.url, {

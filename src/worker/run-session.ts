@@ -54,6 +54,8 @@ export async function runSession(
     } catch (error) {
       if (error instanceof LeaseLostError) metrics.runEnded("lost");
       throw error;
+    } finally {
+      safePoints.close();
     }
   });
 }
@@ -83,7 +85,7 @@ async function runToEnd(
     } else if (isConnectionError(error)) {
       // Not the session's fault, and soon over: it goes on from where it is, here or elsewhere, now or when the lease is over.
       logger.warn({ err: error }, "the database could not be reached; the session is handed back");
-      await releaseClaim(database, session);
+      await releaseClaim(database, session, "broken off");
       return { outcome: "released" };
     } else if (error instanceof BudgetUsedUp) {
       await salvage(run);
@@ -114,10 +116,15 @@ async function carryOut(run: Run, safePoints: SafePoints): Promise<string> {
   const checkpointer = createCheckpointer(run, prepared.repositories);
   try {
     return await doWork(run, { prepared, environments, from, checkpointer, safePoints });
+  } catch (error) {
+    await checkpointer.stop();
+    // Nothing of the run's is at work any more: what it had done is for whichever worker takes it up. A cancel has no time.
+    const { reason } = run.signal as { reason: unknown };
+    const isOver = error instanceof LeaseLostError || reason instanceof ClaimLost || reason instanceof RunCancelled;
+    if (!isOver) await checkpointer.takeLast(AbortSignal.timeout(keepLimitMs));
+    throw error;
   } finally {
     await checkpointer.stop();
-    // Nothing of the run's is at work any more: what it had done is for the worker that takes it up.
-    if (run.signal.reason instanceof WorkerDraining) await checkpointer.takeLast(AbortSignal.timeout(keepLimitMs));
   }
 }
 

@@ -8,6 +8,8 @@ export interface SafePoints {
   enter(): void;
   /** From here on it is not. */
   leave(): void;
+  /** The run is over. */
+  close(): void;
 }
 
 /**
@@ -39,5 +41,6 @@ export function createSafePoints(draining: AbortSignal, handOver: () => void): S
       inside = false;
       running.clear();
     },
+    close: () => draining.removeEventListener("abort", look),
   };
 }

@@ -51,7 +51,7 @@ interface Running {
 /** Takes queued sessions and triggered jobs, as many at once as `concurrency` says, and keeps their leases. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { database, logger, leaseMs, metrics } = options;
-  const running = new Map<string, Running>();
+  const running = new Set<Running>();
   const draining = new AbortController();
   let stopping = false;
   let full = false;
@@ -122,17 +122,22 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   function carryOut(session: ClaimedSession): void {
     const controller = new AbortController();
-    const settled = options
-      .runSession(session, { signal: controller.signal, draining: draining.signal })
+    // One of its runs may still be at its end here, which another worker's claim has cut off: both would work in one folder.
+    const before = [...running].find((run) => run.session.sessionId === session.sessionId)?.settled;
+    const settled = Promise.resolve(before)
+      .then(() => options.runSession(session, { signal: controller.signal, draining: draining.signal }))
       .catch((error: unknown) => runLogger(logger, session).error({ err: error }, "a run broke off"))
       .finally(() => {
-        running.delete(session.sessionId);
+        running.delete(run);
         sessions.look();
       });
-    running.set(session.sessionId, { session, controller, settled, heldUntil: Date.now() + leaseMs });
+    const run: Running = { session, controller, settled, heldUntil: Date.now() + leaseMs };
+    running.add(run);
   }
 
   async function renew(run: Running): Promise<void> {
+    // What is ended is not kept from others, however long it takes to end.
+    if (run.controller.signal.aborted && run.controller.signal.reason instanceof ClaimLost) return;
     const askedAt = Date.now();
     try {
       const renewed = await renewClaim(database, run.session, leaseMs);
@@ -146,26 +151,33 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   /** Where the database can't tell us, or says nothing at all, the clock does: from then on another worker may hold it. */
   function letGo(): void {
-    for (const run of running.values()) if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
+    for (const run of running) if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
   }
 
   const work = await database.listen("offstage_work", look);
   const cancels = await database.listen("offstage_cancel", (sessionId) => {
-    for (const run of running.values()) if (sessionId === "" || run.session.sessionId === sessionId) void renew(run);
+    for (const run of running) if (sessionId === "" || run.session.sessionId === sessionId) void renew(run);
   });
   const poll = setInterval(look, pollMs);
   const renewal = setInterval(() => {
     letGo();
-    for (const run of running.values()) void renew(run);
+    for (const run of running) void renew(run);
   }, leaseMs / 3);
+  let recovering = false;
   const recovery = setInterval(() => {
-    Promise.all([recoverSessions(database, {}), recoverJobs(database, {}), wakeWaiting(database)]).then(
-      (counts) => {
-        metrics.sessionsRecovered(counts[0]);
-        if (counts.some((count) => count > 0)) look();
-      },
-      (error: unknown) => logger.warn({ err: error }, "could not recover expired leases; will try again"),
-    );
+    if (recovering) return;
+    recovering = true;
+    void Promise.all([recoverSessions(database, {}), recoverJobs(database, {}), wakeWaiting(database)])
+      .then(
+        (counts) => {
+          metrics.sessionsRecovered(counts[0]);
+          if (counts.some((count) => count > 0)) look();
+        },
+        (error: unknown) => logger.warn({ err: error }, "could not recover expired leases; will try again"),
+      )
+      .finally(() => {
+        recovering = false;
+      });
   }, leaseMs / 2);
   look();
 
@@ -177,9 +189,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     await Promise.all([work.close(), cancels.close(), jobs.settled(), sessions.settled()]);
     draining.abort();
     const grace = setTimeout(() => {
-      for (const run of running.values()) run.controller.abort(new WorkerDraining());
+      for (const run of running) run.controller.abort(new WorkerDraining());
     }, options.drainMs ?? 0);
-    await Promise.all([...running.values()].map((run) => run.settled));
+    await Promise.all([...running].map((run) => run.settled));
     clearTimeout(grace);
     clearInterval(renewal);
   }

@@ -111,6 +111,7 @@ const patchLimit = 2 * 1024 * 1024;
 export function createWorkspaces(options: WorkspaceOptions) {
   const mirrors = join(options.dataDirectory, "mirrors");
   const mirrorUse = createMirrorUse();
+  const incoming = join(options.dataDirectory, "incoming");
   const root = (sessionId: string): string => join(options.dataDirectory, "sessions", sessionId);
   const setupPath = (sessionId: string): string => join(root(sessionId), "setup.json");
   /** Where its harness saw the folders, where it began on another machine. */
@@ -303,6 +304,11 @@ export function createWorkspaces(options: WorkspaceOptions) {
       const { workspace, home } = folders(sessionId, []);
       return (await readRecord<MadeAt>(movedPath(sessionId))) ?? { workspace, home };
     },
+    /** An empty folder for a checkpoint's pieces on their way out; beside the session's own, since they are not sealed yet. */
+    piecesFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "kept", "pieces")),
+    /** The same for pieces on their way in. What a killed server left there is removed when the next one starts. */
+    incomingFolder: (sessionId: string): Promise<string> => emptyFolder(join(incoming, sessionId)),
+    forgetIncoming: (): Promise<void> => rm(incoming, { recursive: true, force: true }),
     /** Where checkpoints of one repository's work are kept beside its clone. @param anew forgets those before */
     async keptWork(sessionId: string, repository: WorkspaceRepository, how: { anew: boolean; signal: AbortSignal }) {
       const { path: mirror } = mirrorOf(repository);
@@ -422,6 +428,12 @@ async function goesOnFrom(
     if (code !== 0) return false;
   }
   return branchSha === null || branchSha === start.headSha || branchSha === head || branchSha !== recorded;
+}
+
+async function emptyFolder(path: string): Promise<string> {
+  await rm(path, { recursive: true, force: true });
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  return path;
 }
 
 /** Of a session's folder that is about to be removed. */

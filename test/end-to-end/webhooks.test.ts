@@ -13,7 +13,7 @@ import { claimDeliveries } from "../../src/store/deliveries.ts";
 import { lookAtPullRequests } from "../../src/worker/follow-pull-requests.ts";
 import { callApi } from "../call.ts";
 import { waitFor } from "../wait-for.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
 interface Told {
@@ -28,6 +28,8 @@ interface Told {
 class Receiver {
   readonly told: Told[] = [];
   answer: (response: ServerResponse, count: number) => void = (response) => response.end();
+  /** Answers 101 with an open connection. */
+  switchesProtocol = false;
   private readonly server: Server;
 
   constructor() {
@@ -54,6 +56,10 @@ class Receiver {
   }
 
   private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.switchesProtocol) {
+      request.socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n");
+      return;
+    }
     const body = await text(request);
     const { type, data } = JSON.parse(body) as Pick<Told, "type" | "data">;
     const headers = request.headers as Record<string, string>;
@@ -73,6 +79,7 @@ beforeAll(async () => {
   ({ offstage, client } = await startInProcess(world, {
     OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
     OFFSTAGE_WEBHOOK_HOSTS: "127.0.0.1",
+    OFFSTAGE_RATE_LIMIT_PER_MINUTE: "100000",
   }));
 });
 
@@ -197,6 +204,41 @@ test("an address that says it is gone is told nothing more, until it is switched
   expect(receiver.told.filter(({ type }) => type === "session.completed").map(({ data }) => data["id"])).toEqual([
     heard.id,
   ]);
+});
+
+test("an address that switches to another protocol is taken for one that failed, and holds nothing up", async () => {
+  const { receiver, id } = await receive();
+  receiver.switchesProtocol = true;
+  const { id: delivery } = await call(`/webhook/${id}/test`, {});
+  await waitFor(async () => (await call(`/delivery/${delivery}`)).log.length === 1, "it was tried", 10_000);
+  expect((await call(`/delivery/${delivery}`)).log[0]).toMatchObject({ status: null });
+});
+
+test("a webhook that is being deleted breaks nothing that it would be told of", async () => {
+  const { id } = await receive();
+  const removing = await offstage.database.pool.connect();
+  await removing.query("begin");
+  await removing.query("delete from webhook where id = $1", [id]);
+  const created = client.session.create({ prompt: "say nothing" });
+  await waitFor(async () => {
+    const { rows } = await offstage.database.pool.query(
+      "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+    );
+    return rows.length > 0;
+  }, "the creation waits for the deletion");
+  await removing.query("commit");
+  removing.release();
+  webhooks.splice(webhooks.indexOf(id), 1);
+  expect((await untilOver(client, (await created).id)).status).toBe("completed");
+});
+
+test("the secret of a webhook is not kept for a request to be repeated", async () => {
+  const response = await fetch(`${offstage.url}/webhook/create`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${adminKey}`, "Idempotency-Key": "once" },
+    body: JSON.stringify({ url: "https://example.com/" }),
+  });
+  expect(response.status).toBe(400);
 });
 
 test("what a relay took that died is told by another", async () => {

@@ -14,9 +14,10 @@ import {
 import { finishSession, LeaseLostError, recoverSessions, type ClaimedSession } from "../../src/store/claims.ts";
 import { fileKeyring } from "../../src/store/keyring.ts";
 import { rotateMasterKey } from "../../src/store/rotation.ts";
+import { cancelSession } from "../../src/store/sessions.ts";
 import { createVault, type Vault } from "../../src/store/vault.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
-import { addOrganization, addSession, expireLease, requireClaim } from "./fixtures.ts";
+import { addOrganization, addSession, claim, expireLease, requireClaim } from "./fixtures.ts";
 
 let test: TestDatabase;
 let folder: string;
@@ -40,7 +41,7 @@ afterAll(async () => {
 });
 
 /** Saves one with a piece of `content`, and gives the piece's id. */
-async function save(content: Buffer, claim = claimed, by = vault): Promise<string> {
+async function save(content: Buffer, held = claimed, by = vault, state = content.toString()): Promise<string> {
   const id = randomUUID();
   const file = join(folder, id);
   await writeFile(file, content);
@@ -48,9 +49,10 @@ async function save(content: Buffer, claim = claimed, by = vault): Promise<strin
     madeAt: { workspace: "/w", home: "/h" },
     repositories: [],
     files: id,
+    state: state.slice(0, 100).replaceAll("\0", ""),
     harness: null,
   };
-  await saveCheckpoint(test.database, by, claim, { checkpoint, fresh: new Map([[id, file]]), progressed: true });
+  await saveCheckpoint(test.database, by, held, { checkpoint, fresh: new Map([[id, file]]) });
   return id;
 }
 
@@ -114,7 +116,40 @@ it("counts work that was kept as progress, so that a session of many crashes is 
   expect(claimed.attempt).toBe(13);
 });
 
+it("counts no memory of the harness as progress: a session that kills its worker each time is given up", async () => {
+  const { sessionId } = claimed;
+  for (let crash = 1; crash <= 10; crash += 1) {
+    await save(Buffer.from(`memory of the life ${crash}`), claimed, vault, "the same files");
+    await expireLease(test.database, sessionId);
+    await recoverSessions(test.database, {});
+    const next = await claim(test.database);
+    if (next === null) break;
+    claimed = next;
+  }
+  // The first had something new, so that it does not count.
+  expect(claimed.attempt).toBe(6);
+  const { rows } = await test.database.pool.query(
+    "select status, failure ->> 'code' as code from session where id = $1",
+    [sessionId],
+  );
+  expect(rows).toEqual([{ status: "failed", code: "too_many_attempts" }]);
+});
+
+it("lets a session be cancelled while its pieces are on their way", async () => {
+  await test.database.transaction(async (transaction) => {
+    await transaction.query(
+      "insert into checkpoint_piece (session_id, id, position, sealed) values ($1, gen_random_uuid(), 0, 'x')",
+      [claimed.sessionId],
+    );
+    expect(await cancelSession(test.database, claimed.organizationId, claimed.sessionId)).toMatchObject({
+      status: "running",
+    });
+  });
+});
+
 it("goes some days after the session is over, and not before", async () => {
+  // Those of other tests.
+  await pruneCheckpoints(test.database, 0);
   await save(Buffer.from("kept"));
   expect(await pruneCheckpoints(test.database, 0)).toBe(0);
   await finishSession(test.database, claimed, { status: "cancelled", summary: null, failure: null });

@@ -77,6 +77,22 @@ describe("between organizations", () => {
   });
 });
 
+test("however many organizations wait for their repositories, the one behind them is served", async () => {
+  await atOnce(51, async (index) => {
+    const organizationId = await addOrganization(database);
+    const repository = await addRepository(organizationId, `full-${index}`);
+    await addSession(database, organizationId, { repositories: [repository], priority: 1 });
+    await addSession(database, organizationId, { repositories: [repository], priority: 1 });
+  });
+  const narrow = { maximum: 100, perRepository: 1 };
+  for (let index = 0; index < 51; index += 1) await requireClaim(database, narrow);
+  expect(await claim(database, narrow)).toBeNull();
+  const behind = await addOrganization(database);
+  await atOnce(2, () => addSession(database, behind, { priority: 9 }));
+  expect((await requireClaim(database, narrow)).organizationId).toBe(behind);
+  expect((await requireClaim(database, narrow)).organizationId).toBe(behind);
+});
+
 describe("within an organization", () => {
   test("automations and people take turns, however much one has queued", async () => {
     const organizationId = await addOrganization(database);

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { RunError } from "../domain/errors.ts";
+import { isConnectionError } from "./connection-errors.ts";
+
+const withProperties = (message: string, properties: object): Error => Object.assign(new Error(message), properties);
+
+test.each([
+  [withProperties("terminating connection due to administrator command", { code: "57P01" })],
+  [withProperties("the database system is starting up", { code: "57P03" })],
+  [new Error("Connection terminated unexpectedly")],
+  [withProperties("connect ECONNREFUSED /tmp/.s.PGSQL.5432", { code: "ECONNREFUSED", syscall: "connect" })],
+  [withProperties("read ECONNRESET", { code: "ECONNRESET", syscall: "read" })],
+])("%s is of the connection", (error) => {
+  expect(isConnectionError(error)).toBe(true);
+});
+
+test.each([
+  [new Error("the command failed: Connection terminated unexpectedly")],
+  [
+    new RunError({
+      code: "workspace_broken",
+      reason: "Connection terminated unexpectedly",
+      retryable: false,
+      mend: "None.",
+    }),
+  ],
+  [withProperties("duplicate key", { code: "23505" })],
+  [withProperties("write EPIPE", { code: "EPIPE", syscall: "write" })],
+  ["Connection terminated"],
+])("%s is not", (error) => {
+  expect(isConnectionError(error)).toBe(false);
+});
