@@ -315,14 +315,41 @@ export function nextMessage(database: Database, claim: Claim): Promise<ClaimedMe
   });
 }
 
-/** The turn is done: `answer`, the agent's last words, become the session's summary. @throws LeaseLostError */
-export function completeMessage(database: Database, claim: Claim, messageId: string, answer: string): Promise<void> {
+/**
+ * The turn is done: `answer`, the agent's last words, become the session's summary.
+ * @param isKept whether a checkpoint has all that it did
+ * @throws LeaseLostError
+ */
+export function completeMessage(
+  database: Database,
+  claim: Claim,
+  messageId: string,
+  { answer, isKept }: { readonly answer: string; readonly isKept: boolean },
+): Promise<void> {
   return underClaim(database, claim, async (transaction) => {
-    await transaction.query("update message set status = 'done' where id = $1", [messageId]);
+    await transaction.query("update message set status = 'done', kept = $2 where id = $1", [messageId, isKept]);
     await transaction.query("update session set claims_without_progress = 0, summary = $2 where id = $1", [
       claim.sessionId,
       answer,
     ]);
+  });
+}
+
+/**
+ * Has messages answered again whose work is nowhere: their worker died before it left it.
+ * @param lost only what no checkpoint has, or all that was not settled, where there is no checkpoint either
+ * @returns how many
+ * @throws LeaseLostError
+ */
+export function reopenMessages(database: Database, claim: Claim, lost: "not kept" | "all"): Promise<number> {
+  return underClaim(database, claim, async (transaction) => {
+    const { rowCount } = await transaction.query(
+      `update message set status = 'running' from session
+       where session.id = message.session_id and session_id = $1 and message.status = 'done'
+         and position > settled_messages and (not kept or $2)`,
+      [claim.sessionId, lost === "all"],
+    );
+    return rowCount ?? 0;
   });
 }
 
@@ -467,6 +494,13 @@ export async function finishSession(
     );
     const more = outcome.status === "completed" && waiting.rowCount === 1;
     const to = more ? (session.cancelRequested ? "cancelled" : "queued") : outcome.status;
+    if (outcome.status === "completed") {
+      await transaction.query(
+        `update session set settled_messages = coalesce((
+           select max(position) from message where session_id = $1 and status = 'done'), settled_messages) where id = $1`,
+        [claim.sessionId],
+      );
+    }
     await moveSession(transaction, await endWaiting(transaction, session), to, { summary, failure });
     return to;
   });

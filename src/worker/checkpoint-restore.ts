@@ -7,6 +7,7 @@ import { OffstageError } from "../domain/errors.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../store/checkpoints.ts";
 import { unpackArchive } from "./checkpoint-pieces.ts";
 import { placeOf } from "./checkpoint-place.ts";
+import { isDiskFull } from "./disk-full.ts";
 import { restoreKeptWork } from "./kept-work.ts";
 import type { Run } from "./run.ts";
 import type { KeptCheckpoint, LaidOut, MadeAt } from "./workspace.ts";
@@ -43,7 +44,7 @@ export async function withLastCheckpoint(
 async function tellUnusable(run: Run, error: unknown): Promise<void> {
   run.signal.throwIfAborted();
   // What may pass by itself must not cost the work: the checkpoint stays, and the next run tries again.
-  if (!(error instanceof OffstageError)) throw error;
+  if (!(error instanceof OffstageError) || isDiskFull(error)) throw error;
   run.dependencies.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
   const reason = error instanceof Error ? error.message : String(error);
   await notice(run, "warning", `The work of the worker before could not be taken over: ${reason}`);

@@ -25,8 +25,11 @@ export interface Checkpointer {
   follow(harness: Harness): void;
   /** Hears what the agent does: a tool call that is over may have changed files. */
   hear(event: NewEvent): void;
-  /** Takes one now, and settles when it is stored, or could not be taken. Rejects only where the lease was lost. */
-  take(): Promise<void>;
+  /**
+   * Takes one now. Rejects only where the lease was lost, or the database.
+   * @returns whether everything is stored now
+   */
+  take(): Promise<boolean>;
   /** Takes one more after the run was stopped; never rejects. */
   takeLast(signal: AbortSignal): Promise<void>;
   /** Takes no more by itself, and waits for the one that is under way. */
@@ -58,7 +61,8 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
   let harness: Harness | null = known === undefined ? null : { provider: known.id, state: known.state };
   const maximumBytes = run.dependencies.checkpointBytes;
   let last: Last = { repositories: [], files: null, state: null };
-  let underWay: Promise<void> | null = null;
+  let underWay: Promise<boolean> | null = null;
+  let stored = false;
   let again = false;
   let told = false;
   let failures = 0;
@@ -68,15 +72,16 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
   }
 
   /** One at a time; what comes in the meantime is in the next. */
-  function take(): Promise<void> {
-    if (maximumBytes === 0) return Promise.resolve();
+  function take(): Promise<boolean> {
+    if (maximumBytes === 0) return Promise.resolve(false);
     again = true;
     underWay ??= (async () => {
       try {
         while (again) {
           again = false;
-          await attempt();
+          stored = await attempt();
         }
+        return stored;
       } finally {
         // In the same moment as the last look at `again`: who calls later begins anew.
         underWay = null;
@@ -85,19 +90,20 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
     return underWay;
   }
 
-  async function attempt(): Promise<void> {
-    if (failures >= failureLimit) return;
+  async function attempt(): Promise<boolean> {
+    if (failures >= failureLimit) return false;
     const overtime = AbortSignal.timeout(limitMs);
     const bounded = { ...run, signal: AbortSignal.any([run.signal, overtime]) };
     try {
       last = await takeCheckpoint(bounded, prepared, harness, last, maximumBytes);
       failures = 0;
+      return true;
     } catch (error) {
       if (error instanceof LeaseLostError || run.signal.aborted || isConnectionError(error)) throw error;
       logger.warn({ err: error }, "could not take a checkpoint of a session");
       // What an agent left there (a filter of git's that never ends) would hold up every one.
       failures = overtime.aborted ? failureLimit : failures + 1;
-      if (told) return;
+      if (told) return false;
       told = true;
       const reason = overtime.aborted
         ? `it took longer than ${limitMs / 1_000} s`
@@ -106,6 +112,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
           : String(error);
       const text = `The work so far could not be kept outside of this worker (${reason}): if the worker dies, another begins this turn anew.`;
       await run.emit({ type: "notice", data: { level: "warning", text } });
+      return false;
     }
   }
 

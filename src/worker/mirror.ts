@@ -134,20 +134,60 @@ export async function keepLatest(mirror: Mirror, branch: string, sha: string, si
   await git(["update-ref", `refs/offstage/latest/${branch.replaceAll("/", "-")}`, sha], { cwd: mirror.path, signal });
 }
 
-/** @throws RunError push_rejected, branch_diverged, repository_* */
-export async function pushBranch(mirror: Mirror, branch: string, sha: string, signal: AbortSignal): Promise<void> {
+export interface Push {
+  readonly branch: string;
+  readonly sha: string;
+  /** Commits that the session made before: one of these on the branch is of a worker that was cut off, and pushed late. */
+  readonly own: ReadonlySet<string>;
+  readonly author: { readonly name: string; readonly email: string };
+  /** Of the commit that joins the work to what was pushed late. */
+  readonly message: string;
+}
+
+/**
+ * Never by force. @returns the commit that the branch is at
+ * @throws RunError push_rejected, branch_diverged, repository_*
+ */
+export async function pushBranch(mirror: Mirror, push: Push, signal: AbortSignal): Promise<string> {
+  const { branch, sha } = push;
   const options = await remoteOptions(mirror, signal);
-  const ref = `refs/heads/${branch}`;
-  const there = await git(["ls-remote", mirror.url, ref], options);
-  if (there.code !== 0) throw remoteError(mirror.url, there.stderr);
+  const tip = await tipOf(mirror, branch, options);
   // Pushed before a crash, perhaps: then there is nothing to do.
-  if (there.stdout.startsWith(sha)) return;
-  const { code, stdout, stderr } = await git(
-    ["push", "--porcelain", "--no-verify", mirror.url, `${sha}:${ref}`],
+  if (tip === sha) return sha;
+  const { code, stdout, stderr } = await pushTo(mirror, branch, sha, options);
+  if (code === 0) return sha;
+  const error = pushError(mirror, branch, `${stdout}\n${stderr}`);
+  const late = error.code === "branch_diverged" ? await tipOf(mirror, branch, options) : null;
+  if (late === null || !push.own.has(late)) throw error;
+  const joined = await joinTo(mirror, late, push, options);
+  if (joined === late) return late;
+  const again = await pushTo(mirror, branch, joined, options);
+  if (again.code !== 0) throw pushError(mirror, branch, `${again.stdout}\n${again.stderr}`);
+  return joined;
+}
+
+async function tipOf(mirror: Mirror, branch: string, options: GitOptions): Promise<string | null> {
+  const there = await git(["ls-remote", mirror.url, `refs/heads/${branch}`], options);
+  if (there.code !== 0) throw remoteError(mirror.url, there.stderr);
+  return /^[0-9a-f]{40,64}/u.exec(there.stdout)?.[0] ?? null;
+}
+
+function pushTo(mirror: Mirror, branch: string, sha: string, options: GitOptions) {
+  return git(["push", "--porcelain", "--no-verify", mirror.url, `${sha}:refs/heads/${branch}`], options);
+}
+
+/** The work as one commit on top of what was pushed late, which stays; that itself, where it is the same. */
+async function joinTo(mirror: Mirror, late: string, push: Push, options: GitOptions): Promise<string> {
+  const local = { cwd: mirror.path, signal: options.signal };
+  await mustGit(
+    ["fetch", "--no-tags", "--quiet", "--no-write-fetch-head", mirror.url, `refs/heads/${push.branch}`],
     options,
   );
-  if (code === 0) return;
-  throw pushError(mirror, branch, `${stdout}\n${stderr}`);
+  const tree = await mustGit(["rev-parse", `${push.sha}^{tree}`], local);
+  if (tree === (await mustGit(["rev-parse", `${late}^{tree}`], local))) return late;
+  const { name, email } = push.author;
+  const identity = [`user.name=${name}`, `user.email=${email}`].flatMap((setting) => ["-c", setting]);
+  return mustGit([...identity, "commit-tree", tree, "-p", late, "-m", push.message], local);
 }
 
 function pushError(mirror: Mirror, branch: string, said: string): RunError {

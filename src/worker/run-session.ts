@@ -9,6 +9,7 @@ import { createCheckpointer } from "./checkpoint.ts";
 import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./run.ts";
 import { agentStep, type AgentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";
+import { isDiskFull } from "./disk-full.ts";
 import { createSafePoints, type SafePoints } from "./safe-points.ts";
 import { prepareStep, settleWorkspace, type Prepared } from "./step-prepare.ts";
 import { pullRequestStep } from "./step-pull-request.ts";
@@ -213,11 +214,4 @@ function failureOf(error: unknown, run: Run): Failure {
     retryable: true,
     mend: `Retry the session; if it fails again, look for ${run.session.sessionId} in the server's log.`,
   };
-}
-
-/** As the system says it, or git did. */
-function isDiskFull(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as NodeJS.ErrnoException;
-  return code === "ENOSPC" || code === "EDQUOT" || /no space left on device|disk quota exceeded/iu.test(error.message);
 }

@@ -32,8 +32,8 @@ export async function agentStep(run: Run, agent: AgentStep): Promise<TurnResult 
     const environment = { variables, image: environments[0]?.image ?? null };
     last = await turn(run, { ...message, text }, environment, agent);
     // Its memory first: a turn that is done is not asked for again.
-    await checkpointer.take();
-    await completeMessage(database, run.session, message.id, run.mask.text(last.finalMessage));
+    const isKept = await checkpointer.take();
+    await completeMessage(database, run.session, message.id, { answer: run.mask.text(last.finalMessage), isKept });
   }
 }
 

@@ -1,5 +1,5 @@
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repository.ts";
-import { saveRepository, saveWorkspaceWorker, type ClaimedSession } from "../store/claims.ts";
+import { reopenMessages, saveRepository, saveWorkspaceWorker, type ClaimedSession } from "../store/claims.ts";
 import { withLastCheckpoint, type FetchedCheckpoint } from "./checkpoint-restore.ts";
 import type { Run } from "./run.ts";
 import type { LaidOut, PreparedRepository, WorkspaceRepository } from "./workspace.ts";
@@ -38,10 +38,22 @@ export async function prepareStep(run: Run): Promise<Prepared> {
  * @returns where the work so far is from, as the agent is told that was cut off
  */
 export async function settleWorkspace(run: Run, prepared: Prepared): Promise<"disk" | "checkpoint" | "remote"> {
+  const { database, workerId } = run.dependencies;
   const isRestored = (await prepared.restore?.()) ?? false;
-  await saveWorkspaceWorker(run.dependencies.database, run.session, run.dependencies.workerId);
+  if (!prepared.isKept && !isOnRemote(run, prepared)) {
+    await reopenMessages(database, run.session, isRestored ? "not kept" : "all");
+  }
+  await saveWorkspaceWorker(database, run.session, workerId);
   if (prepared.isKept) return "disk";
   return isRestored ? "checkpoint" : "remote";
+}
+
+/** Whether what the session had made of its repositories, as far as it was collected, is where it began here. */
+function isOnRemote({ session }: Run, { repositories }: Prepared): boolean {
+  return session.repositories.every(({ headSha }, index) => {
+    const start = repositories[index];
+    return headSha !== null && (headSha === start?.headSha || headSha === start?.baseSha);
+  });
 }
 
 function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<LaidOut> {

@@ -1,4 +1,4 @@
-import { saveRepository } from "../store/claims.ts";
+import { saveRepository, toldCommits } from "../store/claims.ts";
 import type { Run } from "./run.ts";
 import type { Collected } from "./step-commit.ts";
 import { workspaceRepository } from "./step-prepare.ts";
@@ -6,13 +6,16 @@ import { workspaceRepository } from "./step-prepare.ts";
 /** Pushes each changed repository's work branch, from the mirror; what is there already is not pushed again. */
 export async function pushStep(run: Run, changed: readonly Collected[]): Promise<void> {
   const { database, traces, workspaces } = run.dependencies;
-  for (const { position, headSha } of changed) {
+  const own = await toldCommits(database, run.session);
+  for (const { position, headSha: made } of changed) {
     const repository = run.session.repositories.find((candidate) => candidate.position === position);
     if (repository === undefined) continue;
-    await traces.span("push", { kind: "client", attributes: { "offstage.repository.id": repository.id } }, () =>
-      workspaces.push({ repository: workspaceRepository(run, repository), headSha, signal: run.signal }),
+    const request = { headSha: made, own, message: run.session.title, signal: run.signal };
+    const attributes = { "offstage.repository.id": repository.id };
+    const headSha = await traces.span("push", { kind: "client", attributes }, () =>
+      workspaces.push({ repository: workspaceRepository(run, repository), ...request }),
     );
-    await saveRepository(database, run.session, position, { pushedSha: headSha });
+    await saveRepository(database, run.session, position, { headSha, pushedSha: headSha });
     await run.emit({
       type: "branch.pushed",
       data: { repositoryId: repository.id, branch: run.session.branchName, sha: headSha },

@@ -317,11 +317,19 @@ export function createWorkspaces(options: WorkspaceOptions) {
       const kept = await openKeptWork(keptPath(sessionId, repository), mirror, how);
       return { ...kept, home, mirrorObjects: join(mirror, "objects") };
     },
+    /** @returns the commit that the branch is at */
     push: (request: {
       readonly repository: WorkspaceRepository;
       readonly headSha: string;
+      /** Commits that the session made, in this run or before. */
+      readonly own: ReadonlySet<string>;
+      readonly message: string;
       readonly signal: AbortSignal;
-    }) => pushBranch(mirrorOf(request.repository), request.repository.branch, request.headSha, request.signal),
+    }): Promise<string> => {
+      const { repository, headSha: sha, own, message, signal } = request;
+      const push = { branch: repository.branch, sha, own, message, author: options.author };
+      return pushBranch(mirrorOf(repository), push, signal);
+    },
     /** Everything that would be pushed, as text: each commit's message and changes. Beyond 64 MiB it is cut. */
     history: (repository: WorkspaceRepository, start: PreparedRepository, headSha: string, signal: AbortSignal) =>
       mustGit(

@@ -123,7 +123,7 @@ async function running(): Promise<Claim> {
 
 async function end(held: Claim): Promise<void> {
   const message = await nextMessage(api.database, held);
-  if (message !== null) await completeMessage(api.database, held, message.id, "Yes.");
+  if (message !== null) await completeMessage(api.database, held, message.id, { answer: "Yes.", isKept: true });
   await finishSession(api.database, held, { status: "completed", summary: "Done.", failure: null });
 }
 

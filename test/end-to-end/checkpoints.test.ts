@@ -224,6 +224,25 @@ test("a worker that comes back after others went on forgets its own old folder",
   expect(new Set(commits.map(({ data }) => data.sha)).size).toBe(commits.length);
 });
 
+test("a turn that is over, but whose work was nowhere when its worker died, is taken once more", async () => {
+  const small = await startFleet(world, { apis: 0, variables: { ...fleet.shared, OFFSTAGE_CHECKPOINT_MB: "1" } });
+  try {
+    const first = await worker("lost", small);
+    const { name, url } = await repository();
+    await world.forge.failNext({ kind: "hang", at: "push" });
+    const prompt = "shell head -c 3000000 /dev/urandom > large, then write a.txt: alpha";
+    const session = await fleet.api(0).session.create({ prompt, repositories: [url] });
+    await waitFor(() => world.forge.pendingFailures() === 0, "the push hangs");
+    await first.kill("SIGKILL");
+    await worker("found", small);
+    expect(await untilOver(fleet.api(0), session.id)).toMatchObject({ status: "completed", failure: null });
+    expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+    expect((await fleet.api(0).session.diff(session.id)).repositories[0]?.patch).toContain("+alpha");
+  } finally {
+    await small.close();
+  }
+});
+
 test("what is too large to keep is told, and begun anew by another worker", async () => {
   const small = await startFleet(world, { apis: 0, variables: { ...fleet.shared, OFFSTAGE_CHECKPOINT_MB: "1" } });
   try {

@@ -64,7 +64,7 @@ async function answerAll(held: Claim): Promise<void> {
   for (;;) {
     const message = await nextMessage(database, held);
     if (message === null) return;
-    await completeMessage(database, held, message.id, `Answered ${message.text}`);
+    await completeMessage(database, held, message.id, { answer: `Answered ${message.text}`, isKept: true });
   }
 }
 
@@ -262,7 +262,7 @@ describe("lease and fence", () => {
     const writes = [
       () => appendClaimEvents(database, old, [{ type: "notice", data: { level: "info", text: "late" } }]),
       () => nextMessage(database, old),
-      () => completeMessage(database, old, message?.id ?? "", "late"),
+      () => completeMessage(database, old, message?.id ?? "", { answer: "late", isKept: true }),
       () => saveHarness(database, old, { provider: "late", sessionId: "late" }),
       () => saveRepository(database, old, 1, { baseSha: "late", patch: "late" }),
       () => savePullRequest(database, old, opened),
@@ -607,7 +607,7 @@ describe("follow-up messages", () => {
       message = await nextMessage(database, held)
     ) {
       answered.push(message.text);
-      await completeMessage(database, held, message.id, "Yes.");
+      await completeMessage(database, held, message.id, { answer: "Yes.", isKept: true });
     }
     expect(new Set(answered).size).toBe(21);
     const { rows } = await database.pool.query<{ text: string }>(

@@ -222,7 +222,7 @@ const turn = (index: number): Step =>
     expect(next?.position ?? 0).toBe(position + 1);
     expect(next?.interrupted ?? false).toBe(session.messages[position] === "running");
     if (next === null) return;
-    await completeMessage(database, held, next.id, "Done.");
+    await completeMessage(database, held, next.id, { answer: "Done.", isKept: true });
     session.messages[position] = "done";
     session.claims = 0;
   });
