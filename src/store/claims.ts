@@ -128,7 +128,7 @@ async function claimInOrganization(
        lease_until = now() + $3 * interval '1 millisecond', cancel_requested = false
      where id = $1 and ${claimable}
      returning id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker,
-       case when status = 'queued' then extract(epoch from clock_timestamp() - queued_at)::float8 end as "queuedSeconds",
+       case when status = 'queued' then extract(epoch from clock_timestamp() - updated_at)::float8 end as "queuedSeconds",
        ${budgetLeftColumns}`,
     [id, options.worker, options.leaseMs],
   );

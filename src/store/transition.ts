@@ -27,7 +27,7 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
 
 /**
  * The one place where a session's status changes, with the event that tells of it in the same transaction.
- * The caller holds the row (`lockSession`).
+ * The caller holds the row (`lockSession`). One whose run broke off keeps its place in the queue.
  * @throws ConflictError where the life of a session (domain/status.ts) has no such move
  */
 export async function moveSession(
@@ -41,7 +41,7 @@ export async function moveSession(
   const { reason, failure = null, summary = null } = details;
   await queryable.query(
     `with moved as (update session set status = $2,
-       queued_at = case when $2 = 'queued' then now() else queued_at end,
+       queued_at = case when $2 = 'queued' and status <> 'running' then now() else queued_at end,
        started_at = case when $2 = 'running' then coalesce(started_at, now()) else started_at end,
        finished_at = case when $3 then now() end,
        failure = $4, summary = coalesce($5, summary),

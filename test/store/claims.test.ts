@@ -356,6 +356,17 @@ describe("lease and fence", () => {
   });
 });
 
+test("a session whose worker died keeps its place before those that were queued after it", async () => {
+  const organizationId = await addOrganization(database);
+  const first = await addSession(database, organizationId);
+  const held = await requireClaim(database);
+  expect(held.sessionId).toBe(first.id);
+  await atOnce(3, () => addSession(database, organizationId));
+  await expireLease(database, first.id);
+  await recoverSessions(database, {});
+  expect((await requireClaim(database)).sessionId).toBe(first.id);
+});
+
 test("a session that is queued or runs can't be queued by a person, and stays with its worker", async () => {
   const organizationId = await addOrganization(database);
   const { id } = await addSession(database, organizationId);
