@@ -258,7 +258,8 @@ async function recover(transaction: Queryable, lost: Locked, claims: number): Pr
     await moveSession(transaction, session, "failed", { failure });
     return "failed";
   }
-  await moveSession(transaction, session, "queued", { reason: "the worker that had it died; another takes it up" });
+  const reason = "the worker that had it died; another takes it up";
+  await moveSession(transaction, session, "queued", { reason, brokenOff: true });
   return "queued";
 }
 
@@ -530,7 +531,7 @@ export async function releaseClaim(
       why === "draining"
         ? "the worker is shutting down; another takes it up"
         : "the database could not be reached; a worker takes it up again";
-    await moveSession(transaction, await endWaiting(transaction, session), "queued", { reason });
+    await moveSession(transaction, await endWaiting(transaction, session), "queued", { reason, brokenOff: true });
     return "queued";
   });
   announce(database, claim.sessionId, reached);

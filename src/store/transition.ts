@@ -27,21 +27,27 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
 
 /**
  * The one place where a session's status changes, with the event that tells of it in the same transaction.
- * The caller holds the row (`lockSession`). One whose run broke off keeps its place in the queue.
+ * The caller holds the row (`lockSession`).
+ * @param details.brokenOff its run was cut off: it keeps its place in the queue
  * @throws ConflictError where the life of a session (domain/status.ts) has no such move
  */
 export async function moveSession(
   queryable: Queryable,
   session: Locked,
   to: SessionStatus,
-  details: { readonly reason?: string; readonly failure?: Failure | null; readonly summary?: string | null } = {},
+  details: {
+    readonly reason?: string;
+    readonly failure?: Failure | null;
+    readonly summary?: string | null;
+    readonly brokenOff?: boolean;
+  } = {},
 ): Promise<void> {
   const { id, status: from } = session;
   if (!canMove(from, to)) throw new ConflictError(`session ${id} is ${from} and can't become ${to}`);
-  const { reason, failure = null, summary = null } = details;
+  const { reason, failure = null, summary = null, brokenOff = false } = details;
   await queryable.query(
     `with moved as (update session set status = $2,
-       queued_at = case when $2 = 'queued' and status <> 'running' then now() else queued_at end,
+       queued_at = case when $2 = 'queued' and not $6 then now() else queued_at end,
        started_at = case when $2 = 'running' then coalesce(started_at, now()) else started_at end,
        finished_at = case when $3 then now() end,
        failure = $4, summary = coalesce($5, summary),
@@ -58,6 +64,7 @@ export async function moveSession(
       ["completed", "failed", "cancelled"].includes(to),
       failure === null ? null : JSON.stringify(failure),
       summary,
+      brokenOff,
     ],
   );
   await appendEvents(queryable, id, [
