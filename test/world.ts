@@ -48,6 +48,8 @@ export async function createWorld(script: Script, options: { readonly embedded?:
       OFFSTAGE_MODEL_API_KEY: modelKey,
       OFFSTAGE_MODEL: "scripted",
       OFFSTAGE_DEFAULT_AGENT: "opencode:scripted",
+      // Tests ask many times a second whether something has happened.
+      OFFSTAGE_RATE_LIMIT_PER_MINUTE: "100000",
       OFFSTAGE_LEASE_SECONDS: "3",
       OFFSTAGE_DRAIN_SECONDS: "1",
       OFFSTAGE_LOG_LEVEL: "warn",

@@ -16,6 +16,7 @@ const everyMs = 30_000;
 /** How long one may take, and how many may fail in a row before no more are tried in this run. */
 const limitMs = 20_000;
 const failureLimit = 3;
+const stateLimitMs = 5_000;
 /** Packs on top of each other before all is packed anew. */
 const longestChain = 16;
 
@@ -248,8 +249,10 @@ async function keepState(
   if (state.length === 0) return null;
   const { id, file } = add();
   let digest: string;
+  // A database that its harness holds locked must not hold the files up.
+  const bounded = { ...run, signal: AbortSignal.any([run.signal, AbortSignal.timeout(stateLimitMs)]) };
   try {
-    digest = await archiveState(run, placeOf(run, "."), state, file, maximumBytes);
+    digest = await archiveState(bounded, placeOf(run, "."), state, file, maximumBytes);
   } catch (error) {
     run.signal.throwIfAborted();
     // The files are worth more than the memory, without which the agent is told what was said.
