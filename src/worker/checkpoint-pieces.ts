@@ -186,6 +186,10 @@ export async function unpackArchive(
   const parameters = ["--extract", "--file=-", "--no-same-owner", `--directory=${place[into]}`];
   await inside(run, place, { command: "tar", arguments: parameters }, async (child) => {
     child.stdout.resume();
-    await pipeline(content, createGunzip(), child.stdin);
+    await pipeline(content, createGunzip(), child.stdin).catch((error: NodeJS.ErrnoException) => {
+      // tar may end before it has read the padding: its exit code says how it went.
+      if (error.code !== "EPIPE" && error.code !== "ECONNRESET" && error.code !== "ERR_STREAM_PREMATURE_CLOSE")
+        throw error;
+    });
   });
 }

@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { isConnectionError } from "../database/connection-errors.ts";
 import { OffstageError } from "../domain/errors.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../store/checkpoints.ts";
 import { unpackArchive } from "./checkpoint-pieces.ts";
@@ -82,7 +83,7 @@ async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: Laid
     for (const work of waiting) await restoreKeptWork(run, placeOf(run, work.directory), work);
     if (checkpoint.files !== null) await unpack(run, checkpoint.files, "workspace");
     // Without a sandbox a harness can't be shown its folders where they were.
-    if (sandbox.isolates && checkpoint.harness !== null) await unpack(run, checkpoint.harness.piece, "home");
+    if (sandbox.isolates && checkpoint.harness !== null) await restoreMemory(run, checkpoint.harness.piece);
   } catch (error) {
     await tellUnusable(run, error);
     return false;
@@ -90,6 +91,17 @@ async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: Laid
   if (waiting.length === 0 && checkpoint.files === null) return false;
   await notice(run, "info", `This worker goes on from what another had done by ${checkpoint.takenAt.toISOString()}.`);
   return true;
+}
+
+/** What can't be brought back of it is told to the agent instead, as what was said so far. */
+async function restoreMemory(run: Run, piece: string): Promise<void> {
+  try {
+    await unpack(run, piece, "home");
+  } catch (error) {
+    run.signal.throwIfAborted();
+    if (isConnectionError(error)) throw error;
+    run.dependencies.logger.warn({ err: error }, "could not bring a harness's memory back");
+  }
 }
 
 function pieceOf(run: Run, piece: string): Readable {
