@@ -9,7 +9,10 @@ export interface Subscription {
 export interface Notifications {
   /** Hears a channel. After a lost connection every listener is called with "": look yourself. */
   listen(channel: string, heard: (payload: string) => void): Promise<Subscription>;
-  /** Tells every process, after the commit: never throws, since the slow poll finds what a lost word told of. */
+  /**
+   * Tells every process, after the commit; this one without the way over the database. Never throws, since the slow poll
+   * finds what a lost word told of.
+   */
   notify(channel: string, payload: string): void;
   close(): Promise<void>;
 }
@@ -35,8 +38,10 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
       const fresh = new pg.Client({ connectionString: url });
       try {
         await fresh.connect();
-        fresh.on("notification", ({ channel, payload }) => {
-          for (const heard of listeners.get(channel) ?? []) heard(payload ?? "");
+        const { rows } = await fresh.query<{ own: number }>("select pg_backend_pid() as own");
+        fresh.on("notification", ({ channel, payload, processId }) => {
+          // What was said over this very connection was heard here when it was said.
+          if (processId !== rows[0]?.own) hear(channel, payload ?? "");
         });
         // Not once: a connection that the server ends tells of two errors, and one unheard would end the process.
         fresh.on("error", (error) => lost(fresh, error));
@@ -62,14 +67,21 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
     });
   }
 
+  function hear(channel: string, payload: string): void {
+    for (const heard of listeners.get(channel) ?? []) heard(payload);
+  }
+
   async function send(): Promise<void> {
     // What one change has to say is said in one turn of the event loop.
     await Promise.resolve();
     while (waiting.size > 0) {
       const words = [...waiting].map((word) => JSON.parse(word) as [string, string]);
       waiting.clear();
+      const through = client;
+      // Over the pool, where nothing listens here yet or the connection is lost, what is said comes back by itself.
+      if (through !== null) for (const [channel, payload] of words) hear(channel, payload);
       try {
-        await pool.query({
+        await (through ?? pool).query({
           name: "notify",
           text: "select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) as word (channel, payload)",
           values: [words.map(([channel]) => channel), words.map(([, payload]) => payload)],

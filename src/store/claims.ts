@@ -2,9 +2,8 @@ import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError, type Failure } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import type { SessionStatus } from "../domain/status.ts";
-import { budgetLeftColumns, budgetProblem, type BudgetLeft } from "./budgets.ts";
+import { budgetProblem, type BudgetLeft } from "./budgets.ts";
 import { appendEvents } from "./events.ts";
-import { claimable, organizationsInTurn, sessionInTurn } from "./queue.ts";
 import { announce, lockSession, moveSession, type Locked } from "./transition.ts";
 
 /** A worker's hold on a session: `attempt` is the fence, a write under an older one changes nothing. */
@@ -12,12 +11,6 @@ export interface Claim {
   readonly sessionId: string;
   readonly organizationId: string;
   readonly attempt: number;
-}
-
-/** What the claim found out beside it. */
-interface NewClaim extends Claim {
-  /** How long it waited in the queue; null where it came from elsewhere. */
-  readonly queuedSeconds: number | null;
 }
 
 export interface ClaimedSession extends Claim {
@@ -28,6 +21,7 @@ export interface ClaimedSession extends Claim {
   readonly payload: unknown;
   /** Where the harness keeps the conversation. */
   readonly harness: { readonly provider: string; readonly sessionId: string } | null;
+  /** How long it waited in the queue; null where it came from elsewhere. */
   readonly queuedSeconds?: number | null;
   /** Of what made it, where traces are on. */
   readonly traceParent: string | null;
@@ -71,84 +65,51 @@ export interface ClaimOptions {
   readonly maxRunningPerRepository?: number | null;
 }
 
+type Details = Omit<ClaimedSession, keyof Claim | "queuedSeconds">;
+
+interface ClaimRow {
+  readonly organizationId: string;
+  /** Null where nothing of the organization can be taken after all. */
+  readonly sessionId: string | null;
+  readonly attempt: number;
+  readonly details: Details;
+  readonly queuedSeconds: number | null;
+  readonly budgetLeft: BudgetLeft;
+}
+
 /**
- * Takes the queued session whose turn it is, under a new attempt number. The organization's row is locked while what
- * runs is counted, so that limits hold strictly.
+ * Takes the queued session whose turn it is, under a new attempt number, and puts those aside that nothing is left to spend
+ * for. Whose turn it is stands in migrations/0019_claim.sql.
  */
 export async function claimSession(database: Database, options: ClaimOptions): Promise<ClaimedSession | null> {
   const tried: string[] = [];
   for (;;) {
-    const inTurn = await organizationsInTurn(database, options.maxRunningPerOrganization, tried);
-    if (inTurn.length === 0) return null;
-    for (const organizationId of inTurn) {
-      // Each in a transaction of its own: two claimers that held one organization and tried the other's would block.
-      const claim = await claimAffordable(database, organizationId, options);
-      if (claim !== null) return readClaimed(database, claim);
+    const { rows } = await database.pool.query<ClaimRow>({
+      name: "claim_session",
+      text: `select organization as "organizationId", session_id as "sessionId", attempt, details,
+               queued_seconds as "queuedSeconds", jsonb_build_object('session', session_left, 'month', month_left) as "budgetLeft"
+             from claim_session($1, $2 * interval '1 millisecond', $3, $4, $5)`,
+      values: [
+        options.worker,
+        options.leaseMs,
+        options.maxRunningPerOrganization,
+        options.maxRunningPerRepository ?? null,
+        tried,
+      ],
+    });
+    const [row] = rows;
+    if (row === undefined) return null;
+    const { organizationId, sessionId, attempt, details, queuedSeconds, budgetLeft } = row;
+    if (sessionId === null) {
       tried.push(organizationId);
+      continue;
     }
+    const claim = { sessionId, organizationId, attempt };
+    database.notify("offstage_event", sessionId);
+    const problem = budgetProblem(budgetLeft);
+    if (problem === null) return { ...details, ...claim, queuedSeconds };
+    await parkSession(database, claim, problem);
   }
-}
-
-/** Those that nothing is left to spend for are put aside, to wait for it. */
-async function claimAffordable(
-  database: Database,
-  organizationId: string,
-  options: ClaimOptions,
-): Promise<NewClaim | null> {
-  for (;;) {
-    const claim = await database.transaction((transaction) =>
-      claimInOrganization(transaction, organizationId, options),
-    );
-    if (claim === null) return null;
-    database.notify("offstage_event", claim.sessionId);
-    if (!claim.parked) return claim;
-  }
-}
-
-async function claimInOrganization(
-  transaction: Queryable,
-  organizationId: string,
-  options: ClaimOptions,
-): Promise<(NewClaim & { readonly parked: boolean }) | null> {
-  // "no key": a session that is being created refers to this row, and must not wait.
-  const limits = await transaction.query<{ maximum: number | null }>(
-    "select max_running_sessions as maximum from organization where id = $1 for no key update",
-    [organizationId],
-  );
-  const maximum = limits.rows[0]?.maximum ?? options.maxRunningPerOrganization;
-  const counted = await transaction.query<{ running: number }>(
-    "select count(*)::integer as running from session where organization_id = $1 and status = 'running'",
-    [organizationId],
-  );
-  if ((counted.rows[0]?.running ?? 0) >= maximum) return null;
-  const id = await sessionInTurn(transaction, organizationId, options.maxRunningPerRepository ?? null);
-  if (id === null) return null;
-  const { rows } = await transaction.query<Locked & BudgetLeft & Pick<NewClaim, "queuedSeconds">>(
-    `update session set attempt = attempt + 1, claims_without_progress = claims_without_progress + 1, worker = $2,
-       lease_until = now() + $3 * interval '1 millisecond', cancel_requested = false
-     where id = $1 and ${claimable}
-     returning id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker,
-       case when status = 'queued' then extract(epoch from clock_timestamp() - updated_at)::float8 end as "queuedSeconds",
-       ${budgetLeftColumns}`,
-    [id, options.worker, options.leaseMs],
-  );
-  const [session] = rows;
-  // Cancelled in between: whose turn it is now is to be asked anew.
-  if (session === undefined) return claimInOrganization(transaction, organizationId, options);
-  await moveSession(transaction, session, "running");
-  const { queuedSeconds } = session;
-  const claim = { sessionId: session.id, organizationId, attempt: session.attempt, queuedSeconds };
-  const problem = budgetProblem(session);
-  if (problem !== null) {
-    await park(transaction, { ...session, status: "running" }, problem);
-    return { ...claim, parked: true };
-  }
-  if (session.month !== null && session.session !== null) {
-    // The organization's row is locked: no two sessions reserve the same money.
-    const reserved = Math.min(session.session, session.month).toFixed(6);
-    await transaction.query("update session set reserved_usd = $2 where id = $1", [session.id, reserved]);
-  }
-  return { ...claim, parked: false };
 }
 
 /** Waits for a budget, held by nobody: whoever held it writes nothing more. */
@@ -176,26 +137,13 @@ export async function parkSession(database: Database, claim: Claim, problem: str
 
 /** @throws LeaseLostError where the session is gone */
 export async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSession> {
-  const { rows } = await database.pool.query<Omit<ClaimedSession, keyof NewClaim>>(
-    `select title, agent, target_branch as "targetBranch", branch_name as "branchName", payload, harness, summary,
-       workspace_worker as "workspaceWorker",
-       trace_parent as "traceParent",
-       (select jsonb_build_object('name', name) from api_key where api_key.id = session.created_by) as requester,
-       (select jsonb_build_object('defaultAgent', default_agent, 'egress', egress, 'models', models) from organization
-         where organization.id = session.organization_id) as organization,
-       coalesce((
-         select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url,
-           'branch', repository.branch, 'directory', part.directory, 'position', part.position,
-           'baseSha', part.base_sha, 'headSha', part.head_sha, 'egress', repository.egress,
-           'setupScript', repository.setup_script, 'variables', repository.variables) order by part.position)
-         from session_repository part join repository on repository.id = part.repository_id
-         where part.session_id = session.id), '[]') as repositories
-     from session where id = $1`,
+  const { rows } = await database.pool.query<{ details: Details }>(
+    "select read_claimed(session) as details from session where id = $1",
     [claim.sessionId],
   );
-  const [session] = rows;
-  if (session === undefined) throw new LeaseLostError(`session ${claim.sessionId} is gone`);
-  return { ...claim, ...session };
+  const [row] = rows;
+  if (row === undefined) throw new LeaseLostError(`session ${claim.sessionId} is gone`);
+  return { ...row.details, ...claim };
 }
 
 /** Keeps the session for `leaseMs` more; null where it was lost. */

@@ -65,7 +65,7 @@ export async function createJob(
       input.replayOf ?? null,
     ],
   });
-  database.notify("offstage_work", "");
+  database.notify("offstage_work", "job");
   const known = rows[0] === undefined ? await getJob(database, organizationId, input.id) : toRecord(rows[0]);
   if (known === null) throw new NotFoundError(`job ${input.id} was not found`);
   return known;
@@ -161,13 +161,14 @@ export async function claimJob(
 
 /** The job did its part: the session is there, and links back. A claim that was lost changes nothing. */
 export async function completeJob(database: Database, claim: ClaimedJob, sessionId: string): Promise<void> {
-  await database.pool.query(
-    `with done as (
-       update job set status = 'completed', session_id = $3, lease_until = null, updated_at = now()
-       where id = $1 and attempt = $2 and status = 'running' returning job as changed)
-     select announce_job(changed) from done`,
-    [claim.id, claim.attempt, sessionId],
-  );
+  await database.pool.query({
+    name: "complete_job",
+    text: `with done as (
+             update job set status = 'completed', session_id = $3, lease_until = null, updated_at = now()
+             where id = $1 and attempt = $2 and status = 'running' returning job as changed)
+           select announce_job(changed) from done`,
+    values: [claim.id, claim.attempt, sessionId],
+  });
 }
 
 export async function failJob(database: Database, claim: ClaimedJob, error: string): Promise<void> {

@@ -1,7 +1,6 @@
 import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError, NotFoundError, type Failure } from "../domain/errors.ts";
 import { canMove, type SessionStatus } from "../domain/status.ts";
-import { appendEvents } from "./events.ts";
 
 export interface Locked {
   readonly id: string;
@@ -44,39 +43,17 @@ export async function moveSession(
 ): Promise<void> {
   const { id, status: from } = session;
   if (!canMove(from, to)) throw new ConflictError(`session ${id} is ${from} and can't become ${to}`);
-  const { reason, failure = null, summary = null, brokenOff = false } = details;
-  await queryable.query(
-    `with moved as (update session set status = $2,
-       queued_at = case when $2 = 'queued' and not $6 then now() else queued_at end,
-       started_at = case when $2 = 'running' then coalesce(started_at, now()) else started_at end,
-       finished_at = case when $3 then now() end,
-       failure = $4, summary = coalesce($5, summary),
-       cancel_requested = cancel_requested and $2 = 'running',
-       reserved_usd = case when $2 = 'running' then reserved_usd else 0 end,
-       waiting = null, ready = false,
-       worker = case when $2 in ('running', 'waiting') then worker end,
-       lease_until = case when $2 in ('running', 'waiting') then lease_until end
-     where id = $1 returning session as changed)
-     select announce_session(changed) from moved`,
-    [
-      id,
-      to,
-      ["completed", "failed", "cancelled"].includes(to),
-      failure === null ? null : JSON.stringify(failure),
-      summary,
-      brokenOff,
-    ],
-  );
-  await appendEvents(queryable, id, [
-    {
-      type: "session.status",
-      data: { from, to, ...(reason !== undefined && { reason }), ...(failure !== null && { failure }) },
-    },
-  ]);
+  const { reason = null, failure = null, summary = null, brokenOff = false } = details;
+  // The change itself, with its event and what webhooks are told: migrations/0019_claim.sql.
+  await queryable.query({
+    name: "move_session",
+    text: "select from move_session($1, $2, $3, $4, $5, $6)",
+    values: [id, to, reason, failure === null ? null : JSON.stringify(failure), summary, brokenOff],
+  });
 }
 
 /** After the commit: wakes those who watch the session, and the workers where there is something to take. */
 export function announce(database: Database, sessionId: string, status: SessionStatus): void {
   database.notify("offstage_event", sessionId);
-  if (status === "queued") database.notify("offstage_work", "");
+  if (status === "queued") database.notify("offstage_work", "session");
 }

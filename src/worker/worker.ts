@@ -154,7 +154,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     for (const run of running) if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
   }
 
-  const work = await database.listen("offstage_work", look);
+  const work = await database.listen("offstage_work", (what) => {
+    // Else words were lost, or an older node says only that there is something.
+    if (what === "job") jobs.look();
+    else if (what === "session") sessions.look();
+    else look();
+  });
   const cancels = await database.listen("offstage_cancel", (sessionId) => {
     for (const run of running) if (sessionId === "" || run.session.sessionId === sessionId) void renew(run);
   });

@@ -15,6 +15,7 @@ import {
   saveRepository,
   type Claim,
 } from "../../src/store/claims.ts";
+import { createRepository } from "../../src/store/repositories.ts";
 import { addMessage, cancelSession, getSession, listSessions, queueSession } from "../../src/store/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { waitFor } from "../wait-for.ts";
@@ -96,6 +97,30 @@ describe("claiming", () => {
     await addSession(database, organizationId);
     await requireClaim(database);
     expect(await claim(database)).toBeNull();
+  });
+
+  test("a session that was made while its claimer waited comes with everything that it has", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId, { priority: 9 });
+    const url = "https://git.example/acme/late";
+    const repository = { url, key: url, name: "late", branch: null, description: null };
+    const late = await createRepository(database, organizationId, repository);
+    const { waiting, id } = await database.transaction(async (held) => {
+      await held.query("select from organization where id = $1 for no key update", [organizationId]);
+      // Within an object, which no "await" on the way waits for.
+      const started = { waiting: requireClaim(database) };
+      await waitFor(async () => {
+        const { rowCount } = await database.pool.query(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
+        return rowCount === 1;
+      }, "the claimer waits for the organization");
+      const made = await addSession(database, organizationId, { priority: 1, repositories: [late] });
+      return { ...started, id: made.id };
+    });
+    const claimed = await waiting;
+    expect(claimed.sessionId).toBe(id);
+    expect(claimed.repositories.map(({ name }) => name)).toEqual(["late"]);
   });
 
   test("an organization never runs more than its own limit under 20 concurrent claimers", async () => {
