@@ -1,7 +1,8 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError } from "../domain/errors.ts";
+import { openBytes, sealBytes } from "./cipher.ts";
 import { holdClaim, type Claim } from "./claims.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";
@@ -41,9 +42,6 @@ export interface StoredCheckpoint extends Checkpoint {
 }
 
 const chunkBytes = 1024 * 1024;
-const algorithm = "aes-256-gcm";
-const nonceBytes = 12;
-const tagBytes = 16;
 
 function piecesOf({ repositories, files, harness }: Checkpoint): string[] {
   const packs = repositories.flatMap((repository) => repository.packs.map(({ piece }) => piece));
@@ -116,7 +114,8 @@ export async function* openPiece(
       if (position === 0) throw new ConflictError(`the piece ${id} of a checkpoint is gone`);
       return;
     }
-    yield openChunk(plain, `${id} ${position}`, rows[0].sealed);
+    const changed = "a checkpoint was changed behind Offstage's back";
+    yield openBytes(plain, chunkPlace(id, position), rows[0].sealed, changed);
   }
 }
 
@@ -165,25 +164,11 @@ async function writePiece(
       sessionId,
       id,
       position,
-      sealChunk(key, `${id} ${position}`, chunk),
+      sealBytes(key, chunkPlace(id, position), chunk),
     ]);
     position += 1;
   }
 }
 
-function sealChunk(key: Buffer, place: string, chunk: Buffer): Buffer {
-  const nonce = randomBytes(nonceBytes);
-  const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(place));
-  const sealed = Buffer.concat([cipher.update(chunk), cipher.final()]);
-  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
-}
-
-function openChunk(key: Buffer, place: string, sealed: Buffer): Buffer {
-  const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes });
-  decipher.setAAD(Buffer.from(place)).setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
-  try {
-    return Buffer.concat([decipher.update(sealed.subarray(nonceBytes + tagBytes)), decipher.final()]);
-  } catch (cause) {
-    throw new ConflictError("a checkpoint was changed behind Offstage's back", undefined, { cause });
-  }
-}
+/** What a chunk is sealed for: it can't be put in another's place. */
+const chunkPlace = (id: string, position: number): string => `${id} ${position}`;

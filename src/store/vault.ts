@@ -1,10 +1,7 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { ConflictError } from "../domain/errors.ts";
+import { openBytes, sealBytes } from "./cipher.ts";
 import type { Keyring } from "./keyring.ts";
-
-const algorithm = "aes-256-gcm";
-const nonceBytes = 12;
-const tagBytes = 16;
 
 /** A value as it is stored. */
 export interface Sealed {
@@ -21,17 +18,14 @@ export interface Vault {
   open(id: string, sealed: Sealed): Promise<string>;
 }
 
-/** Seals with AES-256-GCM (NIST SP 800-38D) under the first master key of the ring; opens under any of them. */
+/** Seals under the first master key of the ring; opens under any of them. */
 export function createVault(keyring: Keyring): Vault {
   return {
     keyring,
     async seal(id, value) {
       const [key] = await keyring.keys();
       if (key === undefined) throw new ConflictError("there is no master key: see OFFSTAGE_MASTER_KEY");
-      const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(id));
-      const text = Buffer.concat([cipher.update(value, "utf8"), cipher.final()]);
-      return { sealed: Buffer.concat([nonce, cipher.getAuthTag(), text]), masterKey: fingerprint(key) };
+      return { sealed: sealBytes(key, id, Buffer.from(value)), masterKey: fingerprint(key) };
     },
     async open(id, { sealed, masterKey }) {
       const key = (await keyring.keys()).find((known) => fingerprint(known) === masterKey);
@@ -40,16 +34,8 @@ export function createVault(keyring: Keyring): Vault {
           `the master key ${masterKey}, with which a secret was sealed, is not here: put it back (${keyring.source})`,
         );
       }
-      const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes });
-      decipher.setAAD(Buffer.from(id)).setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
-      try {
-        const text = [decipher.update(sealed.subarray(nonceBytes + tagBytes)), decipher.final()];
-        return Buffer.concat(text).toString("utf8");
-      } catch (cause) {
-        throw new ConflictError(`the secret ${id} was changed behind Offstage's back: set its value anew`, undefined, {
-          cause,
-        });
-      }
+      const changed = `the secret ${id} was changed behind Offstage's back: set its value anew`;
+      return openBytes(key, id, sealed, changed).toString("utf8");
     },
   };
 }
