@@ -37,8 +37,6 @@ export interface Checkpoint {
 
 export interface StoredCheckpoint extends Checkpoint {
   readonly takenAt: Date;
-  /** Of all pieces. */
-  readonly bytes: number;
 }
 
 const chunkBytes = 1024 * 1024;
@@ -89,12 +87,12 @@ export async function saveCheckpoint(
 
 /** The session's last checkpoint; null where there is none. */
 export async function readCheckpoint(database: Database, sessionId: string): Promise<StoredCheckpoint | null> {
-  const { rows } = await database.pool.query<{ content: Checkpoint; taken_at: Date; bytes: string }>(
-    "select content, taken_at, bytes from checkpoint where session_id = $1",
+  const { rows } = await database.pool.query<{ content: Checkpoint; taken_at: Date }>(
+    "select content, taken_at from checkpoint where session_id = $1",
     [sessionId],
   );
   const [row] = rows;
-  return row === undefined ? null : { ...row.content, takenAt: row.taken_at, bytes: Number(row.bytes) };
+  return row === undefined ? null : { ...row.content, takenAt: row.taken_at };
 }
 
 /** A piece's bytes, in order. @throws ConflictError where it can't be opened */
