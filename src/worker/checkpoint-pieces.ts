@@ -3,6 +3,7 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { atMost } from "./at-most.ts";
+import { authorVariables } from "./git.ts";
 import { inside, type InsideCommand, type InsidePlace } from "./inside.ts";
 import type { Run } from "./run.ts";
 
@@ -64,12 +65,8 @@ export async function packWork(
   file: string,
   maximumBytes: number,
 ): Promise<PackedWork | null> {
-  const identity = { name: "Offstage", email: "offstage@localhost" };
   const environment = {
-    GIT_AUTHOR_NAME: identity.name,
-    GIT_AUTHOR_EMAIL: identity.email,
-    GIT_COMMITTER_NAME: identity.name,
-    GIT_COMMITTER_EMAIL: identity.email,
+    ...authorVariables({ name: "Offstage", email: "offstage@localhost" }),
     OFFSTAGE_BASE: request.baseSha,
     OFFSTAGE_BEFORE: request.headSha,
     OFFSTAGE_KNOWN: request.known.join(" "),

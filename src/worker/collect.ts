@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { RunError } from "../domain/errors.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
-import { git, mustGit, type GitOptions } from "./git.ts";
+import { authorVariables, git, insideVariables, mustGit, type GitOptions } from "./git.ts";
 import { tailOf } from "./tail.ts";
 
 export interface CollectedCommit {
@@ -139,17 +139,8 @@ async function writePack(collection: Collection, pack: string, before: string): 
     home: place.home,
     readOnly: place.readOnly,
     environment: {
-      HOME: place.home,
-      LC_ALL: "C.UTF-8",
-      GIT_AUTHOR_NAME: author.name,
-      GIT_AUTHOR_EMAIL: author.email,
-      GIT_COMMITTER_NAME: author.name,
-      GIT_COMMITTER_EMAIL: author.email,
-      GIT_CONFIG_COUNT: "2",
-      GIT_CONFIG_KEY_0: "core.hooksPath",
-      GIT_CONFIG_VALUE_0: "/dev/null",
-      GIT_CONFIG_KEY_1: "core.fsmonitor",
-      GIT_CONFIG_VALUE_1: "false",
+      ...insideVariables(place.home),
+      ...authorVariables(author),
       OFFSTAGE_MESSAGE: `${message}${trailer}`,
       OFFSTAGE_OBJECTS: join(mirror, "objects"),
       OFFSTAGE_BASE: start.baseSha,

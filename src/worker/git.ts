@@ -33,9 +33,10 @@ export interface GitResult {
 
 /** git gives up on a connection that moves less than this for so long. */
 const slowConnection = { "http.lowSpeedLimit": "1", "http.lowSpeedTime": "120" };
+/** What a repository names as a hook or a watcher is not started. */
+const startsNothing = { "core.hooksPath": "/dev/null", "core.fsmonitor": "false" };
 const alwaysOff = {
-  "core.hooksPath": "/dev/null",
-  "core.fsmonitor": "false",
+  ...startsNothing,
   "gc.auto": "0",
   "maintenance.auto": "false",
   "credential.helper": "",
@@ -107,10 +108,6 @@ function environmentOf({ remote, local }: GitOptions): Record<string, string> {
     // A redirect would lead to what was not looked at.
     settings["http.followRedirects"] = "false";
   }
-  const numbered = Object.entries(settings).flatMap(([key, value], index) => [
-    [`GIT_CONFIG_KEY_${index}`, key],
-    [`GIT_CONFIG_VALUE_${index}`, value],
-  ]);
   return {
     PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
     // ssh finds the operator's keys and known hosts there; git's own settings in it are not read.
@@ -123,9 +120,28 @@ function environmentOf({ remote, local }: GitOptions): Record<string, string> {
     GIT_SSH_COMMAND: `ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new${pinned === null ? "" : ` -oHostName=${pinned.address} -oHostKeyAlias=${pinned.host}`}`,
     GIT_ALLOW_PROTOCOL: local === true ? "http:https:ssh:file" : "http:https:ssh",
     GIT_NO_REPLACE_OBJECTS: "1",
-    GIT_CONFIG_COUNT: String(Object.keys(settings).length),
-    ...Object.fromEntries(numbered),
+    ...settingVariables(settings),
   };
+}
+
+/** The environment's way of giving git settings, which come before those of any file. */
+function settingVariables(settings: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(settings);
+  const numbered = entries.flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ]);
+  return { GIT_CONFIG_COUNT: String(entries.length), ...(Object.fromEntries(numbered) as Record<string, string>) };
+}
+
+/** Environment of a command of ours inside the sandbox, which may run git in what an agent left. */
+export function insideVariables(home: string): Record<string, string> {
+  return { HOME: home, LC_ALL: "C.UTF-8", ...settingVariables(startsNothing) };
+}
+
+/** Whom git names as author and committer of what it commits. */
+export function authorVariables({ name, email }: { readonly name: string; readonly email: string }) {
+  return { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email };
 }
 
 /** What git's words about a remote mean to the user. */

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import type { SandboxedProcess, SandboxRequest } from "../sandboxes/sandbox.ts";
+import { insideVariables } from "./git.ts";
 import type { Run } from "./run.ts";
 import { tailOf } from "./tail.ts";
 
@@ -24,16 +25,7 @@ export async function inside(
   const child = run.dependencies.sandbox.start({
     ...place,
     ...command,
-    environment: {
-      HOME: place.home,
-      LC_ALL: "C.UTF-8",
-      GIT_CONFIG_COUNT: "2",
-      GIT_CONFIG_KEY_0: "core.hooksPath",
-      GIT_CONFIG_VALUE_0: "/dev/null",
-      GIT_CONFIG_KEY_1: "core.fsmonitor",
-      GIT_CONFIG_VALUE_1: "false",
-      ...command.environment,
-    },
+    environment: { ...insideVariables(place.home), ...command.environment },
     limits: run.dependencies.limits,
     signal: run.signal,
   });
