@@ -7,7 +7,7 @@ import { authorVariables } from "./git.ts";
 import { inside, type InsideCommand, type InsidePlace } from "./inside.ts";
 import type { Run } from "./run.ts";
 
-export const sizeSetting = "OFFSTAGE_CHECKPOINT_MB";
+const sizeLimit = ({ dependencies }: Run) => atMost(dependencies.checkpointBytes, "OFFSTAGE_CHECKPOINT_MB");
 
 /**
  * Commits all that stands in the folder on top of the agent's HEAD, and writes what is new of it as a pack to stdout. The
@@ -63,7 +63,6 @@ export async function packWork(
   place: InsidePlace,
   request: PackRequest,
   file: string,
-  maximumBytes: number,
 ): Promise<PackedWork | null> {
   const environment = {
     ...authorVariables({ name: "Offstage", email: "offstage@localhost" }),
@@ -75,7 +74,7 @@ export async function packWork(
     OFFSTAGE_LAST: request.last === null ? "" : `${request.last.head} ${request.last.tree}`,
   };
   const said = await inside(run, place, { command: "sh", arguments: ["-c", packScript], environment }, (child) =>
-    pipeline(child.stdout, atMost(maximumBytes, sizeSetting), createWriteStream(file, { mode: 0o600 })),
+    pipeline(child.stdout, sizeLimit(run), createWriteStream(file, { mode: 0o600 })),
   );
   const name = "([0-9a-f]{40,64})";
   const [, head, commit, tree] = new RegExp(`^offstage-checkpoint ${name} ${name} ${name}$`, "mu").exec(said) ?? [];
@@ -135,40 +134,23 @@ async function copy(from, to) {
 const tarOptions = "--sort=name --mtime=@0 --create --file=-";
 
 /** Writes what the harness keeps of the conversation into `file`, as a gzipped tar. @returns its digest */
-export function archiveState(
-  run: Run,
-  place: InsidePlace,
-  state: readonly string[],
-  file: string,
-  maximumBytes: number,
-): Promise<string> {
+export function archiveState(run: Run, place: InsidePlace, state: readonly string[], file: string): Promise<string> {
   const parameters = ["--no-warnings", "-e", copyScript, "--", tarOptions, ...state];
-  return archive(run, place, { command: process.execPath, arguments: parameters }, file, maximumBytes);
+  return archive(run, place, { command: process.execPath, arguments: parameters }, file);
 }
 
 /** Writes all files of a workspace without a repository into `file`, as a gzipped tar. @returns its digest */
-export function archiveFiles(run: Run, place: InsidePlace, file: string, maximumBytes: number): Promise<string> {
+export function archiveFiles(run: Run, place: InsidePlace, file: string): Promise<string> {
   // 1: a file changed while it was read, which the next checkpoint has.
   const script = `tar ${tarOptions} . || [ $? -eq 1 ]`;
-  return archive(run, place, { command: "sh", arguments: ["-c", script] }, file, maximumBytes);
+  return archive(run, place, { command: "sh", arguments: ["-c", script] }, file);
 }
 
-async function archive(
-  run: Run,
-  place: InsidePlace,
-  command: InsideCommand,
-  file: string,
-  maximumBytes: number,
-): Promise<string> {
+async function archive(run: Run, place: InsidePlace, command: InsideCommand, file: string): Promise<string> {
   const hash = createHash("sha256");
   await inside(run, place, command, (child) => {
     child.stdout.on("data", (chunk: Buffer) => hash.update(chunk));
-    return pipeline(
-      child.stdout,
-      atMost(maximumBytes, sizeSetting),
-      createGzip({ level: 1 }),
-      createWriteStream(file, { mode: 0o600 }),
-    );
+    return pipeline(child.stdout, sizeLimit(run), createGzip({ level: 1 }), createWriteStream(file, { mode: 0o600 }));
   });
   return hash.digest("hex");
 }

@@ -1,10 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Provider } from "../agents/harness.ts";
 import { isConnectionError } from "../database/connection-errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../store/checkpoints.ts";
 import { LeaseLostError } from "../store/claims.ts";
+import { ClaimLost, RunCancelled } from "./cancellation.ts";
 import { archiveFiles, archiveState, packWork } from "./checkpoint-pieces.ts";
 import { placeOf } from "./checkpoint-place.ts";
 import type { Run } from "./run.ts";
@@ -16,6 +18,8 @@ const everyMs = 30_000;
 /** How long one may take, and how many may fail in a row before no more are tried in this run. */
 const limitMs = 20_000;
 const failureLimit = 3;
+/** A worker that is told to end does so. */
+const lastLimitMs = 10_000;
 const stateLimitMs = 5_000;
 /** Packs on top of each other before all is packed anew. */
 const longestChain = 16;
@@ -31,18 +35,17 @@ export interface Checkpointer {
    * @returns whether everything is stored now
    */
   take(): Promise<boolean>;
-  /** Takes one more after the run was stopped; never rejects. */
-  takeLast(signal: AbortSignal): Promise<void>;
+  /**
+   * Stops, and takes one more of a run that `error` broke off, for whichever worker takes it up. For when nothing of the run's
+   * is at work any more; never rejects.
+   */
+  takeLast(error: unknown): Promise<void>;
   /** Takes no more by itself, and waits for the one that is under way. */
   stop(): Promise<void>;
 }
 
 /** An agent's program as far as its memory goes. */
-export interface Harness {
-  readonly provider: string;
-  /** Where it keeps conversations, below the home. */
-  readonly state: readonly string[];
-}
+type Harness = Pick<Provider, "id" | "state">;
 
 /** Kinds of tool calls that change nothing. */
 const harmless: ReadonlySet<string> = new Set(["read", "search", "think", "fetch"]);
@@ -58,12 +61,10 @@ interface Last {
 export function createCheckpointer(run: Run, prepared: readonly PreparedRepository[]): Checkpointer {
   const { logger, providers } = run.dependencies;
   // That of the turns before, until another works.
-  const known = providers.find(({ id }) => id === run.session.harness?.provider);
-  let harness: Harness | null = known === undefined ? null : { provider: known.id, state: known.state };
-  const maximumBytes = run.dependencies.checkpointBytes;
+  let harness: Harness | null = providers.find(({ id }) => id === run.session.harness?.provider) ?? null;
+  const isOff = run.dependencies.checkpointBytes === 0;
   let last: Last = { repositories: [], files: null, state: null };
   let underWay: Promise<boolean> | null = null;
-  let stored = false;
   let again = false;
   let told = false;
   let failures = 0;
@@ -74,10 +75,11 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
 
   /** One at a time; what comes in the meantime is in the next. */
   function take(): Promise<boolean> {
-    if (maximumBytes === 0) return Promise.resolve(false);
+    if (isOff) return Promise.resolve(false);
     again = true;
     underWay ??= (async () => {
       try {
+        let stored = false;
         while (again) {
           again = false;
           stored = await attempt();
@@ -96,7 +98,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
     const overtime = AbortSignal.timeout(limitMs);
     const bounded = { ...run, signal: AbortSignal.any([run.signal, overtime]) };
     try {
-      last = await takeCheckpoint(bounded, prepared, harness, last, maximumBytes);
+      last = await takeCheckpoint(bounded, prepared, harness, last);
       failures = 0;
       return true;
     } catch (error) {
@@ -119,6 +121,13 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
 
   const timer = setInterval(takeSoon, everyMs);
   timer.unref();
+
+  async function stop(): Promise<void> {
+    clearInterval(timer);
+    again = false;
+    await underWay?.catch((error: unknown) => logger.debug({ err: error }, "the last checkpoint was not taken"));
+  }
+
   return {
     follow(next) {
       harness = next;
@@ -128,18 +137,19 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
       if (event.data.status === "completed" || event.data.status === "failed") takeSoon();
     },
     take,
-    async takeLast(signal) {
+    async takeLast(error) {
+      await stop();
+      const { reason } = run.signal as { reason: unknown };
+      // A cancel has no time.
+      const isOver = error instanceof LeaseLostError || reason instanceof ClaimLost || reason instanceof RunCancelled;
+      if (isOff || isOver) return;
       try {
-        if (maximumBytes > 0) last = await takeCheckpoint({ ...run, signal }, prepared, harness, last, maximumBytes);
-      } catch (error) {
-        logger.warn({ err: error }, "could not keep the work of a run that was stopped");
+        last = await takeCheckpoint({ ...run, signal: AbortSignal.timeout(lastLimitMs) }, prepared, harness, last);
+      } catch (problem) {
+        logger.warn({ err: problem }, "could not keep the work of a run that was stopped");
       }
     },
-    async stop() {
-      clearInterval(timer);
-      again = false;
-      await underWay?.catch((error: unknown) => logger.debug({ err: error }, "the last checkpoint was not taken"));
-    },
+    stop,
   };
 }
 
@@ -148,19 +158,15 @@ async function takeCheckpoint(
   prepared: readonly PreparedRepository[],
   harness: Harness | null,
   last: Last,
-  maximumBytes: number,
 ): Promise<Last> {
   const { database, vault, workspaces } = run.dependencies;
   const folder = await workspaces.piecesFolder(run.session.sessionId);
   const fresh = new Map<string, string>();
-  const add = (): { id: string; file: string } => {
-    const id = randomUUID();
-    return { id, file: join(folder, id) };
-  };
+  const draft: Draft = { last, folder, fresh };
   try {
-    const repositories = await packRepositories(run, prepared, last, maximumBytes, add, fresh);
-    const files = prepared.length > 0 ? null : await keepFiles(run, last, maximumBytes, add, fresh);
-    const state = harness === null ? last.state : await keepState(run, harness, last, maximumBytes, add, fresh);
+    const repositories = await packRepositories(run, prepared, draft);
+    const files = prepared.length > 0 ? null : await keepFiles(run, draft);
+    const state = harness === null ? last.state : await keepState(run, harness, draft);
     if (fresh.size === 0) return last;
     const { workspace, home } = await workspaces.seenAt(run.session.sessionId);
     const trees = repositories.map(({ directory, head, tree }) => [directory, head, tree]);
@@ -180,15 +186,24 @@ async function takeCheckpoint(
   }
 }
 
-type Add = () => { readonly id: string; readonly file: string };
+/** A checkpoint that is being taken. */
+interface Draft {
+  readonly last: Last;
+  /** Where its pieces are written. */
+  readonly folder: string;
+  /** Files of those that are not stored yet, by id. */
+  readonly fresh: Map<string, string>;
+}
+
+function newPiece({ folder }: Draft): { readonly id: string; readonly file: string } {
+  const id = randomUUID();
+  return { id, file: join(folder, id) };
+}
 
 async function packRepositories(
   run: Run,
   prepared: readonly PreparedRepository[],
-  last: Last,
-  maximumBytes: number,
-  add: Add,
-  fresh: Map<string, string>,
+  draft: Draft,
 ): Promise<readonly CheckpointRepository[]> {
   const { workspaces } = run.dependencies;
   const packed: CheckpointRepository[] = [];
@@ -196,14 +211,14 @@ async function packRepositories(
     const start = prepared[index];
     if (start === undefined) continue;
     const { directory } = repository;
-    const before = last.repositories.find((candidate) => candidate.directory === directory) ?? null;
+    const before = draft.last.repositories.find((candidate) => candidate.directory === directory) ?? null;
     const chain = before !== null && before.packs.length < longestChain ? before : null;
     const kept = await workspaces.keptWork(run.session.sessionId, workspaceRepository(run, repository), {
       anew: chain === null,
       signal: run.signal,
     });
     const place = placeOf(run, directory);
-    const { id, file } = add();
+    const { id, file } = newPiece(draft);
     const work = await packWork(
       run,
       { ...place, home: kept.home, readOnly: [...place.readOnly, kept.path] },
@@ -216,43 +231,36 @@ async function packRepositories(
         last: before,
       },
       file,
-      maximumBytes,
     );
     if (work === null) {
       if (before !== null) packed.push(before);
       continue;
     }
     await kept.take(file, work.commit, knownOf(start));
-    fresh.set(id, file);
+    draft.fresh.set(id, file);
     packed.push({ directory, start, ...work, packs: [...(chain?.packs ?? []), { piece: id, commit: work.commit }] });
   }
   return packed;
 }
 
-async function keepFiles(run: Run, last: Last, maximumBytes: number, add: Add, fresh: Map<string, string>) {
-  const { id, file } = add();
-  const digest = await archiveFiles(run, placeOf(run, "."), file, maximumBytes);
+async function keepFiles(run: Run, draft: Draft) {
+  const { last, fresh } = draft;
+  const { id, file } = newPiece(draft);
+  const digest = await archiveFiles(run, placeOf(run, "."), file);
   if (digest === last.files?.digest) return last.files;
   fresh.set(id, file);
   return { piece: id, digest };
 }
 
-async function keepState(
-  run: Run,
-  harness: Harness,
-  last: Last,
-  maximumBytes: number,
-  add: Add,
-  fresh: Map<string, string>,
-) {
-  const { provider, state } = harness;
+async function keepState(run: Run, { id: provider, state }: Harness, draft: Draft) {
+  const { last, fresh } = draft;
   if (state.length === 0) return null;
-  const { id, file } = add();
+  const { id, file } = newPiece(draft);
   let digest: string;
   // A database that its harness holds locked must not hold the files up.
   const bounded = { ...run, signal: AbortSignal.any([run.signal, AbortSignal.timeout(stateLimitMs)]) };
   try {
-    digest = await archiveState(bounded, placeOf(run, "."), state, file, maximumBytes);
+    digest = await archiveState(bounded, placeOf(run, "."), state, file);
   } catch (error) {
     run.signal.throwIfAborted();
     // The files are worth more than the memory, without which the agent is told what was said.

@@ -20,8 +20,6 @@ import { readEnvironments, setupStep, withoutSetup } from "./step-setup.ts";
 /** Time to save what the agent wrote after the run was over anyway: it must not hold up a cancel. */
 const salvageAfterCancelMs = 1_000;
 const salvageAfterFailureMs = 60_000;
-/** A worker that is told to end does so. */
-const keepLimitMs = 10_000;
 
 /**
  * Carries a claimed session to its end: prepare → set up → agent → commit → push → pull request.
@@ -116,16 +114,12 @@ async function carryOut(run: Run, safePoints: SafePoints): Promise<string> {
   // Not before: what is in the folders until then is less than what may be kept already.
   const checkpointer = createCheckpointer(run, prepared.repositories);
   try {
-    return await doWork(run, { prepared, environments, from, checkpointer, safePoints });
+    const summary = await doWork(run, { prepared, environments, from, checkpointer, safePoints });
+    await checkpointer.stop();
+    return summary;
   } catch (error) {
-    await checkpointer.stop();
-    // Nothing of the run's is at work any more: what it had done is for whichever worker takes it up. A cancel has no time.
-    const { reason } = run.signal as { reason: unknown };
-    const isOver = error instanceof LeaseLostError || reason instanceof ClaimLost || reason instanceof RunCancelled;
-    if (!isOver) await checkpointer.takeLast(AbortSignal.timeout(keepLimitMs));
+    await checkpointer.takeLast(error);
     throw error;
-  } finally {
-    await checkpointer.stop();
   }
 }
 

@@ -54,7 +54,7 @@ async function turn(
   const usedUp = new AbortController();
   const gateway = await openSessionGateway(run, (reason) => usedUp.abort(reason));
   const { text } = message;
-  checkpointer.follow({ provider: provider.id, state: provider.state });
+  checkpointer.follow(provider);
   const emit = async (event: NewEvent): Promise<void> => {
     await run.emit(event);
     checkpointer.hear(event);
