@@ -4,6 +4,7 @@ import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError } from "../domain/errors.ts";
 import { openBytes, sealBytes } from "./cipher.ts";
 import { holdClaim, type Claim } from "./claims.ts";
+import { wasOverFor } from "./retention.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";
 
@@ -122,8 +123,7 @@ export async function pruneCheckpoints(database: Database, days: number): Promis
   const { rowCount } = await database.pool.query(
     `with over as (
        select session.id from checkpoint join session on session.id = checkpoint.session_id
-       where session.status in ('completed', 'failed', 'cancelled')
-         and coalesce(session.finished_at, session.updated_at) < now() - $1 * interval '1 day'
+       where ${wasOverFor("$1")}
        for update of session skip locked),
      pieces as (delete from checkpoint_piece using over where checkpoint_piece.session_id = over.id)
      delete from checkpoint using over where checkpoint.session_id = over.id`,

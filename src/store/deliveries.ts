@@ -3,6 +3,7 @@ import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
 import type { Delivery, DeliveryDetail } from "../domain/webhook.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
+import { removeRows } from "./retention.ts";
 import type { Sealed } from "./vault.ts";
 
 interface DeliveryRow {
@@ -156,19 +157,8 @@ export async function disableWebhook(database: Database, id: string, reason: str
   );
 }
 
-const pruneBatch = 1_000;
-
-/** Forgets, a batch at a time, what was told or given up for so many days. @returns how many */
-export async function pruneDeliveries(database: Database, days: number): Promise<number> {
-  let count = 0;
-  for (;;) {
-    const { rowCount } = await database.pool.query(
-      `delete from webhook_delivery where id in (
-         select id from webhook_delivery where status <> 'pending' and updated_at < now() - $1 * interval '1 day'
-         limit ${pruneBatch} for update skip locked)`,
-      [days],
-    );
-    count += rowCount ?? 0;
-    if ((rowCount ?? 0) < pruneBatch) return count;
-  }
+/** Forgets what was told or given up for so many days. @returns how many */
+export function pruneDeliveries(database: Database, days: number, signal: AbortSignal): Promise<number> {
+  const condition = "status <> 'pending' and updated_at < now() - $1 * interval '1 day'";
+  return removeRows(database, "webhook_delivery", { condition, values: [days] }, signal);
 }

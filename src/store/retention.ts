@@ -5,6 +5,10 @@ const batchSize = 1_000;
 
 const isOver = "status in ('completed', 'failed', 'cancelled')";
 
+/** SQL on a session's columns: whether it was over for so many days. @param days place of that value */
+export const wasOverFor = (days: string): string =>
+  `${isOver} and coalesce(finished_at, updated_at) < now() - ${days} * interval '1 day'`;
+
 /**
  * Does `remove` for a session that was over for so many days, while nobody can take it up: a claim waits for the row.
  * @returns whether it did; null where there is no such session
@@ -17,8 +21,7 @@ export function whileOver(
 ): Promise<boolean | null> {
   return database.transaction(async (transaction) => {
     const { rows } = await transaction.query<{ over: boolean }>(
-      `select ${isOver} and coalesce(finished_at, updated_at) < now() - $2 * interval '1 day' as over
-       from session where id::text = $1 for update skip locked`,
+      `select ${wasOverFor("$2")} as over from session where id::text = $1 for update skip locked`,
       [sessionId, days],
     );
     if (rows[0]?.over === true) {
@@ -39,7 +42,7 @@ export function whileOver(
  */
 export function removeRows(
   database: Database,
-  table: "audit_entry" | "idempotency",
+  table: "arrival" | "audit_entry" | "idempotency" | "webhook_delivery",
   { condition, values }: { readonly condition: string; readonly values: readonly unknown[] },
   signal: AbortSignal,
 ): Promise<number> {
@@ -136,12 +139,6 @@ export async function pruneJobs(database: Database, days: number, signal: AbortS
 /** Forgets what came in and started no job, as long after as the jobs. @returns how many */
 export async function pruneArrivals(database: Database, days: number, signal: AbortSignal): Promise<number> {
   if (days === 0) return 0;
-  return inBatches(signal, async () => {
-    const { rowCount } = await database.pool.query(
-      `delete from arrival where id in (
-         select id from arrival where created_at < now() - $1 * interval '1 day' limit ${batchSize} for update skip locked)`,
-      [days],
-    );
-    return rowCount ?? 0;
-  });
+  const condition = "created_at < now() - $1 * interval '1 day'";
+  return removeRows(database, "arrival", { condition, values: [days] }, signal);
 }

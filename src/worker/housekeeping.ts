@@ -44,7 +44,7 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
     jobs: () => pruneJobs(database, retention.jobDays, signal),
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
-    deliveries: () => pruneDeliveries(database, retention.deliveryDays),
+    deliveries: () => pruneDeliveries(database, retention.deliveryDays, signal),
     workspaces: () => pruneWorkspaces({ database, logger }, workspaces, retention.workspaceDays),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
     // After the workspaces, which hold them.

@@ -3,8 +3,9 @@ import type { Database } from "../../src/database/database.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { pruneAudit } from "../../src/store/audit.ts";
 import { appendEvents, listEvents } from "../../src/store/events.ts";
+import { pruneDeliveries } from "../../src/store/deliveries.ts";
 import { createJob, getJob } from "../../src/store/jobs.ts";
-import { pruneEvents, pruneJobs } from "../../src/store/retention.ts";
+import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/retention.ts";
 import { addMessage, cancelSession, getSession } from "../../src/store/sessions.ts";
 import { checksums } from "../database/fill.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -211,4 +212,33 @@ test("thousands of old lines of the audit log go in batches, and the young stay"
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2_500);
   const { rows } = await database.pool.query("select count(*)::integer as count from audit_entry");
   expect(rows).toEqual([{ count: 1 }]);
+});
+
+test("what webhooks were told is forgotten some days later, what is still to be told is not", async () => {
+  const webhookId = crypto.randomUUID();
+  await database.pool.query(
+    "insert into webhook (id, organization_id, url, events, sealed, master_key) values ($1, $2, 'https://a.example', '{}', '', '')",
+    [webhookId, organizationId],
+  );
+  await database.pool.query(
+    `insert into webhook_delivery (id, organization_id, webhook_id, type, data, status, updated_at)
+     select gen_random_uuid(), $1, $2, 'x', '{}', status, now() - days * interval '1 day'
+     from unnest(array['delivered', 'dead', 'pending', 'delivered'], array[31, 31, 31, 29]) as row (status, days)`,
+    [organizationId, webhookId],
+  );
+  expect(await pruneDeliveries(database, 30, AbortSignal.abort())).toBe(0);
+  expect(await pruneDeliveries(database, 30, signal)).toBe(2);
+  const { rows } = await database.pool.query("select status from webhook_delivery order by status");
+  expect(rows).toEqual([{ status: "delivered" }, { status: "pending" }]);
+});
+
+test("what came in and started no job is forgotten some days later, and with 0 days never", async () => {
+  await database.pool.query(
+    `insert into arrival (id, organization_id, outcome, reason, created_at)
+     select gen_random_uuid(), $1, 'filtered', 'x', now() - days * interval '1 day' from unnest(array[31, 31, 29]) as days`,
+    [organizationId],
+  );
+  expect(await pruneArrivals(database, 0, signal)).toBe(0);
+  expect(await pruneArrivals(database, 30, signal)).toBe(2);
+  expect((await database.pool.query("select 1 from arrival")).rowCount).toBe(1);
 });
