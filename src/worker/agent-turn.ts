@@ -6,7 +6,7 @@ import { gatewayOrigin } from "../sandboxes/relay.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
 import { writeHarnessFiles } from "./harness-files.ts";
 import type { Run } from "./run.ts";
-import { addressOf } from "./step-prepare.ts";
+import { foldersOf } from "./session-repositories.ts";
 import { secretsFor, type RepositoryEnvironment } from "./step-setup.ts";
 import type { MadeAt } from "./workspace.ts";
 
@@ -39,7 +39,7 @@ export function agentTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
 async function takeTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
   const { provider, model, gateway } = turn;
   const { dependencies } = run;
-  const place = await placeOf(run, turn.seenAt);
+  const place = await turnPlaceOf(run, turn.seenAt);
   const launch = provider.launch({ model, home: place.seenAt.home, models: gateway.modelsAt(gatewayOrigin) });
   await writeHarnessFiles(dependencies.sandbox, { ...place.folders, signal: turn.signal }, launch.files);
   return runTurn({
@@ -71,15 +71,12 @@ export function variablesOf(run: Run, environments: readonly RepositoryEnvironme
   return Object.assign({}, secretsFor(run, "agent", ""), ...ofRepositories) as Record<string, string>;
 }
 
-type Place = Awaited<ReturnType<typeof placeOf>>;
+type Place = Awaited<ReturnType<typeof turnPlaceOf>>;
 
-async function placeOf(run: Run, seenAt: MadeAt | undefined) {
+async function turnPlaceOf(run: Run, seenAt: MadeAt | undefined) {
   const { workspaces } = run.dependencies;
   const { repositories, sessionId } = run.session;
-  const folders = workspaces.folders(
-    sessionId,
-    repositories.map((repository) => addressOf(repository).cloneUrl),
-  );
+  const folders = foldersOf(run);
   const seen = seenAt ?? (await workspaces.seenAt(sessionId));
   const moved =
     seen.workspace === folders.workspace

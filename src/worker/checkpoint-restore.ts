@@ -7,10 +7,10 @@ import { isConnectionError } from "../database/connection-errors.ts";
 import { OffstageError } from "../domain/errors.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../store/checkpoints.ts";
 import { unpackArchive } from "./checkpoint-pieces.ts";
-import { placeOf } from "./checkpoint-place.ts";
 import { isDiskFull } from "./disk-full.ts";
 import { restoreKeptWork } from "./kept-work.ts";
 import type { Run } from "./run.ts";
+import { placeOf } from "./session-repositories.ts";
 import type { KeptCheckpoint, LaidOut, MadeAt } from "./workspace.ts";
 
 /** A checkpoint whose packs are on this machine. */

@@ -8,9 +8,8 @@ import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../s
 import { LeaseLostError } from "../store/claims.ts";
 import { ClaimLost, RunCancelled } from "./cancellation.ts";
 import { archiveFiles, archiveState, packWork } from "./checkpoint-pieces.ts";
-import { placeOf } from "./checkpoint-place.ts";
 import type { Run } from "./run.ts";
-import { workspaceRepository } from "./step-prepare.ts";
+import { placeOf, workspaceRepository } from "./session-repositories.ts";
 import { knownOf, type PreparedRepository } from "./workspace.ts";
 
 /** So often at least, while an agent is at work. */

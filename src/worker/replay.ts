@@ -10,7 +10,7 @@ import { firstPrompt, transcriptText } from "./prompt.ts";
 import { beginRun, secretsOf, type Run, type RunDependencies } from "./run.ts";
 import { recordingFile } from "./session-gateway.ts";
 import { requireSandbox } from "./step-agent.ts";
-import { workspaceRepository } from "./step-prepare.ts";
+import { workspaceRepository } from "./session-repositories.ts";
 import { readEnvironments, setupStep, withoutSetup } from "./step-setup.ts";
 
 export interface ReplayResult {

@@ -2,7 +2,7 @@ import { RunError } from "../domain/errors.ts";
 import { createMask } from "../domain/mask.ts";
 import { saveRepository, toldCommits } from "../store/claims.ts";
 import type { Run } from "./run.ts";
-import { workspaceRepository } from "./step-prepare.ts";
+import { workspaceRepository } from "./session-repositories.ts";
 import type { CollectedRepository, PreparedRepository, WorkspaceRepository } from "./workspace.ts";
 
 /** A repository after the agent's work came out of the sandbox, with the place it has in the session. */

@@ -1,10 +1,8 @@
-import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repository.ts";
-import { reopenMessages, saveRepository, saveWorkspaceWorker, type ClaimedSession } from "../store/claims.ts";
+import { reopenMessages, saveRepository, saveWorkspaceWorker } from "../store/claims.ts";
 import { withLastCheckpoint, type FetchedCheckpoint } from "./checkpoint-restore.ts";
 import type { Run } from "./run.ts";
-import type { LaidOut, PreparedRepository, WorkspaceRepository } from "./workspace.ts";
-
-type SessionRepository = ClaimedSession["repositories"][number];
+import { workspaceRepository } from "./session-repositories.ts";
+import type { LaidOut, PreparedRepository } from "./workspace.ts";
 
 export interface Prepared {
   readonly repositories: readonly PreparedRepository[];
@@ -80,28 +78,4 @@ function createProgress(run: Run): (progress: { text: string; fraction?: number 
       run.dependencies.logger.debug({ err: error }, "could not tell the progress of a fetch");
     });
   };
-}
-
-/** A repository as the workspace needs it; the credentials are asked for only when git is about to use them. */
-export function workspaceRepository(run: Run, repository: SessionRepository): WorkspaceRepository {
-  const address = addressOf(repository);
-  const forge = run.dependencies.forgeOf(address);
-  return {
-    id: repository.id,
-    url: address.cloneUrl,
-    directory: repository.directory,
-    branch: run.session.branchName,
-    targetBranch: run.session.targetBranch ?? repository.branch,
-    baseSha: repository.baseSha,
-    headSha: repository.headSha,
-    named: forge.webUrl !== null,
-    credentials: () => forge.credentials(address, run.signal),
-  };
-}
-
-/** The stored URL passed the edge once, so it parses. */
-export function addressOf(repository: SessionRepository): RepositoryAddress {
-  const address = parseRepositoryUrl(repository.url);
-  if (isAddressProblem(address)) throw new Error(`the stored URL ${repository.url} ${address.problem}`);
-  return address;
 }

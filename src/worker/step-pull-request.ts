@@ -1,8 +1,8 @@
 import { pullRequestTemplatePaths, pullRequestText } from "../domain/pull-request-text.ts";
-import { savePullRequest, type ClaimedSession } from "../store/claims.ts";
+import { savePullRequest } from "../store/claims.ts";
 import type { Run } from "./run.ts";
 import type { Collected } from "./step-commit.ts";
-import { addressOf, workspaceRepository } from "./step-prepare.ts";
+import { addressOf, workspaceRepository, type SessionRepository } from "./session-repositories.ts";
 
 const templateLimit = 20_000;
 
@@ -16,7 +16,7 @@ export async function pullRequestStep(run: Run, changed: readonly Collected[], f
 
 async function openPullRequest(
   run: Run,
-  repository: ClaimedSession["repositories"][number],
+  repository: SessionRepository,
   collected: Collected,
   finalMessage: string,
 ): Promise<void> {
@@ -51,11 +51,7 @@ async function openPullRequest(
 }
 
 /** The repository's own template for pull requests, as it stands in a commit. */
-async function templateOf(
-  run: Run,
-  repository: ClaimedSession["repositories"][number],
-  sha: string,
-): Promise<string | null> {
+async function templateOf(run: Run, repository: SessionRepository, sha: string): Promise<string | null> {
   const wanted = workspaceRepository(run, repository);
   for (const path of pullRequestTemplatePaths) {
     const template = await run.dependencies.workspaces.readFile(wanted, sha, path, run.signal);

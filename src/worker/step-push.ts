@@ -1,7 +1,7 @@
 import { saveRepository, toldCommits } from "../store/claims.ts";
 import type { Run } from "./run.ts";
 import type { Collected } from "./step-commit.ts";
-import { workspaceRepository } from "./step-prepare.ts";
+import { workspaceRepository } from "./session-repositories.ts";
 
 /** Pushes each changed repository's work branch, from the mirror; what is there already is not pushed again. */
 export async function pushStep(run: Run, changed: readonly Collected[]): Promise<void> {

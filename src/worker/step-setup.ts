@@ -1,16 +1,12 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
 import { RunError } from "../domain/errors.ts";
 import type { SecretPhase } from "../domain/secret.ts";
-import type { ClaimedSession } from "../store/claims.ts";
 import { devcontainerPaths, readDevcontainer, type Devcontainer } from "./devcontainer.ts";
 import type { Run } from "./run.ts";
 import { archiveSetup, runSetupScript, settleSetup, unpackSetup, type SetupPlace } from "./setup-script.ts";
 import { openSetupGateway } from "./session-gateway.ts";
-import { addressOf, workspaceRepository } from "./step-prepare.ts";
+import { placeOf, workspaceRepository, type SessionRepository } from "./session-repositories.ts";
 import type { PreparedRepository } from "./workspace.ts";
-
-type SessionRepository = ClaimedSession["repositories"][number];
 
 /** What one repository's clone needs beside its files. */
 export interface RepositoryEnvironment {
@@ -52,7 +48,7 @@ async function devcontainerOf(run: Run, repository: SessionRepository, start: Pr
     const text = await run.dependencies.workspaces.readFile(wanted, start.baseSha, path, run.signal);
     if (text === null) continue;
     try {
-      return readDevcontainer(text, join(foldersOf(run).workspace, repository.directory));
+      return readDevcontainer(text, placeOf(run, repository.directory).workingDirectory);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       await run.emit({
@@ -90,7 +86,7 @@ export async function setupStep(run: Run, environments: readonly RepositoryEnvir
   const { environmentCache, workspaces } = run.dependencies;
   for (const environment of environments) {
     const { repository, prepared } = environment;
-    const place = placeOf(run, environment);
+    const place = setupPlaceOf(run, environment);
     // A branch that an agent has worked on could leave something for later sessions: only accepted code is kept or reused.
     // Without a sandbox what was made in one folder would be used there.
     const shared = run.dependencies.sandbox.isolates && prepared.headSha === prepared.baseSha;
@@ -154,19 +150,13 @@ async function runScript(run: Run, environment: RepositoryEnvironment, place: Se
   }
 }
 
-function foldersOf(run: Run) {
-  const urls = run.session.repositories.map((repository) => addressOf(repository).cloneUrl);
-  return run.dependencies.workspaces.folders(run.session.sessionId, urls);
-}
-
-function placeOf(run: Run, { repository, variables, image }: RepositoryEnvironment): SetupPlace {
-  const folders = foldersOf(run);
+function setupPlaceOf(run: Run, { repository, variables, image }: RepositoryEnvironment): SetupPlace {
+  const place = placeOf(run, repository.directory);
   return {
-    ...folders,
+    ...place,
     ...(image !== null && { image }),
-    workingDirectory: join(folders.workspace, repository.directory),
     environment: {
-      HOME: folders.home,
+      HOME: place.home,
       LANG: "C.UTF-8",
       TERM: "dumb",
       CI: "true",
