@@ -3,7 +3,7 @@ import type { EventContext } from "../domain/automation.ts";
 import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { LedgerEntry, LedgerOutcome } from "../domain/ledger.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
-import { pageOf, readCursor } from "./cursor.ts";
+import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
 
 interface LedgerRow {
   id: string;
@@ -45,7 +45,7 @@ export async function listLedger(
 ): Promise<Page<LedgerEntry>> {
   const after = readCursor(query.cursor);
   const { rows } = await database.pool.query<LedgerRow & { cursor_time: string }>(
-    `select *, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as cursor_time from ${entries}
+    `select *, ${cursorColumn("entry")} from ${entries}
      where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
        and ($5::uuid is null or automation_id = $5) and ($6::text is null or outcome = $6)
      order by created_at desc, id desc limit $2`,
