@@ -9,7 +9,7 @@ import {
   type Automation,
   type EventContext,
 } from "../domain/automation.ts";
-import { ConflictError, InvalidInputError, NotFoundError } from "../domain/errors.ts";
+import { InvalidInputError, NotFoundError } from "../domain/errors.ts";
 import { queuedJobSchema, jobSchema, type QueuedJob } from "../domain/job.ts";
 import type { Principal } from "../domain/key.ts";
 import { pageQuerySchema } from "../domain/list.ts";
@@ -27,7 +27,7 @@ import { idOfCreated } from "./idempotency.ts";
 import { originOf } from "./origin.ts";
 import { toJob } from "./jobs.ts";
 import { checkJsonValue } from "./json-value.ts";
-import { checkAgent, resolveRepositories } from "./resolve.ts";
+import { checkAgent, requireNotPaused, resolveRepositories } from "./resolve.ts";
 import { answers, keyOrIdParameters } from "./shapes.ts";
 
 const tags = ["Automations"];
@@ -212,7 +212,7 @@ async function trigger(
   if (Array.isArray(payload)) throw new InvalidInputError("the body must be a JSON object");
   checkJsonValue(payload, "the body");
   const automation = await requireAutomation(options, principal, keyOrId);
-  if (automation.paused) throw new ConflictError(`automation ${automation.macro} is paused: resume it first`);
+  requireNotPaused(automation);
   const { id: automationId, priority } = automation;
   return createJob(options.database, principal.organizationId, { id, automationId, priority, payload, traceParent });
 }

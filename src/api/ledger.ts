@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { ConflictError } from "../domain/errors.ts";
 import { queuedJobSchema } from "../domain/job.ts";
 import { ledgerEntrySchema, ledgerOutcomes } from "../domain/ledger.ts";
 import { pageQuerySchema } from "../domain/list.ts";
@@ -8,6 +7,7 @@ import { getLedgerEntry, listLedger, readRepeatable } from "../store/ledger.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { originOf } from "./origin.ts";
+import { requireNotPaused } from "./resolve.ts";
 import { answers, idParameters, requireUuid } from "./shapes.ts";
 
 const tags = ["Ledger"];
@@ -60,7 +60,7 @@ export function addLedgerOperations(app: App, { database }: ApiOptions): void {
       const { organizationId } = principalOfRequest(request);
       const replayOf = requireUuid("ledger entry", request.params.id);
       const { paused, macro, ...job } = await readRepeatable(database, organizationId, replayOf);
-      if (paused) throw new ConflictError(`automation ${macro} is paused: resume it first`);
+      requireNotPaused({ paused, macro });
       return createJob(database, organizationId, { ...originOf(request), ...job, replayOf });
     },
   );

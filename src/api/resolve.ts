@@ -1,5 +1,6 @@
 import { splitAgentName } from "../domain/agent.ts";
-import { InvalidInputError } from "../domain/errors.ts";
+import type { Automation } from "../domain/automation.ts";
+import { ConflictError, InvalidInputError } from "../domain/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repository.ts";
 import { createRepository, findRepositories, type RepositoryRecord } from "../store/repositories.ts";
 import type { ApiOptions } from "./context.ts";
@@ -70,4 +71,9 @@ export async function checkAgent(options: ApiOptions, agent: string | null | und
   if (!known.includes(provider)) {
     throw new InvalidInputError(`agent: there is no provider ${provider}; the providers are ${known.join(", ")}`);
   }
+}
+
+/** @throws ConflictError where the automation is paused */
+export function requireNotPaused({ paused, macro }: Pick<Automation, "paused" | "macro">): void {
+  if (paused) throw new ConflictError(`automation ${macro} is paused: resume it first`);
 }
