@@ -10,6 +10,7 @@ import {
   type ClaimedDelivery,
 } from "../store/deliveries.ts";
 import type { Vault } from "../store/vault.ts";
+import { createLook } from "./look.ts";
 import { postTo, type Posted } from "./post.ts";
 
 export interface RelayOptions {
@@ -39,9 +40,12 @@ export function startRelay(options: RelayOptions): () => Promise<void> {
   const { database, logger } = options;
   const underWay = new Map<Promise<void>, string>();
   const stopping = new AbortController();
-  let looking: Promise<void> | null = null;
+  const { look, settled } = createLook(claimDue, {
+    stopping: stopping.signal,
+    onFailure: (error) => logger.warn({ err: error }, "could not look for webhooks to send; will look again"),
+  });
 
-  async function look(): Promise<void> {
+  async function claimDue(): Promise<void> {
     while (!stopping.signal.aborted && underWay.size < together) {
       const counts = Map.groupBy(underWay.values(), (id) => id);
       const busy = [...counts].filter(([, all]) => all.length >= togetherForOne).map(([id]) => id);
@@ -51,30 +55,22 @@ export function startRelay(options: RelayOptions): () => Promise<void> {
     }
   }
 
-  function lookSoon(): void {
-    looking ??= look()
-      .catch((error: unknown) => logger.warn({ err: error }, "could not look for webhooks to send; will look again"))
-      .finally(() => {
-        looking = null;
-      });
-  }
-
   function carryOut(delivery: ClaimedDelivery): void {
     const sent: Promise<void> = send(options, delivery, stopping.signal)
       .catch((error: unknown) => logger.warn({ err: error, deliveryId: delivery.id }, "could not send a webhook"))
       .finally(() => {
         underWay.delete(sent);
-        lookSoon();
+        look();
       });
     underWay.set(sent, delivery.webhookId);
   }
 
-  const timer = setInterval(lookSoon, lookEveryMs);
-  lookSoon();
+  const timer = setInterval(look, lookEveryMs);
+  look();
   return async () => {
     clearInterval(timer);
     stopping.abort();
-    await looking;
+    await settled();
     await Promise.all(underWay.keys());
   };
 }

@@ -5,6 +5,7 @@ import { wakeWaiting } from "../store/budgets.ts";
 import { claimSession, recoverSessions, renewClaim, type ClaimedSession } from "../store/claims.ts";
 import { claimJob, recoverJobs, type ClaimedJob } from "../store/jobs.ts";
 import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
+import { createLook } from "./look.ts";
 import { runLogger } from "./run.ts";
 
 export interface RunSignals {
@@ -53,7 +54,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { database, logger, leaseMs, metrics } = options;
   const running = new Set<Running>();
   const draining = new AbortController();
-  let stopping = false;
+  const stopping = new AbortController();
   let full = false;
 
   const recovered = await recoverSessions(database, { worker: options.id });
@@ -61,8 +62,12 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   if (recovered > 0) logger.info({ sessions: recovered }, "took up what this worker held when it was killed");
   await recoverJobs(database, { worker: options.id });
 
-  const jobs = createLook(takeJobs);
-  const sessions = createLook(takeSessions);
+  const untilStopped = {
+    stopping: stopping.signal,
+    onFailure: (error: unknown) => logger.error({ err: error }, "could not look for work; will look again"),
+  };
+  const jobs = createLook(takeJobs, untilStopped);
+  const sessions = createLook(takeSessions, untilStopped);
 
   /** Neither waits for the other: many jobs hold no session up. */
   function look(): void {
@@ -70,30 +75,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     sessions.look();
   }
 
-  /** One look at a time; a call during a look has it look once more. */
-  function createLook(take: () => Promise<void>) {
-    let looking: Promise<void> | null = null;
-    let again = false;
-    function begin(): void {
-      again = true;
-      looking ??= (async () => {
-        while (again && !stopping) {
-          again = false;
-          await take();
-        }
-      })()
-        .catch((error: unknown) => logger.error({ err: error }, "could not look for work; will look again"))
-        .finally(() => {
-          looking = null;
-          // Called after the last time round, and before this.
-          if (again && !stopping) begin();
-        });
-    }
-    return { look: begin, settled: () => looking };
-  }
-
   async function takeJobs(): Promise<void> {
-    while (!stopping) {
+    while (!stopping.signal.aborted) {
       const job = await claimJob(database, { worker: options.id, leaseMs });
       if (job === null) return;
       await options.runJob(job);
@@ -101,7 +84,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   async function takeSessions(): Promise<void> {
-    while (!stopping && running.size < options.concurrency) {
+    while (!stopping.signal.aborted && running.size < options.concurrency) {
       const isFull = (await options.hasRoom?.()) === false;
       if (isFull && !full) {
         logger.warn("the disk is nearly full: no session is taken until there is room (OFFSTAGE_MIN_FREE_MB)");
@@ -188,7 +171,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   let stopped: Promise<void> | null = null;
   async function stop(): Promise<void> {
-    stopping = true;
+    stopping.abort();
     clearInterval(poll);
     clearInterval(recovery);
     await Promise.all([work.close(), cancels.close(), jobs.settled(), sessions.settled()]);
