@@ -1,3 +1,4 @@
+import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 
 /**
@@ -51,4 +52,15 @@ export function isPublicAddress(address: string): boolean {
     default:
       return false;
   }
+}
+
+/**
+ * Where a host is: the address that it says itself, else all that its name has.
+ * @param host a name or an IP address, without brackets
+ * @throws Error where the name has none, or could not be looked up
+ */
+export async function addressesOf(host: string): Promise<string[]> {
+  if (isIP(host) !== 0) return [host];
+  const found = await lookup(host, { all: true });
+  return found.map(({ address }) => address);
 }

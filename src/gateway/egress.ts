@@ -1,9 +1,8 @@
-import { lookup } from "node:dns/promises";
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { allowsEgress, canonicalHost, type EgressPolicy } from "../domain/egress.ts";
-import { isPublicAddress } from "./addresses.ts";
+import { addressesOf, isPublicAddress } from "./addresses.ts";
 
 export interface Refusal {
   readonly host: string;
@@ -43,8 +42,8 @@ export function createEgressProxy(policy: EgressPolicy, onRefused: (refusal: Ref
     }
     // An operator who writes an address into the list means it, private or not.
     if (isIP(host) !== 0 && written) return host;
-    const found = isIP(host) === 0 ? await lookup(host, { all: true }).catch(() => []) : [{ address: host }];
-    const address = found.map((one) => one.address).find(isPublicAddress);
+    const found = await addressesOf(host).catch(() => []);
+    const address = found.find(isPublicAddress);
     if (address === undefined && found.length > 0) onRefused({ host, port, reason: "private address" });
     return address ?? null;
   }

@@ -1,9 +1,8 @@
-import { lookup } from "node:dns/promises";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
-import { isPublicAddress } from "../gateway/addresses.ts";
+import { addressesOf, isPublicAddress } from "../gateway/addresses.ts";
 
 export interface Posted {
   /** What was answered; null where nothing was. */
@@ -43,8 +42,8 @@ export async function postTo(
 }
 
 async function addressOf(host: string, named: boolean): Promise<string> {
-  const found = isIP(host) === 0 ? await lookup(host, { all: true }) : [{ address: host }];
-  const address = found.map((one) => one.address).find((one) => named || isPublicAddress(one));
+  const found = await addressesOf(host);
+  const address = found.find((one) => named || isPublicAddress(one));
   if (address !== undefined) return address;
   throw new Error(`${host} is in a private network: the operator can allow it by OFFSTAGE_WEBHOOK_HOSTS`);
 }

@@ -1,8 +1,6 @@
-import { lookup } from "node:dns/promises";
-import { isIP } from "node:net";
 import { RunError } from "../domain/errors.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../domain/repository.ts";
-import { isPublicAddress } from "../gateway/addresses.ts";
+import { addressesOf, isPublicAddress } from "../gateway/addresses.ts";
 
 /** A host and where it was found to be: git is held to that, so that what was checked is what is asked. */
 export interface PinnedHost {
@@ -23,8 +21,8 @@ export async function pinPublicHost(url: string): Promise<PinnedHost | null> {
   if (isAddressProblem(parsed) || parsed.host === null) return null;
   const { protocol, hostname, port } = new URL(url.includes("://") ? url : `ssh://${parsed.host}/`);
   const host = hostname.replace(/^\[|\]$/gu, "");
-  const found = isIP(host) === 0 ? await lookup(host, { all: true }).catch(() => []) : [{ address: host }];
-  const address = found.map((one) => one.address).find(isPublicAddress);
+  const found = await addressesOf(host).catch(() => []);
+  const address = found.find(isPublicAddress);
   if (address !== undefined) return { host, port: Number(port) || (usualPorts[protocol] ?? 443), address };
   throw new RunError({
     code: "repository_unreachable",
