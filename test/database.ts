@@ -11,29 +11,21 @@ export interface TestDatabase {
 }
 
 /** A database of its own, copied from the migrated one in a few milliseconds. */
-export async function createTestDatabase(): Promise<TestDatabase> {
-  const server = inject("databaseServer");
-  const name = `test_${randomBytes(6).toString("hex")}`;
-  await administer(server, `create database ${name} template template`);
-  const url = server.replace("/postgres?", `/${name}?`);
-  const database = await openDatabase({ url, directory: "", logger: createLogger("error") });
-  return {
-    database,
-    url,
-    async close() {
-      await database.close();
-      await administer(server, `drop database ${name} with (force)`);
-    },
-  };
+export function createTestDatabase(): Promise<TestDatabase> {
+  return create({ template: "template", migrated: true });
 }
 
 /** A database in which nothing is yet, opened as a restore opens it. */
-export async function createEmptyDatabase(): Promise<TestDatabase> {
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return create({ template: "template1", migrated: false });
+}
+
+async function create({ template, migrated }: { template: string; migrated: boolean }): Promise<TestDatabase> {
   const server = inject("databaseServer");
   const name = `test_${randomBytes(6).toString("hex")}`;
-  await administer(server, `create database ${name}`);
+  await administer(server, `create database ${name} template ${template}`);
   const url = server.replace("/postgres?", `/${name}?`);
-  const database = await openDatabase({ url, directory: "", logger: createLogger("error"), migrated: false });
+  const database = await openDatabase({ url, directory: "", logger: createLogger("error"), migrated });
   return {
     database,
     url,
