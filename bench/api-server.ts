@@ -11,6 +11,7 @@ import { startEmbeddedServer } from "../src/database/embedded.ts";
 import { checkInstructions, renderInstructions } from "../src/domain/template.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import { createLogger } from "../src/observability.ts";
+import { createIntake } from "../src/store/intake.ts";
 import { bootstrap } from "../src/store/organizations.ts";
 
 /**
@@ -40,6 +41,7 @@ async function serve(): Promise<void> {
     signInPolicy: { admins: [], domains: [], githubOrganizations: [], defaultRole: "member" },
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     database,
+    intake: createIntake(database),
     logger,
     metrics: createMetrics(),
     metricsToken: null,

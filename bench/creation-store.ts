@@ -6,8 +6,9 @@ import { openDatabase, type Database } from "../src/database/database.ts";
 import { startEmbeddedServer } from "../src/database/embedded.ts";
 import { newSession, type NewSession } from "../src/domain/new-session.ts";
 import { createLogger } from "../src/observability.ts";
+import { createIntake } from "../src/store/intake.ts";
 import { bootstrap } from "../src/store/organizations.ts";
-import { createSession } from "../src/store/sessions.ts";
+import { createSession } from "../src/store/new-session.ts";
 import { load, summarize, table } from "./measure.ts";
 
 /**
@@ -73,10 +74,12 @@ try {
   const pool = new pg.Pool({ connectionString: server.url, max: connections });
   // The service's own pool has fewer connections: all ways get the same.
   const database: Database = { ...own, pool };
+  const intake = createIntake(database);
   const ways: Record<string, () => Promise<void>> = {
     "BEGIN, session, event, COMMIT": transaction(pool, organizationId, false),
     "BEGIN, all four rows, COMMIT": transaction(pool, organizationId, true),
     "createSession, all four rows": async () => void (await createSession(database, organizationId, session())),
+    "in batches, all four rows": async () => void (await intake.createSession(organizationId, session())),
   };
   const took: Record<string, number[]> = {};
   for (let round = -1; round < rounds; round += 1) {

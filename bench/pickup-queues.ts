@@ -6,8 +6,8 @@ import { newSession } from "../src/domain/new-session.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import type { Logger } from "../src/observability.ts";
 import { finishSession } from "../src/store/claims.ts";
-import { completeJob, createJob } from "../src/store/jobs.ts";
-import { createSession } from "../src/store/sessions.ts";
+import { completeJob, createJobs } from "../src/store/jobs.ts";
+import { createSession } from "../src/store/new-session.ts";
 import { startWorker } from "../src/worker/worker.ts";
 
 /** Handlers that run at once, in every queue that has such a number. */
@@ -69,7 +69,7 @@ export async function offstage({ database, organizationId, logger, picked }: Pla
     },
     jobs: {
       async add(id) {
-        await createJob(database, organizationId, { id, automationId: automation, priority: 5, payload: {} });
+        await createJobs(database, [{ id, organizationId, automationId: automation, priority: 5, payload: {} }]);
       },
       stop: () => worker.stop(),
     },

@@ -9,7 +9,8 @@ import { newSession } from "../src/domain/new-session.ts";
 import { createLogger } from "../src/observability.ts";
 import { listEvents } from "../src/store/events.ts";
 import { searchSessions } from "../src/store/search.ts";
-import { createSession, getSession, listSessions } from "../src/store/sessions.ts";
+import { createSession } from "../src/store/new-session.ts";
+import { getSession, listSessions } from "../src/store/sessions.ts";
 import { fill, largestOrganization, rareAutomation, rareWord, sessionIdSql } from "./fill.ts";
 import { quantile, table } from "./measure.ts";
 

@@ -10,7 +10,7 @@ import { newSession } from "../src/domain/new-session.ts";
 import { createLogger } from "../src/observability.ts";
 import { appendEvents } from "../src/store/events.ts";
 import { findDefaultOrganization } from "../src/store/organizations.ts";
-import { createSession } from "../src/store/sessions.ts";
+import { createSession } from "../src/store/new-session.ts";
 import { benchKey, type ApiServerReady } from "./api-server.ts";
 import { quantile, table } from "./measure.ts";
 import type { WatchOrder, WatchReport } from "./watchers-client.ts";

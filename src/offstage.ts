@@ -16,6 +16,7 @@ import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 import { createLogger, type Logger } from "./observability.ts";
 import { appendAudit } from "./store/audit.ts";
 import { readFleetState } from "./store/fleet.ts";
+import { createIntake } from "./store/intake.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { bootstrap, findDefaultOrganization } from "./store/organizations.ts";
 import { listWorkers, removeWorker, reportWorker } from "./store/worker-nodes.ts";
@@ -169,6 +170,7 @@ async function startApi(parts: Parts, role: ServerRole, stops: (() => Promise<vo
   const defaultAgent = role === "all" ? own : () => fleetDefaultAgent(config, database);
   const app = await createApp({
     database,
+    intake: createIntake(database),
     vault,
     logger,
     metrics,

@@ -20,7 +20,7 @@ import {
   listAutomations,
   updateAutomation,
 } from "../store/automations.ts";
-import { createJob, listJobs } from "../store/jobs.ts";
+import { listJobs } from "../store/jobs.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { idOfCreated } from "./idempotency.ts";
@@ -213,8 +213,9 @@ async function trigger(
   checkJsonValue(payload, "the body");
   const automation = await requireAutomation(options, principal, keyOrId);
   requireNotPaused(automation);
+  const { organizationId } = principal;
   const { id: automationId, priority } = automation;
-  return createJob(options.database, principal.organizationId, { id, automationId, priority, payload, traceParent });
+  return options.intake.createJob({ id, organizationId, automationId, priority, payload, traceParent });
 }
 
 async function requireAutomation(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {

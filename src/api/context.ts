@@ -14,12 +14,14 @@ import type { Repository } from "../domain/repository.ts";
 import type { SignInMethod, SignInPolicy } from "../domain/user.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
+import type { Intake } from "../store/intake.ts";
 import type { Vault } from "../store/vault.ts";
 import type { OpenSpan, Traces } from "../traces.ts";
 
 /** What the operations need; handed in by the program, so that none reaches for a global. */
 export interface ApiOptions {
   readonly database: Database;
+  readonly intake: Intake;
   readonly vault: Vault;
   readonly logger: Logger;
   readonly metrics: Metrics;

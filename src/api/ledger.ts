@@ -2,7 +2,6 @@ import { z } from "zod";
 import { queuedJobSchema } from "../domain/job.ts";
 import { ledgerEntrySchema, ledgerOutcomes } from "../domain/ledger.ts";
 import { pageQuerySchema } from "../domain/list.ts";
-import { createJob } from "../store/jobs.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../store/ledger.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
@@ -13,7 +12,7 @@ import { answers, idParameters, requireUuid } from "./shapes.ts";
 const tags = ["Ledger"];
 
 /** Everything that was accepted to start an automation, with what became of it. */
-export function addLedgerOperations(app: App, { database }: ApiOptions): void {
+export function addLedgerOperations(app: App, { database, intake }: ApiOptions): void {
   app.get(
     "/ledger/list",
     {
@@ -61,7 +60,7 @@ export function addLedgerOperations(app: App, { database }: ApiOptions): void {
       const replayOf = requireUuid("ledger entry", request.params.id);
       const { paused, macro, ...job } = await readRepeatable(database, organizationId, replayOf);
       requireNotPaused({ paused, macro });
-      return createJob(database, organizationId, { ...originOf(request), ...job, replayOf });
+      return intake.createJob({ ...originOf(request), ...job, organizationId, replayOf });
     },
   );
 }

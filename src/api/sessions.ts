@@ -24,7 +24,6 @@ import { searchSessions } from "../store/search.ts";
 import {
   addMessage,
   cancelSession,
-  createSession,
   getDiff,
   getSession,
   listSessions,
@@ -74,7 +73,7 @@ export async function createFromRequest(
     traceParent,
     notices: notices.map((notice) => notice.replaceAll("\0", "").toWellFormed()),
   });
-  const created = await createSession(options.database, principal.organizationId, session);
+  const created = await options.intake.createSession(principal.organizationId, session);
   return { ...created, htmlUrl: htmlUrl(options, created.id) };
 }
 

@@ -33,42 +33,40 @@ const toRecord = (row: JobRow): JobRecord => ({
   error: row.error,
 });
 
-/** Queues a run of an automation, once for its id: the row is its own place in the queue, so one statement is all. */
-export async function createJob(
-  database: Database,
-  organizationId: string,
-  input: {
-    readonly id: string;
-    readonly automationId: string;
-    readonly priority: number;
-    readonly payload: EventContext;
-    /** Of the request, where traces are on. */
-    readonly traceParent?: string | null;
-    /** The ledger's entry that it repeats. */
-    readonly replayOf?: string;
-  },
-): Promise<JobRecord> {
+export interface JobToCreate {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly automationId: string;
+  readonly priority: number;
+  readonly payload: EventContext;
+  /** Of the request, where traces are on. */
+  readonly traceParent?: string | null;
+  /** The ledger's entry that it repeats. */
+  readonly replayOf?: string;
+}
+
+/** Queues runs of automations, each once for its id: the row is its own place in the queue, so one statement is all. */
+export async function createJobs(database: Database, toCreate: readonly JobToCreate[]): Promise<JobRecord[]> {
   const { rows } = await database.pool.query<JobRow>({
-    name: "create_job",
+    name: "create_jobs",
     text: `with created as (
              insert into job (id, organization_id, automation_id, priority, payload, trace_parent, replay_of)
-             values ($1, $2, $3, $4, $5, $6, $7)
+             select distinct on (id) id, "organizationId", "automationId", priority, payload, "traceParent", "replayOf"
+             from jsonb_to_recordset($1::jsonb) as item (id uuid, "organizationId" uuid, "automationId" uuid,
+               priority integer, payload jsonb, "traceParent" text, "replayOf" uuid)
              on conflict (id) do nothing returning *, job as changed)
            select ${columns}, announce_job(changed) from created`,
-    values: [
-      input.id,
-      organizationId,
-      input.automationId,
-      input.priority,
-      JSON.stringify(input.payload),
-      input.traceParent ?? null,
-      input.replayOf ?? null,
-    ],
+    values: [JSON.stringify(toCreate)],
   });
   database.notify("offstage_work", "job");
-  const known = rows[0] === undefined ? await getJob(database, organizationId, input.id) : toRecord(rows[0]);
-  if (known === null) throw new NotFoundError(`job ${input.id} was not found`);
-  return known;
+  const created = new Map(rows.map((row) => [row.id, toRecord(row)]));
+  return Promise.all(
+    toCreate.map(async ({ id, organizationId }) => {
+      const job = created.get(id) ?? (await getJob(database, organizationId, id));
+      if (job === null) throw new NotFoundError(`job ${id} was not found`);
+      return job;
+    }),
+  );
 }
 
 export async function getJob(database: Database, organizationId: string, id: string): Promise<JobRecord | null> {

@@ -1,9 +1,7 @@
 import type { Database } from "../database/database.ts";
 import { ConflictError, NotFoundError } from "../domain/errors.ts";
-import type { NewEvent } from "../domain/event.ts";
 import type { Page } from "../domain/list.ts";
-import type { NewSession } from "../domain/new-session.ts";
-import type { Session, SessionDiff } from "../domain/session.ts";
+import type { SessionDiff } from "../domain/session.ts";
 import { isFinal } from "../domain/status.ts";
 import { conditionsOf, type SessionListQuery } from "./conditions.ts";
 import { cursorColumn, pageOf } from "./cursor.ts";
@@ -14,87 +12,8 @@ import { announce, lockSession, moveSession } from "./transition.ts";
 
 export type { SessionRecord } from "./session-record.ts";
 
-/** What creation answers. */
-export type CreatedSession = Omit<Session, "htmlUrl">;
-
-/**
- * Session, first events, message and repositories in one statement, which is one round trip and one commit.
- * A job that already has its session gets that one back, and so does a request that was made before under its id, so that
- * doing either twice is harmless.
- */
-export async function createSession(
-  database: Database,
-  organizationId: string,
-  input: NewSession,
-): Promise<CreatedSession> {
-  const events: NewEvent[] = [
-    { type: "session.created", data: { title: input.title } },
-    ...input.notices.map((text): NewEvent => ({ type: "notice", data: { level: "warning", text } })),
-    { type: "message.user", data: { messageId: input.id, text: input.message, from: null } },
-  ];
-  const { rows } = await database.pool.query<{ created_at: Date }>({
-    name: "create_session",
-    text: `with created as (
-        insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
-          priority, automation_id, job_id, payload, created_by, sandboxed, last_event, queued_at, trace_parent)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, jsonb_array_length($16::jsonb),
-          case when $6 = 'queued' then now() end, $20)
-        on conflict do nothing
-        returning id, created_at, session as changed),
-      first_events as (
-        insert into event (session_id, seq, type, data)
-        select created.id, item.position, item.value ->> 'type', item.value -> 'data'
-        from created, jsonb_array_elements($16::jsonb) with ordinality as item (value, position)),
-      message as (
-        insert into message (id, session_id, position, text) select $1, created.id, 1, $17 from created)
-      , repositories as (
-        insert into session_repository (session_id, repository_id, position, directory)
-        select created.id, item.id, item.position, item.directory
-        from created, unnest($18::uuid[], $19::text[]) with ordinality as item (id, directory, position))
-      select created_at, announce_session(changed) from created`,
-    values: [
-      input.id,
-      organizationId,
-      input.title,
-      input.description,
-      input.prompt,
-      input.status,
-      input.agent,
-      input.targetBranch,
-      input.branchName,
-      input.priority,
-      input.automationId,
-      input.jobId,
-      input.payload === null ? null : JSON.stringify(input.payload),
-      input.createdBy,
-      input.sandboxed,
-      JSON.stringify(events),
-      input.message,
-      input.repositories.map((repository) => repository.id),
-      input.repositories.map((repository) => repository.directory),
-      input.traceParent,
-    ],
-  });
-  const [created] = rows;
-  // Made before, by the same job or the same request.
-  if (created === undefined && input.jobId !== null) return sessionOfJob(database, organizationId, input.jobId);
-  if (created === undefined) return requireSession(database, organizationId, input.id);
-  announce(database, input.id, input.status);
-  const at = created.created_at.toISOString();
-  const { id, title, description, status } = input;
-  return { id, title, description, status, createdAt: at, updatedAt: at, organizationId };
-}
-
-async function sessionOfJob(database: Database, organizationId: string, jobId: string | null): Promise<SessionRecord> {
-  const { rows } = await database.pool.query<SessionRow>(
-    `select ${sessionColumns} from session where job_id = $1 and session.organization_id = $2`,
-    [jobId, organizationId],
-  );
-  if (rows[0] === undefined) throw new NotFoundError(`the session of job ${jobId} was not found`);
-  return toSessionRecord(rows[0]);
-}
-
-async function requireSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
+/** @throws NotFoundError */
+export async function requireSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
   const session = await getSession(database, organizationId, id);
   if (session === null) throw new NotFoundError(`session ${id} was not found`);
   return session;

@@ -4,7 +4,7 @@ import { newSession } from "../domain/new-session.ts";
 import { renderInstructions } from "../domain/template.ts";
 import type { Logger } from "../observability.ts";
 import { completeJob, failJob, type ClaimedJob } from "../store/jobs.ts";
-import { createSession } from "../store/sessions.ts";
+import { createSession } from "../store/new-session.ts";
 import { kindOfError, type OpenSpan, type Traces } from "../traces.ts";
 
 /**

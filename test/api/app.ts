@@ -4,6 +4,7 @@ import type { Database } from "../../src/database/database.ts";
 import { checkInstructions, renderInstructions } from "../../src/domain/template.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
+import { createIntake } from "../../src/store/intake.ts";
 import { bootstrap } from "../../src/store/organizations.ts";
 import { environmentKeyring } from "../../src/store/keyring.ts";
 import { createVault } from "../../src/store/vault.ts";
@@ -58,6 +59,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
   const apps: TestApp["app"][] = [];
   const settings: Parameters<typeof createApp>[0] = {
     database: testDatabase.database,
+    intake: createIntake(testDatabase.database),
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     logger: createLogger("silent"),
     metrics: createMetrics(),

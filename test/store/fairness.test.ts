@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { createAutomation } from "../../src/store/automations.ts";
-import { claimJob, completeJob, createJob } from "../../src/store/jobs.ts";
+import { claimJob, completeJob, createJobs } from "../../src/store/jobs.ts";
 import { finishSession, type ClaimedSession } from "../../src/store/claims.ts";
 import { estimateWait, queueDepth } from "../../src/store/queue.ts";
 import { createRepository, setLimits } from "../../src/store/repositories.ts";
@@ -150,7 +150,9 @@ describe("triggers", () => {
     const other = await addOrganization(database);
     const elsewhere = await addAutomation(other, "elsewhere");
     const create = (organization: string, automationId: string) =>
-      createJob(database, organization, { id: crypto.randomUUID(), automationId, priority: 5, payload: {} });
+      createJobs(database, [
+        { id: crypto.randomUUID(), organizationId: organization, automationId, priority: 5, payload: {} },
+      ]);
     await atOnce(300, () => create(organizationId, noisy));
     await create(organizationId, rare);
     await create(other, elsewhere);
@@ -170,12 +172,15 @@ describe("triggers", () => {
     const organizationId = await addOrganization(database);
     const automations = await atOnce(4, (index) => addAutomation(organizationId, `many-${index}`));
     await atOnce(60, (index) =>
-      createJob(database, organizationId, {
-        id: crypto.randomUUID(),
-        automationId: automations[index % 4] ?? "",
-        priority: 1 + (index % 9),
-        payload: {},
-      }),
+      createJobs(database, [
+        {
+          id: crypto.randomUUID(),
+          organizationId,
+          automationId: automations[index % 4] ?? "",
+          priority: 1 + (index % 9),
+          payload: {},
+        },
+      ]),
     );
     const taken: string[] = [];
     await atOnce(8, async () => {

@@ -1,7 +1,7 @@
 import type { Database } from "../../src/database/database.ts";
 import { newSession, type SessionRequest } from "../../src/domain/new-session.ts";
 import { claimSession, type ClaimedSession } from "../../src/store/claims.ts";
-import { createSession, type CreatedSession } from "../../src/store/sessions.ts";
+import { createSession, type CreatedSession } from "../../src/store/new-session.ts";
 
 /** An organization of its own, so that the tests of one file don't see each other's sessions. */
 export async function addOrganization(database: Database, maxRunning: number | null = null): Promise<string> {

@@ -4,7 +4,7 @@ import type { NewEvent } from "../../src/domain/event.ts";
 import { pruneAudit } from "../../src/store/audit.ts";
 import { appendEvents, listEvents } from "../../src/store/events.ts";
 import { pruneDeliveries } from "../../src/store/deliveries.ts";
-import { createJob, getJob } from "../../src/store/jobs.ts";
+import { createJobs, getJob } from "../../src/store/jobs.ts";
 import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/retention.ts";
 import { addMessage, cancelSession, getSession } from "../../src/store/sessions.ts";
 import { checksums } from "../database/fill.ts";
@@ -142,7 +142,7 @@ test("while a batch is held up, sessions and jobs are created, listed and claime
     }, "the batch waits for the event");
     await addSession(database, organizationId);
     await requireClaim(database);
-    await createJob(database, organizationId, await jobOf(await addAutomation()));
+    await createJobs(database, [await jobOf(await addAutomation())]);
     expect((await seqs(id)).length).toBeGreaterThan(0);
     // Another worker passes it over.
     expect(await pruneEvents(database, 30, signal)).toBe(0);
@@ -164,13 +164,13 @@ async function addAutomation(): Promise<string> {
 }
 
 const jobOf = (automationId: string) =>
-  Promise.resolve({ id: crypto.randomUUID(), automationId, priority: 5, payload: {} });
+  Promise.resolve({ id: crypto.randomUUID(), organizationId, automationId, priority: 5, payload: {} });
 
 test("jobs go that were over for so many days, unless their session is at work; the session stays", async () => {
   const automationId = await addAutomation();
   const add = async (status: string, days: number, withSession: boolean) => {
     const job = await jobOf(automationId);
-    await createJob(database, organizationId, job);
+    await createJobs(database, [job]);
     const session = withSession ? await addSession(database, organizationId, { automationId, jobId: job.id }) : null;
     await database.pool.query("update job set status = $2, updated_at = now() - $3 * interval '1 day' where id = $1", [
       job.id,
