@@ -7,9 +7,11 @@ import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } 
 /**
  * Two ways lead to the newest sessions with some words: through the list, looking at each, or through the index of words,
  * sorting what it finds. The one is slow for seldom words, the other for common ones, and PostgreSQL can't tell which is
- * which of a word's beginning. So a few are looked at first; then the index is asked, as long as it does not find too many.
+ * which of a word's beginning. So a few are looked at first, and more where some of those have the words; then the index is
+ * asked, as long as it does not find too many.
  */
 const lookedAt = 1_000;
+const lookedAtMost = 10_000;
 const foundAtMost = 5_000;
 
 /** Sessions whose title or description has every word of `q` (the last may be a beginning), or whose id it is. */
@@ -20,8 +22,7 @@ export async function searchSessions(
   query: SessionListQuery,
 ): Promise<Page<SessionRecord>> {
   const search: Search = { organizationId, q, query };
-  const ids =
-    (await amongNewest(database, search)) ?? (await byIndex(database, search)) ?? (await throughList(database, search));
+  const ids = await findIds(database, search);
   const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
     `select ${sessionColumns}, ${cursorColumn("session")} from session where session.id = any($1::uuid[])
      order by session.created_at desc, session.id desc`,
@@ -57,20 +58,35 @@ interface Found {
   readonly id: string;
 }
 
+/** One more than the page holds, where there are so many. */
+async function findIds(database: Database, search: Search): Promise<string[]> {
+  const wanted = search.query.limit + 1;
+  const few = await amongNewest(database, search, lookedAt);
+  if (few.length === wanted) return few;
+  // So many that a page takes, if the words are as frequent further on.
+  const enough = (wanted / few.length) * lookedAt;
+  const more = enough < lookedAtMost ? await amongNewest(database, search, lookedAtMost) : [];
+  if (more.length === wanted) return more;
+  return (await byIndex(database, search)) ?? (await throughList(database, search));
+}
+
 const newestFirst = "order by session.created_at desc, session.id desc";
 const idsOf = (rows: readonly Found[]): string[] => rows.map(({ id }) => id);
 
-/** @returns null where they don't fill the page, and there are more sessions */
-async function amongNewest(database: Database, { organizationId, q, query }: Search): Promise<string[] | null> {
+async function amongNewest(
+  database: Database,
+  { organizationId, q, query }: Search,
+  newest: number,
+): Promise<string[]> {
   const { conditions, values, bind } = conditionsOf(organizationId, query);
   const { rows } = await database.pool.query<Found>(
     `select session.id from (
        select session.id, session.created_at, session.title, session.description from session
-       where ${conditions} ${newestFirst} limit ${bind(lookedAt)}) as session
+       where ${conditions} ${newestFirst} limit ${bind(newest)}) as session
      where ${searchCondition(q, bind)} ${newestFirst} limit ${bind(query.limit + 1)}`,
     values,
   );
-  return rows.length > query.limit ? idsOf(rows) : null;
+  return idsOf(rows);
 }
 
 /** @returns null where there are too many to sort */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { SessionEvent } from "../../src/domain/event.ts";
 import { stepNames, type StepName } from "../../src/domain/step.ts";
 import { callApi } from "../call.ts";
 import { startServerProcess, type ServerProcess } from "../server-process.ts";
@@ -23,14 +24,19 @@ afterEach(async () => {
 
 /** Waits for the step to have started, in the store, as a watcher of the page would see it. */
 async function untilStep(current: ServerProcess, id: string, step: StepName): Promise<void> {
+  const seen: SessionEvent[] = [];
   await waitFor(
     async () => {
-      const { events } = await current.client.session.events(id, { after: "0", limit: 100 });
-      return events.some((event) => event.type === "step.started" && event.data.step === step);
+      const after = String(seen.at(-1)?.seq ?? 0);
+      seen.push(...(await current.client.session.events(id, { after, limit: 100 })).events);
+      return seen.some((event) => event.type === "step.started" && event.data.step === step);
     },
     `step ${step} starts`,
     60_000,
-  );
+  ).catch((cause: unknown) => {
+    const told = seen.map(({ createdAt, type, data }) => `${createdAt} ${type} ${JSON.stringify(data).slice(0, 100)}`);
+    throw new Error(`step ${step} did not start:\n${told.join("\n")}`, { cause });
+  });
 }
 
 const prompt = "write one.txt: first, then write two.txt: second";

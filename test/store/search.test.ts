@@ -6,14 +6,19 @@ import { addOrganization, addSession } from "./fixtures.ts";
 let testDatabase: TestDatabase;
 let organization: string;
 
-/** Number 1 is the oldest. Most have "often"; the oldest ones "seldom", too many for the index to be sorted "crowd". */
+/**
+ * Number 1 is the oldest. Most of the newest have "often"; the oldest ones "seldom", too many for the index to be sorted
+ * "crowd". "occasionally" stands in every 300th, "lately" in four of the newest alone.
+ */
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
   organization = await addOrganization(testDatabase.database);
   await testDatabase.database.pool.query(
     `insert into session (id, organization_id, title, description, status, branch_name, created_at)
      select gen_random_uuid(), $1, 'number' || n,
-       case when n <= 3 then 'seldom words' when n > 8000 then 'often' else 'crowd' end || ' worded', 'completed', 'b',
+       case when n <= 3 then 'seldom words' when n > 8000 then 'often' else 'crowd' end || ' worded'
+         || case when n % 300 = 0 then ' occasionally' else '' end || case when n % 100 = 0 and n > 9100 then ' lately' else '' end,
+       'completed', 'b',
        now() - interval '1 day' + n * interval '1 second'
      from generate_series(1, 9500) n`,
     [organization],
@@ -37,6 +42,15 @@ test("words of old sessions alone are found, newest first", async () => {
 
 test("words of so many old sessions that they aren't sorted are found, newest first", async () => {
   expect(await search("crowd")).toEqual(["number8000", "number7999"]);
+});
+
+test("words of a session now and then are found further on, newest first", async () => {
+  const found = await search("occasionally", { limit: 5 });
+  expect(found).toEqual(["number9300", "number9000", "number8700", "number8400", "number8100"]);
+});
+
+test("words of a few new sessions alone are all that is found", async () => {
+  expect(await search("lately", { limit: 5 })).toEqual(["number9500", "number9400", "number9300", "number9200"]);
 });
 
 test("a search goes on after the last page, from one way of finding to another", async () => {
