@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { createClient, type Client } from "../src/client.ts";
 import { adminKey, type World } from "./world.ts";
 
-const main = join(import.meta.dirname, "../src/main.ts");
+/** This tree. */
+const own = join(import.meta.dirname, "..");
 
 /** Offstage as a process of its own, as an operator runs it, so that it can be killed. */
 export interface ServerProcess {
@@ -19,13 +20,15 @@ export interface ServerProcess {
 /**
  * Starts it and waits until it says where it answers, or that it works. @throws with its output when it ends before
  * @param command `start`, or one side of a fleet
+ * @param tree where its program is: this one, or another version's
  */
 export async function startServerProcess(
   world: Pick<World, "variables">,
   overrides: Record<string, string> = {},
   command: "start" | "api" | "worker" = "start",
+  tree = own,
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, [main, command], {
+  const child = spawn(process.execPath, [join(tree, "src/main.ts"), command], {
     env: { ...world.variables, ...overrides },
     stdio: ["ignore", "pipe", "pipe"],
   });
