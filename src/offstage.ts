@@ -251,7 +251,7 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
   );
   const { vault, forges } = parts;
   const publicUrl = () => url;
-  stops.push(startRelay({ database, vault, logger, publicUrl, privateHosts: config.webhookHosts }));
+  stops.push(startRelay({ database, vault, logger, metrics, publicUrl, privateHosts: config.webhookHosts }));
   const stopFollowing = followPullRequests({
     database,
     logger,

@@ -5,7 +5,8 @@ import { createMetrics } from "./metrics.ts";
 const state: FleetState = {
   sessions: { draft: 1, queued: 2, running: 3, waiting: 4 },
   jobs: { pending: 5, running: 0 },
-  oldestWaitSeconds: { sessions: 6, jobs: 7 },
+  deliveries: { due: 9, later: 10 },
+  oldestWaitSeconds: { sessions: 6, jobs: 7, deliveries: 11 },
   workers: 8,
 };
 
@@ -21,6 +22,9 @@ test("what all nodes share is asked once for scrapes at the same time", async ()
     expect(text).toContain('offstage_sessions{state="waiting"} 4');
     expect(text).toContain('offstage_queue_depth{queue="jobs"} 5');
     expect(text).toContain("offstage_workers 8");
+    expect(text).toContain('offstage_deliveries{state="later"} 10');
+    expect(text).toContain('offstage_queue_depth{queue="deliveries"} 9');
+    expect(text).toContain('offstage_queue_oldest_wait_seconds{queue="deliveries"} 11');
   }
   expect(asked).toBe(1);
 });
@@ -35,7 +39,7 @@ test("a database that fails takes its figures with it, and leaves the process's 
   metrics.runEnded("lost");
   const { text } = await metrics.scrape();
   expect(text).toContain("offstage_database_up 0");
-  expect(text).not.toMatch(/^offstage_(?:sessions\{|queue_(?:depth|oldest)|workers )/mu);
+  expect(text).not.toMatch(/^offstage_(?:sessions\{|deliveries\{|queue_(?:depth|oldest)|workers )/mu);
   expect(text).toContain("offstage_leases_lost_total 1");
   expect(failures).toHaveLength(1);
 });
@@ -45,4 +49,15 @@ test("two registries know nothing of each other", async () => {
   one.runEnded("completed");
   expect((await one.scrape()).text).toContain('offstage_runs_total{outcome="completed"} 1');
   expect((await other.scrape()).text).toContain('offstage_runs_total{outcome="completed"} 0');
+});
+
+test("what alerts ask the growth of is there from the start, at 0", async () => {
+  const { text } = await createMetrics().scrape();
+  for (const outcome of ["delivered", "refused", "unanswered"])
+    expect(text).toContain(`offstage_delivery_attempt_duration_seconds_count{outcome="${outcome}"} 0`);
+  for (const outcome of ["taken", "unchanged", "tooLarge", "timedOut", "failed", "stopped"])
+    expect(text).toContain(`offstage_checkpoint_duration_seconds_count{outcome="${outcome}"} 0`);
+  for (const outcome of ["restored", "withoutMemory", "unusable", "failed", "stopped"])
+    expect(text).toContain(`offstage_checkpoint_restores_total{outcome="${outcome}"} 0`);
+  expect(text).toContain("offstage_deliveries_dead_total 0");
 });

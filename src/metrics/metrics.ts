@@ -3,6 +3,8 @@ import { failureCodes, type FailureCode } from "../domain/errors.ts";
 import type { FleetState } from "../domain/fleet.ts";
 import type { ModelProviderId } from "../domain/model.ts";
 import type { StepName } from "../domain/step.ts";
+import { createCheckpointMetrics, type CheckpointMetrics } from "./checkpoints.ts";
+import { createDeliveryMetrics, type DeliveryMetrics } from "./deliveries.ts";
 
 /** How a step ended; `stopped`: by a cancel, a budget, a lost lease or a worker that shuts down. */
 export type StepOutcome = "completed" | "failed" | "stopped";
@@ -31,7 +33,7 @@ export interface MetricDescription {
  * What one process tells Prometheus. No label holds an id or free text: each is of a list that is known at start.
  * Times are in seconds.
  */
-export interface Metrics {
+export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
   /** @param operation the API's name of it, or `other` */
   requestEnded(operation: string, status: number, seconds: number): void;
   streamOpened(): void;
@@ -95,6 +97,8 @@ export function createMetrics(): Metrics {
       }
     },
     modelCost: (provider, model, dollars) => work.modelCost.inc({ provider, model }, dollars),
+    ...createDeliveryMetrics(registry),
+    ...createCheckpointMetrics(registry),
     watchFleet: fleet.watch,
     watchPool: pool.watch,
     watchProcess: () => collectDefaultMetrics({ register: registry }),
@@ -199,9 +203,15 @@ function createFleet(registry: Registry) {
     labelNames: ["state"],
     registers,
   });
+  const deliveries = new Gauge({
+    name: "offstage_deliveries",
+    help: "Deliveries to webhooks of all nodes that are not over, by state, counted up to 100,000",
+    labelNames: ["state"],
+    registers,
+  });
   const depth = new Gauge({
     name: "offstage_queue_depth",
-    help: "What waits for a worker, counted up to 100,000",
+    help: "What waits for a worker, counted up to 100,000; of deliveries those that are due",
     labelNames: ["queue"],
     registers,
   });
@@ -224,8 +234,10 @@ function createFleet(registry: Registry) {
 
   function show(state: FleetState): void {
     for (const [name, count] of Object.entries(state.sessions)) sessions.set({ state: name }, count);
+    for (const [name, count] of Object.entries(state.deliveries)) deliveries.set({ state: name }, count);
     depth.set({ queue: "sessions" }, state.sessions.queued);
     depth.set({ queue: "jobs" }, state.jobs.pending);
+    depth.set({ queue: "deliveries" }, state.deliveries.due);
     for (const [queue, seconds] of Object.entries(state.oldestWaitSeconds)) oldest.set({ queue }, seconds);
     workers.set(state.workers);
     up.set(1);
@@ -238,7 +250,7 @@ function createFleet(registry: Registry) {
       show(await inTime(asked));
     } catch (error) {
       // Old counts would look like new ones.
-      for (const gauge of [sessions, depth, oldest]) gauge.reset();
+      for (const gauge of [sessions, deliveries, depth, oldest]) gauge.reset();
       workers.remove();
       up.set(0);
       failed(error);

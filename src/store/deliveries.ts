@@ -120,15 +120,19 @@ export interface AttemptResult {
   readonly error: string | null;
 }
 
-/** What came of an attempt. @param outcome `retryMs`: it is due again after so long */
+/**
+ * What came of an attempt.
+ * @param outcome `retryMs`: it is due again after so long
+ * @returns whether the outcome counts: not where another relay has taken the delivery since
+ */
 export async function finishAttempt(
   database: Database,
   delivery: ClaimedDelivery,
   result: AttemptResult,
   outcome: "delivered" | "dead" | { readonly retryMs: number },
-): Promise<void> {
+): Promise<boolean> {
   const { retryMs } = typeof outcome === "string" ? { retryMs: 0 } : outcome;
-  await database.pool.query(
+  const { rowCount } = await database.pool.query(
     `with logged as (
        insert into webhook_attempt (delivery_id, duration_ms, status, error)
        select id, $3, $4, $5 from webhook_delivery where id = $1)
@@ -144,17 +148,19 @@ export async function finishAttempt(
       retryMs,
     ],
   );
+  return rowCount === 1;
 }
 
-/** Tells a webhook nothing more, nor what was still to be told: its address said that it is gone. */
-export async function disableWebhook(database: Database, id: string, reason: string): Promise<void> {
-  await database.pool.query(
+/** Tells a webhook nothing more, nor what was still to be told: its address said that it is gone. @returns how much that was */
+export async function disableWebhook(database: Database, id: string, reason: string): Promise<number> {
+  const { rowCount } = await database.pool.query(
     `with disabled as (
        update webhook set enabled = false, disabled_reason = $2, updated_at = now() where id = $1 and enabled returning id)
      update webhook_delivery set status = 'dead', updated_at = now()
      where webhook_id = (select id from disabled) and status = 'pending'`,
     [id, reason],
   );
+  return rowCount ?? 0;
 }
 
 /** Forgets what was told or given up for so many days. @returns how many */

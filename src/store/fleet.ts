@@ -8,6 +8,9 @@ const countLimit = 100_000;
 const count = (table: string, condition: string): string =>
   `(select count(*)::integer from (select from ${table} where ${condition} limit ${countLimit}) as counted)`;
 
+/** Those that a relay takes, or will: what somebody asked for of a webhook that is switched off waits for nothing else. */
+const deliveries = "webhook_delivery join webhook on webhook.id = webhook_id and webhook.enabled";
+
 /** One look into the queue's index for each priority, so that the depth does not matter. */
 const oldest = (table: string, status: string, queuedAt: string): string =>
   `(select coalesce(extract(epoch from clock_timestamp() - min(first.at)), 0)::float8 from generate_series(1, 9) as priority,
@@ -22,8 +25,12 @@ export const fleetQuestion = `select
   ${count("session", "status = 'waiting'")} as waiting,
   ${count("job", "status = 'pending'")} as "jobsPending",
   ${count("job", "status = 'running'")} as "jobsRunning",
+  ${count(deliveries, "status = 'pending' and next_attempt_at <= now()")} as "deliveriesDue",
+  ${count(deliveries, "status = 'pending' and next_attempt_at > now()")} as "deliveriesLater",
   ${oldest("session", "queued", "queued_at")} as "sessionWait",
   ${oldest("job", "pending", "created_at")} as "jobWait",
+  coalesce((select extract(epoch from clock_timestamp() - next_attempt_at) from ${deliveries}
+    where status = 'pending' and next_attempt_at <= now() order by next_attempt_at limit 1), 0)::float8 as "deliveryWait",
   (select count(*)::integer from worker_node where seen_at > now() - interval '${countedFor}') as workers`;
 
 /**
@@ -41,7 +48,12 @@ export async function readFleetState(database: Database): Promise<FleetState> {
       waiting: found("waiting"),
     },
     jobs: { pending: found("jobsPending"), running: found("jobsRunning") },
-    oldestWaitSeconds: { sessions: Math.max(0, found("sessionWait")), jobs: Math.max(0, found("jobWait")) },
+    deliveries: { due: found("deliveriesDue"), later: found("deliveriesLater") },
+    oldestWaitSeconds: {
+      sessions: Math.max(0, found("sessionWait")),
+      jobs: Math.max(0, found("jobWait")),
+      deliveries: Math.max(0, found("deliveryWait")),
+    },
     workers: found("workers"),
   };
 }

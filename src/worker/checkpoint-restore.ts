@@ -6,6 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { isConnectionError } from "../database/connection-errors.ts";
 import { OffstageError } from "../domain/errors.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../store/checkpoints.ts";
+import { countUnrestored } from "./checkpoint-measure.ts";
 import { unpackArchive } from "./checkpoint-pieces.ts";
 import { isDiskFull } from "./disk-full.ts";
 import { restoreKeptWork } from "./kept-work.ts";
@@ -43,9 +44,11 @@ export async function withLastCheckpoint(
 }
 
 async function tellUnusable(run: Run, error: unknown): Promise<void> {
-  run.signal.throwIfAborted();
   // What may pass by itself must not cost the work: the checkpoint stays, and the next run tries again.
-  if (!(error instanceof OffstageError) || isDiskFull(error)) throw error;
+  const mayPass = !(error instanceof OffstageError) || isDiskFull(error);
+  countUnrestored(run, error, mayPass ? "failed" : "unusable");
+  run.signal.throwIfAborted();
+  if (mayPass) throw error;
   run.dependencies.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
   const reason = error instanceof Error ? error.message : String(error);
   await notice(run, "warning", `The work of the worker before could not be taken over: ${reason}`);
@@ -78,29 +81,34 @@ async function layOutWith(
 }
 
 async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: LaidOut): Promise<boolean> {
-  const { sandbox } = run.dependencies;
+  const { sandbox, metrics } = run.dependencies;
+  let remembers = true;
   try {
     for (const work of waiting) await restoreKeptWork(run, placeOf(run, work.directory), work);
     if (checkpoint.files !== null) await unpack(run, checkpoint.files, "workspace");
     // Without a sandbox a harness can't be shown its folders where they were.
-    if (sandbox.isolates && checkpoint.harness !== null) await restoreMemory(run, checkpoint.harness.piece);
+    if (checkpoint.harness !== null)
+      remembers = sandbox.isolates && (await restoreMemory(run, checkpoint.harness.piece));
   } catch (error) {
     await tellUnusable(run, error);
     return false;
   }
+  metrics.checkpointRestored(remembers ? "restored" : "withoutMemory");
   if (waiting.length === 0 && checkpoint.files === null) return false;
   await notice(run, "info", `This worker goes on from what another had done by ${checkpoint.takenAt.toISOString()}.`);
   return true;
 }
 
-/** What can't be brought back of it is told to the agent instead, as what was said so far. */
-async function restoreMemory(run: Run, piece: string): Promise<void> {
+/** What can't be brought back of it is told to the agent instead, as what was said so far. @returns whether it could */
+async function restoreMemory(run: Run, piece: string): Promise<boolean> {
   try {
     await unpack(run, piece, "home");
+    return true;
   } catch (error) {
     run.signal.throwIfAborted();
     if (isConnectionError(error)) throw error;
     run.dependencies.logger.warn({ err: error }, "could not bring a harness's memory back");
+    return false;
   }
 }
 

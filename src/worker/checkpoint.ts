@@ -7,6 +7,7 @@ import type { NewEvent } from "../domain/event.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../store/checkpoints.ts";
 import { LeaseLostError } from "../store/claims.ts";
 import { ClaimLost, RunCancelled } from "./cancellation.ts";
+import { measured, sizeOf } from "./checkpoint-measure.ts";
 import { archiveFiles, archiveState, packWork } from "./checkpoint-pieces.ts";
 import type { Run } from "./run.ts";
 import { placeOf, workspaceRepository } from "./session-repositories.ts";
@@ -97,7 +98,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
     const overtime = AbortSignal.timeout(limitMs);
     const bounded = { ...run, signal: AbortSignal.any([run.signal, overtime]) };
     try {
-      last = await takeCheckpoint(bounded, prepared, harness, last);
+      last = await measured(bounded, last, () => takeCheckpoint(bounded, prepared, harness, last));
       failures = 0;
       return true;
     } catch (error) {
@@ -143,7 +144,8 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
       const isOver = error instanceof LeaseLostError || reason instanceof ClaimLost || reason instanceof RunCancelled;
       if (isOff || isOver) return;
       try {
-        last = await takeCheckpoint({ ...run, signal: AbortSignal.timeout(lastLimitMs) }, prepared, harness, last);
+        const late = { ...run, signal: AbortSignal.timeout(lastLimitMs) };
+        last = await measured(late, last, () => takeCheckpoint(late, prepared, harness, last));
       } catch (problem) {
         logger.warn({ err: problem }, "could not keep the work of a run that was stopped");
       }
@@ -178,7 +180,9 @@ async function takeCheckpoint(
         .digest("hex"),
       harness: state === null ? null : { provider: state.provider, piece: state.piece },
     };
+    const bytes = await sizeOf(fresh.values());
     await saveCheckpoint(database, vault, run.session, { checkpoint, fresh });
+    run.dependencies.metrics.checkpointStored(bytes);
     return { repositories, files, state };
   } finally {
     await rm(folder, { recursive: true, force: true });

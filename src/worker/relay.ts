@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Database } from "../database/database.ts";
 import { retryPauseMs } from "../domain/webhook.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
 import {
   claimDeliveries,
@@ -17,6 +18,7 @@ export interface RelayOptions {
   readonly database: Database;
   readonly vault: Vault;
   readonly logger: Logger;
+  readonly metrics: Pick<Metrics, "deliveryAttempted" | "deliveriesDied">;
   readonly publicUrl: () => string;
   /** Hosts in private networks that may be told, as the operator named them. */
   readonly privateHosts: readonly string[];
@@ -76,10 +78,10 @@ export function startRelay(options: RelayOptions): () => Promise<void> {
 }
 
 async function send(options: RelayOptions, delivery: ClaimedDelivery, stopping: AbortSignal): Promise<void> {
-  const { database, vault } = options;
+  const { database, vault, metrics } = options;
   const secret = await vault.open(delivery.webhookId, delivery.secret).catch(async (error: Error) => {
-    const unsigned = { durationMs: 0, status: null, error: error.message };
-    await finishAttempt(database, delivery, unsigned, outcomeOf(delivery, { ...unsigned, retryAfterMs: null }));
+    const unsigned = { status: null, error: error.message, retryAfterMs: null };
+    await finish(options, delivery, unsigned, 0);
     return null;
   });
   if (secret === null) return;
@@ -93,10 +95,24 @@ async function send(options: RelayOptions, delivery: ClaimedDelivery, stopping: 
   });
   // Not an answer of theirs: it is due again when its lease is over.
   if (stopping.aborted && posted.status === null) return;
-  const durationMs = Math.round(performance.now() - startedAt);
-  const result: AttemptResult = { durationMs, status: posted.status, error: posted.error };
-  await finishAttempt(database, delivery, result, outcomeOf(delivery, posted));
-  if (posted.status === gone) await disableWebhook(database, delivery.webhookId, "its address answered 410 Gone");
+  await finish(options, delivery, posted, performance.now() - startedAt);
+  if (posted.status !== gone) return;
+  metrics.deliveriesDied(await disableWebhook(database, delivery.webhookId, "its address answered 410 Gone"));
+}
+
+async function finish(
+  { database, metrics }: RelayOptions,
+  delivery: ClaimedDelivery,
+  posted: Posted,
+  durationMs: number,
+): Promise<void> {
+  const { status, error } = posted;
+  const outcome = outcomeOf(delivery, posted);
+  const result: AttemptResult = { durationMs: Math.round(durationMs), status, error };
+  const counts = await finishAttempt(database, delivery, result, outcome);
+  const answered = status === null ? "unanswered" : "refused";
+  metrics.deliveryAttempted(outcome === "delivered" ? outcome : answered, durationMs / 1_000);
+  if (outcome === "dead" && counts) metrics.deliveriesDied(1);
 }
 
 function outcomeOf({ attempts }: ClaimedDelivery, { status, retryAfterMs }: Posted) {
