@@ -5,11 +5,21 @@ import { automationSchema, type createAutomationSchema, type EventContext } from
 import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/event.ts";
 import { OffstageError } from "./domain/errors.ts";
 import { jobSchema, queuedJobSchema } from "./domain/job.ts";
+import { ledgerEntrySchema, type LedgerOutcome } from "./domain/ledger.ts";
 import { organizationSchema, type UpdateOrganization } from "./domain/organization.ts";
 import { repositorySchema } from "./domain/repository.ts";
 import { secretSchema, type createSecretSchema } from "./domain/secret.ts";
 import { sessionDetailSchema, sessionDiffSchema, sessionSchema, type createSessionSchema } from "./domain/session.ts";
 import { userSchema, type updateUserSchema } from "./domain/user.ts";
+import {
+  createdWebhookSchema,
+  deliveryDetailSchema,
+  deliverySchema,
+  webhookSchema,
+  type createWebhookSchema,
+  type Delivery,
+  type updateWebhookSchema,
+} from "./domain/webhook.ts";
 
 /** The server answered with an error: `message` is its sentence. */
 export class ClientError extends OffstageError {
@@ -48,6 +58,10 @@ const secretsPage = z.object({ secrets: z.array(secretSchema), nextCursor: z.str
 const usersPage = z.object({ users: z.array(userSchema), nextCursor: z.string().nullable() });
 const signInMethods = z.object({ methods: z.array(z.object({ id: z.string(), name: z.string() })) });
 const auditPage = z.object({ entries: z.array(auditEntrySchema), nextCursor: z.string().nullable() });
+const automationsPage = z.object({ automations: z.array(automationSchema), nextCursor: z.string().nullable() });
+const ledgerPage = z.object({ entries: z.array(ledgerEntrySchema), nextCursor: z.string().nullable() });
+const webhooksPage = z.object({ webhooks: z.array(webhookSchema), nextCursor: z.string().nullable() });
+const deliveriesPage = z.object({ deliveries: z.array(deliverySchema), nextCursor: z.string().nullable() });
 const egressSchema = z.object({ egress: z.array(z.string()) });
 const longestPauseMs = 10_000;
 
@@ -83,6 +97,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     },
     automation: {
       create: (body: z.input<typeof createAutomationSchema>) => call(automationSchema, "/automation/create", body),
+      list: (page: PageOf = {}) => call(automationsPage, `/automation/list${query({ ...page })}`),
       trigger: (keyOrId: string, event: EventContext) => call(queuedJobSchema, `/automation/${keyOrId}/trigger`, event),
     },
     organization: {
@@ -108,6 +123,29 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     user: {
       list: (page: PageOf = {}) => call(usersPage, `/user/list${query({ ...page })}`),
       update: (id: string, body: z.input<typeof updateUserSchema>) => call(userSchema, `/user/${id}/update`, body),
+    },
+    ledger: {
+      list: (page: PageOf & { readonly automationId?: string; readonly outcome?: LedgerOutcome } = {}) =>
+        call(ledgerPage, `/ledger/list${query({ ...page })}`),
+      get: (id: string) => call(ledgerEntrySchema, `/ledger/${id}`),
+      replay: (id: string) => call(queuedJobSchema, `/ledger/${id}/replay`, {}),
+    },
+    webhook: {
+      /** The answer of this and of `rotate` has the secret, once. */
+      create: (body: z.input<typeof createWebhookSchema>) => call(createdWebhookSchema, "/webhook/create", body),
+      list: (page: PageOf = {}) => call(webhooksPage, `/webhook/list${query({ ...page })}`),
+      get: (id: string) => call(webhookSchema, `/webhook/${id}`),
+      update: (id: string, body: z.input<typeof updateWebhookSchema>) =>
+        call(webhookSchema, `/webhook/${id}/update`, body),
+      rotate: (id: string) => call(createdWebhookSchema, `/webhook/${id}/rotate`, {}),
+      delete: (id: string) => call(webhookSchema, `/webhook/${id}/delete`, {}),
+      test: (id: string) => call(deliveryDetailSchema, `/webhook/${id}/test`, {}),
+    },
+    delivery: {
+      list: (page: PageOf & { readonly webhookId?: string; readonly status?: Delivery["status"] } = {}) =>
+        call(deliveriesPage, `/delivery/list${query({ ...page })}`),
+      get: (id: string) => call(deliveryDetailSchema, `/delivery/${id}`),
+      replay: (id: string) => call(deliveryDetailSchema, `/delivery/${id}/replay`, {}),
     },
     login: {
       methods: () => call(signInMethods, "/login/methods"),

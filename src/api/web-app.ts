@@ -4,7 +4,7 @@ import fastifyStatic from "@fastify/static";
 import type { App } from "./context.ts";
 
 /** The pages that the browser's own router draws: each is the same document. */
-const pages = ["/", "/sessions/:id", "/sign-in", "/settings", "/audit"];
+const pages = ["/", "/sessions/:id", "/sign-in", "/settings", "/audit", "/ledger", "/webhooks", "/webhooks/:id"];
 
 /** Only what we serve ourselves runs in the page; it can't be framed, and tells no other site where it was. */
 const pageHeaders = {

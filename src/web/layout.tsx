@@ -4,6 +4,14 @@ import type { ReactNode } from "react";
 import icon from "./icon.svg";
 import { client } from "./query.ts";
 
+const navigationLink = "text-muted hover:text-ink";
+const pages = [
+  ["/ledger", "Ledger"],
+  ["/webhooks", "Webhooks"],
+  ["/settings", "Settings"],
+  ["/audit", "Audit"],
+] as const;
+
 export function Layout() {
   const { pathname } = useLocation();
   return (
@@ -15,27 +23,24 @@ export function Layout() {
         Skip to the content
       </a>
       <header className="border-b border-line bg-surface">
-        <div className="mx-auto flex max-w-5xl items-center gap-4 px-4 py-2.5">
-          <Link to="/" className="flex items-center gap-2 font-semibold">
+        <div className="mx-auto flex max-w-5xl flex-wrap items-center gap-x-4 gap-y-2 px-4 py-2.5">
+          <Link to="/" className="mr-auto flex items-center gap-2 font-semibold">
             <img src={icon} alt="" className="size-6" />
             Offstage
           </Link>
-          <nav aria-label="Main" className="ml-auto flex items-center gap-4 text-sm">
-            {pathname !== "/sign-in" && (
-              <>
-                <Link to="/settings" className="text-muted hover:text-ink">
-                  Settings
+          {/* On a phone a line of its own, below the name and the way out. */}
+          <nav aria-label="Main" className="order-last flex w-full items-center gap-4 text-sm sm:order-none sm:w-auto">
+            {pathname !== "/sign-in" &&
+              pages.map(([to, name]) => (
+                <Link key={to} to={to} className={`${navigationLink} aria-[current=page]:text-ink`}>
+                  {name}
                 </Link>
-                <Link to="/audit" className="text-muted hover:text-ink">
-                  Audit
-                </Link>
-              </>
-            )}
-            <a href="/reference" className="text-muted hover:text-ink">
+              ))}
+            <a href="/reference" className={navigationLink}>
               API
             </a>
-            {pathname !== "/sign-in" && <SignOut />}
           </nav>
+          {pathname !== "/sign-in" && <SignOut />}
         </div>
       </header>
       <main id="main" className="mx-auto w-full max-w-5xl flex-1 px-4 py-6">
@@ -56,7 +61,7 @@ function SignOut() {
     },
   });
   return (
-    <button type="button" className="cursor-pointer text-muted hover:text-ink" onClick={() => signOut.mutate()}>
+    <button type="button" className={`cursor-pointer text-sm ${navigationLink}`} onClick={() => signOut.mutate()}>
       Sign out
     </button>
   );

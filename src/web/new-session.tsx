@@ -1,27 +1,17 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { Dialog } from "radix-ui";
-import { useId, useState, type ComponentProps, type FormEvent, type ReactNode } from "react";
+import { useId, type FormEvent } from "react";
+import { ButtonDialog, CloseDialog } from "./dialog.tsx";
+import { Field } from "./field.tsx";
 import { ErrorText } from "./layout.tsx";
 import { client } from "./query.ts";
 
 /** A button, and the dialog in which a session is written. */
 export function NewSession() {
-  const [open, setOpen] = useState(false);
   return (
-    <Dialog.Root open={open} onOpenChange={setOpen}>
-      <Dialog.Trigger className="button button-primary">New session</Dialog.Trigger>
-      <Dialog.Portal>
-        <Dialog.Overlay className="fixed inset-0 bg-black/50" />
-        <Dialog.Content
-          aria-describedby={undefined}
-          className="fixed top-1/2 left-1/2 max-h-[92dvh] w-[min(36rem,94vw)] -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-surface p-5"
-        >
-          <Dialog.Title className="text-lg font-semibold">New session</Dialog.Title>
-          <NewSessionForm />
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <ButtonDialog button="New session" className="button button-primary" title="New session">
+      {() => <NewSessionForm />}
+    </ButtonDialog>
   );
 }
 
@@ -53,13 +43,13 @@ function NewSessionForm() {
   return (
     <form onSubmit={submit} className="mt-4 space-y-4">
       <Field label="What should be done?">
-        {(id) => <textarea id={id} name="prompt" required rows={6} className="field" />}
+        {(attributes) => <textarea {...attributes} name="prompt" required rows={6} className="field" />}
       </Field>
       <Field label="Repository" hint="Its URL. Empty for a session without one.">
-        {(id) => (
+        {(attributes) => (
           <>
             <input
-              id={id}
+              {...attributes}
               name="repository"
               list={listId}
               className="field"
@@ -77,11 +67,11 @@ function NewSessionForm() {
       </Field>
       <div className="grid gap-4 sm:grid-cols-2">
         <Field label="Target branch" hint="Empty for the default branch.">
-          {(id) => <input id={id} name="targetBranch" className="field" />}
+          {(attributes) => <input {...attributes} name="targetBranch" className="field" />}
         </Field>
         <Field label="Agent">
-          {(id) => (
-            <select id={id} name="agent" className="field">
+          {(attributes) => (
+            <select {...attributes} name="agent" className="field">
               <option value="">Default</option>
               {available.map(({ id: provider, name, defaultModel }) => (
                 <option key={provider} value={`${provider}:${defaultModel ?? "default"}`}>
@@ -94,30 +84,11 @@ function NewSessionForm() {
       </div>
       <ErrorText error={create.error} />
       <div className="flex justify-end gap-2">
-        <Dialog.Close className="button">Close</Dialog.Close>
+        <CloseDialog />
         <button type="submit" className="button button-primary" disabled={create.isPending}>
           {create.isPending ? "Starting …" : "Start"}
         </button>
       </div>
     </form>
-  );
-}
-
-interface FieldProps extends Omit<ComponentProps<"div">, "children"> {
-  readonly label: string;
-  readonly hint?: string;
-  readonly children: (id: string) => ReactNode;
-}
-
-function Field({ label, hint, children }: FieldProps) {
-  const id = useId();
-  return (
-    <div className="space-y-1">
-      <label htmlFor={id} className="text-sm font-medium">
-        {label}
-      </label>
-      {children(id)}
-      {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
-    </div>
   );
 }

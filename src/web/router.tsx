@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { z } from "zod";
+import { ledgerOutcomes } from "../domain/ledger.ts";
 import { Layout, NotFound } from "./layout.tsx";
 import { SessionPage } from "./pages/session-page.tsx";
 import { SessionsPage } from "./pages/sessions-page.tsx";
@@ -47,9 +48,46 @@ const auditRoute = createRoute({
   component: lazyRouteComponent(() => import("./pages/audit-page.tsx"), "AuditPage"),
 });
 
+const ledgerRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ledger",
+  component: lazyRouteComponent(() => import("./pages/ledger-page.tsx"), "LedgerPage"),
+  validateSearch: z.object({
+    automation: z.uuid().optional().catch(undefined),
+    outcome: z.enum(ledgerOutcomes).optional().catch(undefined),
+    entry: z.uuid().optional().catch(undefined),
+  }),
+});
+
+const webhooksRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/webhooks",
+  component: lazyRouteComponent(() => import("./pages/webhooks-page.tsx"), "WebhooksPage"),
+});
+
+const WebhookPage = lazyRouteComponent(() => import("./pages/webhook-page.tsx"), "WebhookPage");
+const webhookRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/webhooks/$id",
+  component: function Webhook() {
+    const { id } = webhookRoute.useParams();
+    // A key of its own: the secret of one is never shown beside another.
+    return <WebhookPage key={id} id={id} />;
+  },
+});
+
 export function createAppRouter() {
   return createRouter({
-    routeTree: rootRoute.addChildren([sessionsRoute, sessionRoute, settingsRoute, auditRoute, signInRoute]),
+    routeTree: rootRoute.addChildren([
+      sessionsRoute,
+      sessionRoute,
+      ledgerRoute,
+      webhooksRoute,
+      webhookRoute,
+      settingsRoute,
+      auditRoute,
+      signInRoute,
+    ]),
     scrollRestoration: true,
   });
 }

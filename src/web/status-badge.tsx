@@ -1,23 +1,16 @@
 import type { SessionStatus } from "../domain/status.ts";
+import { Badge, type Tone } from "./badge.tsx";
 
-const looks: Record<SessionStatus, { label: string; className: string }> = {
-  draft: { label: "Draft", className: "bg-sunken text-muted" },
-  queued: { label: "Queued", className: "bg-warn-soft text-warn" },
-  running: { label: "Running", className: "bg-accent-soft text-accent" },
-  waiting: { label: "Waiting", className: "bg-warn-soft text-warn" },
-  completed: { label: "Completed", className: "bg-good-soft text-good" },
-  failed: { label: "Failed", className: "bg-bad-soft text-bad" },
-  cancelled: { label: "Cancelled", className: "bg-sunken text-muted" },
+const looks: Record<SessionStatus, { label: string; tone: Tone }> = {
+  draft: { label: "Draft", tone: "muted" },
+  queued: { label: "Queued", tone: "warn" },
+  running: { label: "Running", tone: "accent" },
+  waiting: { label: "Waiting", tone: "warn" },
+  completed: { label: "Completed", tone: "good" },
+  failed: { label: "Failed", tone: "bad" },
+  cancelled: { label: "Cancelled", tone: "muted" },
 };
 
 export function StatusBadge({ status }: { status: SessionStatus }) {
-  const { label, className } = looks[status];
-  return (
-    <span
-      className={`inline-flex shrink-0 items-center gap-1.5 rounded-full px-2.5 py-0.5 text-xs font-medium ${className}`}
-    >
-      <span aria-hidden className={`size-1.5 rounded-full bg-current ${status === "running" ? "animate-pulse" : ""}`} />
-      {label}
-    </span>
-  );
+  return <Badge {...looks[status]} moving={status === "running"} />;
 }

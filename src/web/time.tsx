@@ -6,6 +6,7 @@ const units = [
   ["minute", 60_000],
 ] as const;
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const ahead = new Intl.RelativeTimeFormat("en");
 
 /** How long ago something was, with the exact time as its title. */
 export function Ago({ at }: { at: string }) {
@@ -16,6 +17,17 @@ export function Ago({ at }: { at: string }) {
   return (
     <time dateTime={at} title={new Date(at).toLocaleString()}>
       {text}
+    </time>
+  );
+}
+
+/** How long it is until something, with the exact time as its title. */
+export function Until({ at }: { at: string }) {
+  const left = Date.parse(at) - useNow(1_000);
+  const [name, ms] = units.find(([, unitMs]) => left >= unitMs) ?? (["second", 1_000] as const);
+  return (
+    <time dateTime={at} title={new Date(at).toLocaleString()}>
+      {left < 1_000 ? "now" : ahead.format(Math.floor(left / ms), name)}
     </time>
   );
 }

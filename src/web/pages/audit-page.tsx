@@ -3,6 +3,7 @@ import { useEffect, useId, useState } from "react";
 import { auditOutcomes, type AuditEntry, type AuditOutcome } from "../../domain/audit.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
+import { ShowMore } from "../show-more.tsx";
 import { Ago } from "../time.tsx";
 
 /** Who changed what, from where, and what was refused: for admins. */
@@ -43,16 +44,7 @@ export function AuditPage() {
       {found === undefined && entries.error === null && <p className="text-muted">Loading the log …</p>}
       {found?.length === 0 && <p className="py-8 text-center text-muted">There is nothing of this kind.</p>}
       {found !== undefined && found.length > 0 && <Entries entries={found} />}
-      {entries.hasNextPage && (
-        <button
-          type="button"
-          className="button"
-          disabled={entries.isFetchingNextPage}
-          onClick={() => void entries.fetchNextPage()}
-        >
-          Show more
-        </button>
-      )}
+      <ShowMore list={entries} />
     </div>
   );
 }

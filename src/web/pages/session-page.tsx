@@ -4,6 +4,7 @@ import { lazy, Suspense, useCallback, useEffect, type ReactNode } from "react";
 import { ClientError } from "../../client.ts";
 import type { SessionDetail } from "../../domain/session.ts";
 import { isFinal } from "../../domain/status.ts";
+import { Fact } from "../fact.tsx";
 import { ErrorText, Notice } from "../layout.tsx";
 import { client } from "../query.ts";
 import { FollowUp } from "../session/follow-up.tsx";
@@ -130,15 +131,6 @@ function ahead({ queuePosition, estimatedWaitSeconds }: SessionDetail): string {
   const place =
     queuePosition === 0 ? "next" : queuePosition === 1 ? "1 session ahead" : `${queuePosition} sessions ahead`;
   return estimatedWaitSeconds === null ? place : `${place}, about ${formatDuration(estimatedWaitSeconds * 1_000)}`;
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div className="flex min-w-0 gap-1.5">
-      <dt className="text-muted">{name}</dt>
-      <dd className="min-w-0 break-all">{children}</dd>
-    </div>
-  );
 }
 
 function Actions({ session: { id, status } }: { session: SessionDetail }) {

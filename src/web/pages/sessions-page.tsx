@@ -5,6 +5,7 @@ import type { SessionDetail } from "../../domain/session.ts";
 import { ErrorText } from "../layout.tsx";
 import { NewSession } from "../new-session.tsx";
 import { client } from "../query.ts";
+import { ShowMore } from "../show-more.tsx";
 import { StatusBadge } from "../status-badge.tsx";
 import { Ago } from "../time.tsx";
 
@@ -42,16 +43,7 @@ export function SessionsPage() {
           ))}
         </ul>
       )}
-      {sessions.hasNextPage && (
-        <button
-          type="button"
-          className="button"
-          disabled={sessions.isFetchingNextPage}
-          onClick={() => void sessions.fetchNextPage()}
-        >
-          Show more
-        </button>
-      )}
+      <ShowMore list={sessions} />
     </div>
   );
 }

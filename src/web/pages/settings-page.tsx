@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useId, useState, type FormEvent, type ReactNode } from "react";
+import { useEffect, useId, useState, type FormEvent } from "react";
 import type { Organization, UpdateOrganization } from "../../domain/organization.ts";
 import { secretPhases, type SecretPhase } from "../../domain/secret.ts";
 import { roles, type Role, type User } from "../../domain/user.ts";
+import { Field } from "../field.tsx";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 import { formatDollars } from "../session/raise-budget.tsx";
@@ -63,15 +64,17 @@ function OrganizationForm({ organization }: { organization: Organization }) {
         <legend className="mb-2 text-sm">Budgets in US dollars; empty for no limit</legend>
         {budgets.map(([name, label]) => (
           <Field key={name} label={label}>
-            {(id) => <input id={id} type="number" min="0" step="any" className="field" {...field(name)} />}
+            {(attributes) => (
+              <input {...attributes} type="number" min="0" step="any" className="field" {...field(name)} />
+            )}
           </Field>
         ))}
       </fieldset>
-      <Field label="Models that may be asked, one on each line, * for any characters; empty for all">
-        {(id) => <textarea id={id} rows={3} className="field" {...field("models")} />}
+      <Field label="Models that may be asked" hint="One on each line, * for any characters. Empty for all.">
+        {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("models")} />}
       </Field>
-      <Field label="Hosts that every sandbox may reach, one on each line">
-        {(id) => <textarea id={id} rows={3} className="field" {...field("egress")} />}
+      <Field label="Hosts that every sandbox may reach" hint="One on each line.">
+        {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("egress")} />}
       </Field>
       <div className="flex items-center gap-3">
         <button type="submit" className="button button-primary" disabled={save.isPending}>
@@ -89,16 +92,6 @@ function linesOf(text: string | undefined): string[] {
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");
-}
-
-function Field({ label, children }: { label: string; children: (id: string) => ReactNode }) {
-  const id = useId();
-  return (
-    <div className="space-y-1 text-sm">
-      <label htmlFor={id}>{label}</label>
-      {children(id)}
-    </div>
-  );
 }
 
 function Secrets() {
@@ -162,14 +155,20 @@ function NewSecret({ onMade }: { onMade: () => Promise<void> }) {
       }}
     >
       <Field label="Name">
-        {(id) => (
-          <input id={id} className="field" required value={name} onChange={(event) => setName(event.target.value)} />
+        {(attributes) => (
+          <input
+            {...attributes}
+            className="field"
+            required
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
         )}
       </Field>
       <Field label="Value">
-        {(id) => (
+        {(attributes) => (
           <input
-            id={id}
+            {...attributes}
             type="password"
             autoComplete="off"
             className="field"

@@ -1,0 +1,20 @@
+const tones = {
+  muted: "bg-sunken text-muted",
+  accent: "bg-accent-soft text-accent",
+  good: "bg-good-soft text-good",
+  warn: "bg-warn-soft text-warn",
+  bad: "bg-bad-soft text-bad",
+};
+export type Tone = keyof typeof tones;
+
+/** How something stands, in a word and a colour. @param moving it is about to change by itself */
+export function Badge({ tone, label, moving = false }: { tone: Tone; label: string; moving?: boolean }) {
+  return (
+    <span
+      className={`inline-flex shrink-0 items-center gap-1.5 rounded-full px-2.5 py-0.5 text-xs font-medium ${tones[tone]}`}
+    >
+      <span aria-hidden className={`size-1.5 rounded-full bg-current ${moving ? "animate-pulse" : ""}`} />
+      {label}
+    </span>
+  );
+}

@@ -1,0 +1,71 @@
+import { AlertDialog, Dialog } from "radix-ui";
+import { useState, type ReactNode } from "react";
+
+const overlay = "fixed inset-0 bg-black/50";
+const box =
+  "fixed top-1/2 left-1/2 max-h-[92dvh] -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-surface p-5";
+
+/** A button, and the dialog that it opens. @param children are given what closes it */
+export function ButtonDialog({
+  button,
+  className = "button",
+  title,
+  children,
+}: {
+  readonly button: string;
+  readonly className?: string;
+  readonly title: string;
+  readonly children: (close: () => void) => ReactNode;
+}) {
+  const [open, setOpen] = useState(false);
+  return (
+    <Dialog.Root open={open} onOpenChange={setOpen}>
+      <Dialog.Trigger className={className}>{button}</Dialog.Trigger>
+      <Dialog.Portal>
+        <Dialog.Overlay className={overlay} />
+        <Dialog.Content aria-describedby={undefined} className={`${box} w-[min(36rem,94vw)]`}>
+          <Dialog.Title className="text-lg font-semibold">{title}</Dialog.Title>
+          {children(() => setOpen(false))}
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+export const CloseDialog = () => <Dialog.Close className="button">Close</Dialog.Close>;
+
+/** A button for what can't be undone: it asks once more, and says what would be lost. */
+export function ConfirmButton({
+  button,
+  disabled,
+  question,
+  children,
+  onConfirm,
+}: {
+  readonly button: string;
+  readonly disabled: boolean;
+  readonly question: string;
+  readonly children: ReactNode;
+  readonly onConfirm: () => void;
+}) {
+  return (
+    <AlertDialog.Root>
+      <AlertDialog.Trigger className="button" disabled={disabled}>
+        {button}
+      </AlertDialog.Trigger>
+      <AlertDialog.Portal>
+        <AlertDialog.Overlay className={overlay} />
+        <AlertDialog.Content className={`${box} w-[min(28rem,94vw)] space-y-3`}>
+          <AlertDialog.Title className="text-lg font-semibold">{question}</AlertDialog.Title>
+          <AlertDialog.Description className="text-sm text-muted">{children}</AlertDialog.Description>
+          <div className="flex justify-end gap-2 pt-1">
+            <AlertDialog.Cancel className="button">Cancel</AlertDialog.Cancel>
+            <AlertDialog.Action className="button button-danger" onClick={onConfirm}>
+              {button}
+            </AlertDialog.Action>
+          </div>
+        </AlertDialog.Content>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
+  );
+}

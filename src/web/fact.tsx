@@ -1,0 +1,11 @@
+import type { ReactNode } from "react";
+
+/** One line of a list of facts. */
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="flex min-w-0 gap-1.5">
+      <dt className="shrink-0 text-muted">{name}</dt>
+      <dd className="min-w-0 break-all">{children}</dd>
+    </div>
+  );
+}

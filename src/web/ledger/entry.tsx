@@ -1,0 +1,95 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Automation } from "../../domain/automation.ts";
+import type { LedgerEntry, LedgerOutcome } from "../../domain/ledger.ts";
+import { Badge, type Tone } from "../badge.tsx";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+import { Ago } from "../time.tsx";
+
+/** Null while they are not here. */
+export type KnownAutomations = readonly Automation[] | null;
+
+const underWay: { label: string; tone: Tone } = { label: "Under way", tone: "accent" };
+const looks: Record<LedgerOutcome, { label: string; tone: Tone }> = {
+  fired: { label: "Fired", tone: "good" },
+  duplicate: { label: "Duplicate", tone: "muted" },
+  filtered: { label: "Filtered", tone: "muted" },
+  missed: { label: "Missed", tone: "warn" },
+  failed: { label: "Failed", tone: "bad" },
+  "dead-lettered": { label: "Dead-lettered", tone: "bad" },
+};
+
+/** A trigger, how it ended, what it led to, and the way to trigger once more. @param isAlone else it leads to its own page */
+export function Entry({
+  entry,
+  automations,
+  isAlone = false,
+}: {
+  entry: LedgerEntry;
+  automations: KnownAutomations;
+  isAlone?: boolean;
+}) {
+  const { outcome, reason, sessionId, originalId } = entry;
+  const name = nameOf(entry, automations);
+  return (
+    <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+      <div className="min-w-0 flex-1 basis-64 space-y-1">
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+          {isAlone ? (
+            <h2 className="min-w-0 font-medium break-words">{name}</h2>
+          ) : (
+            <Link to="/ledger" search={{ entry: entry.id }} className="min-w-0 font-medium break-words hover:underline">
+              {name}
+            </Link>
+          )}
+          <Badge {...(outcome === null ? underWay : looks[outcome])} moving={outcome === null} />
+        </div>
+        {reason !== null && <p className="break-words text-muted">{reason}</p>}
+        <p className="flex flex-wrap gap-x-4 text-muted">
+          <Ago at={entry.createdAt} />
+          {sessionId !== null && (
+            <Link to="/sessions/$id" params={{ id: sessionId }} className="text-accent underline">
+              Session
+            </Link>
+          )}
+          {originalId !== null && (
+            <Link to="/ledger" search={{ entry: originalId }} className="text-accent underline">
+              {outcome === "duplicate" ? "The first one" : "Replay of an earlier one"}
+            </Link>
+          )}
+        </p>
+      </div>
+      {outcome !== null && <Replay id={entry.id} name={name} />}
+    </div>
+  );
+}
+
+function nameOf({ automationId }: LedgerEntry, automations: KnownAutomations): string {
+  if (automations === null) return "An automation";
+  return automations.find(({ id }) => id === automationId)?.name ?? "An automation that was deleted";
+}
+
+/** Triggers once more with what the entry came with. */
+function Replay({ id, name }: { id: string; name: string }) {
+  const queries = useQueryClient();
+  const replay = useMutation({
+    mutationFn: () => client.ledger.replay(id),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["ledger"] }),
+  });
+  return (
+    <div className="flex max-w-full flex-wrap items-center gap-x-3 gap-y-1">
+      <ErrorText error={replay.error} />
+      <output className="text-good empty:hidden">
+        {replay.data !== undefined && (
+          <Link to="/ledger" search={{ entry: replay.data.id }} className="underline">
+            Triggered again
+          </Link>
+        )}
+      </output>
+      <button type="button" className="button" disabled={replay.isPending} onClick={() => replay.mutate()}>
+        Replay<span className="sr-only"> {name}</span>
+      </button>
+    </div>
+  );
+}

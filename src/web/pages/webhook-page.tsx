@@ -1,0 +1,142 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { ClientError } from "../../client.ts";
+import type { Webhook } from "../../domain/webhook.ts";
+import { ButtonDialog, ConfirmButton } from "../dialog.tsx";
+import { Fact } from "../fact.tsx";
+import { ErrorText, Notice } from "../layout.tsx";
+import { client } from "../query.ts";
+import { Ago } from "../time.tsx";
+import { Deliveries } from "../webhooks/deliveries.tsx";
+import { SecretOnce } from "../webhooks/secret-once.tsx";
+import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
+import { WebhookForm } from "../webhooks/webhook-form.tsx";
+
+/** One address: what it is told of, and how telling it went. */
+export function WebhookPage({ id }: { id: string }) {
+  const webhook = useQuery({
+    queryKey: ["webhook", id],
+    queryFn: () => client.webhook.get(id),
+    // Offstage switches it off by itself where its address says that it is gone.
+    refetchInterval: 3_000,
+  });
+  useEffect(() => {
+    document.title = "Webhook · Offstage";
+  }, []);
+  if (webhook.data !== undefined) return <Found webhook={webhook.data} />;
+  if (webhook.error === null) return <p className="py-16 text-center text-muted">Loading the webhook …</p>;
+  const isMissing =
+    webhook.error instanceof ClientError && (webhook.error.status === 404 || webhook.error.status === 400);
+  return (
+    <Notice title={isMissing ? "There is no such webhook" : "The webhook could not be loaded"}>
+      {isMissing ? "It was deleted, or it belongs to another organization." : webhook.error.message}
+    </Notice>
+  );
+}
+
+function Found({ webhook }: { webhook: Webhook }) {
+  const [secret, setSecret] = useState<string | null>(null);
+  return (
+    <div className="space-y-6">
+      <div className="space-y-3">
+        <Link to="/webhooks" className="text-sm text-muted hover:text-ink">
+          <span aria-hidden>‹ </span>Webhooks
+        </Link>
+        <div className="flex flex-wrap items-start gap-x-3 gap-y-2">
+          <h1 className="min-w-0 flex-1 basis-64 text-xl font-semibold break-all">{webhook.url}</h1>
+          <WebhookBadge webhook={webhook} />
+        </div>
+        <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
+          <Fact name="Told of">{eventsText(webhook)}</Fact>
+          <Fact name="Created">
+            <Ago at={webhook.createdAt} />
+          </Fact>
+        </dl>
+        {webhook.disabledReason !== null && (
+          <p role="note" className="rounded-lg bg-bad-soft px-4 py-3 text-sm text-bad">
+            Offstage disabled it: {webhook.disabledReason}. Enable it once the address is there again.
+          </p>
+        )}
+        <Actions webhook={webhook} onSecret={setSecret} />
+      </div>
+      {secret !== null && <SecretOnce key={secret} secret={secret} url={webhook.url} onDone={() => setSecret(null)} />}
+      <Deliveries webhook={webhook} />
+    </div>
+  );
+}
+
+function Actions({ webhook, onSecret }: { webhook: Webhook; onSecret: (secret: string) => void }) {
+  const { id, enabled } = webhook;
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const show = async (changed: Webhook): Promise<void> => {
+    queries.setQueryData(["webhook", id], changed);
+    await queries.invalidateQueries({ queryKey: ["webhooks"] });
+    // Disabled, what was still to be told is dead.
+    await queries.invalidateQueries({ queryKey: ["deliveries", id] });
+  };
+  const change = useMutation({
+    mutationFn: () => client.webhook.update(id, { enabled: !enabled }),
+    onSuccess: show,
+  });
+  const test = useMutation({
+    mutationFn: () => client.webhook.test(id),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["deliveries", id] }),
+  });
+  const rotate = useMutation({
+    mutationFn: () => client.webhook.rotate(id),
+    onSuccess: ({ secret }) => onSecret(secret),
+    // The secret is not to be kept beside the page.
+    gcTime: 0,
+  });
+  const remove = useMutation({
+    mutationFn: () => client.webhook.delete(id),
+    onSuccess: async () => {
+      await navigate({ to: "/webhooks" });
+      queries.removeQueries({ queryKey: ["webhook", id] });
+      await queries.invalidateQueries({ queryKey: ["webhooks"] });
+    },
+  });
+  const all = [change, test, rotate, remove];
+  const isPending = all.some((action) => action.isPending);
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <button type="button" className="button" disabled={isPending || !enabled} onClick={() => test.mutate()}>
+        Send a test
+      </button>
+      <ButtonDialog button="Edit" title="Edit the webhook">
+        {(close) => (
+          <WebhookForm
+            webhook={webhook}
+            verb="Save"
+            save={async (input) => {
+              await show(await client.webhook.update(id, input));
+              close();
+            }}
+          />
+        )}
+      </ButtonDialog>
+      <button type="button" className="button" disabled={isPending} onClick={() => change.mutate()}>
+        {enabled ? "Disable" : "Enable"}
+      </button>
+      <ConfirmButton
+        button="Rotate the secret"
+        disabled={isPending}
+        question="Rotate the secret?"
+        onConfirm={() => rotate.mutate()}
+      >
+        Deliveries are signed with a new one at once: the receiver refuses them until it has it.
+      </ConfirmButton>
+      <ConfirmButton
+        button="Delete"
+        disabled={isPending}
+        question="Delete the webhook?"
+        onConfirm={() => remove.mutate()}
+      >
+        Its log and what it still was to be told go with it.
+      </ConfirmButton>
+      <ErrorText error={all.find(({ error }) => error !== null)?.error ?? null} />
+    </div>
+  );
+}

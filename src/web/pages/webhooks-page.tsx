@@ -1,0 +1,86 @@
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import type { Webhook } from "../../domain/webhook.ts";
+import { ButtonDialog } from "../dialog.tsx";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+import { ShowMore } from "../show-more.tsx";
+import { Ago } from "../time.tsx";
+import { SecretOnce } from "../webhooks/secret-once.tsx";
+import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
+import { WebhookForm } from "../webhooks/webhook-form.tsx";
+
+/** Addresses that are told of what happens: for admins. */
+export function WebhooksPage() {
+  const queries = useQueryClient();
+  const [made, setMade] = useState<{ readonly secret: string; readonly url: string } | null>(null);
+  const webhooks = useInfiniteQuery({
+    queryKey: ["webhooks"],
+    queryFn: ({ pageParam }) => client.webhook.list({ limit: 30, cursor: pageParam }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.nextCursor ?? undefined,
+  });
+  useEffect(() => {
+    document.title = "Webhooks · Offstage";
+  }, []);
+  const found = webhooks.data?.pages.flatMap((page) => page.webhooks);
+  return (
+    <div className="space-y-4">
+      <div className="flex flex-wrap items-center gap-3">
+        <h1 className="mr-auto text-xl font-semibold">Webhooks</h1>
+        <ButtonDialog button="New webhook" className="button button-primary" title="New webhook">
+          {(close) => (
+            <WebhookForm
+              verb="Create"
+              save={async (input) => {
+                setMade(await client.webhook.create(input));
+                close();
+                await queries.invalidateQueries({ queryKey: ["webhooks"] });
+              }}
+            />
+          )}
+        </ButtonDialog>
+      </div>
+      {made !== null && <SecretOnce key={made.secret} {...made} onDone={() => setMade(null)} />}
+      <ErrorText error={webhooks.error} />
+      {found === undefined && webhooks.error === null && <p className="text-muted">Loading the webhooks …</p>}
+      {found?.length === 0 && (
+        <div className="card px-4 py-12 text-center text-muted">
+          No webhooks yet. One tells an address of yours when sessions, jobs and pull requests change.
+        </div>
+      )}
+      {found !== undefined && found.length > 0 && (
+        <ul aria-label="Webhooks" className="card divide-y divide-line">
+          {found.map((webhook) => (
+            <Row key={webhook.id} webhook={webhook} />
+          ))}
+        </ul>
+      )}
+      <ShowMore list={webhooks} />
+    </div>
+  );
+}
+
+function Row({ webhook }: { webhook: Webhook }) {
+  return (
+    <li className="relative flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-3 hover:bg-sunken">
+      <div className="min-w-0 flex-1 basis-56">
+        <Link
+          to="/webhooks/$id"
+          params={{ id: webhook.id }}
+          className="font-medium break-all after:absolute after:inset-0"
+        >
+          {webhook.url}
+        </Link>
+        <p className="text-sm break-words text-muted">
+          Told of {eventsText(webhook)} · <Ago at={webhook.createdAt} />
+        </p>
+        {webhook.disabledReason !== null && (
+          <p className="text-sm text-bad">Offstage disabled it: {webhook.disabledReason}</p>
+        )}
+      </div>
+      <WebhookBadge webhook={webhook} />
+    </li>
+  );
+}

@@ -1,0 +1,97 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Delivery, DeliveryDetail } from "../../domain/webhook.ts";
+import { Fact } from "../fact.tsx";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+import { Ago, formatDuration } from "../time.tsx";
+
+/** Each attempt of a delivery with its answer, what was told, and the way to tell it once more. */
+export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled: boolean }) {
+  const { id, webhookId, updatedAt, attempts, status } = delivery;
+  const queries = useQueryClient();
+  const detail = useQuery({
+    // What the list shows of it has changed: so has the log.
+    queryKey: ["delivery", id, updatedAt, attempts, status],
+    queryFn: () => client.delivery.get(id),
+    placeholderData: (before) => before,
+  });
+  const sessionId = detail.data === undefined ? null : sessionOf(detail.data);
+  const replay = useMutation({
+    mutationFn: () => client.delivery.replay(id),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["deliveries", webhookId] }),
+  });
+  return (
+    <div className="space-y-3 border-t border-line bg-ground p-4">
+      <ErrorText error={detail.error} />
+      {detail.data === undefined && detail.error === null && <p className="text-muted">Loading the log …</p>}
+      {detail.data !== undefined && <Attempts log={detail.data.log} />}
+      <dl>
+        <Fact name="webhook-id">
+          <code className="text-xs">{id}</code>
+        </Fact>
+      </dl>
+      {detail.data !== undefined && <Data data={detail.data.data} />}
+      {sessionId !== null && (
+        <Link to="/sessions/$id" params={{ id: sessionId }} className="text-accent underline">
+          Session
+        </Link>
+      )}
+      <div className="flex flex-wrap items-center gap-3">
+        {status === "pending" ? (
+          <p className="text-muted">It will be tried by itself.</p>
+        ) : (
+          <>
+            <button
+              type="button"
+              className="button"
+              disabled={replay.isPending || !enabled}
+              onClick={() => replay.mutate()}
+            >
+              Replay
+            </button>
+            {!enabled && <span className="text-muted">Enable the webhook first.</span>}
+          </>
+        )}
+        <ErrorText error={replay.error} />
+      </div>
+    </div>
+  );
+}
+
+function sessionOf({ type, data }: DeliveryDetail): string | null {
+  const id = type.startsWith("session.") ? data["id"] : data["sessionId"];
+  return typeof id === "string" ? id : null;
+}
+
+function Attempts({ log }: { log: DeliveryDetail["log"] }) {
+  if (log.length === 0) return <p className="text-muted">Not tried so far.</p>;
+  return (
+    <ol aria-label="Attempts" className="space-y-1">
+      {log.map(({ at, durationMs, status, error }, index) => (
+        <li key={index} className="flex flex-wrap items-baseline gap-x-3">
+          <span className={error === null ? "text-good" : "text-bad"}>
+            {status === null ? "No answer" : `Answered ${status}`}
+          </span>
+          {error !== null && <span className="min-w-0 break-words">{error}</span>}
+          <span className="ml-auto text-muted">
+            {formatDuration(durationMs)} · <Ago at={at} />
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Data({ data }: { data: DeliveryDetail["data"] }) {
+  if (Object.keys(data).length === 0) return null;
+  return (
+    <pre
+      tabIndex={0}
+      aria-label="Data"
+      className="max-h-96 overflow-auto rounded-md bg-sunken p-2 font-mono text-xs break-words whitespace-pre-wrap"
+    >
+      {JSON.stringify(data, null, 2)}
+    </pre>
+  );
+}

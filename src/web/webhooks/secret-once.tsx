@@ -1,0 +1,49 @@
+import { useEffect, useId, useRef, useState } from "react";
+
+/** A new secret, while the page is open: the server never shows it again. */
+export function SecretOnce({ secret, url, onDone }: { secret: string; url: string; onDone: () => void }) {
+  const id = useId();
+  const field = useRef<HTMLInputElement>(null);
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
+  async function copy(): Promise<void> {
+    await navigator.clipboard.writeText(secret);
+    setCopied(true);
+  }
+  return (
+    <section aria-label="New secret" className="card space-y-3 border-accent p-4">
+      <div className="text-sm">
+        <label htmlFor={id} className="block font-medium break-all">
+          Secret of {url}
+        </label>
+        <p id={`${id}-about`} className="text-muted">
+          Deliveries are signed with it from now on. Give it to the receiver now: it is shown this once.
+        </p>
+      </div>
+      <div className="flex flex-wrap gap-2">
+        <input
+          ref={field}
+          id={id}
+          aria-describedby={`${id}-about`}
+          readOnly
+          value={secret}
+          className="field min-w-0 flex-1 basis-64 bg-sunken font-mono"
+          onFocus={({ target }) => target.select()}
+        />
+        {/* Browsers give pages the clipboard over TLS alone, and on the machine itself. */}
+        {window.isSecureContext && (
+          <button type="button" className="button" onClick={() => void copy()}>
+            {copied ? "Copied" : "Copy"}
+          </button>
+        )}
+        <button type="button" className="button button-primary" onClick={onDone}>
+          Done
+        </button>
+        <output className="sr-only">{copied ? "Copied" : ""}</output>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,120 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import { webhookEvents, type Webhook } from "../../domain/webhook.ts";
+import { CloseDialog } from "../dialog.tsx";
+import { Field, fieldOf } from "../field.tsx";
+import { ErrorText } from "../layout.tsx";
+
+export interface WebhookInput {
+  readonly url: string;
+  readonly events: Webhook["events"];
+}
+
+const groups = [
+  ["Sessions", "session."],
+  ["Jobs of triggers", "job."],
+  ["Pull requests", "pullRequest."],
+] as const;
+
+/** An address and what it is told of, for a new webhook and for one that changes. */
+export function WebhookForm({
+  webhook,
+  verb,
+  save,
+}: {
+  /** What the form begins with. */
+  readonly webhook?: Webhook;
+  readonly verb: string;
+  readonly save: (input: WebhookInput) => Promise<unknown>;
+}) {
+  const [url, setUrl] = useState(webhook?.url ?? "");
+  const [everything, setEverything] = useState(webhook === undefined || webhook.events.length === 0);
+  const [chosen, setChosen] = useState<Webhook["events"]>(webhook?.events ?? []);
+  const saving = useMutation({
+    mutationFn: async () => {
+      // To the API an empty list means everything, which is not what nothing chosen means here.
+      if (!everything && chosen.length === 0) throw new NothingChosen();
+      await save({ url: url.trim(), events: everything ? [] : chosen });
+    },
+  });
+  const { error } = saving;
+  const wrong = error instanceof NothingChosen ? "events" : fieldOf(error, ["url", "events"]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    saving.mutate();
+  };
+  return (
+    <form onSubmit={submit} noValidate className="mt-4 space-y-4">
+      <Field label="URL" hint="Where Offstage posts to, beginning with https://" error={wrong === "url" ? error : null}>
+        {(attributes) => (
+          <input
+            {...attributes}
+            inputMode="url"
+            autoComplete="off"
+            autoCapitalize="none"
+            spellCheck={false}
+            className="field"
+            placeholder="https://example.com/offstage"
+            value={url}
+            onChange={({ target }) => setUrl(target.value)}
+          />
+        )}
+      </Field>
+      <fieldset className="space-y-2 text-sm">
+        <legend className="mb-1 font-medium">What it is told of</legend>
+        <div className="flex flex-wrap gap-x-5 gap-y-1">
+          <Choice label="Everything" checked={everything} onChoose={() => setEverything(true)} />
+          <Choice label="Only what is chosen" checked={!everything} onChoose={() => setEverything(false)} />
+        </div>
+        {!everything && <Events chosen={chosen} onChange={setChosen} />}
+        <ErrorText error={wrong === "events" ? error : null} />
+      </fieldset>
+      <ErrorText error={wrong === null ? error : null} />
+      <div className="flex justify-end gap-2">
+        <CloseDialog />
+        <button type="submit" className="button button-primary" disabled={saving.isPending}>
+          {saving.isPending ? "Saving …" : verb}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+class NothingChosen extends Error {
+  override readonly message = "Choose at least one event, or everything.";
+}
+
+function Choice({ label, checked, onChoose }: { label: string; checked: boolean; onChoose: () => void }) {
+  return (
+    <label className="flex items-center gap-2 py-1">
+      <input type="radio" name="told" checked={checked} onChange={onChoose} />
+      {label}
+    </label>
+  );
+}
+
+function Events({ chosen, onChange }: { chosen: Webhook["events"]; onChange: (chosen: Webhook["events"]) => void }) {
+  return (
+    <div className="grid gap-x-4 gap-y-3 rounded-md border border-line p-3 sm:grid-cols-3">
+      {groups.map(([name, prefix]) => (
+        <fieldset key={prefix} className="min-w-0">
+          <legend className="mb-1 text-xs text-muted">{name}</legend>
+          {webhookEvents
+            .filter((event) => event.startsWith(prefix))
+            .map((event) => (
+              <label key={event} className="flex items-center gap-2 py-1 text-xs">
+                <input
+                  type="checkbox"
+                  checked={chosen.includes(event)}
+                  onChange={({ target }) =>
+                    onChange(target.checked ? [...chosen, event] : chosen.filter((known) => known !== event))
+                  }
+                />
+                <code className="break-all">{event}</code>
+              </label>
+            ))}
+        </fieldset>
+      ))}
+    </div>
+  );
+}

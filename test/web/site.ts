@@ -1,0 +1,44 @@
+import type { Browser, Page } from "playwright-core";
+import { expect } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { Offstage } from "../../src/offstage.ts";
+import { callApi } from "../call.ts";
+import { script } from "../end-to-end/script.ts";
+import { adminKey, createWorld, startInProcess } from "../world.ts";
+import { launchBrowser } from "./browser.ts";
+
+/** A server of its own, and a real browser before it. */
+export interface Site {
+  readonly offstage: Offstage;
+  readonly client: Client;
+  /** What the typed client has no word for, and what a page is checked by. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of a body is the test's to say
+  call(path: string, body?: unknown): Promise<any>;
+  /** A page whose browser has signed in with the admin's key, or with another. */
+  signedIn(options?: Parameters<Browser["newContext"]>[0] & { readonly key?: string }): Promise<Page>;
+  close(): Promise<void>;
+}
+
+export async function openSite(overrides: Record<string, string> = {}): Promise<Site> {
+  const world = await createWorld(script);
+  const { offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", ...overrides });
+  const browser = await launchBrowser();
+  return {
+    offstage,
+    client,
+    call: (path, body) => callApi(offstage.url, path, body),
+    async signedIn({ key = adminKey, ...options } = {}) {
+      const context = await browser.newContext({ baseURL: offstage.url, ...options });
+      context.setDefaultTimeout(30_000);
+      const page = await context.newPage();
+      const answer = await page.request.post("/login/create", { data: { key } });
+      expect(answer.status()).toBe(200);
+      return page;
+    },
+    async close() {
+      await browser.close();
+      await offstage.stop();
+      await world.close();
+    },
+  };
+}
