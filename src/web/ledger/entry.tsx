@@ -32,9 +32,15 @@ export function Entry({
 }) {
   const { outcome, reason, sessionId, originalId } = entry;
   const name = nameOf(entry, automations);
+  const queries = useQueryClient();
+  // With what the entry came with.
+  const replay = useMutation({
+    mutationFn: () => client.ledger.replay(entry.id),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ["ledger"] }),
+  });
   return (
-    <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-      <div className="min-w-0 flex-1 basis-64 space-y-1">
+    <div className="flex items-center gap-x-4">
+      <div className="min-w-0 flex-1 space-y-1">
         <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
           {isAlone ? (
             <h2 className="min-w-0 font-medium break-words">{name}</h2>
@@ -59,8 +65,20 @@ export function Entry({
             </Link>
           )}
         </p>
+        <output className="block text-good empty:hidden">
+          {replay.data !== undefined && (
+            <Link to="/ledger" search={{ entry: replay.data.id }} className="underline">
+              Triggered again
+            </Link>
+          )}
+        </output>
+        <ErrorText error={replay.error} />
       </div>
-      {outcome !== null && <Replay id={entry.id} name={name} />}
+      {outcome !== null && (
+        <button type="button" className="button shrink-0" disabled={replay.isPending} onClick={() => replay.mutate()}>
+          Replay<span className="sr-only"> {name}</span>
+        </button>
+      )}
     </div>
   );
 }
@@ -68,28 +86,4 @@ export function Entry({
 function nameOf({ automationId }: LedgerEntry, automations: KnownAutomations): string {
   if (automations === null) return "An automation";
   return automations.find(({ id }) => id === automationId)?.name ?? "An automation that was deleted";
-}
-
-/** Triggers once more with what the entry came with. */
-function Replay({ id, name }: { id: string; name: string }) {
-  const queries = useQueryClient();
-  const replay = useMutation({
-    mutationFn: () => client.ledger.replay(id),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["ledger"] }),
-  });
-  return (
-    <div className="flex max-w-full flex-wrap items-center gap-x-3 gap-y-1">
-      <ErrorText error={replay.error} />
-      <output className="text-good empty:hidden">
-        {replay.data !== undefined && (
-          <Link to="/ledger" search={{ entry: replay.data.id }} className="underline">
-            Triggered again
-          </Link>
-        )}
-      </output>
-      <button type="button" className="button" disabled={replay.isPending} onClick={() => replay.mutate()}>
-        Replay<span className="sr-only"> {name}</span>
-      </button>
-    </div>
-  );
 }

@@ -33,7 +33,7 @@ export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled
       </dl>
       {detail.data !== undefined && <Data data={detail.data.data} />}
       {sessionId !== null && (
-        <Link to="/sessions/$id" params={{ id: sessionId }} className="text-accent underline">
+        <Link to="/sessions/$id" params={{ id: sessionId }} className="block w-fit text-accent underline">
           Session
         </Link>
       )}
