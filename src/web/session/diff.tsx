@@ -18,7 +18,7 @@ export function Diff({ repository }: { repository: Repository }) {
   const files = useMemo(() => filesOf(repository.patch), [repository.patch]);
   return (
     <section aria-label={`Changes in ${repository.name}`} className="space-y-3">
-      <h3 className="font-mono text-sm text-muted">{repository.name}</h3>
+      <h2 className="font-mono text-sm text-muted">{repository.name}</h2>
       {files === null ? (
         <pre tabIndex={0} aria-label="Patch" className="card overflow-x-auto p-3 font-mono text-xs">
           {repository.patch}
