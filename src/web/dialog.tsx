@@ -5,7 +5,10 @@ const overlay = "fixed inset-0 bg-black/50";
 const box =
   "fixed top-1/2 left-1/2 max-h-[92dvh] -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-surface p-5";
 
-/** A button, and the dialog that it opens. @param children are given what closes it */
+/**
+ * A button, and the dialog that it opens.
+ * @param children are given what closes it; what they have done then takes the focus, which else returns to the button
+ */
 export function ButtonDialog({
   button,
   className = "button",
@@ -15,17 +18,33 @@ export function ButtonDialog({
   readonly button: string;
   readonly className?: string;
   readonly title: string;
-  readonly children: (close: () => void) => ReactNode;
+  readonly children: (close: (then?: () => void) => void) => ReactNode;
 }) {
   const [open, setOpen] = useState(false);
+  const [next, setNext] = useState<(() => void) | null>(null);
+  function close(then?: () => void): void {
+    setNext(() => then ?? null);
+    setOpen(false);
+  }
+  // Until here the dialog holds the focus, and would take it back.
+  function onClosed(event: Event): void {
+    if (next === null) return;
+    event.preventDefault();
+    next();
+    setNext(null);
+  }
   return (
     <Dialog.Root open={open} onOpenChange={setOpen}>
       <Dialog.Trigger className={className}>{button}</Dialog.Trigger>
       <Dialog.Portal>
         <Dialog.Overlay className={overlay} />
-        <Dialog.Content aria-describedby={undefined} className={`${box} w-[min(36rem,94vw)]`}>
+        <Dialog.Content
+          aria-describedby={undefined}
+          className={`${box} w-[min(36rem,94vw)]`}
+          onCloseAutoFocus={onClosed}
+        >
           <Dialog.Title className="text-lg font-semibold">{title}</Dialog.Title>
-          {children(() => setOpen(false))}
+          {children(close)}
         </Dialog.Content>
       </Dialog.Portal>
     </Dialog.Root>

@@ -34,8 +34,8 @@ export function WebhooksPage() {
             <WebhookForm
               verb="Create"
               save={async (input) => {
-                setMade(await client.webhook.create(input));
-                close();
+                const created = await client.webhook.create(input);
+                close(() => setMade(created));
                 await queries.invalidateQueries({ queryKey: ["webhooks"] });
               }}
             />
