@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -40,6 +39,7 @@ import {
   openVault,
   recordingsDirectory,
   socketDirectory,
+  workerId,
 } from "./wiring.ts";
 
 /** How long the link that the first start prints signs a browser in. */
@@ -120,7 +120,7 @@ async function start(
     traces,
     database,
     vault: openVault(config),
-    sandbox: createSandbox(config),
+    sandbox: createSandbox(config, logger),
     providers: createRegistry(config),
     forges: createForges(config.forges),
   };
@@ -214,6 +214,8 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
   // Sockets that a killed server left.
   await rm(socketDirectory(config), { recursive: true, force: true });
   const id = await workerId(config.data);
+  const stopTending = sandbox.tend?.();
+  if (stopTending !== undefined) stops.push(stopTending);
   const run = createRunDependencies(config, { ...parts, publicUrl: () => url, workerId: id });
   await run.workspaces.forgetIncoming();
   const worker = await startWorker({
@@ -293,19 +295,6 @@ async function listen(app: Awaited<ReturnType<typeof createApp>>, config: Config
   // An address that means "all" is no address to open in a browser.
   const host = config.host === "0.0.0.0" || config.host === "::" ? "127.0.0.1" : config.host;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-/** The same over restarts, so that a killed worker's next life takes up its own work at once. */
-async function workerId(dataDirectory: string): Promise<string> {
-  const file = join(dataDirectory, "worker-id");
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
-  const id = `${hostname()}-${randomUUID()}`;
-  await writeFile(file, id);
-  return id;
 }
 
 /**

@@ -1,3 +1,6 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { createProviders } from "./agents/providers.ts";
 import type { Provider } from "./agents/harness.ts";
@@ -22,15 +25,29 @@ import type { RunDependencies } from "./worker/run.ts";
 import { createWorkspaces } from "./worker/workspace.ts";
 
 /** Parts of a server as its configuration wants them: for the server itself, and for commands beside it. */
-export function createSandbox(config: Config): Sandbox {
+export function createSandbox(config: Config, logger: Logger | null = null): Sandbox {
   switch (config.sandbox) {
     case "bubblewrap":
       return createBubblewrap();
     case "container":
-      return createContainerSandbox(config.container);
+      return createContainerSandbox(config.container, { serverId: () => workerId(config.data), logger });
     case "none":
       return createUnsandboxed();
   }
+}
+
+/** The same over restarts, so that a killed worker's next life takes up its own work at once. */
+export async function workerId(dataDirectory: string): Promise<string> {
+  const file = join(dataDirectory, "worker-id");
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  const id = `${hostname()}-${randomUUID()}`;
+  await mkdir(dataDirectory, { recursive: true });
+  await writeFile(file, id);
+  return id;
 }
 
 /** Where secrets are sealed and opened, with the operator's master key or the one of this data folder. */

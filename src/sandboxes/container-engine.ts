@@ -1,17 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, writeFile } from "node:fs/promises";
-import { hostname, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type Docker from "dockerode";
 import { ConflictError } from "../domain/errors.ts";
+import { callEngine, type Patience } from "./container-call.ts";
 import type { ContainerSettings } from "./container.ts";
 import { sandboxUid } from "./ownership.ts";
 import { seccompProfile } from "./seccomp.ts";
 
 /** What is particular to one engine, and calls of its API that its client has no word for. */
-export const serverLabel = "dev.offstage.server";
-
 export interface Engine {
   /** Whom a container's processes are. */
   readonly user: string;
@@ -21,10 +20,16 @@ export interface Engine {
   readonly tellsMemory: boolean;
 }
 
-/** @throws OffstageError where it would not do as it is told */
-export async function askEngine(docker: Docker, { runtime }: ContainerSettings): Promise<Engine> {
-  const { SecurityOptions = [] } = (await docker.info()) as { SecurityOptions?: string[] };
-  const { Components = [] } = (await docker.version()) as { Components?: { Name: string }[] };
+/** @throws OffstageError where it does not answer, or would not do as it is told */
+export async function askEngine(docker: Docker, { runtime }: ContainerSettings, patience: Patience): Promise<Engine> {
+  const [{ SecurityOptions = [] }, { Components = [] }] = await callEngine(
+    { toDo: "say what it is", limitMs: patience.answerMs },
+    () =>
+      Promise.all([
+        docker.info() as Promise<{ SecurityOptions?: string[] }>,
+        docker.version() as Promise<{ Components?: { Name: string }[] }>,
+      ]),
+  );
   // Root of a rootless engine is whoever runs it, and no more.
   const user = SecurityOptions.some((option) => option.includes("rootless")) ? "0:0" : ownUser();
   const profile = seccompProfile(process.arch);
@@ -67,27 +72,11 @@ export function ownLimits(): Docker.Ulimit[] {
   });
 }
 
-/** Told apart from a server that had the same number before by when it started. */
-export function serverName(): string {
-  return `${hostname()} ${process.pid} ${startedAt}`;
-}
-const startedAt = Math.round(Date.now() - process.uptime() * 1_000);
-
-/** Removes what servers of this machine left that were killed. */
-export async function removeLeft(docker: Docker): Promise<void> {
-  const left = await docker.listContainers({ all: true, filters: { label: [serverLabel] } });
-  for (const { Id, Labels } of left) {
-    const [host, pid] = (Labels[serverLabel] ?? "").split(" ");
-    const isAlive = existsSync(`/proc/${pid}`) && (Number(pid) !== process.pid || Labels[serverLabel] === serverName());
-    if (host === hostname() && !isAlive) await removeContainer(docker.getContainer(Id));
-  }
-}
-
 /**
  * The command's input and output. Asked by hand: the client's own call sends its options as a body too, which Podman gives
  * to the command to read.
  */
-export function attach(docker: Docker, id: string): Promise<Duplex> {
+export function attach(docker: Docker, id: string, abortSignal: AbortSignal): Promise<Duplex> {
   return new Promise((resolve, reject) => {
     docker.modem.dial(
       {
@@ -96,6 +85,7 @@ export function attach(docker: Docker, id: string): Promise<Duplex> {
         isStream: true,
         hijack: true,
         openStdin: true,
+        abortSignal,
         file: Buffer.alloc(0),
         statusCodes: { 200: true, 404: "no such container", 500: "server error" },
         options: { _query: { stream: true, stdin: true, stdout: true, stderr: true } },
@@ -105,15 +95,6 @@ export function attach(docker: Docker, id: string): Promise<Duplex> {
         else reject(error instanceof Error ? error : new Error(messageOf(error)));
       },
     );
-  });
-}
-
-/** With everything in it; one that is gone already is no error. */
-export async function removeContainer(container: Docker.Container): Promise<void> {
-  await container.remove({ force: true, v: true }).catch((error: unknown) => {
-    const { statusCode } = error as { statusCode?: number };
-    // 409: another removal of it is under way.
-    if (statusCode !== 404 && statusCode !== 409) throw error;
   });
 }
 

@@ -74,9 +74,9 @@ describe("the engine's one stream", () => {
     });
     const frames = createDemultiplexer({ stdout, stderr });
     source.pipe(frames);
-    for (let read = 0; read < 16; ) {
+    for (let read = 0; read < 16;) {
       // Everything that can move without a reader has moved once the event loop went round so often without a piece given.
-      for (let before = -1; before !== given; ) {
+      for (let before = -1; before !== given;) {
         before = given;
         for (let round = 0; round < 20; round += 1) await new Promise(setImmediate);
       }

@@ -28,7 +28,8 @@ export function createDemultiplexer(outputs: Outputs): Writable {
     inHeader += taken;
     if (inHeader < headerBytes) return taken;
     const kind = kinds[header.readUInt8(0) as keyof typeof kinds] as (typeof kinds)[keyof typeof kinds] | undefined;
-    if (kind === undefined) throw new Error(`the engine sent output that is not in frames (kind ${header.readUInt8(0)})`);
+    if (kind === undefined)
+      throw new Error(`the engine sent output that is not in frames (kind ${header.readUInt8(0)})`);
     output = outputs[kind];
     left = header.readUInt32BE(4);
     inHeader = 0;
@@ -36,7 +37,7 @@ export function createDemultiplexer(outputs: Outputs): Writable {
   }
 
   async function take(chunk: Buffer): Promise<void> {
-    for (let from = 0; from < chunk.length; ) {
+    for (let from = 0; from < chunk.length;) {
       if (left === 0) {
         from += takeHeader(chunk, from);
         continue;
@@ -44,7 +45,8 @@ export function createDemultiplexer(outputs: Outputs): Writable {
       const part = chunk.subarray(from, from + left);
       from += part.length;
       left -= part.length;
-      if (!output.destroyed && !output.write(part)) await drained(output);
+      // One that was ended before has nobody left to hear it.
+      if (!output.destroyed && !output.writableEnded && !output.write(part)) await drained(output);
     }
   }
 

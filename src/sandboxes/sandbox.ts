@@ -66,4 +66,6 @@ export interface Sandbox {
   start(request: SandboxRequest): SandboxedProcess;
   /** Makes a directory (recursively) that sandboxed processes may write to, whatever uid they run as. */
   makeWritable(directory: string): Promise<void>;
+  /** Removes now and then what was left behind, where it can leave something. @returns what stops that, safe to call twice */
+  tend?(): () => Promise<void>;
 }

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { chmod } from "node:fs/promises";
@@ -9,7 +8,6 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { createContainerSandbox } from "../../src/sandboxes/container.ts";
 import { gatewayOrigin } from "../../src/sandboxes/relay.ts";
 import type { Limits } from "../../src/sandboxes/sandbox.ts";
-import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver } from "../world.ts";
 import { script } from "../end-to-end/script.ts";
 import { startEngine } from "./docker.ts";
@@ -30,8 +28,11 @@ afterAll(async () => {
   if (typeof engine !== "string") await engine.close();
 });
 
+/** Who makes and removes them. */
+const options = { serverId: () => Promise.resolve("test-server") };
+
 describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: ${reason})`}`, () => {
-  const sandbox = createContainerSandbox(settings);
+  const sandbox = createContainerSandbox(settings, options);
   const docker = new Docker({ socketPath: settings.socket });
   const place = usePlace(sandbox);
   const containers = async (): Promise<number> => (await docker.listContainers({ all: true })).length;
@@ -152,30 +153,12 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     expect(await containers()).toBe(0);
   });
 
-  it("removes what a killed server left when the next one looks", async () => {
-    const source = `import { createContainerSandbox } from ${JSON.stringify(join(process.cwd(), "src/sandboxes/container.ts"))};
-      const child = createContainerSandbox(${JSON.stringify(settings)}).start(${JSON.stringify({
-        ...place.request("echo up; sleep 1000"),
-        signal: undefined,
-      }).slice(0, -1)}, signal: AbortSignal.timeout(60000) });
-      child.stdout.pipe(process.stdout);`;
-    const server = spawn(process.execPath, ["--input-type=module", "-e", source], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    await firstLine(server.stdout);
-    server.kill("SIGKILL");
-    await once(server, "exit");
-    expect(await containers()).toBe(1);
-    expect(await createContainerSandbox(settings).check()).toBeNull();
-    await waitFor(async () => (await containers()) === 0, "what was left is gone");
-  });
-
   it.each([
     ["the engine is not there", { socket: "/nowhere.sock" }, /OFFSTAGE_CONTAINER_SOCKET/u],
     ["the image is not there", { image: "no-such-image" }, /docker pull no-such-image/u],
     ["the runtime is not there", { runtime: "no-such-runtime" }, /no-such-runtime|takes no runtime/u],
   ])("says what to do where %s", async (_, wrong, mend) => {
-    expect(await createContainerSandbox({ ...settings, ...wrong }).check()).toMatch(mend);
+    expect(await createContainerSandbox({ ...settings, ...wrong }, options).check()).toMatch(mend);
   });
 
   it("takes the image that a repository's devcontainer file names, where it is on this machine", async () => {

@@ -1,0 +1,72 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { z } from "zod";
+import { giveToSandbox } from "./ownership.ts";
+import type { Limits, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
+
+const checkLimits: Limits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskBytes: 2 ** 30, cpus: 1 };
+
+/**
+ * Starts one and believes only what is seen inside: some engines take a limit and do not keep it.
+ * @returns what is wrong with containers here, null where nothing is
+ */
+export async function tryContainer(start: (request: SandboxRequest) => SandboxedProcess): Promise<string | null> {
+  const folder = await mkdtemp(join(tmpdir(), "offstage-check-"));
+  try {
+    await giveToSandbox(folder);
+    const child = start({
+      command: process.execPath,
+      arguments: ["-e", trialScript],
+      environment: {},
+      workspace: folder,
+      home: folder,
+      readOnly: [],
+      limits: checkLimits,
+      signal: AbortSignal.timeout(60_000),
+    });
+    child.stdin.end();
+    const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+    if (code !== 0) return `containers do not start here: ${complained.trim().slice(-500) || `exit ${code}`}`;
+    return trialProblem(said);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs inside: what is believed is what it sees, and a connection that it really tries. */
+const trialScript = `
+const { readFileSync, writeFileSync } = require("node:fs");
+const { spawnSync } = require("node:child_process");
+const attempt = (work) => { try { return work(); } catch { return null; } };
+const memory = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+  .map((file) => attempt(() => Number(readFileSync(file, "utf8")))).find((limit) => limit !== null) ?? null;
+const wrote = attempt(() => (writeFileSync("works", ""), true)) === true;
+const git = spawnSync("git", ["--version"]).status === 0;
+const interfaces = Object.keys(require("node:os").networkInterfaces());
+const socket = require("node:net").connect({ host: "1.1.1.1", port: 443 });
+const tell = (reached) => { process.stdout.write(JSON.stringify({ memory, wrote, git, interfaces, reached })); process.exit(); };
+socket.on("connect", () => tell(true)).on("error", () => tell(false));
+setTimeout(() => tell(false), 2000);`;
+
+const trialSchema = z.object({
+  memory: z.number().nullable(),
+  wrote: z.boolean(),
+  git: z.boolean(),
+  interfaces: z.array(z.string()),
+  reached: z.boolean(),
+});
+
+function trialProblem(said: string): string | null {
+  const { memory, wrote, git, interfaces, reached } = trialSchema.parse(JSON.parse(said));
+  if (!wrote) return "the container can't write to its workspace: run the server as root or as the engine's user";
+  if (memory === null) return "the engine shows no memory limit inside its containers, so that it can't be checked";
+  if (memory !== checkLimits.memoryBytes) {
+    return "the engine does not keep the memory limit (rootless engines need cgroup version 2): use an engine that does";
+  }
+  if (reached || interfaces.join(" ") !== "lo") {
+    return `the engine gives a network to containers that must have none but loopback (${interfaces.join(", ")}): use an engine that does not`;
+  }
+  return git ? null : "the image has no git: choose one that has it (OFFSTAGE_CONTAINER_IMAGE)";
+}

@@ -1,0 +1,346 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import Docker from "dockerode";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { createContainerSandbox } from "../../src/sandboxes/container.ts";
+import type { Limits, SandboxedProcess, SandboxRequest } from "../../src/sandboxes/sandbox.ts";
+import { waitFor } from "../wait-for.ts";
+import { startEngine } from "./docker.ts";
+import { startEngineProxy, type EngineProxy } from "./engine-proxy.ts";
+import { firstLine, running, uniqueMark, usePlace } from "./place.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const engine = await startEngine();
+const reason = typeof engine === "string" ? engine : "";
+const found = typeof engine === "string" ? { socket: "", image: "" } : engine;
+
+afterAll(async () => {
+  if (typeof engine !== "string") await engine.close();
+});
+
+/** An engine that hangs, lies or refuses: the real one, behind a proxy that does it for chosen requests. */
+describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not tried: ${reason})`}`, () => {
+  let proxy: EngineProxy;
+  const docker = new Docker({ socketPath: found.socket });
+  const settings = { socket: "", image: found.image, runtime: null };
+  const impatient = { workMs: 1_500, answerMs: 1_500, endMs: 300 };
+  const retries = { firstMs: 50, longestMs: 200, most: 100, sweepMs: 3_600_000 };
+  const serverId = () => Promise.resolve("test-server");
+  const direct = createContainerSandbox({ ...settings, socket: found.socket }, { serverId });
+  const place = usePlace(direct);
+  const containers = async (): Promise<number> => (await docker.listContainers({ all: true })).length;
+  const limits: Limits = { memoryBytes: 512 * 1024 ** 2, processes: 100, diskBytes: 2 ** 30, cpus: 1.5 };
+
+  beforeAll(async () => {
+    proxy = await startEngineProxy(found.socket);
+  });
+  afterEach(async () => {
+    proxy.mend();
+    await waitFor(async () => (await containers()) === 0, "no container is left");
+  });
+  afterAll(() => proxy.close());
+
+  /** As the server's own, with less patience. */
+  function behindProxy(options: Partial<Parameters<typeof createContainerSandbox>[1]> = {}) {
+    return createContainerSandbox(
+      { ...settings, socket: proxy.socket },
+      { serverId, patience: impatient, retries, ...options },
+    );
+  }
+
+  async function outcome(child: SandboxedProcess) {
+    const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+    return { said, complained, code };
+  }
+
+  function begin(script: string, overrides: Partial<SandboxRequest> = {}): SandboxedProcess {
+    const child = behindProxy().start(place.request(script, { limits, ...overrides }));
+    child.stdin.end();
+    return child;
+  }
+
+  describe("that hangs", () => {
+    it.each([
+      ["is asked what it is", "GET /info", "say what it is"],
+      ["makes a container", "POST /containers/create", "make a container"],
+      ["gives its input and output", /^POST .*\/attach$/u, "give a container's input and output"],
+      ["starts it", /^POST .*\/start$/u, "start a container"],
+      ["shows it", /^GET .*\/json$/u, "show a container"],
+    ])("when it %s fails the start with words, and what came to be is removed", async (_, call, words) => {
+      for (const when of ["before", "after"] as const) {
+        proxy.meddling.hold = (asked) => (asked === call || (call instanceof RegExp && call.test(asked)) ? when : null);
+        const marker = join(place.workspace, "ran");
+        const { said, complained, code } = await outcome(begin("touch ran; echo up"));
+        expect([said, code]).toEqual(["", 127]);
+        expect(complained).toContain(`did not ${words} within 1500 ms`);
+        expect(existsSync(marker)).toBe(false);
+        proxy.mend();
+        await waitFor(async () => (await containers()) === 0, "what came to be is removed");
+      }
+    });
+
+    it("does not hold up a run that is stopped while a container is made", async () => {
+      proxy.meddling.hold = (call) => (call === "POST /containers/create" ? "before" : null);
+      const stop = new AbortController();
+      // Patient enough that only the stop can end it.
+      const sandbox = behindProxy({ patience: { ...impatient, workMs: 3_600_000 } });
+      const child = sandbox.start(place.request("true", { signal: stop.signal }));
+      await waitFor(() => proxy.calls.some((call) => call.startsWith("POST /containers/create")), "it is being made");
+      stop.abort();
+      expect(await outcome(child)).toEqual({ said: "", complained: "", code: null });
+    });
+
+    it("when it ends or removes one lets the run settle, with every process gone", async () => {
+      for (const name of [/^POST .*\/kill$/u, /^DELETE /u, /^(?:DELETE|POST .*\/kill$)/u]) {
+        const mark = uniqueMark();
+        const child = begin(`echo up; sleep ${mark}`);
+        await firstLine(child.stdout);
+        proxy.meddling.hold = (call) => (name.test(call) ? "before" : null);
+        child.kill();
+        expect((await child.exited).signal).toBe("SIGKILL");
+        expect(running(mark)).toEqual([]);
+        proxy.mend();
+        await waitFor(async () => (await containers()) === 0, "it is removed once the engine answers");
+      }
+    });
+
+    it("when it tells how a command ended loses nothing of what it said", async () => {
+      const child = behindProxy().start(place.request("cat; echo said"));
+      proxy.meddling.hold = (call) => (/^GET .*\/json$/u.test(call) && running("0").length === 0 ? null : null);
+      await waitFor(() => proxy.calls.some((call) => /\/start/u.test(call)), "it starts");
+      child.stdin.write("first\n");
+      await once(child.stdout, "readable");
+      proxy.meddling.hold = (call) => (/^GET .*\/json$/u.test(call) ? "before" : null);
+      child.stdin.end();
+      expect(await outcome(child)).toEqual({ said: "first\nsaid\n", complained: "", code: 0 });
+    });
+
+    it("says so when it is looked at, and is found well once it goes on", async () => {
+      const sandbox = behindProxy();
+      proxy.meddling.hold = () => "before";
+      expect(await sandbox.check()).toContain("did not say what it is within");
+      proxy.mend();
+      expect(await sandbox.check()).toBeNull();
+      proxy.meddling.hold = (call) => (call === "GET /containers/json" ? "before" : null);
+      const other = behindProxy();
+      expect(await other.check()).toContain("did not list its containers within");
+      proxy.mend();
+      expect(await other.check()).toBeNull();
+    });
+  });
+
+  describe("that does not do as it is told", () => {
+    type Host = Record<string, unknown>;
+    const asked = (change: Host) => (call: string, body: Host) =>
+      call === "POST /containers/create"
+        ? { ...body, HostConfig: { ...(body["HostConfig"] as Host), ...change } }
+        : body;
+    /** Says that all is as it was asked for, whatever it did. */
+    const lies = (call: string, body: Host) => {
+      if (!/^GET \/containers\/.*\/json$/u.test(call)) return body;
+      const { memoryBytes: Memory, processes: PidsLimit, cpus } = limits;
+      const wanted = {
+        NetworkMode: "none",
+        Privileged: false,
+        ReadonlyRootfs: true,
+        Memory,
+        PidsLimit,
+        NanoCpus: cpus * 1e9,
+      };
+      return { ...body, HostConfig: { ...(body["HostConfig"] as Host), ...wanted } };
+    };
+    /** Nor do the numbers of its processes mean anything here, as on another machine. */
+    const liesFromAfar = (call: string, body: Host) => {
+      const said = lies(call, body);
+      return "State" in said ? { ...said, State: { ...(said["State"] as Host), Pid: 1 } } : said;
+    };
+    const faults: readonly [what: string, change: Host, own: RegExp, kernel: RegExp][] = [
+      ["memory", { Memory: 2 ** 30, MemorySwap: 2 ** 30 }, /says 1073741824 bytes/u, /kernel has 1073741824 bytes/u],
+      ["a bound of memory", { Memory: 0, MemorySwap: 0 }, /says 0 bytes/u, /bound of memory/u],
+      ["processes", { PidsLimit: 5_000 }, /says 5000 processes/u, /kernel has 5000 as its bound of processes/u],
+      ["a bound of processes", { PidsLimit: 0 }, /processes/u, /kernel has nothing as its bound of processes/u],
+      ["cores", { NanoCpus: 2e9 }, /says 2 cores/u, /kernel has 2 as its bound of cores/u],
+      ["a bound of cores", { NanoCpus: 0 }, /says 0 cores/u, /kernel has nothing as its bound of cores/u],
+      ["the root", { ReadonlyRootfs: false }, /root file system/u, /kernel shows a root file system/u],
+      ["capabilities", { CapDrop: [], CapAdd: ["NET_ADMIN"] }, /capabilities/u, /kernel shows capabilities/u],
+      ["privileges", { SecurityOpt: [] }, /no_new_privs/u, /no_new_privs/u],
+      [
+        "the filter",
+        { SecurityOpt: ["no-new-privileges:true", "seccomp=unconfined"] },
+        /filters none of its system calls/u,
+        /filters none of its system calls/u,
+      ],
+      ["the network", { NetworkMode: "host" }, /says that the network is host/u, /kernel shows a network \(.*probe0/u],
+    ];
+
+    it.each(faults)(
+      "is not given the command where %s are not as they were asked for",
+      async (what, change, own, kernel) => {
+        // Something to be seen in the engine's own network.
+        if (what === "the network")
+          await inEnginesNetwork("ip link add probe0 type dummy 2> /dev/null || ip tuntap add probe0 mode tun");
+        const marker = join(place.workspace, "ran");
+        for (const [answer, words] of [
+          [undefined, own],
+          [lies, kernel],
+          [liesFromAfar, kernel],
+        ] as const) {
+          proxy.mend();
+          proxy.meddling.ask = asked(change);
+          if (answer !== undefined) proxy.meddling.answer = answer;
+          const { said, complained, code } = await outcome(begin("touch ran; echo up"));
+          expect([said, code]).toEqual(["", 127]);
+          expect(complained).toMatch(words);
+          expect(complained).toContain("the container was not run");
+        }
+        expect(existsSync(marker)).toBe(false);
+      },
+    );
+
+    it("is believed from afar too where all is as it was asked for", async () => {
+      proxy.meddling.answer = liesFromAfar;
+      expect(await outcome(begin("cat; echo up"))).toEqual({ said: "up\n", complained: "", code: 0 });
+    });
+
+    it("is told what to do by its own check", async () => {
+      proxy.meddling.ask = asked({ PidsLimit: 0 });
+      expect(await behindProxy().check()).toMatch(/does not keep it as it was asked to.*processes/u);
+    });
+  });
+
+  /** @param command a line of a shell's, run as root in the network namespace of the suite's own daemon */
+  async function inEnginesNetwork(command: string): Promise<void> {
+    const info = await docker.info();
+    const pid = await daemonPid(String((info as { DockerRootDir: string }).DockerRootDir));
+    const child = spawn("nsenter", ["--net", `--target=${pid}`, "sh", "-c", command], { stdio: "inherit" });
+    const [code] = (await once(child, "exit")) as [number];
+    expect(code).toBe(0);
+  }
+
+  async function daemonPid(rootDirectory: string): Promise<string> {
+    const { readFile } = await import("node:fs/promises");
+    return (await readFile(join(rootDirectory, "..", "pid"), "utf8")).trim();
+  }
+
+  it("is not told the environment of a command in an address", async () => {
+    const child = begin("echo $TOKEN", { environment: { TOKEN: "token-not-for-addresses" } });
+    expect((await outcome(child)).said).toBe("token-not-for-addresses\n");
+    expect(proxy.calls.join("\n")).toContain("/containers/create?name=offstage-");
+    expect(proxy.calls.join("\n")).not.toContain("token-not-for-addresses");
+  });
+
+  it("is read no faster than its command's output is", async () => {
+    const size = 64 * 1024 ** 2;
+    const child = begin(`head -c ${size} /dev/zero`);
+    const before = proxy.passed();
+    let read = 0;
+    let most = 0;
+    for (let step = 0; step < 8; step += 1) {
+      // Until nothing moves any more without a reader.
+      let last = -1;
+      await waitFor(() => {
+        const now = proxy.passed();
+        const still = now === last && now > before;
+        last = now;
+        return still;
+      }, "everything that can move has moved");
+      most = Math.max(most, proxy.passed() - before - read);
+      for (
+        let chunk = child.stdout.read() as Buffer | null;
+        chunk !== null;
+        chunk = child.stdout.read() as Buffer | null
+      )
+        read += chunk.length;
+    }
+    expect(most).toBeLessThan(4 * 1024 ** 2);
+    for await (const chunk of child.stdout) read += (chunk as Buffer).length;
+    expect(read).toBe(size);
+    expect((await child.exited).code).toBe(0);
+  });
+
+  describe("and what was left on it", () => {
+    it("is removed in the background where it could not be at once, and told of", async () => {
+      const told: string[] = [];
+      const note = (_: unknown, message: string) => void told.push(message);
+      const logger = { warn: note, info: note, debug: note } as never;
+      let refused = 0;
+      proxy.meddling.refuse = (call) => (call.startsWith("DELETE ") && (refused += 1) <= 3 ? 500 : null);
+      const child = behindProxy({ logger }).start(place.request("echo up"));
+      child.stdin.end();
+      expect(await outcome(child)).toEqual({ said: "up\n", complained: "", code: 0 });
+      await waitFor(async () => (await containers()) === 0, "it is removed in the end");
+      await waitFor(() => told.includes("removed a container that could not be before"), "it is told of");
+      expect(told[0]).toBe("could not remove a container; will try again");
+      expect(refused).toBe(4);
+    });
+
+    it("is removed by the sweep where it could not be for long", async () => {
+      const sandbox = behindProxy({ retries: { ...retries, most: 1, sweepMs: 100 } });
+      proxy.meddling.refuse = (call) => (call.startsWith("DELETE ") ? 500 : null);
+      const child = sandbox.start(place.request("true"));
+      child.stdin.end();
+      expect((await outcome(child)).code).toBe(0);
+      await waitFor(() => proxy.calls.filter((call) => call.startsWith("DELETE ")).length >= 2, "it was tried again");
+      const stop = sandbox.tend?.();
+      proxy.mend();
+      await waitFor(async () => (await containers()) === 0, "the sweep removed it");
+      await stop?.();
+      await stop?.();
+    });
+
+    it("of a server that was killed is removed by its next life, on a host of another name too", async () => {
+      const child = await otherServer("test-server", "other-host");
+      child.kill("SIGKILL");
+      await once(child, "exit");
+      expect(await containers()).toBe(1);
+      expect(await direct.check()).toBeNull();
+      expect(await containers()).toBe(0);
+    });
+
+    it("of another server, or of a process of this one that runs, is left alone", async () => {
+      const others = await Promise.all([otherServer("another-server"), otherServer("test-server")]);
+      const own = direct.start(place.request("echo up; sleep 1000"));
+      await firstLine(own.stdout);
+      expect(await direct.check()).toBeNull();
+      expect(await containers()).toBe(3);
+      own.kill();
+      await own.exited;
+      for (const child of others) {
+        child.kill("SIGKILL");
+        await once(child, "exit");
+      }
+      expect(await direct.check()).toBeNull();
+      const left = await docker.listContainers({ all: true });
+      expect(left.map(({ Labels }) => Labels["dev.offstage.server"])).toEqual(["another-server"]);
+      for (const { Id } of left) await docker.getContainer(Id).remove({ force: true });
+    });
+  });
+
+  /** A process that holds a container, in which something runs by the time this settles. */
+  async function otherServer(id: string, host = "") {
+    const source = `import { createContainerSandbox } from ${JSON.stringify(join(process.cwd(), "src/sandboxes/container.ts"))};
+      const settings = ${JSON.stringify({ ...settings, socket: found.socket })};
+      const child = createContainerSandbox(settings, { serverId: () => Promise.resolve(${JSON.stringify(id)}) }).start(${JSON.stringify(
+        { ...place.request("echo up; sleep 1000"), signal: undefined },
+      ).slice(0, -1)}, signal: AbortSignal.timeout(60000) });
+      child.stdout.pipe(process.stdout);`;
+    const naming = host === "" ? "" : `hostname ${host} &&`;
+    const child = spawn(
+      "unshare",
+      ["--uts", "sh", "-c", `${naming} exec "$0" "$@"`, process.execPath, "--input-type=module", "-e", source],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
+    await firstLine(child.stdout);
+    return child;
+  }
+
+  it("leaves no file of this suite's behind", async () => {
+    await rm(join(place.workspace, "ran"), { force: true });
+    expect(await containers()).toBe(0);
+  });
+});
