@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import Docker from "dockerode";
@@ -111,8 +111,6 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
 
     it("when it tells how a command ended loses nothing of what it said", async () => {
       const child = behindProxy().start(place.request("cat; echo said"));
-      proxy.meddling.hold = (call) => (/^GET .*\/json$/u.test(call) && running("0").length === 0 ? null : null);
-      await waitFor(() => proxy.calls.some((call) => /\/start/u.test(call)), "it starts");
       child.stdin.write("first\n");
       await once(child.stdout, "readable");
       proxy.meddling.hold = (call) => (/^GET .*\/json$/u.test(call) ? "before" : null);
@@ -160,29 +158,49 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       return "State" in said ? { ...said, State: { ...(said["State"] as Host), Pid: 1 } } : said;
     };
     const faults: readonly [what: string, change: Host, own: RegExp, kernel: RegExp][] = [
-      ["memory", { Memory: 2 ** 30, MemorySwap: 2 ** 30 }, /says 1073741824 bytes/u, /kernel has 1073741824 bytes/u],
-      ["a bound of memory", { Memory: 0, MemorySwap: 0 }, /says 0 bytes/u, /bound of memory/u],
-      ["processes", { PidsLimit: 5_000 }, /says 5000 processes/u, /kernel has 5000 as its bound of processes/u],
-      ["a bound of processes", { PidsLimit: 0 }, /processes/u, /kernel has nothing as its bound of processes/u],
-      ["cores", { NanoCpus: 2e9 }, /says 2 cores/u, /kernel has 2 as its bound of cores/u],
-      ["a bound of cores", { NanoCpus: 0 }, /says 0 cores/u, /kernel has nothing as its bound of cores/u],
+      [
+        "the size of memory",
+        { Memory: 2 ** 30, MemorySwap: 2 ** 30 },
+        /says 1073741824 bytes/u,
+        /kernel has 1073741824 bytes/u,
+      ],
+      ["the bound of memory", { Memory: 0, MemorySwap: 0 }, /says 0 bytes/u, /bound of memory/u],
+      [
+        "the number of processes",
+        { PidsLimit: 5_000 },
+        /says 5000 processes/u,
+        /kernel has 5000 as its bound of processes/u,
+      ],
+      ["the bound of processes", { PidsLimit: 0 }, /processes/u, /kernel has nothing as its bound of processes/u],
+      ["the number of cores", { NanoCpus: 2e9 }, /says 2 cores/u, /kernel has 2 as its bound of cores/u],
+      ["the bound of cores", { NanoCpus: 0 }, /says 0 cores/u, /kernel has nothing as its bound of cores/u],
       ["the root", { ReadonlyRootfs: false }, /root file system/u, /kernel shows a root file system/u],
-      ["capabilities", { CapDrop: [], CapAdd: ["NET_ADMIN"] }, /capabilities/u, /kernel shows capabilities/u],
-      ["privileges", { SecurityOpt: [] }, /no_new_privs/u, /no_new_privs/u],
+      [
+        "the set of capabilities",
+        { CapDrop: [], CapAdd: ["NET_ADMIN"] },
+        /capabilities/u,
+        /kernel shows capabilities/u,
+      ],
+      ["the way to privileges", { SecurityOpt: [] }, /no_new_privs/u, /no_new_privs/u],
       [
         "the filter",
         { SecurityOpt: ["no-new-privileges:true", "seccomp=unconfined"] },
         /filters none of its system calls/u,
         /filters none of its system calls/u,
       ],
-      ["the network", { NetworkMode: "host" }, /says that the network is host/u, /kernel shows a network \(.*probe0/u],
+      [
+        "the network",
+        { NetworkMode: "host" },
+        /says that the network is host/u,
+        /kernel shows (?:a network \(|it in the server)/u,
+      ],
     ];
 
     it.each(faults)(
-      "is not given the command where %s are not as they were asked for",
+      "is not given the command where %s is not as it was asked for",
       async (what, change, own, kernel) => {
         // Something to be seen in the engine's own network.
-        if (what === "the network")
+        if (what === "the network" && process.env["OFFSTAGE_TEST_ENGINE"] === undefined)
           await inEnginesNetwork("ip link add probe0 type dummy 2> /dev/null || ip tuntap add probe0 mode tun");
         const marker = join(place.workspace, "ran");
         for (const [answer, words] of [
@@ -216,15 +234,10 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
   /** @param command a line of a shell's, run as root in the network namespace of the suite's own daemon */
   async function inEnginesNetwork(command: string): Promise<void> {
     const info = await docker.info();
-    const pid = await daemonPid(String((info as { DockerRootDir: string }).DockerRootDir));
-    const child = spawn("nsenter", ["--net", `--target=${pid}`, "sh", "-c", command], { stdio: "inherit" });
+    const pid = await readFile(join((info as { DockerRootDir: string }).DockerRootDir, "../pid"), "utf8");
+    const child = spawn("nsenter", ["--net", `--target=${pid.trim()}`, "sh", "-c", command], { stdio: "inherit" });
     const [code] = (await once(child, "exit")) as [number];
     expect(code).toBe(0);
-  }
-
-  async function daemonPid(rootDirectory: string): Promise<string> {
-    const { readFile } = await import("node:fs/promises");
-    return (await readFile(join(rootDirectory, "..", "pid"), "utf8")).trim();
   }
 
   it("is not told the environment of a command in an address", async () => {
@@ -314,7 +327,10 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
         child.kill("SIGKILL");
         await once(child, "exit");
       }
-      expect(await direct.check()).toBeNull();
+      // Looked at now and then: a check that went well is not made again.
+      const stop = direct.tend?.();
+      await waitFor(async () => (await containers()) === 1, "what its own process left is gone");
+      await stop?.();
       const left = await docker.listContainers({ all: true });
       expect(left.map(({ Labels }) => Labels["dev.offstage.server"])).toEqual(["another-server"]);
       for (const { Id } of left) await docker.getContainer(Id).remove({ force: true });
@@ -338,9 +354,4 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
     await firstLine(child.stdout);
     return child;
   }
-
-  it("leaves no file of this suite's behind", async () => {
-    await rm(join(place.workspace, "ran"), { force: true });
-    expect(await containers()).toBe(0);
-  });
 });
