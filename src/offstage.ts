@@ -39,7 +39,7 @@ import {
   openVault,
   recordingsDirectory,
   socketDirectory,
-  workerId,
+  readWorkerId,
 } from "./wiring.ts";
 
 /** How long the link that the first start prints signs a browser in. */
@@ -213,7 +213,7 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
   const { config, logger, metrics, traces, database, sandbox, providers } = parts;
   // Sockets that a killed server left.
   await rm(socketDirectory(config), { recursive: true, force: true });
-  const id = await workerId(config.data);
+  const id = await readWorkerId(config.data);
   const stopTending = sandbox.tend?.();
   if (stopTending !== undefined) stops.push(stopTending);
   const run = createRunDependencies(config, { ...parts, publicUrl: () => url, workerId: id });

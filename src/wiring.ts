@@ -30,14 +30,14 @@ export function createSandbox(config: Config, logger: Logger | null = null): San
     case "bubblewrap":
       return createBubblewrap();
     case "container":
-      return createContainerSandbox(config.container, { serverId: () => workerId(config.data), logger });
+      return createContainerSandbox(config.container, { serverId: () => readWorkerId(config.data), logger });
     case "none":
       return createUnsandboxed();
   }
 }
 
 /** The same over restarts, so that a killed worker's next life takes up its own work at once. */
-export async function workerId(dataDirectory: string): Promise<string> {
+export async function readWorkerId(dataDirectory: string): Promise<string> {
   const file = join(dataDirectory, "worker-id");
   try {
     return await readFile(file, "utf8");

@@ -36,7 +36,7 @@ export function createDemultiplexer(outputs: Outputs): Writable {
     return taken;
   }
 
-  async function take(chunk: Buffer): Promise<void> {
+  async function pass(chunk: Buffer): Promise<void> {
     for (let from = 0; from < chunk.length;) {
       if (left === 0) {
         from += takeHeader(chunk, from);
@@ -52,7 +52,15 @@ export function createDemultiplexer(outputs: Outputs): Writable {
 
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
-      take(chunk).then(() => done(), done);
+      void (async () => {
+        try {
+          await pass(chunk);
+        } catch (error) {
+          done(error as Error);
+          return;
+        }
+        done();
+      })();
     },
   });
 }
