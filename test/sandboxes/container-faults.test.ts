@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import Docker from "dockerode";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { createContainerSandbox } from "../../src/sandboxes/container.ts";
+import { usualPatience } from "../../src/sandboxes/container-call.ts";
 import type { Limits, SandboxedProcess, SandboxRequest } from "../../src/sandboxes/sandbox.ts";
 import { waitFor } from "../wait-for.ts";
 import { startEngine } from "./docker.ts";
@@ -28,7 +29,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
   let proxy: EngineProxy;
   const docker = new Docker({ socketPath: found.socket });
   const settings = { socket: "", image: found.image, runtime: null };
-  const impatient = { workMs: 1_500, answerMs: 1_500, endMs: 300 };
+  const impatient = { workMs: 3_000, answerMs: 3_000, endMs: 300 };
   const retries = { firstMs: 50, longestMs: 200, most: 100, sweepMs: 3_600_000 };
   const serverId = () => Promise.resolve("test-server");
   const direct = createContainerSandbox({ ...settings, socket: found.socket }, { serverId });
@@ -45,12 +46,9 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
   });
   afterAll(() => proxy.close());
 
-  /** As the server's own, with less patience. */
+  /** As the server's own, which tries again sooner. */
   function behindProxy(options: Partial<Parameters<typeof createContainerSandbox>[1]> = {}) {
-    return createContainerSandbox(
-      { ...settings, socket: proxy.socket },
-      { serverId, patience: impatient, retries, ...options },
-    );
+    return createContainerSandbox({ ...settings, socket: proxy.socket }, { serverId, retries, ...options });
   }
 
   async function outcome(child: SandboxedProcess) {
@@ -58,8 +56,8 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
     return { said, complained, code };
   }
 
-  function begin(script: string, overrides: Partial<SandboxRequest> = {}): SandboxedProcess {
-    const child = behindProxy().start(place.request(script, { limits, ...overrides }));
+  function begin(script: string, patience = usualPatience, overrides: Partial<SandboxRequest> = {}): SandboxedProcess {
+    const child = behindProxy({ patience }).start(place.request(script, { limits, ...overrides }));
     child.stdin.end();
     return child;
   }
@@ -75,9 +73,9 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       for (const when of ["before", "after"] as const) {
         proxy.meddling.hold = (asked) => (asked === call || (call instanceof RegExp && call.test(asked)) ? when : null);
         const marker = join(place.workspace, "ran");
-        const { said, complained, code } = await outcome(begin("touch ran; echo up"));
+        const { said, complained, code } = await outcome(begin("touch ran; echo up", impatient));
         expect([said, code]).toEqual(["", 127]);
-        expect(complained).toContain(`did not ${words} within 1500 ms`);
+        expect(complained).toContain(`did not ${words} within 3000 ms`);
         expect(existsSync(marker)).toBe(false);
         proxy.mend();
         await waitFor(async () => (await containers()) === 0, "what came to be is removed");
@@ -98,7 +96,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
     it("when it ends or removes one lets the run settle, with every process gone", async () => {
       for (const name of [/^POST .*\/kill$/u, /^DELETE /u, /^(?:DELETE|POST .*\/kill$)/u]) {
         const mark = uniqueMark();
-        const child = begin(`echo up; sleep ${mark}`);
+        const child = begin(`echo up; sleep ${mark}`, impatient);
         await firstLine(child.stdout);
         proxy.meddling.hold = (call) => (name.test(call) ? "before" : null);
         child.kill();
@@ -110,7 +108,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
     });
 
     it("when it tells how a command ended loses nothing of what it said", async () => {
-      const child = behindProxy().start(place.request("cat; echo said"));
+      const child = behindProxy({ patience: impatient }).start(place.request("cat; echo said"));
       child.stdin.write("first\n");
       await once(child.stdout, "readable");
       proxy.meddling.hold = (call) => (/^GET .*\/json$/u.test(call) ? "before" : null);
@@ -119,13 +117,13 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
     });
 
     it("says so when it is looked at, and is found well once it goes on", async () => {
-      const sandbox = behindProxy();
+      const sandbox = behindProxy({ patience: impatient });
       proxy.meddling.hold = () => "before";
       expect(await sandbox.check()).toContain("did not say what it is within");
       proxy.mend();
       expect(await sandbox.check()).toBeNull();
       proxy.meddling.hold = (call) => (call === "GET /containers/json" ? "before" : null);
-      const other = behindProxy();
+      const other = behindProxy({ patience: impatient });
       expect(await other.check()).toContain("did not list its containers within");
       proxy.mend();
       expect(await other.check()).toBeNull();
@@ -241,7 +239,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
   }
 
   it("is not told the environment of a command in an address", async () => {
-    const child = begin("echo $TOKEN", { environment: { TOKEN: "token-not-for-addresses" } });
+    const child = begin("echo $TOKEN", usualPatience, { environment: { TOKEN: "token-not-for-addresses" } });
     expect((await outcome(child)).said).toBe("token-not-for-addresses\n");
     expect(proxy.calls.join("\n")).toContain("/containers/create?name=offstage-");
     expect(proxy.calls.join("\n")).not.toContain("token-not-for-addresses");

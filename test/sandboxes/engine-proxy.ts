@@ -59,20 +59,22 @@ export async function startEngineProxy(engine: string): Promise<EngineProxy> {
     }
     const headers = { ...asked.headers, ...(body.length > 0 && { "content-length": String(body.length) }) };
     const sent = request({ socketPath: engine, method: asked.method, path: asked.url, headers }, (said) => {
+      said.on("error", () => answer.destroy());
       if (held === "after") return void said.resume();
       if (meddling.answer === undefined) {
         answer.writeHead(said.statusCode ?? 500, said.headers);
         said.pipe(answer);
         return;
       }
-      void buffer(said).then((all) => {
+      const change = (all: Buffer): void => {
         const isJson = all.length > 0 && said.headers["content-type"]?.includes("json") === true;
         const parsed: unknown = isJson ? JSON.parse(all.toString()) : null;
         const isObject = parsed !== null && typeof parsed === "object" && !Array.isArray(parsed);
         const changed = isObject ? Buffer.from(JSON.stringify(meddling.answer?.(call, parsed as Json))) : all;
         const { "content-length": _length, "transfer-encoding": _encoding, ...rest } = said.headers;
         answer.writeHead(said.statusCode ?? 500, { ...rest, "content-length": String(changed.length) }).end(changed);
-      });
+      };
+      buffer(said).then(change, () => answer.destroy());
     });
     sent.on("error", () => answer.destroy());
     answer.on("close", () => {
