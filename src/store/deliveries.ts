@@ -67,12 +67,14 @@ export async function getDelivery(database: Database, organizationId: string, id
 export async function replayDelivery(database: Database, organizationId: string, id: string): Promise<DeliveryDetail> {
   const { rowCount } = await database.pool.query(
     `update webhook_delivery set status = 'pending', attempts = 0, next_attempt_at = now(), updated_at = now()
-     where id = $1 and organization_id = $2 and status <> 'pending'`,
+     where id = $1 and organization_id = $2 and status <> 'pending'
+       and exists (select from webhook where webhook.id = webhook_delivery.webhook_id and enabled)`,
     [id, organizationId],
   );
   const delivery = await getDelivery(database, organizationId, id);
-  if (rowCount !== 1) throw new ConflictError(`delivery ${id} is still to be tried by itself`);
-  return delivery;
+  if (rowCount === 1) return delivery;
+  if (delivery.status === "pending") throw new ConflictError(`delivery ${id} is still to be tried by itself`);
+  throw new ConflictError(`webhook ${delivery.webhookId} is switched off, and is told nothing: enable it first`);
 }
 
 export interface ClaimedDelivery {

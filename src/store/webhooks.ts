@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Database } from "../database/database.ts";
-import { NotFoundError } from "../domain/errors.ts";
+import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
 import { testEvent, type Webhook } from "../domain/webhook.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
@@ -134,14 +134,15 @@ export async function deleteWebhook(database: Database, organizationId: string, 
   return only(rows, id);
 }
 
-/** @returns id of a delivery that only says that it is a test @throws NotFoundError */
+/** @returns id of a delivery that only says that it is a test @throws NotFoundError, ConflictError where it is switched off */
 export async function testWebhook(database: Database, organizationId: string, id: string): Promise<string> {
   const { rows } = await database.pool.query<{ id: string }>(
     `insert into webhook_delivery (id, organization_id, webhook_id, type, data)
-     select gen_random_uuid(), organization_id, id, $3, '{}' from webhook where id = $1 and organization_id = $2
+     select gen_random_uuid(), organization_id, id, $3, '{}' from webhook where id = $1 and organization_id = $2 and enabled
      returning id`,
     [id, organizationId, testEvent],
   );
-  if (rows[0] === undefined) throw new NotFoundError(`webhook ${id} was not found`);
-  return rows[0].id;
+  if (rows[0] !== undefined) return rows[0].id;
+  await getWebhook(database, organizationId, id);
+  throw new ConflictError(`webhook ${id} is switched off, and is told nothing: enable it first`);
 }
