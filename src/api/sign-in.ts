@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ForbiddenError, NotFoundError, OffstageError, UnavailableError } from "../domain/errors.ts";
-import { roleFor, scopesOf, signInMethodIds, type SignInMethod, type SignInProblem } from "../domain/user.ts";
+import { pagePath, roleFor, scopesOf, signInMethodIds, type SignInMethod, type SignInProblem } from "../domain/user.ts";
 import { createBrowserSession } from "../store/logins.ts";
 import { findDefaultOrganization } from "../store/organizations.ts";
 import { beginSignIn, signInUser, takeSignIn } from "../store/users.ts";
@@ -19,8 +19,6 @@ const attemptSeconds = 600;
 const startsPerMinute = 60;
 const tags = ["Sign-in"];
 const methodParameters = z.object({ method: z.enum(signInMethodIds) });
-/** A path of our own, and nothing that a browser could take for another site. */
-const localPath = /^\/(?:sessions\/[\w-]{1,64}|settings|audit)?$/u;
 
 /** Signs people in by an identity provider: out to it with what only this browser knows, and back. */
 export function addSignInOperations(app: App, options: ApiOptions, failures: FailureLimit): void {
@@ -64,7 +62,7 @@ export function addSignInOperations(app: App, options: ApiOptions, failures: Fai
       // Each is a row until it comes back or is too old.
       starts.check(request.ip);
       starts.fail(request.ip);
-      const next = request.query.next !== undefined && localPath.test(request.query.next) ? request.query.next : "/";
+      const next = request.query.next !== undefined && pagePath.test(request.query.next) ? request.query.next : "/";
       const [state, nonce, verifier] = [randomText(), randomText(), randomText()];
       let address: string;
       try {

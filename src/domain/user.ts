@@ -94,6 +94,9 @@ export interface SignInMethod {
   finish(attempt: SignInAttempt, callback: URL): Promise<Identity>;
 }
 
+/** A page to come to after a sign-in: a path of our own, and nothing that a browser could take for another site. */
+export const pagePath = /^(?:\/[\w-]{1,64}){1,3}$/u;
+
 /** Why a sign-in came to nothing, as the sign-in page reads it from its address. */
 export const signInProblems = {
   refused: "You are not on the list of this server: ask its operator to let you in.",

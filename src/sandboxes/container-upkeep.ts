@@ -45,6 +45,7 @@ export interface Upkeep {
 }
 
 export function createUpkeep({ docker, serverId, patience, retries, logger }: UpkeepOptions): Upkeep {
+  const thisProcess = processName();
   const held = new Set<string>();
   const waiting = new Map<string, NodeJS.Timeout>();
 
@@ -110,7 +111,7 @@ export function createUpkeep({ docker, serverId, patience, retries, logger }: Up
     for (const { Id, Names, Labels } of left) {
       const names = Names.map((name) => name.replace(/^\//u, ""));
       const maker = Labels[processLabel] ?? "";
-      const isInUse = maker === thisProcess ? names.some((name) => held.has(name)) : isAlive(maker);
+      const isInUse = maker === thisProcess ? names.some((name) => held.has(name)) : isAlive(maker, thisProcess);
       if (isInUse) continue;
       try {
         await removeNow(Id);
@@ -164,8 +165,6 @@ export function createUpkeep({ docker, serverId, patience, retries, logger }: Up
 }
 
 /** The kernel's start, the namespace in which a number of a process means something, the number, and when that began. */
-const thisProcess = processName();
-
 function processName(): string {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
@@ -182,8 +181,11 @@ function startOf(pid: number): string {
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
 }
 
-/** Whether the process that made a container still runs; one of another machine or container had this server's id before it. */
-function isAlive(maker: string): boolean {
+/**
+ * Whether the process that made a container still runs; one of another machine or container had this server's id before it.
+ * @param thisProcess what is known of this one
+ */
+function isAlive(maker: string, thisProcess: string): boolean {
   const [boot, namespace, pid, start] = maker.split(" ");
   const [ownBoot, ownNamespace] = thisProcess.split(" ");
   if (boot !== ownBoot || namespace !== ownNamespace) return false;

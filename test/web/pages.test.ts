@@ -83,6 +83,21 @@ test("a page asked for without a sign-in comes after it, and a wrong key is told
   expect(new URL(page.url()).pathname).toBe(`/sessions/${id}`);
 });
 
+test("a sign-in leads to the page that it was asked for, and to no other site", async () => {
+  for (const [next, reached] of [
+    ["/webhooks", "/webhooks"],
+    ["//evil.example/webhooks", "/"],
+    ["/\\evil.example", "/"],
+    ["https://evil.example/", "/"],
+  ]) {
+    const page = await openPage();
+    await page.goto(`/sign-in?next=${encodeURIComponent(next ?? "")}`);
+    await page.getByLabel("API key").fill(adminKey);
+    await page.getByLabel("API key").press("Enter");
+    await page.waitForURL(`${offstage.url}${reached}`);
+  }
+});
+
 test("signing out ends the sign-in on the server too", async () => {
   const page = await signedIn();
   await page.goto("/");

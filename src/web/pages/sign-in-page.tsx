@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState } from "react";
-import { signInProblems, type SignInProblem } from "../../domain/user.ts";
+import { pagePath, signInProblems, type SignInProblem } from "../../domain/user.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
@@ -16,11 +16,7 @@ export function SignInPage() {
     mutationFn: (credential: { token: string } | { key: string }) => client.login.create(credential),
     onSuccess: async () => {
       queries.clear();
-      // Only a page of ours: an address of another site in `next` goes nowhere.
-      const session = /^\/sessions\/([\w-]+)$/u.exec(next ?? "")?.[1];
-      await (session === undefined
-        ? navigate({ to: "/" })
-        : navigate({ to: "/sessions/$id", params: { id: session } }));
+      await navigate({ href: next !== undefined && pagePath.test(next) ? next : "/" });
     },
   });
   const { mutate } = signIn;
