@@ -32,6 +32,7 @@ process.stdout.write(
     `mishaps: ${JSON.stringify(report.mishaps)}`,
     `asked for again after a passing failure: ${JSON.stringify(report.retried)}`,
     `recovery of ${report.recoveriesMs.length} sessions: p50 ${seconds(quantile(report.recoveriesMs, 0.5))}, p99 ${seconds(quantile(report.recoveriesMs, 0.99))}`,
+    ...(report.unforeseen.length === 0 ? [] : [`nobody foresaw:\n${report.unforeseen.join("\n")}`]),
     report.broken.length === 0 ? "every promise was kept" : `BROKEN:\n${report.broken.join("\n")}`,
     "",
   ].join("\n"),

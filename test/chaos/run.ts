@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { startChaosFleet, type ChaosFleet } from "./fleet.ts";
 import { descendantsOf } from "./processes.ts";
@@ -24,6 +26,8 @@ export interface ChaosReport {
   readonly recoveriesMs: readonly number[];
   /** Sessions that failed for a passing reason and were asked for again, as a person would: how often, by the reason. */
   readonly retried: Readonly<Record<string, number>>;
+  /** What workers' logs say of failures that came out as `internal`: each is a bug to look at. */
+  readonly unforeseen: readonly string[];
   readonly tookMs: number;
 }
 
@@ -63,6 +67,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       mishaps,
       retried,
       recoveriesMs: await recoveries(fleet, kills),
+      unforeseen: await unforeseen(fleet),
       tookMs: performance.now() - startedAt,
     };
   } finally {
@@ -146,6 +151,15 @@ async function statuses(fleet: ChaosFleet): Promise<SessionState[]> {
     // The database is down just now: nothing is known, so nothing is over.
     return [{ id: "", status: "running", retryable: false, code: "" }];
   }
+}
+
+async function unforeseen(fleet: ChaosFleet): Promise<string[]> {
+  const logs = await Promise.all(
+    fleet.workers.map(({ name }) => readFile(join(fleet.folder, `${name}.log`), "utf8").catch(() => "")),
+  );
+  return logs.flatMap((log) =>
+    log.split("\n").filter((line) => line.includes("a run failed for a reason that nobody foresaw")),
+  );
 }
 
 interface Kill {
