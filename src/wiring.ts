@@ -6,6 +6,7 @@ import { createProviders } from "./agents/providers.ts";
 import type { Provider } from "./agents/harness.ts";
 import type { Config } from "./config.ts";
 import type { Database } from "./database/database.ts";
+import { hasRoom } from "./database/room.ts";
 import { createMask } from "./domain/mask.ts";
 import type { SignInMethod } from "./domain/user.ts";
 import type { Forges } from "./forges/forges.ts";
@@ -23,6 +24,9 @@ import type { Traces } from "./traces.ts";
 import { createEnvironmentCache } from "./worker/environment-cache.ts";
 import type { RunDependencies } from "./worker/run.ts";
 import { createWorkspaces } from "./worker/workspace.ts";
+
+/** With less than this a disk counts as full. */
+const leastRoomBytes = 1024 * 1024;
 
 /** Parts of a server as its configuration wants them: for the server itself, and for commands beside it. */
 export function createSandbox(config: Config, logger: Logger | null = null): Sandbox {
@@ -135,6 +139,7 @@ export function createRunDependencies(
     egress: config.egress,
     limits: config.limits,
     checkpointBytes: config.checkpointBytes,
+    diskIsFull: async () => !(await hasRoom(config.data, leastRoomBytes)),
     socketDirectory: socketDirectory(config),
     permissions: config.permissions,
   };

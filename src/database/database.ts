@@ -44,6 +44,8 @@ export async function openDatabase(options: {
   const pool = new pg.Pool({ connectionString: url, max: poolSize, idle_in_transaction_session_timeout: idleLimitMs });
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection broke"));
+  // So would one that breaks between two statements of a transaction, of which the next statement tells.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   const notifications = createNotifications(pool, url, logger);
   let closed: Promise<void> | null = null;
   async function close(): Promise<void> {
@@ -66,6 +68,14 @@ export async function openDatabase(options: {
   };
 }
 
+/**
+ * What a write to a connection that the server has just ended gives, where a read gives the driver's own words. Of others'
+ * errors those words are not: a broken pipe may be any program's.
+ */
+function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && (error as NodeJS.ErrnoException).code === "EPIPE";
+}
+
 async function transaction<T>(pool: pg.Pool, work: (transaction: Queryable) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
@@ -76,7 +86,7 @@ async function transaction<T>(pool: pg.Pool, work: (transaction: Queryable) => P
     return result;
   } catch (error) {
     await client.query("rollback").catch((rollbackError: Error) => (broken = rollbackError));
-    throw error;
+    throw isBrokenPipe(error) ? new Error("Connection terminated unexpectedly", { cause: error }) : error;
   } finally {
     client.release(broken);
   }

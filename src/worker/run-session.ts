@@ -1,6 +1,6 @@
 import type { TurnResult } from "../agents/harness.ts";
 import { isConnectionError } from "../database/connection-errors.ts";
-import { RunError, type Failure, type FailureCode } from "../domain/errors.ts";
+import type { FailureCode } from "../domain/errors.ts";
 import type { StepName } from "../domain/step.ts";
 import type { RunOutcome, StepOutcome } from "../metrics/metrics.ts";
 import { finishSession, LeaseLostError, parkSession, releaseClaim, type ClaimedSession } from "../store/claims.ts";
@@ -9,7 +9,7 @@ import { createCheckpointer } from "./checkpoint.ts";
 import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./run.ts";
 import { agentStep, type AgentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";
-import { isDiskFull } from "./disk-full.ts";
+import { failureOf } from "./failure.ts";
 import { createSafePoints, type SafePoints } from "./safe-points.ts";
 import { prepareStep, settleWorkspace, type Prepared } from "./step-prepare.ts";
 import { pullRequestStep } from "./step-pull-request.ts";
@@ -95,7 +95,7 @@ async function runToEnd(
       await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
       return { outcome: "cancelled" };
     } else {
-      const failure = failureOf(error, run);
+      const failure = await failureOf(error, run);
       // What can't be masked is not stored.
       if (failure.code !== "secret_unavailable")
         await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterFailureMs) });
@@ -173,39 +173,16 @@ async function timedStep<T>(run: Run, name: StepName, work: () => Promise<T>): P
     outcome = "completed";
     return result;
   } catch (error) {
-    if (!run.signal.aborted && !(error instanceof LeaseLostError) && !(error instanceof BudgetUsedUp)) {
+    const goesOn = error instanceof LeaseLostError || error instanceof BudgetUsedUp || isConnectionError(error);
+    if (!run.signal.aborted && !goesOn) {
       outcome = "failed";
       await run.emit({
         type: "step.failed",
-        data: { step: name, durationMs: durationMs(), failure: failureOf(error, run) },
+        data: { step: name, durationMs: durationMs(), failure: await failureOf(error, run) },
       });
     }
     throw error;
   } finally {
     metrics.stepEnded(name, outcome, (performance.now() - startedAt) / 1_000);
   }
-}
-
-function failureOf(error: unknown, run: Run): Failure {
-  const { mask } = run;
-  const { logger } = run.dependencies;
-  if (isDiskFull(error)) {
-    logger.error({ err: error }, "the disk of this worker is full");
-    return {
-      code: "disk_full",
-      reason: "The disk of the worker that had this session is full.",
-      retryable: true,
-      mend: "Make room on the worker (docs/operating.md says what is where), then retry the session.",
-    };
-  }
-  if (error instanceof RunError) {
-    return { ...error.failure, reason: mask.text(error.message), mend: mask.text(error.mend) };
-  }
-  logger.error({ err: error }, "a run failed for a reason that nobody foresaw");
-  return {
-    code: "internal",
-    reason: "Something broke inside Offstage while it worked on this session.",
-    retryable: true,
-    mend: `Retry the session; if it fails again, look for ${run.session.sessionId} in the server's log.`,
-  };
 }

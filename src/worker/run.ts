@@ -47,6 +47,8 @@ export interface RunDependencies {
   readonly recordingsDirectory: string | null;
   /** Folder of the gateways' sockets. */
   readonly socketDirectory: string;
+  /** Whether the disk with the worker's folders has no room at all. */
+  readonly diskIsFull: () => Promise<boolean>;
   /** How large a checkpoint's pieces may be; 0: none are taken. */
   readonly checkpointBytes: number;
   readonly publicUrl: () => string;

@@ -1,0 +1,38 @@
+import { RunError, type Failure } from "../domain/errors.ts";
+import { isDiskFull } from "./disk-full.ts";
+import type { Run, RunDependencies } from "./run.ts";
+
+type FailedRun = Pick<Run, "mask" | "session"> & {
+  readonly dependencies: Pick<RunDependencies, "logger" | "diskIsFull">;
+};
+
+/** Why a run failed, as its session tells it, and whether a retry may help. */
+export async function failureOf(error: unknown, run: FailedRun): Promise<Failure> {
+  const { mask } = run;
+  const { logger, diskIsFull } = run.dependencies;
+  // Programs that met a full disk don't always say so.
+  if (isDiskFull(error) || (mayComeOfDisk(error) && (await diskIsFull()))) {
+    logger.error({ err: error }, "the disk of this worker is full");
+    return {
+      code: "disk_full",
+      reason: "The disk of the worker that had this session is full.",
+      retryable: true,
+      mend: "Make room on the worker (docs/operating.md says what is where), then retry the session.",
+    };
+  }
+  if (error instanceof RunError) {
+    return { ...error.failure, reason: mask.text(error.message), mend: mask.text(error.mend) };
+  }
+  logger.error({ err: error }, "a run failed for a reason that nobody foresaw");
+  return {
+    code: "internal",
+    reason: "Something broke inside Offstage while it worked on this session.",
+    retryable: true,
+    mend: `Retry the session; if it fails again, look for ${run.session.sessionId} in the server's log.`,
+  };
+}
+
+/** What nobody foresaw, or what was found broken in a workspace. */
+function mayComeOfDisk(error: unknown): boolean {
+  return !(error instanceof RunError) || error.code === "workspace_broken";
+}

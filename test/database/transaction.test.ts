@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { isConnectionError } from "../../src/database/connection-errors.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+
+let testDatabase: TestDatabase;
+
+beforeEach(async () => {
+  testDatabase = await createTestDatabase();
+});
+
+afterEach(() => testDatabase.close());
+
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+test("a transaction whose connection the server ends fails as a lost connection, and the next works", async () => {
+  const { database } = testDatabase;
+  for (let time = 0; time < 20; time += 1) {
+    const error = await errorOf(
+      database.transaction(async (transaction) => {
+        const { rows } = await transaction.query<{ pid: number }>("select pg_backend_pid() as pid");
+        await database.pool.query("select pg_terminate_backend($1)", [rows[0]?.pid]);
+        // It is read, or written to, before or after the server's last words came: the driver says each differently.
+        await transaction.query("select 1");
+      }),
+    );
+    expect({ error: String(error), isLost: isConnectionError(error) }).toMatchObject({ isLost: true });
+  }
+  expect(await database.transaction(async (transaction) => (await transaction.query("select 1")).rowCount)).toBe(1);
+});
+
+test("a write into a connection that is gone counts as a lost one", async () => {
+  const broken = Object.assign(new Error("write EPIPE"), { code: "EPIPE", syscall: "write" });
+  const error = await errorOf(testDatabase.database.transaction(() => Promise.reject(broken)));
+  expect(isConnectionError(error)).toBe(true);
+  // Of others it is no sign.
+  expect(isConnectionError(broken)).toBe(false);
+});
