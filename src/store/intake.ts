@@ -16,7 +16,7 @@ export interface Intake {
 const options = {
   // One is prepared while another's commit reaches the disk.
   atOnce: 2,
-  most: 50,
+  most: 100,
   isOnesOwn: (error: unknown) => !isConnectionError(error),
 } as const;
 

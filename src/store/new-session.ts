@@ -49,7 +49,9 @@ export async function createSessions(
         insert into session_repository (session_id, repository_id, position, directory)
         select created.id, (item.value ->> 'id')::uuid, item.position, item.value ->> 'directory'
         from created join input using (id), jsonb_array_elements(repositories) with ordinality as item (value, position))
-      select id, created_at, announce_session(changed) from created`,
+      select id, created_at, case when exists (
+          select from webhook where webhook.organization_id = (changed).organization_id and enabled)
+        then announce_session(changed) end from created`,
     values: [JSON.stringify(toCreate.map(toInput))],
   });
   const createdAt = new Map(rows.map(({ id, created_at }) => [id, created_at]));
