@@ -191,6 +191,30 @@ export const environmentSchema = z.object({
     .string()
     .regex(/^[^<>\n]+ <[^<>\s]+@[^<>\s]+>$/u, "must be written Name <address@host>")
     .default("Offstage <offstage@localhost>"),
+  OFFSTAGE_S3_ENDPOINT: z
+    .url({ protocol: /^https?$/u, error: "must be an http:// or https:// address" })
+    .refine((value) => {
+      const { username, password, search, hash } = new URL(value);
+      return username + password + search + hash === "";
+    }, "must be an address alone: keys and bucket have variables of their own")
+    .optional(),
+  OFFSTAGE_S3_BUCKET: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/u, "must be a bucket's name: 3 to 63 letters, digits, . and -")
+    .optional(),
+  OFFSTAGE_S3_REGION: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/u, "must be letters, digits and -")
+    .default("us-east-1"),
+  OFFSTAGE_S3_ACCESS_KEY_ID: z.string().regex(/^\S+$/u, "must have no blanks in it").optional(),
+  OFFSTAGE_S3_SECRET_ACCESS_KEY: z.string().regex(/^\S+$/u, "must have no blanks in it").optional(),
+  OFFSTAGE_S3_PREFIX: z
+    .string()
+    .regex(
+      /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*\/?$/u,
+      "must be letters, digits, . _ - and /",
+    )
+    .optional(),
   OFFSTAGE_METRICS_TOKEN: z.string().min(16, "must be at least 16 characters").optional(),
   OFFSTAGE_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
@@ -348,26 +372,53 @@ function configOf(environment: Environment) {
             serviceName: environment.OTEL_SERVICE_NAME,
             share: environment.OTEL_TRACES_SAMPLER_ARG,
           },
+    /** S3-compatible store of large artifacts. Null: they are in the database. */
+    objects: objectsOf(environment),
     forges: forgesOf(environment),
     models: modelsOf(environment),
   } as const;
 }
 
+/** Whether all of these are set. @throws InvalidInputError where only some are */
+function together(environment: Environment, named: readonly (keyof Environment)[]): boolean {
+  const missing = named.find((name) => environment[name] === undefined);
+  const present = named.find((name) => environment[name] !== undefined);
+  if (present === undefined) return false;
+  if (missing !== undefined) throw new InvalidInputError(`${missing}: must be set beside ${present}`);
+  return true;
+}
+
+function objectsOf(environment: Environment) {
+  const { OFFSTAGE_S3_ENDPOINT: endpoint = "", OFFSTAGE_S3_BUCKET: bucket = "" } = environment;
+  const { OFFSTAGE_S3_ACCESS_KEY_ID: accessKeyId = "", OFFSTAGE_S3_SECRET_ACCESS_KEY: secretAccessKey = "" } =
+    environment;
+  const { OFFSTAGE_S3_PREFIX: prefix = "" } = environment;
+  const isSet = together(environment, [
+    "OFFSTAGE_S3_ENDPOINT",
+    "OFFSTAGE_S3_BUCKET",
+    "OFFSTAGE_S3_ACCESS_KEY_ID",
+    "OFFSTAGE_S3_SECRET_ACCESS_KEY",
+  ]);
+  if (!isSet) return null;
+  return {
+    endpoint: endpoint.replace(/\/+$/u, ""),
+    bucket,
+    region: environment.OFFSTAGE_S3_REGION,
+    accessKeyId,
+    secretAccessKey,
+    /** Before every key; empty, or with a slash at its end. */
+    prefix: prefix === "" ? "" : `${prefix.replace(/\/+$/u, "")}/`,
+  };
+}
+
 function signInOf(environment: Environment) {
   const lower = (values: readonly string[]): string[] => values.map((value) => value.toLowerCase());
-  const together = (named: readonly (keyof Environment)[]): boolean => {
-    const missing = named.find((name) => environment[name] === undefined);
-    if (named.every((name) => environment[name] === undefined)) return false;
-    if (missing !== undefined)
-      throw new InvalidInputError(`${missing}: must be set beside ${named.find((name) => name !== missing)}`);
-    return true;
-  };
   const { OFFSTAGE_OIDC_ISSUER: issuer = "", OFFSTAGE_OIDC_CLIENT_ID: oidcId = "" } = environment;
   const { OFFSTAGE_OIDC_CLIENT_SECRET: oidcSecret = "", OFFSTAGE_GITHUB_OAUTH_CLIENT_ID: githubId = "" } = environment;
   const { OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET: githubSecret = "" } = environment;
   const githubOrganizations = lower(environment.OFFSTAGE_SIGN_IN_GITHUB_ORGANIZATIONS);
   return {
-    oidc: together(["OFFSTAGE_OIDC_ISSUER", "OFFSTAGE_OIDC_CLIENT_ID", "OFFSTAGE_OIDC_CLIENT_SECRET"])
+    oidc: together(environment, ["OFFSTAGE_OIDC_ISSUER", "OFFSTAGE_OIDC_CLIENT_ID", "OFFSTAGE_OIDC_CLIENT_SECRET"])
       ? {
           issuer,
           clientId: oidcId,
@@ -376,7 +427,7 @@ function signInOf(environment: Environment) {
           trustEmail: environment.OFFSTAGE_OIDC_TRUST_EMAIL,
         }
       : null,
-    githubSignIn: together(["OFFSTAGE_GITHUB_OAUTH_CLIENT_ID", "OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET"])
+    githubSignIn: together(environment, ["OFFSTAGE_GITHUB_OAUTH_CLIENT_ID", "OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET"])
       ? {
           webUrl: environment.OFFSTAGE_GITHUB_OAUTH_URL,
           apiUrl: environment.OFFSTAGE_GITHUB_OAUTH_API_URL,

@@ -1,8 +1,11 @@
+import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
+import { hostname } from "node:os";
 import { execa } from "execa";
 import type { Check } from "./cli/commands.ts";
 import type { Config } from "./config.ts";
-import { OffstageError } from "./domain/errors.ts";
+import { ObjectStoreError, OffstageError } from "./domain/errors.ts";
+import { createObjectStore } from "./objects/object-store.ts";
 import { openBeside } from "./offstage.ts";
 import { chooseDefaultAgent, createRegistry, createSandbox } from "./wiring.ts";
 
@@ -27,6 +30,7 @@ export async function diagnose(config: Config): Promise<Check[]> {
     await sandboxCheck(config),
     limitsCheck(config),
     await databaseCheck(config),
+    ...(config.objects === null ? [] : [await objectStoreCheck(config.objects)]),
     modelCheck(config),
     ...agents,
     defaultAgentCheck(await chooseDefaultAgent(config, providers)),
@@ -84,6 +88,27 @@ async function databaseCheck(config: Config): Promise<Check> {
     const mend =
       error instanceof OffstageError ? reason : `${reason}: check DATABASE_URL, or the folder ${config.data}`;
     return { name, ok: false, detail: "can't be opened", mend };
+  }
+}
+
+/** Puts, gets and removes an object. One that it can't remove is overwritten the next time. */
+async function objectStoreCheck(settings: NonNullable<Config["objects"]>): Promise<Check> {
+  const name = "object store";
+  const objects = createObjectStore(settings, { requestMs: 5_000, totalMs: 5_000 });
+  const key = objects.keyOf(`doctor/${hostname()}`);
+  const content = randomBytes(64);
+  const { signal } = new AbortController();
+  try {
+    await objects.put(key, content, signal);
+    const found = await objects.get(key, { maximumBytes: content.length, signal });
+    await objects.remove(key, signal);
+    if (found?.equals(content) === true) return { name, ok: true, detail: `bucket ${settings.bucket}`, mend: null };
+    const mend = `what was put into the bucket ${settings.bucket} is not what came back: check what stands at OFFSTAGE_S3_ENDPOINT`;
+    return { name, ok: false, detail: "does not keep objects", mend };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const mend = error instanceof ObjectStoreError && error.passing ? `${reason}: check OFFSTAGE_S3_ENDPOINT` : reason;
+    return { name, ok: false, detail: "can't be used", mend };
   }
 }
 

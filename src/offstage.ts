@@ -247,10 +247,9 @@ async function startWork(parts: Parts, url: string, stops: (() => Promise<void>)
   }, reportEveryMs);
   stops.push(() => (clearInterval(reporting), removeWorker(database, id)));
   const { retention } = config;
-  const { workspaces } = run;
-  stops.push(
-    startHousekeeping({ database, logger, workspaces, recordingsDirectory: recordingsDirectory(config), retention }),
-  );
+  const { workspaces, objects } = run;
+  const house = { database, logger, objects, workspaces, recordingsDirectory: recordingsDirectory(config), retention };
+  stops.push(startHousekeeping(house));
   const { vault, forges } = parts;
   const publicUrl = () => url;
   stops.push(startRelay({ database, vault, logger, metrics, publicUrl, privateHosts: config.webhookHosts }));

@@ -11,6 +11,7 @@ import { createMask } from "./domain/mask.ts";
 import type { SignInMethod } from "./domain/user.ts";
 import type { Forges } from "./forges/forges.ts";
 import type { Metrics } from "./metrics/metrics.ts";
+import { createObjectStore, type ObjectStore } from "./objects/object-store.ts";
 import type { Logger } from "./observability.ts";
 import { createBubblewrap } from "./sandboxes/bubblewrap.ts";
 import { createContainerSandbox } from "./sandboxes/container.ts";
@@ -57,6 +58,11 @@ export async function readWorkerId(dataDirectory: string): Promise<string> {
 /** Where secrets are sealed and opened, with the operator's master key or the one of this data folder. */
 export function openVault({ masterKey, data }: Config): Vault {
   return createVault(masterKey === null ? fileKeyring(join(data, "master.key")) : environmentKeyring(masterKey));
+}
+
+/** Where large artifacts are; null: in the database. */
+export function openObjects({ objects }: Config): ObjectStore | null {
+  return objects === null ? null : createObjectStore(objects);
 }
 
 export function createRegistry(config: Config): Provider[] {
@@ -110,6 +116,7 @@ export function createRunDependencies(
     workerId,
     database,
     vault,
+    objects: openObjects(config),
     logger,
     metrics,
     traces,
@@ -166,6 +173,7 @@ export function serverSecrets(config: Config): string[] {
     compatible?.apiKey,
     config.adminKey,
     config.metricsToken,
+    config.objects?.secretAccessKey,
     ...Object.values(config.traces?.headers ?? {}),
   ].filter((secret) => typeof secret === "string");
 }

@@ -53,6 +53,18 @@ export class UnavailableError extends OffstageError {
   }
 }
 
+/** The store of large artifacts did not do what it was asked; the message has the mend. */
+export class ObjectStoreError extends OffstageError {
+  readonly code = "object_store_unavailable";
+  /** Whether it may pass by itself: no answer, a fault of the store's own, too much at once. */
+  readonly passing: boolean;
+
+  constructor(message: string, passing: boolean, options?: ErrorOptions) {
+    super(message, options);
+    this.passing = passing;
+  }
+}
+
 /** Stable codes of why a session ended `failed`. */
 export const failureCodes = [
   "agent_unavailable",
@@ -77,6 +89,7 @@ export const failureCodes = [
   "pull_request_refused",
   "forge_unavailable",
   "invalid_template",
+  "object_store_unavailable",
   "too_many_attempts",
   "internal",
 ] as const;

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { createReadStream } from "node:fs";
 import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError } from "../domain/errors.ts";
-import { openBytes, sealBytes } from "./cipher.ts";
+import type { ObjectStore } from "../objects/object-store.ts";
+import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } from "./checkpoint-pieces.ts";
 import { holdClaim, type Claim } from "./claims.ts";
 import { wasOverFor } from "./retention.ts";
 import { sealing } from "./rotation.ts";
@@ -40,7 +40,13 @@ export interface StoredCheckpoint extends Checkpoint {
   readonly takenAt: Date;
 }
 
-const chunkBytes = 1024 * 1024;
+/** Where checkpoints are. */
+export interface CheckpointStore {
+  readonly database: Database;
+  readonly vault: Vault;
+  /** Null: there is none, and all of them is in the database. */
+  readonly objects: ObjectStore | null;
+}
 
 function piecesOf({ repositories, files, harness }: Checkpoint): string[] {
   const packs = repositories.flatMap((repository) => repository.packs.map(({ piece }) => piece));
@@ -50,22 +56,28 @@ function piecesOf({ repositories, files, harness }: Checkpoint): string[] {
 /**
  * Puts a checkpoint in the place of the session's last one, all or nothing. What it holds may show secrets, so it is sealed.
  * @param taken.fresh files of the pieces that are not stored yet, by id
+ * @param signal ends what is sent to the object store
  * @throws LeaseLostError
+ * @throws ObjectStoreError where something is to go there and can't
  */
 export async function saveCheckpoint(
-  database: Database,
-  vault: Vault,
+  { database, vault, objects }: CheckpointStore,
   claim: Claim,
   taken: {
     readonly checkpoint: Checkpoint;
-    readonly fresh: ReadonlyMap<string, string>;
+    readonly fresh: PieceFiles;
   },
+  signal: AbortSignal,
 ): Promise<void> {
   const { checkpoint, fresh } = taken;
+  // Outside of the transaction, which would hold rows for as long as that takes.
+  const sent = objects === null ? null : await send({ database, vault, objects }, claim.sessionId, fresh, signal);
   await sealing(database, async (transaction) => {
-    const key = await sessionKey(transaction, vault, claim.sessionId);
-    for (const [id, file] of fresh) await writePiece(transaction, claim.sessionId, key.plain, id, file);
+    const key = await sessionKey(transaction, vault, claim.sessionId, sent?.key);
+    if (sent === null) await writePieces(transaction, claim.sessionId, key.plain, fresh);
+    else await writeUploaded(transaction, claim.sessionId, sent.pieces);
     await holdClaim(transaction, claim);
+    if (sent !== null && !sent.key.equals(key.plain)) throw new ConflictError("the session's key is another by now");
     const before = await transaction.query<{ state: string }>(
       "select content ->> 'state' as state from checkpoint where session_id = $1",
       [claim.sessionId],
@@ -76,7 +88,8 @@ export async function saveCheckpoint(
     ]);
     await transaction.query(
       `insert into checkpoint (session_id, content, sealed_key, master_key, bytes)
-       select $1, $2, $3, $4, coalesce(sum(octet_length(sealed)), 0) from checkpoint_piece where session_id = $1
+       select $1, $2, $3, $4, coalesce(sum(coalesce(octet_length(sealed), stored_object.bytes)), 0)
+       from checkpoint_piece left join stored_object on stored_object.key = object_key where session_id = $1
        on conflict (session_id) do update set content = excluded.content, bytes = excluded.bytes, taken_at = now()`,
       [claim.sessionId, JSON.stringify(checkpoint), key.sealed.sealed, key.sealed.masterKey],
     );
@@ -96,26 +109,30 @@ export async function readCheckpoint(database: Database, sessionId: string): Pro
   return row === undefined ? null : { ...row.content, takenAt: row.taken_at };
 }
 
-/** A piece's bytes, in order. @throws ConflictError where it can't be opened */
+/** @throws ObjectStoreError */
+async function send(
+  { database, vault, objects }: CheckpointStore & { readonly objects: ObjectStore },
+  sessionId: string,
+  files: PieceFiles,
+  signal: AbortSignal,
+) {
+  const { plain: key } = await sealing(database, (transaction) => sessionKey(transaction, vault, sessionId));
+  return { key, pieces: await uploadPieces(database, objects, { sessionId, key, files }, signal) };
+}
+
+/**
+ * A piece's bytes, in order.
+ * @throws ConflictError where it is gone or can't be opened
+ * @throws ObjectStoreError where it is in an object store that can't be asked just now
+ */
 export async function* openPiece(
-  database: Database,
-  vault: Vault,
+  { database, vault, objects }: CheckpointStore,
   sessionId: string,
   id: string,
+  signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  const { plain } = await sessionKey(database.pool, vault, sessionId);
-  for (let position = 0; ; position += 1) {
-    const { rows } = await database.pool.query<{ sealed: Buffer }>(
-      "select sealed from checkpoint_piece where session_id = $1 and id = $2 and position = $3",
-      [sessionId, id, position],
-    );
-    if (rows[0] === undefined) {
-      if (position === 0) throw new ConflictError(`the piece ${id} of a checkpoint is gone`);
-      return;
-    }
-    const changed = "a checkpoint was changed behind Offstage's back";
-    yield openBytes(plain, chunkPlace(id, position), rows[0].sealed, changed);
-  }
+  const { plain: key } = await sessionKey(database.pool, vault, sessionId);
+  yield* readPiece(database, objects, { sessionId, key, id }, signal);
 }
 
 /** Removes the checkpoints of sessions that were over for so many days. @returns how many */
@@ -137,36 +154,18 @@ interface SessionKey {
   readonly sealed: Sealed;
 }
 
-/** The key of the session's pieces: that of its checkpoint, else a new one. */
-async function sessionKey(queryable: Queryable, vault: Vault, sessionId: string): Promise<SessionKey> {
+/** The key of the session's pieces: that of its checkpoint, else `fresh`. */
+async function sessionKey(
+  queryable: Queryable,
+  vault: Vault,
+  sessionId: string,
+  fresh: Buffer = randomBytes(32),
+): Promise<SessionKey> {
   const { rows } = await queryable.query<Sealed>(
     `select sealed_key as sealed, master_key as "masterKey" from checkpoint where session_id = $1`,
     [sessionId],
   );
   if (rows[0] !== undefined)
     return { sealed: rows[0], plain: Buffer.from(await vault.open(sessionId, rows[0]), "base64") };
-  const plain = randomBytes(32);
-  return { plain, sealed: await vault.seal(sessionId, plain.toString("base64")) };
+  return { plain: fresh, sealed: await vault.seal(sessionId, fresh.toString("base64")) };
 }
-
-async function writePiece(
-  transaction: Queryable,
-  sessionId: string,
-  key: Buffer,
-  id: string,
-  file: string,
-): Promise<void> {
-  let position = 0;
-  for await (const chunk of createReadStream(file, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>) {
-    await transaction.query("insert into checkpoint_piece (session_id, id, position, sealed) values ($1, $2, $3, $4)", [
-      sessionId,
-      id,
-      position,
-      sealBytes(key, chunkPlace(id, position), chunk),
-    ]);
-    position += 1;
-  }
-}
-
-/** What a chunk is sealed for: it can't be put in another's place. */
-const chunkPlace = (id: string, position: number): string => `${id} ${position}`;

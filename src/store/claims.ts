@@ -457,15 +457,30 @@ export async function finishSession(
   return reached;
 }
 
+/** Why a session is handed back. That its worker shuts down is no fault of the session's; the others count. */
+const releaseReasons = {
+  draining: "the worker is shutting down; another takes it up",
+  "no database": "the database could not be reached; a worker takes it up again",
+  "no object store": "the work so far could not be fetched from the object store; a worker takes it up again",
+};
+
+/** Whether a claim that comes to nothing may be followed by another. */
+export async function mayBeTriedAgain(database: Database, { sessionId }: Claim): Promise<boolean> {
+  const { rows } = await database.pool.query<{ claims: number }>(
+    "select claims_without_progress as claims from session where id = $1",
+    [sessionId],
+  );
+  return rows[0] !== undefined && rows[0].claims < claimLimit;
+}
+
 /**
  * Hands the session back to the queue; one whose cancel was asked for is cancelled.
- * @param why the worker is shutting down, which is no fault of the session's, or the run broke off, which counts
  * @throws LeaseLostError
  */
 export async function releaseClaim(
   database: Database,
   claim: Claim,
-  why: "draining" | "broken off" = "draining",
+  why: keyof typeof releaseReasons = "draining",
 ): Promise<void> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
     if (why === "draining") {
@@ -475,10 +490,7 @@ export async function releaseClaim(
       await moveSession(transaction, session, "cancelled");
       return "cancelled";
     }
-    const reason =
-      why === "draining"
-        ? "the worker is shutting down; another takes it up"
-        : "the database could not be reached; a worker takes it up again";
+    const reason = releaseReasons[why];
     await moveSession(transaction, await endWaiting(transaction, session), "queued", { reason, brokenOff: true });
     return "queued";
   });

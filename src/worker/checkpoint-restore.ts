@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isConnectionError } from "../database/connection-errors.ts";
-import { OffstageError } from "../domain/errors.ts";
+import { ObjectStoreError, OffstageError } from "../domain/errors.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../store/checkpoints.ts";
 import { countUnrestored } from "./checkpoint-measure.ts";
 import { unpackArchive } from "./checkpoint-pieces.ts";
@@ -45,7 +45,7 @@ export async function withLastCheckpoint(
 
 async function tellUnusable(run: Run, error: unknown): Promise<void> {
   // What may pass by itself must not cost the work: the checkpoint stays, and the next run tries again.
-  const mayPass = !(error instanceof OffstageError) || isDiskFull(error);
+  const mayPass = !(error instanceof OffstageError) || error instanceof ObjectStoreError || isDiskFull(error);
   countUnrestored(run, error, mayPass ? "failed" : "unusable");
   run.signal.throwIfAborted();
   if (mayPass) throw error;
@@ -81,7 +81,7 @@ async function layOutWith(
 }
 
 async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: LaidOut): Promise<boolean> {
-  const { sandbox, metrics } = run.dependencies;
+  const { sandbox, metrics, workspaces } = run.dependencies;
   let remembers = true;
   try {
     for (const work of waiting) await restoreKeptWork(run, placeOf(run, work.directory), work);
@@ -90,7 +90,11 @@ async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: Laid
     if (checkpoint.harness !== null)
       remembers = sandbox.isolates && (await restoreMemory(run, checkpoint.harness.piece));
   } catch (error) {
-    await tellUnusable(run, error);
+    await tellUnusable(run, error).catch(async (problem: unknown) => {
+      // Folders without the work in them must not be taken for it by this worker's next run.
+      await workspaces.forget(run.session.sessionId);
+      throw problem;
+    });
     return false;
   }
   metrics.checkpointRestored(remembers ? "restored" : "withoutMemory");
@@ -106,15 +110,14 @@ async function restoreMemory(run: Run, piece: string): Promise<boolean> {
     return true;
   } catch (error) {
     run.signal.throwIfAborted();
-    if (isConnectionError(error)) throw error;
+    if (isConnectionError(error) || error instanceof ObjectStoreError) throw error;
     run.dependencies.logger.warn({ err: error }, "could not bring a harness's memory back");
     return false;
   }
 }
 
 function pieceOf(run: Run, piece: string): Readable {
-  const { database, vault } = run.dependencies;
-  return Readable.from(openPiece(database, vault, run.session.sessionId, piece));
+  return Readable.from(openPiece(run.dependencies, run.session.sessionId, piece, run.signal));
 }
 
 function unpack(run: Run, piece: string, into: "home" | "workspace"): Promise<void> {

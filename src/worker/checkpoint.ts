@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Provider } from "../agents/harness.ts";
 import { isConnectionError } from "../database/connection-errors.ts";
+import { ObjectStoreError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../store/checkpoints.ts";
 import { LeaseLostError } from "../store/claims.ts";
@@ -18,6 +19,8 @@ const everyMs = 30_000;
 /** How long one may take, and how many may fail in a row before no more are tried in this run. */
 const limitMs = 20_000;
 const failureLimit = 3;
+/** How much longer sending it to an object store may take. */
+const sendLimitMs = 40_000;
 /** A worker that is told to end does so. */
 const lastLimitMs = 10_000;
 const stateLimitMs = 5_000;
@@ -97,18 +100,22 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
     if (failures >= failureLimit) return false;
     const overtime = AbortSignal.timeout(limitMs);
     const bounded = { ...run, signal: AbortSignal.any([run.signal, overtime]) };
+    const sending = AbortSignal.any([run.signal, AbortSignal.timeout(limitMs + sendLimitMs)]);
     try {
-      last = await measured(bounded, last, () => takeCheckpoint(bounded, prepared, harness, last));
+      const taken = { prepared, harness, last, sending };
+      last = await measured(bounded, last, () => takeCheckpoint(bounded, taken));
       failures = 0;
       return true;
     } catch (error) {
       if (error instanceof LeaseLostError || run.signal.aborted || isConnectionError(error)) throw error;
       logger.warn({ err: error }, "could not take a checkpoint of a session");
-      // What an agent left there (a filter of git's that never ends) would hold up every one.
-      failures = overtime.aborted ? failureLimit : failures + 1;
+      const isStore = error instanceof ObjectStoreError;
+      // What an agent left there (a filter of git's that never ends) would hold up every one. A store comes back.
+      if (!isStore) failures = overtime.aborted ? failureLimit : failures + 1;
       if (told) return false;
       told = true;
-      const reason = overtime.aborted
+      const isOvertime = overtime.aborted && !isStore;
+      const reason = isOvertime
         ? `it took longer than ${limitMs / 1_000} s`
         : error instanceof Error
           ? error.message
@@ -145,7 +152,8 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
       if (isOff || isOver) return;
       try {
         const late = { ...run, signal: AbortSignal.timeout(lastLimitMs) };
-        last = await measured(late, last, () => takeCheckpoint(late, prepared, harness, last));
+        const taken = { prepared, harness, last, sending: late.signal };
+        last = await measured(late, last, () => takeCheckpoint(late, taken));
       } catch (problem) {
         logger.warn({ err: problem }, "could not keep the work of a run that was stopped");
       }
@@ -154,13 +162,22 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
   };
 }
 
+/** @param sending ends what is sent to an object store; the run's signal ends the rest */
 async function takeCheckpoint(
   run: Run,
-  prepared: readonly PreparedRepository[],
-  harness: Harness | null,
-  last: Last,
+  {
+    prepared,
+    harness,
+    last,
+    sending,
+  }: {
+    readonly prepared: readonly PreparedRepository[];
+    readonly harness: Harness | null;
+    readonly last: Last;
+    readonly sending: AbortSignal;
+  },
 ): Promise<Last> {
-  const { database, vault, workspaces } = run.dependencies;
+  const { workspaces } = run.dependencies;
   const folder = await workspaces.piecesFolder(run.session.sessionId);
   const fresh = new Map<string, string>();
   const draft: Draft = { last, folder, fresh };
@@ -181,7 +198,7 @@ async function takeCheckpoint(
       harness: state === null ? null : { provider: state.provider, piece: state.piece },
     };
     const bytes = await sizeOf(fresh.values());
-    await saveCheckpoint(database, vault, run.session, { checkpoint, fresh });
+    await saveCheckpoint(run.dependencies, run.session, { checkpoint, fresh }, sending);
     run.dependencies.metrics.checkpointStored(bytes);
     return { repositories, files, state };
   } finally {

@@ -1,4 +1,4 @@
-import { RunError, type Failure } from "../domain/errors.ts";
+import { ObjectStoreError, RunError, type Failure } from "../domain/errors.ts";
 import { isDiskFull } from "./disk-full.ts";
 import type { Run, RunDependencies } from "./run.ts";
 
@@ -10,6 +10,15 @@ type FailedRun = Pick<Run, "mask" | "session"> & {
 export async function failureOf(error: unknown, run: FailedRun): Promise<Failure> {
   const { mask } = run;
   const { logger, diskIsFull } = run.dependencies;
+  if (error instanceof ObjectStoreError) {
+    logger.warn({ err: error }, "the work so far could not be fetched from the object store");
+    return {
+      code: "object_store_unavailable",
+      reason: `The work so far could not be fetched: ${mask.text(error.message)}.`,
+      retryable: true,
+      mend: "It is still kept: mend what is named (`offstage doctor` checks the object store), then retry the session.",
+    };
+  }
   // Programs that met a full disk don't always say so.
   if (isDiskFull(error) || (mayComeOfDisk(error) && (await diskIsFull()))) {
     logger.error({ err: error }, "the disk of this worker is full");

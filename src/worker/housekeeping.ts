@@ -1,11 +1,13 @@
 import type { Config } from "../config.ts";
 import type { Database } from "../database/database.ts";
 import type { Logger } from "../observability.ts";
+import type { ObjectStore } from "../objects/object-store.ts";
 import { pruneAudit } from "../store/audit.ts";
 import { pruneCheckpoints } from "../store/checkpoints.ts";
 import { pruneDeliveries } from "../store/deliveries.ts";
 import { pruneRequests } from "../store/idempotency.ts";
 import { pruneLogins } from "../store/logins.ts";
+import { sweepObjects } from "../store/objects.ts";
 import { pruneArrivals, pruneEvents, pruneJobs } from "../store/retention.ts";
 import { pruneSignIns } from "../store/users.ts";
 import { pruneWorkers } from "../store/worker-nodes.ts";
@@ -21,6 +23,7 @@ const everyMs = 60 * 60 * 1_000;
 export interface Housekeeping {
   readonly database: Database;
   readonly logger: Logger;
+  readonly objects: ObjectStore | null;
   readonly workspaces: Workspaces;
   readonly recordingsDirectory: string;
   readonly retention: Config["retention"];
@@ -32,7 +35,7 @@ export interface Housekeeping {
  * @returns how many, by what they are; without those that failed, which are told of in the log
  */
 export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
-  const { database, logger, workspaces, recordingsDirectory, retention } = house;
+  const { database, logger, objects, workspaces, recordingsDirectory, retention } = house;
   const { mirrorDays: days, mirrorsBytes: maximumBytes } = retention;
   const tasks: Record<string, () => Promise<number>> = {
     requests: () => pruneRequests(database, signal),
@@ -44,6 +47,8 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
     jobs: () => pruneJobs(database, retention.jobDays, signal),
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
+    // After the checkpoints, which hold them.
+    ...(objects !== null && { objects: () => sweepObjects(database, objects, signal) }),
     deliveries: () => pruneDeliveries(database, retention.deliveryDays, signal),
     workspaces: () => pruneWorkspaces({ database, logger }, workspaces, retention.workspaceDays),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),

@@ -1,9 +1,16 @@
 import type { TurnResult } from "../agents/harness.ts";
 import { isConnectionError } from "../database/connection-errors.ts";
-import type { FailureCode } from "../domain/errors.ts";
+import { ObjectStoreError, type FailureCode } from "../domain/errors.ts";
 import type { StepName } from "../domain/step.ts";
 import type { RunOutcome, StepOutcome } from "../metrics/metrics.ts";
-import { finishSession, LeaseLostError, parkSession, releaseClaim, type ClaimedSession } from "../store/claims.ts";
+import {
+  finishSession,
+  LeaseLostError,
+  mayBeTriedAgain,
+  parkSession,
+  releaseClaim,
+  type ClaimedSession,
+} from "../store/claims.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
 import { createCheckpointer } from "./checkpoint.ts";
 import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./run.ts";
@@ -84,7 +91,11 @@ async function runToEnd(
     } else if (isConnectionError(error)) {
       // Not the session's fault, and soon over: it goes on from where it is, here or elsewhere, now or when the lease is over.
       logger.warn({ err: error }, "the database could not be reached; the session is handed back");
-      await releaseClaim(database, session, "broken off");
+      await releaseClaim(database, session, "no database");
+      return { outcome: "released" };
+    } else if (await isWorthAnotherClaim(dependencies, session, error)) {
+      logger.warn({ err: error }, "the object store could not be reached; the session is handed back");
+      await releaseClaim(database, session, "no object store");
       return { outcome: "released" };
     } else if (error instanceof BudgetUsedUp) {
       await salvage(run);
@@ -103,6 +114,15 @@ async function runToEnd(
       return { outcome: "failed", code: failure.code };
     }
   }
+}
+
+/** Whether the work so far can't be fetched just now, and this was not tried often. */
+async function isWorthAnotherClaim(
+  { database }: RunDependencies,
+  session: ClaimedSession,
+  error: unknown,
+): Promise<boolean> {
+  return error instanceof ObjectStoreError && error.passing && (await mayBeTriedAgain(database, session));
 }
 
 async function carryOut(run: Run, safePoints: SafePoints): Promise<string> {

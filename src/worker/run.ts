@@ -9,6 +9,7 @@ import type { RepositoryAddress } from "../domain/repository.ts";
 import type { Prices } from "../gateway/prices.ts";
 import type { Forge } from "../forges/forge.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import type { ObjectStore } from "../objects/object-store.ts";
 import { maskErrors, type Logger } from "../observability.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import { appendClaimEvents, type Claim, type ClaimedSession } from "../store/claims.ts";
@@ -23,6 +24,8 @@ export interface RunDependencies {
   readonly workerId: string;
   readonly database: Database;
   readonly vault: Vault;
+  /** Where large parts of checkpoints are; null: in the database. */
+  readonly objects: ObjectStore | null;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly traces: Traces;

@@ -40,6 +40,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+const storeOf = (by: Vault) => ({ database: test.database, vault: by, objects: null });
+
 /** Saves one with a piece of `content`, and gives the piece's id. */
 async function save(content: Buffer, held = claimed, by = vault, state = content.toString()): Promise<string> {
   const id = randomUUID();
@@ -52,11 +54,13 @@ async function save(content: Buffer, held = claimed, by = vault, state = content
     state: state.slice(0, 100).replaceAll("\0", ""),
     harness: null,
   };
-  await saveCheckpoint(test.database, by, held, { checkpoint, fresh: new Map([[id, file]]) });
+  const fresh = new Map([[id, file]]);
+  await saveCheckpoint(storeOf(by), held, { checkpoint, fresh }, new AbortController().signal);
   return id;
 }
 
-const read = (id: string, by = vault): Promise<Buffer> => buffer(openPiece(test.database, by, claimed.sessionId, id));
+const read = (id: string, by = vault): Promise<Buffer> =>
+  buffer(openPiece(storeOf(by), claimed.sessionId, id, new AbortController().signal));
 const stored = async () =>
   (await test.database.pool.query("select * from checkpoint_piece where session_id = $1", [claimed.sessionId])).rows;
 

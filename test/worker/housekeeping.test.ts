@@ -27,6 +27,7 @@ function house() {
   return {
     database: testDatabase.database,
     logger: createLogger("silent"),
+    objects: null,
     workspaces: createWorkspaces({
       dataDirectory: data,
       sandbox: createUnsandboxed(),
