@@ -17,7 +17,39 @@ test("without a collector there are no traces, whatever else is set", () => {
   expect(readConfig({ OTEL_SERVICE_NAME: "x" }).traces).toBeNull();
 });
 
+const objectStore = {
+  OFFSTAGE_S3_ENDPOINT: "https://s3.example.com/storage/",
+  OFFSTAGE_S3_BUCKET: "artifacts",
+  OFFSTAGE_S3_ACCESS_KEY_ID: "id",
+  OFFSTAGE_S3_SECRET_ACCESS_KEY: "secret",
+};
+
+test("an object store has a region, and a prefix with a slash at its end", () => {
+  expect(readConfig(objectStore).objects).toEqual({
+    endpoint: "https://s3.example.com/storage",
+    bucket: "artifacts",
+    region: "us-east-1",
+    accessKeyId: "id",
+    secretAccessKey: "secret",
+    prefix: "",
+  });
+  for (const prefix of ["of/this", "of/this/"])
+    expect(readConfig({ ...objectStore, OFFSTAGE_S3_PREFIX: prefix }).objects?.prefix).toBe("of/this/");
+});
+
+test("without its settings there is no object store, and with some of them the others are asked for", () => {
+  expect(readConfig({ OFFSTAGE_S3_REGION: "eu-west-1", OFFSTAGE_S3_PREFIX: "x" }).objects).toBeNull();
+  for (const name of Object.keys(objectStore))
+    expect(() => readConfig({ ...objectStore, [name]: "" })).toThrow(`${name}: must be set beside OFFSTAGE_S3_`);
+});
+
 test.each([
+  [{ ...objectStore, OFFSTAGE_S3_ENDPOINT: "s3.example.com" }, "OFFSTAGE_S3_ENDPOINT: must be an http:// or https://"],
+  [{ ...objectStore, OFFSTAGE_S3_ENDPOINT: "https://id:key@s3.example.com" }, "must be an address alone"],
+  [{ ...objectStore, OFFSTAGE_S3_BUCKET: "a/b" }, "OFFSTAGE_S3_BUCKET: must be a bucket's name"],
+  [{ ...objectStore, OFFSTAGE_S3_REGION: "eu west" }, "OFFSTAGE_S3_REGION"],
+  [{ ...objectStore, OFFSTAGE_S3_PREFIX: "../up" }, "OFFSTAGE_S3_PREFIX"],
+  [{ ...objectStore, OFFSTAGE_S3_SECRET_ACCESS_KEY: "sec ret" }, "OFFSTAGE_S3_SECRET_ACCESS_KEY: must have no blanks"],
   [{ ...collector, OTEL_EXPORTER_OTLP_HEADERS: "just-a-key" }, "OTEL_EXPORTER_OTLP_HEADERS: must be written"],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317" }, "OTEL_EXPORTER_OTLP_ENDPOINT: must be an http:// or https://"],
   [{ ...collector, OTEL_TRACES_SAMPLER_ARG: "2" }, "OTEL_TRACES_SAMPLER_ARG"],

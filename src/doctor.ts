@@ -94,7 +94,7 @@ async function databaseCheck(config: Config): Promise<Check> {
 /** Puts, gets and removes an object. One that it can't remove is overwritten the next time. */
 async function objectStoreCheck(settings: NonNullable<Config["objects"]>): Promise<Check> {
   const name = "object store";
-  const objects = createObjectStore(settings, { requestMs: 5_000, totalMs: 5_000 });
+  const objects = createObjectStore(settings, { requestMs: 5_000, totalMs: 5_000, putMs: 5_000 });
   const key = objects.keyOf(`doctor/${hostname()}`);
   const content = randomBytes(64);
   const { signal } = new AbortController();

@@ -26,9 +26,11 @@ export interface ObjectStoreLimits {
   readonly requestMs: number;
   /** How long one is tried again that may pass by itself, in milliseconds. */
   readonly totalMs: number;
+  /** The same for what puts an object: whoever does so can do it again later, and has other things to do. */
+  readonly putMs: number;
 }
 
-const usualLimits: ObjectStoreLimits = { requestMs: 15_000, totalMs: 30_000 };
+const usualLimits: ObjectStoreLimits = { requestMs: 15_000, totalMs: 30_000, putMs: 4_000 };
 const firstWaitMs = 250;
 const longestWaitMs = 5_000;
 /** Of an answer that tells of a problem. */
@@ -109,7 +111,7 @@ export function createObjectStore(
     request: { body: Buffer | null; maximumBytes: number; signal: AbortSignal },
   ): Promise<Answer> {
     // By the clock: what was asleep for long asks nothing more, since what it puts may be swept already.
-    const until = Date.now() + limits.totalMs;
+    const until = Date.now() + (method === "PUT" ? limits.putMs : limits.totalMs);
     for (let attempt = 0; ; attempt += 1) {
       try {
         request.signal.throwIfAborted();

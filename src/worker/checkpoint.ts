@@ -19,6 +19,8 @@ const everyMs = 30_000;
 /** How long one may take, and how many may fail in a row before no more are tried in this run. */
 const limitMs = 20_000;
 const failureLimit = 3;
+/** A store that failed is left alone so long: what it costs to try must not hold up each step of a session. */
+const storePauseMs = 30_000;
 /** How much longer sending it to an object store may take. */
 const sendLimitMs = 40_000;
 /** A worker that is told to end does so. */
@@ -71,6 +73,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
   let again = false;
   let told = false;
   let failures = 0;
+  let storeFailedAt = Number.NEGATIVE_INFINITY;
 
   function takeSoon(): void {
     take().catch((error: unknown) => logger.debug({ err: error }, "a checkpoint was not taken: the lease is lost"));
@@ -97,7 +100,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
   }
 
   async function attempt(): Promise<boolean> {
-    if (failures >= failureLimit) return false;
+    if (failures >= failureLimit || performance.now() - storeFailedAt < storePauseMs) return false;
     const overtime = AbortSignal.timeout(limitMs);
     const bounded = { ...run, signal: AbortSignal.any([run.signal, overtime]) };
     const sending = AbortSignal.any([run.signal, AbortSignal.timeout(limitMs + sendLimitMs)]);
@@ -111,7 +114,8 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
       logger.warn({ err: error }, "could not take a checkpoint of a session");
       const isStore = error instanceof ObjectStoreError;
       // What an agent left there (a filter of git's that never ends) would hold up every one. A store comes back.
-      if (!isStore) failures = overtime.aborted ? failureLimit : failures + 1;
+      if (isStore) storeFailedAt = performance.now();
+      else failures = overtime.aborted ? failureLimit : failures + 1;
       if (told) return false;
       told = true;
       const isOvertime = overtime.aborted && !isStore;

@@ -18,7 +18,7 @@ afterEach(() => {
 });
 afterAll(() => s3.close());
 
-const patient = { requestMs: 20_000, totalMs: 60_000 };
+const patient = { requestMs: 20_000, totalMs: 60_000, putMs: 60_000 };
 const never = new AbortController().signal;
 
 function store(variables: Record<string, string> = {}, limits = patient): ObjectStore {
@@ -99,14 +99,14 @@ it("tries again what may pass by itself: faults, too many requests, connections 
 });
 
 it("tries again where there is no answer, also to what was carried out", async () => {
-  const objects = store({}, { requestMs: 300, totalMs: 60_000 });
+  const objects = store({}, { requestMs: 300, totalMs: 60_000, putMs: 60_000 });
   s3.failNext("PUT", "no answer", "no answer after all");
   await objects.put("a", Buffer.from("content"), never);
   expect((await get(objects, "a"))?.toString()).toBe("content");
 });
 
 it("gives up where the store stays down, and says why", async () => {
-  const objects = store({}, { requestMs: 20_000, totalMs: 100 });
+  const objects = store({}, { requestMs: 20_000, totalMs: 100, putMs: 100 });
   s3.fail("PUT", 503);
   const error = await problemOf(objects.put("a", Buffer.from("a"), never));
   expect(error).toMatchObject({
@@ -115,7 +115,7 @@ it("gives up where the store stays down, and says why", async () => {
   });
   const gone = await startS3Server();
   await gone.close();
-  const nowhere = store({ OFFSTAGE_S3_ENDPOINT: gone.url }, { requestMs: 20_000, totalMs: 100 });
+  const nowhere = store({ OFFSTAGE_S3_ENDPOINT: gone.url }, { requestMs: 20_000, totalMs: 100, putMs: 100 });
   expect((await problemOf(get(nowhere, "a"))).message).toMatch(/ could not be reached \(ECONNREFUSED\)$/u);
 });
 
