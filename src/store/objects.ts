@@ -61,7 +61,12 @@ export async function sweepObjects(database: Database, objects: ObjectStore, sig
     const keys = await markUnused(database, objects.bucket);
     for (let from = 0; from < keys.length; from += atOnce) {
       const some = keys.slice(from, from + atOnce);
-      await allSettled(some.map((key) => objects.remove(key, signal)));
+      try {
+        await allSettled(some.map((key) => objects.remove(key, signal)));
+      } catch (error) {
+        if (signal.aborted) return count;
+        throw error;
+      }
       await database.pool.query("delete from stored_object where key = any($1)", [some]);
       count += some.length;
     }

@@ -22,6 +22,7 @@ import { rotateMasterKey } from "../../src/store/rotation.ts";
 import { createVault, type Vault } from "../../src/store/vault.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { startS3Server, type S3Server } from "../objects/s3-server.ts";
+import { waitFor } from "../wait-for.ts";
 import { addOrganization, addSession, expireLease, requireClaim } from "./fixtures.ts";
 
 let test: TestDatabase;
@@ -48,6 +49,7 @@ beforeEach(async () => {
 afterEach(async () => {
   s3.mend();
   s3.objects.clear();
+  s3.requests.splice(0);
   await test.database.pool.query("truncate checkpoint, checkpoint_piece, stored_object");
 });
 
@@ -192,8 +194,12 @@ it("keeps a worker that lost the session from referring to what it sent, which i
 it("leaves the last checkpoint where the store fails in the middle, and a row for each object that got there", async () => {
   const before = await save(randomBytes(300_000));
   s3.failNext("PUT", 503, "no answer after all");
-  const late = AbortSignal.timeout(2_000);
-  await expect(save(randomBytes(9_000_000), { signal: late })).rejects.toThrow(ObjectStoreError);
+  const overtime = new AbortController();
+  const saving = save(randomBytes(9_000_000), { signal: overtime.signal });
+  saving.catch(() => undefined);
+  await waitFor(() => s3.objects.size === 3, "two of three are there");
+  overtime.abort(new DOMException("over", "TimeoutError"));
+  await expect(saving).rejects.toThrow(ObjectStoreError);
   s3.mend();
   const { known, stored } = await keys();
   expect(stored.length).toBeGreaterThan(1);
@@ -226,7 +232,7 @@ it("forgets no object whose removal was carried out but not heard of", async () 
   await save(Buffer.from("small"));
   await pass("2 hours");
   s3.failNext("DELETE", "no answer after all");
-  await expect(sweep(openStore({}, 100))).rejects.toThrow(ObjectStoreError);
+  await expect(sweep(openStore({}, 2_000))).rejects.toThrow(ObjectStoreError);
   expect(await keys()).toMatchObject({ known: [expect.any(String)], stored: [] });
   await pass("11 minutes");
   expect(await sweep()).toBe(1);
@@ -274,6 +280,19 @@ it("tells apart what is gone from what can't be asked for: only the first loses 
   await expect(read(id)).rejects.toThrow(/changed behind Offstage's back/u);
   s3.objects.clear();
   await expect(read(id)).rejects.toThrow(/is gone/u);
+});
+
+it("ends in the middle where the worker stops, and leaves the rest for the next time", async () => {
+  await save(randomBytes(300_000));
+  await save(Buffer.from("small"));
+  await pass("2 hours");
+  s3.fail("DELETE", "no answer");
+  const stopping = new AbortController();
+  const sweeping = sweepObjects(test.database, objects, stopping.signal);
+  await waitFor(() => s3.requests.some((request) => request.startsWith("DELETE")), "one is asked for");
+  stopping.abort();
+  expect(await sweeping).toBe(0);
+  expect((await keys()).known).toHaveLength(1);
 });
 
 it("sweeps nothing that another bucket has", async () => {

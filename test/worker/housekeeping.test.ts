@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readConfig } from "../../src/config.ts";
+import { createObjectStore, type ObjectStore } from "../../src/objects/object-store.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { tidy } from "../../src/worker/housekeeping.ts";
 import { createWorkspaces } from "../../src/worker/workspace.ts";
+import { startS3Server } from "../objects/s3-server.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
 let data: string;
@@ -23,11 +25,11 @@ afterEach(async () => {
   await rm(data, { recursive: true, force: true });
 });
 
-function house() {
+function house(objects: ObjectStore | null = null) {
   return {
     database: testDatabase.database,
     logger: createLogger("silent"),
-    objects: null,
+    objects,
     workspaces: createWorkspaces({
       dataDirectory: data,
       sandbox: createUnsandboxed(),
@@ -55,6 +57,28 @@ test("what can't be removed now does not keep the rest from being removed", asyn
   expect(counts).toMatchObject({ recordings: 1, events: 0, jobs: 0, mirrors: 0 });
   expect(counts).not.toHaveProperty("audit");
   expect(existsSync(file)).toBe(false);
+});
+
+test("what is in the object store is removed with the rest, and its failure keeps nothing else", async () => {
+  const s3 = await startS3Server();
+  try {
+    const { objects: settings } = readConfig(s3.variables);
+    if (settings === null) throw new Error("nothing is configured");
+    const objects = createObjectStore(settings, { requestMs: 20_000, totalMs: 0, putMs: 0 });
+    await testDatabase.database.pool.query(
+      "insert into stored_object (key, bucket, bytes, used_at) values ('a', $1, 1, now() - interval '2 hours')",
+      [objects.bucket],
+    );
+    s3.fail("DELETE", 503);
+    const failed = await tidy(house(objects), new AbortController().signal);
+    expect(failed).not.toHaveProperty("objects");
+    expect(failed).toMatchObject({ checkpoints: 0, mirrors: 0 });
+    s3.mend();
+    await testDatabase.database.pool.query("update stored_object set removing_since = now() - interval '11 minutes'");
+    expect(await tidy(house(objects), new AbortController().signal)).toMatchObject({ objects: 1 });
+  } finally {
+    await s3.close();
+  }
 });
 
 test("once the server stops nothing more is begun", async () => {
