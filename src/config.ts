@@ -193,10 +193,7 @@ export const environmentSchema = z.object({
     .default("Offstage <offstage@localhost>"),
   OFFSTAGE_S3_ENDPOINT: z
     .url({ protocol: /^https?$/u, error: "must be an http:// or https:// address" })
-    .refine((value) => {
-      const { username, password, search, hash } = new URL(value);
-      return username + password + search + hash === "";
-    }, "must be an address alone: keys and bucket have variables of their own")
+    .regex(/^[^@?#]*$/u, "must be an address alone: keys and bucket have variables of their own")
     .optional(),
   OFFSTAGE_S3_BUCKET: z
     .string()

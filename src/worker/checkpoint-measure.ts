@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { ObjectStoreError } from "../domain/errors.ts";
 import type { CheckpointOutcome } from "../metrics/checkpoints.ts";
 import { LeaseLostError } from "../store/claims.ts";
 import { TooLargeError } from "./at-most.ts";
@@ -26,7 +27,7 @@ export async function measured<T>(run: Run, before: T, take: () => Promise<T>): 
 function outcomeOf(run: Run, error: unknown): CheckpointOutcome {
   if (error instanceof TooLargeError) return "tooLarge";
   if (error instanceof LeaseLostError) return "stopped";
-  if (!run.signal.aborted) return "failed";
+  if (!run.signal.aborted || error instanceof ObjectStoreError) return "failed";
   return (run.signal.reason as Error).name === "TimeoutError" ? "timedOut" : "stopped";
 }
 

@@ -59,6 +59,15 @@ function inOrder(columns: readonly Column[]): string[] {
   return done;
 }
 
+/** Columns of which a row has one and not the others. */
+const alternatives: Readonly<Record<string, readonly string[]>> = { checkpoint_piece: ["sealed", "object_key"] };
+
+/** Whether this row has another of the columns in its place. */
+function isAlternative({ table, name }: Column, row: number): boolean | null {
+  const place = alternatives[table]?.indexOf(name) ?? -1;
+  return place === -1 ? null : row % (alternatives[table]?.length ?? 1) !== place;
+}
+
 async function insertRow(
   pool: pg.Pool,
   table: string,
@@ -75,7 +84,8 @@ async function insertRow(
 }
 
 async function valueOf(pool: pg.Pool, column: Column, row: number, count: number): Promise<unknown> {
-  if (column.nullable && row === count - 1) return null;
+  const isOther = isAlternative(column, row);
+  if (isOther ?? (column.nullable && row === count - 1)) return null;
   if (column.parent !== null && column.parent !== column.table) {
     const { rows } = await pool.query<{ value: unknown }>(
       `select "${column.parentColumn}" as value from "${column.parent}" order by 1 offset $1 limit 1`,
