@@ -91,7 +91,7 @@ async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: Laid
       remembers = sandbox.isolates && (await restoreMemory(run, checkpoint.harness.piece));
   } catch (error) {
     await tellUnusable(run, error).catch(async (problem: unknown) => {
-      // Folders without the work in them must not be taken for it by this worker's next run.
+      // Folders without the work in them must not be taken for it: by what keeps the diff now, or by this worker's next run.
       await workspaces.forget(run.session.sessionId);
       throw problem;
     });

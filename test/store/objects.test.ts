@@ -69,7 +69,11 @@ function openStore(variables: Record<string, string>, requestMs = 20_000): Objec
 /** Saves a checkpoint with a piece of `content`, and gives the piece's id. */
 async function save(
   content: Buffer,
-  { held = claimed, by = objects as ObjectStore | null, signal = never } = {},
+  {
+    held = claimed,
+    by = objects,
+    signal = never,
+  }: { readonly held?: ClaimedSession; readonly by?: ObjectStore | null; readonly signal?: AbortSignal } = {},
 ): Promise<string> {
   const id = randomUUID();
   const file = join(folder, id);
@@ -244,18 +248,17 @@ it("refers to nothing that is being removed, and removes nothing that is being r
   const fresh = [first, second].map((key) => ({ key, content: randomBytes(100) }));
   await putObjects(test.database, objects, fresh, never);
   await pass("2 hours");
-  let swept: Promise<number> | null = null;
+  let swept = 0;
   await test.database.transaction(async (transaction) => {
     await holdObjects(transaction, [first]);
     // Under way while the first is held, and not referred to yet by what it can see.
-    swept = sweep();
-    await swept;
+    swept = await sweep();
     await transaction.query(
       "insert into checkpoint_piece (session_id, id, position, object_key) values ($1, gen_random_uuid(), 0, $2)",
       [claimed.sessionId, first],
     );
   });
-  expect(await swept).toBe(1);
+  expect(swept).toBe(1);
   expect(await keys()).toEqual({ known: [first], used: [first], stored: [first] });
   await test.database.pool.query("update stored_object set removing_since = now()");
   await expect(test.database.transaction((transaction) => holdObjects(transaction, [first]))).rejects.toThrow(
