@@ -195,6 +195,22 @@ it("keeps a worker that lost the session from referring to what it sent, which i
   expect((await read(before)).length).toBe(300_000);
 });
 
+it("keeps a worker that slept between an upload and the checkpoint from referring to what is being removed", async () => {
+  const before = await save(randomBytes(300_000));
+  s3.fail("DELETE", 503);
+  const asleep: ObjectStore = {
+    ...objects,
+    async put(...object) {
+      await objects.put(...object);
+      await pass("2 hours");
+      await expect(sweep()).rejects.toThrow(ObjectStoreError);
+    },
+  };
+  await expect(save(randomBytes(400_000), { by: asleep })).rejects.toThrow(/was removed as too old/u);
+  expect((await keys()).used).toHaveLength(1);
+  expect((await read(before)).length).toBe(300_000);
+});
+
 it("leaves the last checkpoint where the store fails in the middle, and a row for each object that got there", async () => {
   const before = await save(randomBytes(300_000));
   s3.failNext("PUT", 503, "no answer after all");
