@@ -475,6 +475,7 @@ export async function mayBeTriedAgain(database: Database, { sessionId }: Claim):
 
 /**
  * Hands the session back to the queue; one whose cancel was asked for is cancelled.
+ * @param why what its events say
  * @throws LeaseLostError
  */
 export async function releaseClaim(
