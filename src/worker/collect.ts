@@ -156,6 +156,7 @@ async function writePack(collection: Collection, pack: string, before: string): 
     child.exited,
   ]);
   signal.throwIfAborted();
+  if (code === notStarted) throw noSandbox(said);
   if (code !== 0) throw brokenWorkspace(said);
   return { head: marked(said, headMark), committed: marked(said, committedMark) };
 }
@@ -164,6 +165,19 @@ async function writePack(collection: Collection, pack: string, before: string): 
 function marked(said: string, mark: string): string | null {
   const line = said.split("\n").findLast((candidate) => candidate.startsWith(mark));
   return /^[0-9a-f]{40,64}$/u.exec(line?.slice(mark.length).trim() ?? "")?.[0] ?? null;
+}
+
+/** What a sandbox that could not run its command ends with, as a shell does. */
+const notStarted = 127;
+
+/** Nothing is wrong with the work then, which is still there. */
+function noSandbox(said: string): RunError {
+  return new RunError({
+    code: "sandbox_unavailable",
+    reason: `The sandbox in which the agent's work is taken out did not start: ${said.trim().slice(-500)}`,
+    retryable: true,
+    mend: "Look for the reason with `offstage doctor` on the worker, then retry the session: it goes on with what the agent made.",
+  });
 }
 
 function brokenWorkspace(said: string): RunError {

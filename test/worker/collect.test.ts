@@ -1,0 +1,58 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createUnsandboxed } from "../../src/sandboxes/none.ts";
+import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
+import { collectRepository } from "../../src/worker/collect.ts";
+import { mustGit } from "../../src/worker/git.ts";
+
+let folder: string;
+const { signal } = new AbortController();
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "offstage-collect-"));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** Takes the work out of a repository with one commit. */
+async function collectWith(sandbox: Sandbox): Promise<unknown> {
+  const [mirror, workspace, home] = ["mirror.git", "workspace", "home"].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const git = (cwd: string, ...command: string[]) => mustGit(command, { cwd, signal, local: true });
+  await Promise.all([mkdir(join(workspace, "one"), { recursive: true }), mkdir(home), mkdir(mirror)]);
+  const one = join(workspace, "one");
+  await git(one, "init", "--quiet");
+  await git(one, "-c", "user.name=A", "-c", "user.email=a@example", "commit", "--allow-empty", "--message", "base");
+  await git(folder, "clone", "--quiet", "--bare", one, mirror);
+  const baseSha = (await git(one, "rev-parse", "HEAD")).trim();
+  return collectRepository({
+    sandbox,
+    mirror,
+    place: { workspace, home, readOnly: [], directory: "one" },
+    sessionId: crypto.randomUUID(),
+    start: { baseSha, headSha: baseSha },
+    identity: { author: { name: "A", email: "a@example" }, message: "Work", coAuthor: null },
+    signal,
+  });
+}
+
+test("a sandbox that does not start is no fault of the work's: a retry may take it out", async () => {
+  const working = createUnsandboxed();
+  // As a container's ends whose engine does not answer.
+  const end = ["-c", "echo the engine did not answer >&2; exit 127"];
+  const broken: Sandbox = { ...working, start: (request) => working.start({ ...request, arguments: end }) };
+  await expect(collectWith(broken)).rejects.toMatchObject({
+    code: "sandbox_unavailable",
+    retryable: true,
+    message: expect.stringContaining("the engine did not answer") as string,
+  });
+});
+
+test("a sandbox that starts takes out what is there", async () => {
+  expect(await collectWith(createUnsandboxed())).toMatchObject({ commits: [] });
+});
