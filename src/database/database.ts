@@ -77,7 +77,14 @@ function isBrokenPipe(error: unknown): boolean {
 }
 
 async function transaction<T>(pool: pg.Pool, work: (transaction: Queryable) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
+  try {
+    return await inTransaction(await pool.connect(), work);
+  } catch (error) {
+    throw isBrokenPipe(error) ? new Error("Connection terminated unexpectedly", { cause: error }) : error;
+  }
+}
+
+async function inTransaction<T>(client: pg.PoolClient, work: (transaction: Queryable) => Promise<T>): Promise<T> {
   let broken: Error | undefined;
   try {
     await client.query("begin");
@@ -86,7 +93,7 @@ async function transaction<T>(pool: pg.Pool, work: (transaction: Queryable) => P
     return result;
   } catch (error) {
     await client.query("rollback").catch((rollbackError: Error) => (broken = rollbackError));
-    throw isBrokenPipe(error) ? new Error("Connection terminated unexpectedly", { cause: error }) : error;
+    throw error;
   } finally {
     client.release(broken);
   }

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import type pg from "pg";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { isConnectionError } from "../../src/database/connection-errors.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 
@@ -34,8 +35,11 @@ test("a transaction whose connection the server ends fails as a lost connection,
 
 test("a write into a connection that is gone counts as a lost one", async () => {
   const broken = Object.assign(new Error("write EPIPE"), { code: "EPIPE", syscall: "write" });
-  const error = await errorOf(testDatabase.database.transaction(() => Promise.reject(broken)));
-  expect(isConnectionError(error)).toBe(true);
+  const { database } = testDatabase;
+  expect(isConnectionError(await errorOf(database.transaction(() => Promise.reject(broken))))).toBe(true);
+  // Of a server that ends while it is being connected to.
+  vi.spyOn(database.pool as { connect: () => Promise<pg.PoolClient> }, "connect").mockRejectedValueOnce(broken);
+  expect(isConnectionError(await errorOf(database.transaction(() => Promise.resolve())))).toBe(true);
   // Of others it is no sign.
   expect(isConnectionError(broken)).toBe(false);
 });

@@ -15,7 +15,7 @@ let url: string;
 
 beforeAll(async () => {
   world = await createWorld(script);
-  ({ offstage, client } = await startInProcess(world));
+  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
   ({ url } = await world.forge.createRepository("acme", "command-line", { "README.md": "# Before\n" }));
 });
 

@@ -59,8 +59,12 @@ async function killIn(step: StepName, overrides: Record<string, string> = {}): P
   expect(patch).toContain("+second");
 }
 
+/** Where the harness is at work it is another's, with processes and a memory of its own; else the one that starts soonest. */
+const agentIn = (step: StepName): Record<string, string> =>
+  step === "agent" ? {} : { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" };
+
 describe("a server killed with SIGKILL and started again ends with exactly one pull request and all the work", () => {
-  test.each(stepNames)("in step %s", (step) => killIn(step));
+  test.each(stepNames)("in step %s", (step) => killIn(step, agentIn(step)));
 
   test("with the embedded database killed along", () => killIn("agent", { DATABASE_URL: "" }));
 });

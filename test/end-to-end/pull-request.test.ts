@@ -15,10 +15,13 @@ let world: World;
 let offstage: Offstage;
 let client: Client;
 let count = 0;
+/** Another's harness, with processes of its own. */
+const agent = "opencode:scripted";
 
 beforeAll(async () => {
   world = await createWorld(script);
-  ({ offstage, client } = await startInProcess(world));
+  // Where the harness does not matter, the one that starts soonest.
+  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
 });
 
 afterAll(async () => {
@@ -59,7 +62,7 @@ async function showFile(url: string, branch: string, path: string): Promise<stri
 
 test("a prompt becomes exactly one pull request with the agent's diff", async () => {
   const { name, url } = await repository();
-  const session = await client.session.create({ prompt: "write hello.txt: hello there", repositories: [url] });
+  const session = await client.session.create({ prompt: "write hello.txt: hello there", agent, repositories: [url] });
   const done = await untilOver(client, session.id);
   expect(done).toMatchObject({ status: "completed", failure: null });
 
@@ -98,7 +101,7 @@ test("a draft waits until it is queued", async () => {
 
 test("a follow-up lands as a new commit on the same pull request", async () => {
   const { name, url } = await repository();
-  const session = await client.session.create({ prompt: "write first.txt: one", repositories: [url] });
+  const session = await client.session.create({ prompt: "write first.txt: one", agent, repositories: [url] });
   const first = await untilOver(client, session.id);
   await client.session.message(session.id, { message: "write second.txt: two" });
   const second = await untilOver(client, session.id);
@@ -126,7 +129,7 @@ test("a session without a repository works in a scratch folder", async () => {
 
 test("cancelling in the middle of a turn ends it within 2 s and leaves no process", async () => {
   const { name, url } = await repository();
-  const session = await client.session.create({ prompt: "shell sleep 4711", repositories: [url] });
+  const session = await client.session.create({ prompt: "shell sleep 4711", agent, repositories: [url] });
   await waitFor(() => processes().includes("sleep 4711"), "the agent's command runs");
   const askedAt = performance.now();
   await client.session.cancel(session.id);
@@ -177,7 +180,7 @@ test("a rejected push fails with the server's words and keeps the diff", async (
 test("a prompt of Unicode and one of 100,000 characters arrive whole", async () => {
   const { name, url } = await repository();
   const prompt = "write ünï-🎭.txt: Grüße, 世界 🎭";
-  const unicode = await client.session.create({ prompt, repositories: [url] });
+  const unicode = await client.session.create({ prompt, agent, repositories: [url] });
   const long = await client.session.create({ prompt: `say ok\n${"é".repeat(99_993)}`, repositories: [url] });
   const done = await untilOver(client, unicode.id);
   expect(done.status).toBe("completed");
@@ -214,7 +217,8 @@ test("an automation triggered by id and by macro starts sessions that are linked
 
 test("no credential reaches an event, an answer or the process list", async () => {
   const { url } = await repository();
-  const session = await client.session.create({ prompt: "shell env; sleep 1; cat .git/config", repositories: [url] });
+  const prompt = "shell env; sleep 1; cat .git/config";
+  const session = await client.session.create({ prompt, agent, repositories: [url] });
   let seen = "";
   const watching = setInterval(() => (seen += processes()), 50);
   const done = await untilOver(client, session.id);

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import { createAutomation } from "../../src/store/automations.ts";
 import { claimJob, completeJob, createJobs } from "../../src/store/jobs.ts";
 import { finishSession, type ClaimedSession } from "../../src/store/claims.ts";
 import { estimateWait, queueDepth } from "../../src/store/queue.ts";
@@ -8,7 +7,7 @@ import { createRepository, setLimits } from "../../src/store/repositories.ts";
 import { cancelSession } from "../../src/store/sessions.ts";
 import { reportWorker } from "../../src/store/worker-nodes.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
-import { addOrganization, addSession, atOnce, claim, requireClaim } from "./fixtures.ts";
+import { addAutomation, addOrganization, addSession, atOnce, claim, requireClaim } from "./fixtures.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -19,23 +18,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => testDatabase.close());
-
-async function addAutomation(organizationId: string, macro: string): Promise<string> {
-  const id = crypto.randomUUID();
-  await createAutomation(database, organizationId, {
-    id,
-    name: macro,
-    macro,
-    instructions: "Work",
-    agent: null,
-    repositoryIds: [],
-    targetBranch: null,
-    priority: 5,
-    paused: false,
-    budgetUsd: null,
-  });
-  return id;
-}
 
 async function addRepository(organizationId: string, name: string) {
   const url = `https://git.example/acme/${name}`;
@@ -96,8 +78,8 @@ test("however many organizations wait for their repositories, the one behind the
 describe("within an organization", () => {
   test("automations and people take turns, however much one has queued", async () => {
     const organizationId = await addOrganization(database);
-    const noisy = await addAutomation(organizationId, "noisy");
-    const rare = await addAutomation(organizationId, "rare");
+    const noisy = await addAutomation(database, organizationId, "noisy");
+    const rare = await addAutomation(database, organizationId, "rare");
     await atOnce(50, () => addSession(database, organizationId, { title: "noisy", automationId: noisy }));
     await atOnce(3, () => addSession(database, organizationId, { title: "rare", automationId: rare }));
     await atOnce(3, () => addSession(database, organizationId, { title: "asked" }));
@@ -107,7 +89,7 @@ describe("within an organization", () => {
 
   test("what is more urgent comes first, whoever queued it", async () => {
     const organizationId = await addOrganization(database);
-    const automation = await addAutomation(organizationId, "urgent");
+    const automation = await addAutomation(database, organizationId, "urgent");
     await atOnce(3, () => addSession(database, organizationId, { title: "asked" }));
     await atOnce(3, () =>
       addSession(database, organizationId, { title: "urgent", automationId: automation, priority: 1 }),
@@ -145,10 +127,10 @@ describe("a repository", () => {
 describe("triggers", () => {
   test("of one automation that came a thousand times leave others their turn", async () => {
     const organizationId = await addOrganization(database);
-    const noisy = await addAutomation(organizationId, "noisy");
-    const rare = await addAutomation(organizationId, "rare");
+    const noisy = await addAutomation(database, organizationId, "noisy");
+    const rare = await addAutomation(database, organizationId, "rare");
     const other = await addOrganization(database);
-    const elsewhere = await addAutomation(other, "elsewhere");
+    const elsewhere = await addAutomation(database, other, "elsewhere");
     const create = (organization: string, automationId: string) =>
       createJobs(database, [
         { id: crypto.randomUUID(), organizationId: organization, automationId, priority: 5, payload: {} },
@@ -170,7 +152,7 @@ describe("triggers", () => {
 
   test("are each taken once by many at once", async () => {
     const organizationId = await addOrganization(database);
-    const automations = await atOnce(4, (index) => addAutomation(organizationId, `many-${index}`));
+    const automations = await atOnce(4, (index) => addAutomation(database, organizationId, `many-${index}`));
     await atOnce(60, (index) =>
       createJobs(database, [
         {

@@ -1,5 +1,6 @@
 import type { Database } from "../../src/database/database.ts";
 import { newSession, type SessionRequest } from "../../src/domain/new-session.ts";
+import { createAutomation } from "../../src/store/automations.ts";
 import { claimSession, type ClaimedSession } from "../../src/store/claims.ts";
 import { createSession, type CreatedSession } from "../../src/store/new-session.ts";
 
@@ -11,6 +12,23 @@ export async function addOrganization(database: Database, maxRunning: number | n
     `organization ${id}`,
     maxRunning,
   ]);
+  return id;
+}
+
+export async function addAutomation(database: Database, organizationId: string, macro: string): Promise<string> {
+  const id = crypto.randomUUID();
+  await createAutomation(database, organizationId, {
+    id,
+    name: macro,
+    macro,
+    instructions: "Work",
+    agent: null,
+    repositoryIds: [],
+    targetBranch: null,
+    priority: 5,
+    paused: false,
+    budgetUsd: null,
+  });
   return id;
 }
 

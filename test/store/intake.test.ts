@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { newSession } from "../../src/domain/new-session.ts";
-import { createAutomation } from "../../src/store/automations.ts";
 import { listEvents } from "../../src/store/events.ts";
 import { createIntake, type Intake } from "../../src/store/intake.ts";
 import { getSession, listSessions } from "../../src/store/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
-import { addOrganization, atOnce } from "./fixtures.ts";
+import { addAutomation, addOrganization, atOnce } from "./fixtures.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -68,7 +67,7 @@ test("the same session asked for twice at once, or twice by one job, is made onc
     intake.createSession(organizationId, twice),
   ]);
   expect(second.id).toBe(first.id);
-  const automationId = await addAutomation();
+  const automationId = await addAutomation(database, organizationId, "triage");
   const jobId = crypto.randomUUID();
   await intake.createJob({ id: jobId, organizationId, automationId, priority: 5, payload: {} });
   const ofJob = await atOnce(2, () => intake.createSession(organizationId, session({ automationId, jobId })));
@@ -77,7 +76,7 @@ test("the same session asked for twice at once, or twice by one job, is made onc
 });
 
 test("triggers at once each make their job, and the same one only once", async () => {
-  const automationId = await addAutomation();
+  const automationId = await addAutomation(database, organizationId, "triage");
   const job = () => ({
     id: crypto.randomUUID(),
     organizationId,
@@ -91,20 +90,3 @@ test("triggers at once each make their job, and the same one only once", async (
   const { rows } = await database.pool.query<{ payload: unknown }>("select payload from job");
   expect(rows).toEqual(Array.from({ length: 21 }, () => ({ payload: { event: "push" } })));
 });
-
-async function addAutomation(): Promise<string> {
-  const id = crypto.randomUUID();
-  await createAutomation(database, organizationId, {
-    id,
-    name: "a",
-    macro: "a",
-    instructions: "Work",
-    agent: null,
-    repositoryIds: [],
-    targetBranch: null,
-    priority: 5,
-    paused: false,
-    budgetUsd: null,
-  });
-  return id;
-}
