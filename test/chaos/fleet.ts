@@ -12,6 +12,7 @@ import { startForge, type TestForge } from "../forge/server.ts";
 import { startModelServer } from "../model/server.ts";
 import { script } from "../end-to-end/script.ts";
 import { createDatabaseLink, type DatabaseLink } from "./database-link.ts";
+import { createNetworkLink } from "./network-link.ts";
 import { startChaosNode, type ChaosNode } from "./node.ts";
 
 export const chaosKey = "chaos-admin-key-0123456789abcdefghijklmnop";
@@ -36,9 +37,11 @@ export interface ChaosFleet {
 
 const diskMegabytes = 256;
 
+/** @param counts.namespaces whether workers reach the database over networks of their own, which can be cut */
 export async function startChaosFleet(counts: {
   readonly apis: number;
   readonly workers: number;
+  readonly namespaces?: boolean;
 }): Promise<ChaosFleet> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-chaos-"));
   // The database's unprivileged user must be able to pass.
@@ -90,7 +93,9 @@ export async function startChaosFleet(counts: {
     const data = join(folder, name);
     await mkdir(data, { recursive: true });
     const mounted = mountDisk(data);
-    const link = await createDatabaseLink(socketFolder, join(folder, `${name}-link`));
+    const link = counts.namespaces
+      ? await createNetworkLink(index, socketFolder)
+      : await createDatabaseLink(socketFolder, join(folder, `${name}-link`));
     const node = await startChaosNode({
       command: "worker",
       name,

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { quantile } from "../../bench/measure.ts";
+import { canCutNetworks } from "./network-link.ts";
 import { runChaos } from "./run.ts";
 
 /**
@@ -16,12 +17,17 @@ const { values } = parseArgs({
   },
 });
 const seed = Number(values.seed);
-process.stdout.write(`seed ${seed}\n`);
+const namespaces = canCutNetworks();
+const cutBy = namespaces
+  ? "network namespaces"
+  : "a proxy that stalls (as root, with iproute2, it is network namespaces)";
+process.stdout.write(`seed ${seed}; connections to the database are cut by ${cutBy}\n`);
 const report = await runChaos({
   seed,
   sessions: Number(values.sessions),
   apis: Number(values.apis),
   workers: Number(values.workers),
+  namespaces,
   limitMs: Number(values.minutes) * 60_000,
   tell: (line) => process.stdout.write(`${line}\n`),
 });

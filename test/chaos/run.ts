@@ -12,6 +12,8 @@ export interface ChaosOptions {
   readonly sessions: number;
   readonly apis: number;
   readonly workers: number;
+  /** Whether the network between workers and database is one that the kernel cuts; else a proxy stalls. */
+  readonly namespaces?: boolean;
   /** After so long without everything being over the run is given up. */
   readonly limitMs: number;
   readonly tell: (line: string) => void;
