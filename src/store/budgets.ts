@@ -10,12 +10,11 @@ export interface BudgetLeft {
   readonly month: number | null;
 }
 
-export const budgetLeftColumns = `session_budget_left(session)::float8 as session, month_budget_left(session)::float8 as month`;
-
 export async function budgetLeft(database: Database, sessionId: string): Promise<BudgetLeft> {
   const { rows } = await database.pool.query<BudgetLeft>({
     name: "budget_left",
-    text: `select ${budgetLeftColumns} from session where id = $1`,
+    text: `select session_budget_left(session)::float8 as session, month_budget_left(session)::float8 as month
+           from session where id = $1`,
     values: [sessionId],
   });
   if (rows[0] === undefined) throw new NotFoundError(`session ${sessionId} was not found`);

@@ -112,24 +112,22 @@ export async function claimSession(database: Database, options: ClaimOptions): P
   }
 }
 
-/** Waits for a budget, held by nobody: whoever held it writes nothing more. */
-async function park(transaction: Queryable, session: Locked, problem: string): Promise<void> {
-  await moveSession(transaction, session, "waiting", { reason: problem });
-  await transaction.query(
-    `update session set worker = null, lease_until = null, waiting = $2, claims_without_progress = 0,
-       attempt = attempt + 1 where id = $1`,
-    [session.id, JSON.stringify({ reason: "budget", text: problem })],
-  );
-}
-
-/** Puts the session aside until its budget is raised. @throws LeaseLostError */
+/**
+ * Puts the session aside until its budget is raised, held by nobody: whoever held it writes nothing more.
+ * @throws LeaseLostError
+ */
 export async function parkSession(database: Database, claim: Claim, problem: string): Promise<void> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
     if (session.cancelRequested) {
       await moveSession(transaction, await endWaiting(transaction, session), "cancelled");
       return "cancelled";
     }
-    await park(transaction, session, problem);
+    await moveSession(transaction, session, "waiting", { reason: problem });
+    await transaction.query(
+      `update session set worker = null, lease_until = null, waiting = $2, claims_without_progress = 0,
+         attempt = attempt + 1 where id = $1`,
+      [session.id, JSON.stringify({ reason: "budget", text: problem })],
+    );
     return "waiting";
   });
   announce(database, claim.sessionId, reached);
