@@ -5,7 +5,7 @@ import type { Config } from "./config.ts";
 import { checkBackup, interrupted, readBackup, writeBackup } from "./database/backup-file.ts";
 import { migrationsDirectory, openDatabase, type Database } from "./database/database.ts";
 import { dumpDatabase, type DumpHeader, type DumpPart, type DumpTotals } from "./database/dump.ts";
-import { isInitialized } from "./database/embedded.ts";
+import { isInitialized } from "./database/embedded-program.ts";
 import { loadDatabase } from "./database/load.ts";
 import { InvalidInputError, NotFoundError } from "./domain/errors.ts";
 import { createLogger } from "./observability.ts";

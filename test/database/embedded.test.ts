@@ -1,0 +1,123 @@
+import { chmod, mkdtemp, open, readFile, rename, rm, type FileHandle } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startEmbeddedServer } from "../../src/database/embedded.ts";
+import { preparePlace } from "../../src/database/embedded-place.ts";
+import { findProgram, initialize, launch } from "../../src/database/embedded-program.ts";
+import { waitFor } from "../wait-for.ts";
+
+let folder: string;
+let directory: string;
+let log: FileHandle;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "offstage-embedded-"));
+  // The unprivileged user that the database runs as under root must be able to pass.
+  await chmod(folder, 0o755);
+  directory = join(folder, "postgres");
+  log = await open(`${directory}.log`, "a");
+});
+
+afterEach(async () => {
+  await log.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Ending {
+  readonly msg: string;
+  readonly againInMs?: number;
+}
+
+/** A logger whose lines are kept. */
+function recordingLogger(): { logger: pino.Logger; lines: Ending[] } {
+  const lines: Ending[] = [];
+  return { logger: pino({}, { write: (line) => lines.push(JSON.parse(line) as Ending) }), lines };
+}
+
+async function answers(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    await client.end();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function postmaster(): Promise<number> {
+  return Number((await readFile(join(directory, "postmaster.pid"), "utf8")).split("\n")[0]);
+}
+
+test("a server that still shuts down is waited for, and another one started", async () => {
+  const { logger, lines } = recordingLogger();
+  const place = await preparePlace(directory);
+  const program = await findProgram(place);
+  await initialize(program, place);
+  const earlier = launch(program, place, log.fd);
+  await waitFor(() => answers(place.url), "the server answers");
+  const client = new pg.Client({ connectionString: place.url });
+  await client.connect();
+  // "Smart": it takes nobody any more and waits for those that are there.
+  earlier.kill("SIGTERM");
+
+  const starting = startEmbeddedServer({ directory, beside: false, logger });
+  await waitFor(
+    async () => (await readFile(`${directory}.log`, "utf8")).includes("the database system is shutting down"),
+    "a newcomer was sent away",
+  );
+  await client.end();
+
+  const server = await starting;
+  expect(earlier.exitCode).toBe(0);
+  expect(await answers(server.url)).toBe(true);
+  await server.stop();
+  expect(lines).toEqual([]);
+});
+
+test("a server that ends by itself is started again at once, and with growing pauses while it does not come up", async () => {
+  const { logger, lines } = recordingLogger();
+  const server = await startEmbeddedServer({ directory, beside: false, logger });
+  const control = join(directory, "global/pg_control");
+  const first = await postmaster();
+  await rename(control, `${control}.away`);
+  process.kill(first, "SIGQUIT");
+
+  await waitFor(() => lines.length >= 4, "it was tried four times");
+  await rename(`${control}.away`, control);
+  await waitFor(() => answers(server.url), "the server answers again");
+  expect(lines.slice(0, 4).map(({ againInMs }) => againInMs)).toEqual([0, 100, 200, 400]);
+
+  const second = await postmaster();
+  const before = lines.length;
+  process.kill(second, "SIGINT");
+  await waitFor(async () => lines.length > before && (await answers(server.url)), "the server answers once more");
+  expect(lines.slice(before).map(({ againInMs }) => againInMs)).toEqual([0]);
+  await server.stop();
+});
+
+test("a server that does not come up can be stopped, and stays so", async () => {
+  const { logger, lines } = recordingLogger();
+  const server = await startEmbeddedServer({ directory, beside: false, logger });
+  const control = join(directory, "global/pg_control");
+  await rename(control, `${control}.away`);
+  process.kill(await postmaster(), "SIGQUIT");
+  await waitFor(() => lines.length >= 3, "it was tried three times");
+  await rename(`${control}.away`, control);
+  await server.stop();
+  await expect(postmaster()).rejects.toThrow("ENOENT");
+});
+
+test("a folder in which no server starts is told with the server's own words", async () => {
+  const { logger } = recordingLogger();
+  const place = await preparePlace(directory);
+  await initialize(await findProgram(place), place);
+  await rm(join(directory, "global/pg_control"));
+  await expect(startEmbeddedServer({ directory, beside: false, logger })).rejects.toThrow(
+    /does not start: .*pg_control/su,
+  );
+});
