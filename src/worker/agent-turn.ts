@@ -8,7 +8,7 @@ import { writeHarnessFiles } from "./harness-files.ts";
 import type { Run } from "./run.ts";
 import { foldersOf } from "./session-repositories.ts";
 import { secretsFor, type RepositoryEnvironment } from "./step-setup.ts";
-import type { MadeAt } from "./workspace.ts";
+import type { MadeAt } from "./session-folders.ts";
 
 export interface AgentTurn {
   readonly provider: Provider;

@@ -12,7 +12,9 @@ import { isDiskFull } from "./disk-full.ts";
 import { restoreKeptWork } from "./kept-work.ts";
 import type { Run } from "./run.ts";
 import { placeOf } from "./session-repositories.ts";
-import type { KeptCheckpoint, LaidOut, MadeAt } from "./workspace.ts";
+import type { MadeAt } from "./session-folders.ts";
+import type { LaidOut } from "./workspace.ts";
+import type { KeptCheckpoint } from "./workspace-repository.ts";
 
 /** A checkpoint whose packs are on this machine. */
 export interface FetchedCheckpoint {

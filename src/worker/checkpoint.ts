@@ -12,7 +12,7 @@ import { measured, sizeOf } from "./checkpoint-measure.ts";
 import { archiveFiles, archiveState, packWork } from "./checkpoint-pieces.ts";
 import type { Run } from "./run.ts";
 import { placeOf, workspaceRepository } from "./session-repositories.ts";
-import { knownOf, type PreparedRepository } from "./workspace.ts";
+import { knownOf, type PreparedRepository } from "./workspace-repository.ts";
 
 /** So often at least, while an agent is at work. */
 const everyMs = 30_000;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../observability.ts";
-import type { MadeAt } from "./workspace.ts";
+import type { MadeAt } from "./session-folders.ts";
 
 /** A prepared environment as it lies on disk: archives that only sandboxes unpack. */
 export interface Archives {

@@ -1,6 +1,7 @@
 import type { Database } from "../database/database.ts";
 import type { Logger } from "../observability.ts";
 import { whileOver } from "../store/retention.ts";
+import { forgottenPrefix } from "./session-folders.ts";
 import type { Workspaces } from "./workspace.ts";
 
 const untouchedMs = 24 * 60 * 60 * 1_000;
@@ -19,8 +20,9 @@ export async function pruneWorkspaces(
   for (const name of await workspaces.list()) {
     try {
       // Half removed, when the server was killed.
-      const sessionId = name.replace(/^removed-/u, "");
-      const isOver = name === sessionId ? await whileOver(database, name, days, () => workspaces.forget(name)) : true;
+      const isForgotten = name.startsWith(forgottenPrefix);
+      const sessionId = isForgotten ? name.slice(forgottenPrefix.length) : name;
+      const isOver = isForgotten ? true : await whileOver(database, name, days, () => workspaces.forget(name));
       // A replay's is of no session: it may be at work in another process.
       if (isOver === false || (isOver === null && !(await workspaces.isUntouchedFor(name, untouchedMs)))) continue;
       await workspaces.remove(sessionId);

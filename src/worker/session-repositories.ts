@@ -3,7 +3,7 @@ import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "..
 import type { ClaimedSession } from "../store/claims.ts";
 import type { InsidePlace } from "./inside.ts";
 import type { Run } from "./run.ts";
-import type { WorkspaceRepository } from "./workspace.ts";
+import type { WorkspaceRepository } from "./workspace-repository.ts";
 
 export type SessionRepository = ClaimedSession["repositories"][number];
 

@@ -3,7 +3,8 @@ import { createMask } from "../domain/mask.ts";
 import { saveRepository, toldCommits } from "../store/claims.ts";
 import type { Run } from "./run.ts";
 import { workspaceRepository } from "./session-repositories.ts";
-import type { CollectedRepository, PreparedRepository, WorkspaceRepository } from "./workspace.ts";
+import type { CollectedRepository } from "./workspace.ts";
+import type { PreparedRepository, WorkspaceRepository } from "./workspace-repository.ts";
 
 /** A repository after the agent's work came out of the sandbox, with the place it has in the session. */
 export interface Collected extends CollectedRepository {

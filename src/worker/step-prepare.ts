@@ -2,7 +2,8 @@ import { reopenMessages, saveRepository, saveWorkspaceWorker } from "../store/cl
 import { withLastCheckpoint, type FetchedCheckpoint } from "./checkpoint-restore.ts";
 import type { Run } from "./run.ts";
 import { workspaceRepository } from "./session-repositories.ts";
-import type { LaidOut, PreparedRepository } from "./workspace.ts";
+import type { LaidOut } from "./workspace.ts";
+import type { PreparedRepository } from "./workspace-repository.ts";
 
 export interface Prepared {
   readonly repositories: readonly PreparedRepository[];

@@ -6,7 +6,7 @@ import type { Run } from "./run.ts";
 import { archiveSetup, runSetupScript, settleSetup, unpackSetup, type SetupPlace } from "./setup-script.ts";
 import { openSetupGateway } from "./session-gateway.ts";
 import { placeOf, workspaceRepository, type SessionRepository } from "./session-repositories.ts";
-import type { PreparedRepository } from "./workspace.ts";
+import type { PreparedRepository } from "./workspace-repository.ts";
 
 /** What one repository's clone needs beside its files. */
 export interface RepositoryEnvironment {

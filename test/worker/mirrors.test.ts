@@ -9,7 +9,8 @@ import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { keepMirrors } from "../../src/worker/mirror-upkeep.ts";
 import { createMirrorUse } from "../../src/worker/mirror-use.ts";
 import { pruneRecordings } from "../../src/worker/recordings.ts";
-import { createWorkspaces, type WorkspaceRepository, type Workspaces } from "../../src/worker/workspace.ts";
+import { createWorkspaces, type Workspaces } from "../../src/worker/workspace.ts";
+import type { WorkspaceRepository } from "../../src/worker/workspace-repository.ts";
 
 let data: string;
 let workspaces: Workspaces;

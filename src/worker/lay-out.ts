@@ -1,0 +1,82 @@
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { git, mustGit } from "./git.ts";
+import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "./mirror.ts";
+import {
+  knownOf,
+  type KeptCheckpoint,
+  type PreparedRepository,
+  type WorkspaceRepository,
+} from "./workspace-repository.ts";
+
+/** What the remote had when it was looked at. */
+export interface Heads extends PreparedRepository {
+  readonly branchSha: string | null;
+}
+
+/** Fetches what the session starts from, pinned in the mirror by names of ours. */
+export async function fetchHeads(
+  mirror: Mirror,
+  sessionId: string,
+  repository: WorkspaceRepository,
+  progress: (progress: { text: string; fraction?: number }) => void,
+  signal: AbortSignal,
+): Promise<Heads> {
+  const { targetBranch, targetSha, branchSha } = await lookUpHeads(mirror, repository, signal);
+  const pin = `refs/offstage/${sessionId}/${repository.directory}`;
+  const report = (line: string): void => {
+    const percent = /(\d+)%/u.exec(line)?.[1];
+    progress({ text: line.slice(0, 200), ...(percent !== undefined && { fraction: Number(percent) / 100 }) });
+  };
+  await fetchBranch(mirror, { branch: targetBranch, sha: targetSha, into: `${pin}/target` }, report, signal);
+  await keepLatest(mirror, targetBranch, targetSha, signal);
+  if (branchSha !== null) {
+    await fetchBranch(mirror, { branch: repository.branch, sha: branchSha, into: `${pin}/start` }, report, signal);
+  }
+  return { baseSha: repository.baseSha ?? targetSha, headSha: branchSha ?? targetSha, targetBranch, branchSha };
+}
+
+/** A clone of the session's own: its objects borrowed from the mirror, its work branch checked out. */
+export async function layOut(
+  mirror: Mirror,
+  folder: string,
+  repository: WorkspaceRepository,
+  { headSha, targetBranch, baseSha }: PreparedRepository,
+  signal: AbortSignal,
+): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const options = { cwd: folder, signal };
+  await mustGit(["init", "--quiet", "--initial-branch", repository.branch], options);
+  await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
+  await mustGit(["remote", "add", "origin", repository.url], options);
+  await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
+  await mustGit(["reset", "--quiet", "--hard", headSha], options);
+  if (!existsSync(join(folder, ".git/HEAD"))) throw new Error(`the clone in ${folder} was not made`);
+}
+
+/**
+ * Whether a checkpoint's work can be gone on from here: what it began with is there, and the branch was not pushed by the
+ * worker that died after it had been taken.
+ */
+export async function goesOnFrom(
+  mirror: Mirror,
+  { start, head }: KeptCheckpoint,
+  { headSha: recorded }: WorkspaceRepository,
+  { branchSha }: Heads,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const sha of knownOf(start)) {
+    const { code } = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
+    if (code !== 0) return false;
+  }
+  return branchSha === null || branchSha === start.headSha || branchSha === head || branchSha !== recorded;
+}
+
+/** Lets go of what a session kept from being pruned. */
+export async function unpin(mirror: string, sessionId: string): Promise<void> {
+  const options = { cwd: mirror, signal: AbortSignal.timeout(60_000) };
+  const { code, stdout } = await git(["for-each-ref", "--format=%(refname)", `refs/offstage/${sessionId}/`], options);
+  if (code !== 0) return;
+  for (const ref of stdout.split("\n").filter((name) => name !== "")) await mustGit(["update-ref", "-d", ref], options);
+}
