@@ -1,6 +1,7 @@
 import type { RepositoryAddress } from "../domain/repository.ts";
-import type { Forge, ForgePullRequest, ForgeSettings, OpenPullRequest } from "./forge.ts";
+import type { Forge, ForgePullRequest, ForgeSettings } from "./forge.ts";
 import { callForge, refusedBy, type ForgeAnswer } from "./http.ts";
+import { createPullRequestCalls } from "./pull-requests.ts";
 import { servesAddress } from "./serves.ts";
 
 type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
@@ -58,18 +59,6 @@ export function createGitea(settings: GiteaSettings): Forge {
     return closed;
   }
 
-  async function openPullRequest(address: RepositoryAddress, request: OpenPullRequest, signal: AbortSignal) {
-    const known = await findPullRequest(address, request.head, request.target, signal);
-    if (known?.state === "open") return { ...known, created: false };
-    const { head, target: base, title, body } = request;
-    const answer = await call(address, "POST", "/pulls", signal, { head, base, title, body });
-    if (answer.status === 201) return { ...toPullRequest(answer.body as PullRequest), created: true };
-    // Another look: it may have been opened by a request whose answer was lost.
-    const opened = answer.status === 409 ? await findPullRequest(address, head, base, signal) : null;
-    if (opened?.state === "open") return { ...opened, created: false };
-    throw refusedBy(host, answer);
-  }
-
   return {
     kind: "gitea",
     id: `gitea:${host}`,
@@ -79,13 +68,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     serves: (address) => servesAddress(settings.webUrl, address),
     credentials: () =>
       Promise.resolve(settings.token === undefined ? null : { username: "offstage", password: settings.token }),
-    findPullRequest,
-    openPullRequest,
-    async readPullRequest(address, number, signal) {
-      const answer = await call(address, "GET", `/pulls/${number}`, signal);
-      if (answer.status !== 200) throw refusedBy(host, answer);
-      return toPullRequest(answer.body as PullRequest);
-    },
+    ...createPullRequestCalls({ host, call, find: findPullRequest, existsStatus: 409, toPullRequest }),
   };
 }
 

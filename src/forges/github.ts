@@ -2,8 +2,9 @@ import { createSign } from "node:crypto";
 import type { components } from "@octokit/openapi-types";
 import { RunError } from "../domain/errors.ts";
 import type { RepositoryAddress } from "../domain/repository.ts";
-import type { Forge, ForgePullRequest, ForgeSettings, OpenPullRequest } from "./forge.ts";
+import type { Forge, ForgePullRequest, ForgeSettings } from "./forge.ts";
 import { callForge, refusedBy, type ForgeAnswer } from "./http.ts";
+import { createPullRequestCalls } from "./pull-requests.ts";
 import { servesAddress } from "./serves.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
@@ -93,18 +94,6 @@ export function createGitHub(settings: GitHubSettings): Forge {
     return found.find((pullRequest) => pullRequest.state === "open") ?? found[0] ?? null;
   }
 
-  async function openPullRequest(address: RepositoryAddress, request: OpenPullRequest, signal: AbortSignal) {
-    const known = await findPullRequest(address, request.head, request.target, signal);
-    if (known?.state === "open") return { ...known, created: false };
-    const { head, target: base, title, body } = request;
-    const answer = await call(address, "POST", "/pulls", signal, { head, base, title, body });
-    if (answer.status === 201) return { ...toPullRequest(answer.body as PullRequest), created: true };
-    // Another look: it may have been opened by a request whose answer was lost.
-    const opened = answer.status === 422 ? await findPullRequest(address, head, base, signal) : null;
-    if (opened?.state === "open") return { ...opened, created: false };
-    throw refusedBy(host, answer);
-  }
-
   return {
     kind: "github",
     id: `github:${host}`,
@@ -116,13 +105,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
       const password = await token(address, signal);
       return password === null ? null : { username: "x-access-token", password };
     },
-    findPullRequest,
-    openPullRequest,
-    async readPullRequest(address, number, signal) {
-      const answer = await call(address, "GET", `/pulls/${number}`, signal);
-      if (answer.status !== 200) throw refusedBy(host, answer);
-      return toPullRequest(answer.body as PullRequest);
-    },
+    ...createPullRequestCalls({ host, call, find: findPullRequest, existsStatus: 422, toPullRequest }),
   };
 }
 

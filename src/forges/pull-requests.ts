@@ -1,0 +1,41 @@
+import type { RepositoryAddress } from "../domain/repository.ts";
+import type { Forge, ForgePullRequest } from "./forge.ts";
+import { refusedBy, type ForgeAnswer } from "./http.ts";
+
+type PullRequestCalls = Pick<Forge, "findPullRequest" | "openPullRequest" | "readPullRequest">;
+
+/** What the pull requests of GitHub and of Gitea have in common: paths and answers alike. */
+export function createPullRequestCalls<Answer>(forge: {
+  readonly host: string;
+  readonly call: (
+    address: RepositoryAddress,
+    method: "GET" | "POST",
+    path: string,
+    signal: AbortSignal,
+    body?: unknown,
+  ) => Promise<ForgeAnswer>;
+  readonly find: Forge["findPullRequest"];
+  /** Status of the answer where the branch has an open one already. */
+  readonly existsStatus: number;
+  readonly toPullRequest: (answer: Answer) => ForgePullRequest;
+}): PullRequestCalls {
+  const { host, call, find, existsStatus, toPullRequest } = forge;
+  return {
+    findPullRequest: find,
+    async openPullRequest(address, { head, target, title, body }, signal) {
+      const known = await find(address, head, target, signal);
+      if (known?.state === "open") return { ...known, created: false };
+      const answer = await call(address, "POST", "/pulls", signal, { head, base: target, title, body });
+      if (answer.status === 201) return { ...toPullRequest(answer.body as Answer), created: true };
+      // Another look: it may have been opened by a request whose answer was lost.
+      const opened = answer.status === existsStatus ? await find(address, head, target, signal) : null;
+      if (opened?.state === "open") return { ...opened, created: false };
+      throw refusedBy(host, answer);
+    },
+    async readPullRequest(address, number, signal) {
+      const answer = await call(address, "GET", `/pulls/${number}`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer);
+      return toPullRequest(answer.body as Answer);
+    },
+  };
+}
