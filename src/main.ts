@@ -10,7 +10,7 @@ import { diagnose } from "./doctor.ts";
 import { createMask } from "./domain/mask.ts";
 import { createLogger } from "./observability.ts";
 import { lastAddress, noteCommand, replayBeside, startOffstage, withStore, type ServerRole } from "./offstage.ts";
-import { createKey, listKeys, revokeKey } from "./store/keys.ts";
+import { createKey, listEveryKey, revokeKey } from "./store/keys.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { rotateMasterKey } from "./store/rotation.ts";
 import { openVault, serverSecrets } from "./wiring.ts";
@@ -45,8 +45,7 @@ const commands: Commands = {
       await noteCommand(database, id, "keys create", made.record.id);
       return made;
     }),
-  listKeys: (flags) =>
-    withStore(configOf(flags), async (database, id) => (await listKeys(database, id, { limit: 100 })).items),
+  listKeys: (flags) => withStore(configOf(flags), listEveryKey),
   revokeKey: (flags, key) =>
     withStore(configOf(flags), async (database, id) => {
       const revoked = await revokeKey(database, id, key);

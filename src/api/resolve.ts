@@ -2,11 +2,11 @@ import { splitAgentName } from "../domain/agent.ts";
 import type { Automation } from "../domain/automation.ts";
 import { ConflictError, InvalidInputError } from "../domain/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repository.ts";
+import { isUuid } from "../domain/uuid.ts";
 import { createRepository, findRepositories, type RepositoryRecord } from "../store/repositories.ts";
 import type { ApiOptions } from "./context.ts";
 
 const repositoryLimit = 20;
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu;
 
 /** @throws InvalidInputError naming `field`, where it is no repository's URL or a local one that is not allowed */
 export function readAddress(options: ApiOptions, field: string, url: string): RepositoryAddress {
@@ -36,7 +36,7 @@ export async function resolveRepositories(
   const { repositories: urls = [], codeRepoIds: ids = [] } = request;
   // All is checked before anything is connected: a request that is refused leaves nothing behind.
   const addresses = urls.map((url, index) => readAddress(options, `repositories.${index}`, url));
-  const unknown = ids.find((id) => !uuid.test(id));
+  const unknown = ids.find((id) => !isUuid(id));
   const owned = unknown === undefined ? await findRepositories(options.database, organizationId, ids) : [];
   const missing = unknown ?? ids.find((id) => !owned.some((repository) => repository.id === id.toLowerCase()));
   if (missing !== undefined) {

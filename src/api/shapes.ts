@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { NotFoundError } from "../domain/errors.ts";
+import { isUuid } from "../domain/uuid.ts";
 import { errorSchema } from "./errors.ts";
 
 /** The answers of an operation: 200 and its body, and the errors that any may have. */
@@ -12,8 +13,6 @@ export const keyOrIdParameters = z.object({ keyOrId: z.string() });
 
 /** An id that is no UUID is of nothing that exists. @throws NotFoundError */
 export function requireUuid(noun: string, id: string): string {
-  if (!/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/iu.test(id)) {
-    throw new NotFoundError(`${noun} ${id.slice(0, 100)} was not found`);
-  }
+  if (!isUuid(id)) throw new NotFoundError(`${noun} ${id.slice(0, 100)} was not found`);
   return id.toLowerCase();
 }

@@ -2,6 +2,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import { scopes, type Key, type Scope } from "../domain/key.ts";
 import { roles, scopesOf, type Role } from "../domain/user.ts";
 import type { CommandContext } from "./commands.ts";
+import { parseId } from "./id.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;
@@ -45,7 +46,10 @@ function addList(keys: Command, { commands, terminal }: CommandContext): void {
 }
 
 function addRevoke(keys: Command, { commands, terminal }: CommandContext): void {
-  const command = keys.command("revoke <id>").description("revoke a key; it stops working at once");
+  const command = keys
+    .command("revoke")
+    .argument("<id>", "as `keys list` shows it", parseId("a key"))
+    .description("revoke a key; it stops working at once");
   withDataFlag(command).action(async (id: string, options) => {
     const revoked = await commands.revokeKey(serverFlags(options), id);
     terminal.write(`revoked ${revoked.prefix}… (${revoked.name})\n`);

@@ -1,13 +1,14 @@
-import { InvalidArgumentError, type Command } from "commander";
+import type { Command } from "commander";
 import type { CommandContext } from "./commands.ts";
 import { createEventLines, shade } from "./event-lines.ts";
 import { exitCodes } from "./exit-code.ts";
+import { parseId } from "./id.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
 export function addReplayCommand(program: Command, { commands, terminal, finish }: CommandContext): void {
   const command = program
     .command("replay")
-    .argument("<session>", "id of a session that ran with OFFSTAGE_RECORD=true", parseId)
+    .argument("<session>", "id of a session that ran with OFFSTAGE_RECORD=true", parseId("a session"))
     .description("carry a recorded session out once more with its model's recorded answers, on the server's machine");
   withDataFlag(command).action(async (id: string, flags) => {
     const lines = createEventLines(terminal.color);
@@ -25,11 +26,4 @@ export function addReplayCommand(program: Command, { commands, terminal, finish 
     terminal.write(`${shade("red", `Other changes than in the session: ${different.join(", ")}`, terminal.color)}\n`);
     finish(exitCodes.failed);
   });
-}
-
-function parseId(value: string): string {
-  if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu.test(value)) {
-    throw new InvalidArgumentError("must be a session's id.");
-  }
-  return value.toLowerCase();
 }

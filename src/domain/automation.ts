@@ -3,13 +3,12 @@ import { dollarsSchema } from "./dollars.ts";
 import { isBranchName } from "./git-ref.ts";
 import { agentNameSchema } from "./session.ts";
 import { text } from "./text.ts";
-
-const uuidLike = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/u;
+import { isUuid } from "./uuid.ts";
 
 export const macroSchema = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/u, "must be 1 to 63 of a-z, 0-9 and -, and start with a letter or digit")
-  .refine((macro) => !uuidLike.test(macro), "must not look like a UUID");
+  .refine((macro) => !isUuid(macro), "must not look like a UUID");
 
 const fields = {
   name: text(200),

@@ -2,6 +2,7 @@ import type { Database } from "../database/database.ts";
 import type { Automation } from "../domain/automation.ts";
 import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
+import { isUuid } from "../domain/uuid.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
 
 export interface AutomationInput {
@@ -124,8 +125,8 @@ export async function getAutomation(
   const { rows } = await database.pool.query<AutomationRow>({
     name: "get_automation",
     text: `select ${columns} from automation
-           where organization_id = $1 and deleted_at is null and (macro = $2 or id::text = lower($2))`,
-    values: [organizationId, keyOrId],
+           where organization_id = $1 and deleted_at is null and (macro = $2 or id = $3)`,
+    values: [organizationId, keyOrId, isUuid(keyOrId) ? keyOrId : null],
   });
   return rows[0] === undefined ? null : toAutomation(rows[0]);
 }

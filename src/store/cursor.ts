@@ -1,5 +1,6 @@
 import { InvalidInputError } from "../domain/errors.ts";
 import type { Page } from "../domain/list.ts";
+import { isUuid } from "../domain/uuid.ts";
 
 /**
  * Lists go newest first by (created_at, id), and a cursor is the last row's pair: no list counts or skips rows.
@@ -13,7 +14,7 @@ export interface Position {
 export function readCursor(cursor: string | undefined): Position | null {
   if (cursor === undefined) return null;
   const [createdAt = "", id = ""] = Buffer.from(cursor, "base64url").toString().split(" ");
-  if (!isTime(createdAt) || !/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u.test(id)) {
+  if (!isTime(createdAt) || !isUuid(id)) {
     throw new InvalidInputError("cursor: must be the nextCursor of the page before");
   }
   return { createdAt, id };

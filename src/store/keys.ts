@@ -94,11 +94,20 @@ export async function listKeys(
   return pageOf(rows, limit, toKey);
 }
 
+/** All of them, for the command line. */
+export async function listEveryKey(database: Database, organizationId: string): Promise<Key[]> {
+  const { rows } = await database.pool.query<KeyRow>(
+    `select ${columns} from api_key where organization_id = $1 order by created_at desc, id desc`,
+    [organizationId],
+  );
+  return rows.map(toKey);
+}
+
 /** From now on it is refused, and browsers signed in with it are signed out. @throws NotFoundError */
 export function revokeKey(database: Database, organizationId: string, id: string): Promise<Key> {
   return database.transaction(async (transaction) => {
     const { rows } = await transaction.query<KeyRow>(
-      `update api_key set revoked_at = coalesce(revoked_at, now()) where id::text = lower($1) and organization_id = $2
+      `update api_key set revoked_at = coalesce(revoked_at, now()) where id = $1 and organization_id = $2
        returning ${columns}`,
       [id, organizationId],
     );

@@ -1,4 +1,5 @@
 import type { Database } from "../database/database.ts";
+import { isUuid } from "../domain/uuid.ts";
 
 /** Rows that one transaction removes: none holds anybody up for longer than these take. */
 const batchSize = 1_000;
@@ -19,9 +20,10 @@ export function whileOver(
   days: number,
   remove: () => Promise<void>,
 ): Promise<boolean | null> {
+  if (!isUuid(sessionId)) return Promise.resolve(null);
   return database.transaction(async (transaction) => {
     const { rows } = await transaction.query<{ over: boolean }>(
-      `select ${wasOverFor("$2")} as over from session where id::text = $1 for update skip locked`,
+      `select ${wasOverFor("$2")} as over from session where id = $1 for update skip locked`,
       [sessionId, days],
     );
     if (rows[0]?.over === true) {
@@ -29,7 +31,7 @@ export function whileOver(
       return true;
     }
     // Locked by somebody who works on it is not unknown.
-    const known = await transaction.query("select 1 from session where id::text = $1", [sessionId]);
+    const known = await transaction.query("select 1 from session where id = $1", [sessionId]);
     return known.rowCount === 1 ? false : null;
   });
 }
