@@ -64,8 +64,15 @@ export async function createFromRequest(
     unknown.length === 0
       ? []
       : [`The request had fields that Offstage does not know, which were ignored: ${unknown.join(", ").slice(0, 500)}`];
+  const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
+  // Named one by one: what else the body holds is the client's, and a session has fields that are not.
   const session = newSession({
-    ...body,
+    prompt,
+    description,
+    agent,
+    targetBranch,
+    branchName,
+    queueRightAway,
     id,
     repositories,
     createdBy: principal.keyId,
