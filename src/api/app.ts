@@ -65,9 +65,10 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   app.setErrorHandler(sendError);
   readBodies(app);
   await app.register(cookie);
-  await addDocumentation(app);
   observeRequests(app, options);
   addHooks(app, options);
+  // After the hooks and what they put on a request: its pages go through them too.
+  await addDocumentation(app);
 
   const streams = await createEventStreams(options.database, options.metrics, options.heartbeatMs);
   app.addHook("preClose", () => streams.close());

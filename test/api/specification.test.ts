@@ -49,6 +49,33 @@ test("a field that is not known is named in a notice of the session", async () =
   );
 });
 
+test("a field that is not known changes nothing of the session, whatever it is called inside", async () => {
+  const inner = {
+    title: "Theirs",
+    priority: 1,
+    payload: { a: 1 },
+    automationId: crypto.randomUUID(),
+    jobId: crypto.randomUUID(),
+    sandboxed: false,
+    createdBy: crypto.randomUUID(),
+    message: "theirs",
+    status: "completed",
+  };
+  const { status, body } = await post("/session/create", { prompt: "Ours", ...inner });
+  expect(status).toBe(200);
+  expect((await testApp.get(`/session/${body.id}`)).body).toMatchObject({
+    title: "Ours",
+    status: "queued",
+    priority: 5,
+    automationId: null,
+    jobId: null,
+    sandboxed: true,
+  });
+  for (const wrong of [{ title: { a: 1 } }, { priority: "high" }, { payload: "\ud800" }]) {
+    expect((await post("/session/create", { prompt: "Ours", ...wrong })).status).toBe(200);
+  }
+});
+
 const refusals: [name: string, body: unknown, said: string][] = [
   ["neither prompt nor description", {}, "prompt or description is required"],
   ["an empty prompt", { prompt: "" }, "prompt must not be empty"],
@@ -140,6 +167,17 @@ test("the description of the API names session creation as the specification doe
   const document = (await app.inject({ url: "/openapi.json" })).json();
   expect(document).toMatchObject({ openapi: "3.1.0", info: { version: "1.0.0" } });
   expect(document.paths["/session/create"].post.operationId).toBe("postPublic-apiSessionCreate");
+});
+
+test("the reference page and all that it loads are served", async () => {
+  const page = await app.inject({ url: "/reference/" });
+  expect(page.statusCode).toBe(200);
+  const addresses = [...page.body.matchAll(/(?:src|href)="(\.[^"]+)"/gu)].map(([, address]) => address ?? "");
+  expect(addresses.length).toBeGreaterThan(2);
+  for (const address of [...addresses, "./json"]) {
+    const { pathname } = new URL(address, "http://offstage.test/reference/");
+    expect([pathname, (await app.inject({ url: pathname })).statusCode]).toEqual([pathname, 200]);
+  }
 });
 
 test.each(["x", "2026-02-30T00:00:00.000000Z 00000000-0000-4000-8000-000000000000", "0000-01-01T00:00:00.000000Z x"])(
