@@ -27,6 +27,10 @@ it("takes no branch name that git itself refuses", () => {
   );
 });
 
+it("takes no half of a surrogate pair, which no file system keeps", () => {
+  expect(isBranchName("a\ud800b")).toBe(false);
+});
+
 it.each(["main", "release/2.1", "offstage/fix-1", "größe", "a.b", "feature/@me"])("takes %s", (name) => {
   expect(isBranchName(name)).toBe(true);
   expect(gitTakes(name)).toBe(true);

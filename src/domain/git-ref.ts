@@ -6,6 +6,7 @@ export function isBranchName(name: string): boolean {
   if (name === "" || name === "@" || name === "HEAD" || name.length > 244) return false;
   if (name.startsWith("-") || name.startsWith("/") || name.endsWith("/") || name.endsWith(".")) return false;
   if (name.includes("..") || name.includes("//") || name.includes("@{")) return false;
+  if (!name.isWellFormed()) return false;
   // eslint-disable-next-line no-control-regex -- git forbids exactly these
   if (/[\u0000-\u0020\u007f~^:?*[\\]/u.test(name)) return false;
   return name.split("/").every((part) => !part.startsWith(".") && !part.endsWith(".lock"));
