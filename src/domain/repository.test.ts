@@ -37,6 +37,9 @@ describe("a repository's URL", () => {
     ["--upload-pack=id", "dash"],
     ["https://github.com/", "path"],
     ["https://github.com/acme/shop?x=1", "query"],
+    ["file:///srv/a%zz", "%"],
+    ["file:///srv/a%00b", "%"],
+    ["git@github.com:acme/../other/shop", ".."],
     ["nonsense", "not a URL"],
   ])("%s is refused for its %s", (url, reason) => {
     const address = parseRepositoryUrl(url);
@@ -45,12 +48,19 @@ describe("a repository's URL", () => {
 
   it("of any text is an address or a problem, and an address reads as itself again", () => {
     fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.webUrl()), (url) => {
-        const address = parseRepositoryUrl(url);
-        if (isAddressProblem(address)) return;
-        expect(read(address.cloneUrl).key).toBe(address.key);
-        expect(address.cloneUrl).not.toMatch(/^-/u);
-      }),
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.webUrl(),
+          fc.string().map((path) => `file:///${path}`),
+        ),
+        (url) => {
+          const address = parseRepositoryUrl(url);
+          if (isAddressProblem(address)) return;
+          expect(read(address.cloneUrl).key).toBe(address.key);
+          expect(address.cloneUrl).not.toMatch(/^-/u);
+        },
+      ),
     );
   });
 });

@@ -71,8 +71,20 @@ export function parseRepositoryUrl(input: string): RepositoryAddress | AddressPr
   if (value.startsWith("-")) return { problem: "must not start with a dash" };
   if (value.startsWith("/")) return localAddress(value);
   const scp = /^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+):(?!\/\/)(\/?[^:]+)$/u.exec(value);
+  // Read as a URL they would be gone, and git would be given them all the same.
+  if (scp?.[3]?.split("/").includes("..") === true) return { problem: "must not contain .." };
   if (scp !== null) return remoteAddress(`ssh://${scp[1] ?? "git"}@${scp[2]}/${scp[3]?.replace(/^\//u, "")}`, value);
   return remoteAddress(value, value);
+}
+
+/** Null where a % stands for no byte of a character, or for NUL. */
+function decoded(path: string): string | null {
+  try {
+    const text = decodeURIComponent(path);
+    return text.includes("\0") ? null : text;
+  } catch {
+    return null;
+  }
 }
 
 function localAddress(path: string): RepositoryAddress | AddressProblem {
@@ -90,7 +102,10 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
   } catch {
     return { problem: "is not a URL: write https://host/owner/name, ssh://git@host/owner/name or git@host:owner/name" };
   }
-  if (parsed.protocol === "file:") return localAddress(decodeURIComponent(parsed.pathname));
+  if (parsed.protocol === "file:") {
+    const path = decoded(parsed.pathname);
+    return path === null ? { problem: "has a % that stands for no character of a path" } : localAddress(path);
+  }
   if (!["http:", "https:", "ssh:"].includes(parsed.protocol)) {
     return { problem: `has the scheme ${parsed.protocol}// which is not supported: use https, http or ssh` };
   }
