@@ -35,7 +35,11 @@ export async function resolveRepositories(
 ): Promise<RepositoryRecord[]> {
   const { repositories: urls = [], codeRepoIds: ids = [] } = request;
   // All is checked before anything is connected: a request that is refused leaves nothing behind.
-  const addresses = urls.map((url, index) => readAddress(options, `repositories.${index}`, url));
+  const addresses = new Map<string, RepositoryAddress>();
+  for (const [index, url] of urls.entries()) {
+    const address = readAddress(options, `repositories.${index}`, url);
+    if (!addresses.has(address.key)) addresses.set(address.key, address);
+  }
   const unknown = ids.find((id) => !isUuid(id));
   const owned = unknown === undefined ? await findRepositories(options.database, organizationId, ids) : [];
   const missing = unknown ?? ids.find((id) => !owned.some((repository) => repository.id === id.toLowerCase()));
@@ -44,8 +48,14 @@ export async function resolveRepositories(
       `codeRepoIds: this organization has no repository ${missing}: see GET /repository/list`,
     );
   }
+  const count = new Set([...addresses.keys(), ...owned.map(keyOf)]).size;
+  if (count > repositoryLimit) {
+    throw new InvalidInputError(
+      `repositories and codeRepoIds name ${count} repositories: at most ${repositoryLimit} can be worked on at once`,
+    );
+  }
   const resolved = new Map<string, RepositoryRecord>();
-  for (const address of addresses) {
+  for (const address of addresses.values()) {
     const { cloneUrl, key, name } = address;
     const input = { url: cloneUrl, key, name, branch: null, description: null };
     const repository = await createRepository(options.database, organizationId, input);
@@ -55,12 +65,13 @@ export async function resolveRepositories(
     const repository = owned.find((candidate) => candidate.id === id.toLowerCase());
     if (repository !== undefined) resolved.set(repository.id, repository);
   }
-  if (resolved.size > repositoryLimit) {
-    throw new InvalidInputError(
-      `repositories and codeRepoIds name ${resolved.size} repositories: at most ${repositoryLimit}`,
-    );
-  }
   return [...resolved.values()];
+}
+
+/** What tells that a repository and a URL are the same. */
+function keyOf({ id, url }: RepositoryRecord): string {
+  const address = parseRepositoryUrl(url);
+  return isAddressProblem(address) ? id : address.key;
 }
 
 /** @throws InvalidInputError with the list of providers, where the agent's is none of them */
