@@ -48,7 +48,8 @@ export interface SessionRequest {
 /** Settles what the specification leaves to the service: title, description, branch, folders. */
 export function newSession(request: SessionRequest): NewSession {
   const id = request.id ?? crypto.randomUUID();
-  const title = request.title ?? titleOf(request.prompt ?? request.description ?? "");
+  const titled = [request.prompt, request.description].find((text) => text !== undefined && text.trim() !== "");
+  const title = request.title ?? titleOf(titled ?? "");
   return {
     id,
     title,
