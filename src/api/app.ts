@@ -18,6 +18,7 @@ import { createEventStreams } from "./event-stream.ts";
 import { createFailureLimit } from "./failure-limit.ts";
 import { requireKnownHost } from "./hosts.ts";
 import { keepAnswer, replayOrBegin } from "./idempotency.ts";
+import { checkNesting } from "./json-value.ts";
 import { addJobOperations } from "./jobs.ts";
 import { addKeyOperations } from "./keys.ts";
 import { addLedgerOperations } from "./ledger.ts";
@@ -104,7 +105,9 @@ function readBodies(app: App): void {
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => {
     if (body.length === 0) return done(null, undefined);
     try {
-      done(null, JSON.parse(String(body)));
+      const value: unknown = JSON.parse(String(body));
+      checkNesting(value, "the body");
+      done(null, value);
     } catch (error) {
       done(error as Error);
     }

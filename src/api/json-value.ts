@@ -3,20 +3,30 @@ import { InvalidInputError } from "../domain/errors.ts";
 /** Deeper than any event of a forge, and shallow enough for every reader of it. */
 const deepest = 64;
 
+/** Whether whatever walks the value can do so on its stack. @throws InvalidInputError */
+export function checkNesting(value: unknown, name: string): void {
+  const left: { value: unknown; depth: number }[] = [{ value, depth: 0 }];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { value: inner, depth } = next;
+    if (depth > deepest) throw new InvalidInputError(`${name} is nested deeper than ${deepest} levels`);
+    if (typeof inner !== "object" || inner === null) continue;
+    for (const item of Object.values(inner)) left.push({ value: item, depth: depth + 1 });
+  }
+}
+
 /**
- * Whether the database can keep a JSON value that a client sent: no NUL, no half of a surrogate pair, not too deep.
+ * Whether the database can keep a JSON value that a client sent: no NUL, no half of a surrogate pair.
  * @throws InvalidInputError naming where the problem is
  */
 export function checkJsonValue(value: unknown, name: string): void {
-  const left: { value: unknown; path: string; depth: number }[] = [{ value, path: name, depth: 0 }];
+  const left: { value: unknown; path: string }[] = [{ value, path: name }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const { value: inner, path, depth } = next;
-    if (depth > deepest) throw new InvalidInputError(`${name} is nested deeper than ${deepest} levels`);
+    const { value: inner, path } = next;
     if (typeof inner === "string") checkString(inner, path);
     if (typeof inner !== "object" || inner === null) continue;
     for (const [key, item] of Object.entries(inner)) {
       checkString(key, `a name in ${path}`);
-      left.push({ value: item, path: Array.isArray(inner) ? `${path}[${key}]` : `${path}.${key}`, depth: depth + 1 });
+      left.push({ value: item, path: Array.isArray(inner) ? `${path}[${key}]` : `${path}.${key}` });
     }
   }
 }
