@@ -179,6 +179,10 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
     `/${noun}/:keyOrId/trigger`,
     {
       config: { operation: { scope: "write", creates: true, queues: true, ledger: true } },
+      // The validator takes null for no body at all.
+      preValidation: async ({ body }) => {
+        if (body === null) throw new InvalidInputError("the body must be a JSON object");
+      },
       schema: {
         tags,
         operationId: noun === "automation" ? "triggerAutomation" : "triggerAgent",
@@ -209,7 +213,6 @@ async function trigger(
     payload,
   }: { readonly id: string; readonly traceParent: string | null; readonly payload: EventContext },
 ): Promise<QueuedJob> {
-  if (Array.isArray(payload)) throw new InvalidInputError("the body must be a JSON object");
   checkJsonValue(payload, "the body");
   const automation = await requireAutomation(options, principal, keyOrId);
   requireNotPaused(automation);
@@ -219,7 +222,9 @@ async function trigger(
 }
 
 async function requireAutomation(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {
-  const automation = await getAutomation(options.database, principal.organizationId, keyOrId.replaceAll("\0", ""));
+  // The database takes no NUL, and no automation is called by one.
+  const known = !keyOrId.includes("\0");
+  const automation = known ? await getAutomation(options.database, principal.organizationId, keyOrId) : null;
   if (automation === null) throw new NotFoundError(`automation ${keyOrId.slice(0, 100)} was not found`);
   return automation;
 }

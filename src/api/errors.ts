@@ -84,6 +84,8 @@ function sentenceOf(
   const [issue] = error.validation;
   const field = (issue?.instancePath ?? "").replace(/^\//u, "").replaceAll("/", ".");
   const message = (issue?.message ?? "is invalid").replace(/^Invalid input: /u, "");
+  if (field === "" && error.validationContext === "body" && /^expected (?:object|record),/u.test(message))
+    return "the body must be a JSON object";
   const where =
     field === ""
       ? error.validationContext === "querystring"

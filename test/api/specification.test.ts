@@ -93,13 +93,15 @@ const refusals: [name: string, body: unknown, said: string][] = [
     "repositories",
   ],
   ["a repository id that is not there", { prompt: "x", codeRepoIds: ["nope"] }, "no repository nope"],
+  ["a URL with a broken escape", { prompt: "x", repositories: ["file:///a%zz"] }, "repositories.0 has a %"],
+  ["half a surrogate pair in a branch", { prompt: "x", branchName: "a\ud800" }, "branchName is not a branch name"],
   ["a branch that git refuses", { prompt: "x", branchName: "a..b" }, "branchName is not a branch name"],
   [
     "one branch for both",
     { prompt: "x", branchName: "a", targetBranch: "a" },
     "branchName must differ from targetBranch",
   ],
-  ["a body that is no object", [], "body"],
+  ["a body that is no object", [], "the body must be a JSON object"],
 ];
 
 test.each(refusals)("session creation refuses %s", async (_name, body, said) => {
@@ -150,8 +152,57 @@ test("a trigger refuses what is not there, paused, or no object", async () => {
     body: { error: "automation none was not found" },
   });
   expect((await post("/automation/paused-one/trigger", {})).status).toBe(409);
-  expect((await post("/automation/fix-it/trigger", [1])).status).toBe(400);
+  for (const raw of ["[1]", '"x"', "1", "true", "null", " null "]) {
+    const answer = await post("/automation/fix-it/trigger", null, { raw });
+    expect([raw, answer.status, answer.body.error]).toEqual([raw, 400, "the body must be a JSON object"]);
+  }
   expect((await post("/automation/fix-it/trigger", null, { raw: "no json" })).status).toBe(400);
+  expect((await post("/automation/fix-it%00/trigger", {})).status).toBe(404);
+});
+
+test("a trigger without a body, or with an empty one, has the empty object for its event", async () => {
+  const authorization = `Bearer ${admin}`;
+  for (const headers of [{ authorization }, { authorization, "content-type": "application/json" }]) {
+    const answer = await app.inject({ method: "POST", url: "/automation/fix-it/trigger", headers });
+    expect(answer.statusCode).toBe(200);
+  }
+});
+
+test("a body is 400 where it is nested too deep, under an Idempotency-Key as well", async () => {
+  const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
+  for (const url of ["/session/create", "/automation/fix-it/trigger"]) {
+    for (const headers of [{}, { "idempotency-key": `deep${url}` }]) {
+      const answer = await post(url, null, { raw: `{"prompt":"x","more":${deep}}`, headers });
+      expect([url, answer.status, answer.body.error]).toEqual([url, 400, "the body is nested deeper than 64 levels"]);
+    }
+  }
+});
+
+test("a repository counts once, by whatever URL or id it is named, and 20 may be named", async () => {
+  const urls = Array.from({ length: 20 }, (_, number) => `https://git.example.com/count/${number}`);
+  const { status, body } = await post("/session/create", {
+    prompt: "x",
+    repositories: [...urls, `${urls[0]}.git`, "git@git.example.com:count/1.git"],
+  });
+  expect(status).toBe(200);
+  const { repositories } = (await testApp.get(`/session/${body.id}`)).body;
+  expect(repositories.map(({ url }: { url: string }) => url)).toEqual(urls);
+  const codeRepoIds = repositories.map(({ id }: { id: string }) => id);
+  expect((await post("/session/create", { prompt: "x", repositories: urls, codeRepoIds })).status).toBe(200);
+});
+
+test("a request that names too many repositories connects none of them", async () => {
+  const connected = async () => (await testApp.get("/repository/list?limit=100")).body.codeRepositories;
+  const before = await connected();
+  const repositories = Array.from({ length: 20 }, (_, number) => `https://git.example.com/many/${number}`);
+  const answer = await post("/session/create", { prompt: "x", repositories, codeRepoIds: [before[0].id] });
+  expect(answer).toMatchObject({ status: 400, body: { error: expect.stringContaining("name 21 repositories") } });
+  expect(await connected()).toEqual(before);
+});
+
+test("where the prompt is blank the title is the description's", async () => {
+  const { body } = await post("/session/create", { prompt: " \n", description: "Fix it" });
+  expect(body).toMatchObject({ title: "Fix it", description: "Fix it" });
 });
 
 test("the same Idempotency-Key gives the first answer again, and refuses another body", async () => {
