@@ -85,7 +85,19 @@ export function principalOfRequest(request: FastifyRequest): Principal {
   return request.principal;
 }
 
-/** A URL as it may be logged: without a key, or what a provider sends back at a sign-in. */
+const secretParameters: ReadonlySet<string> = new Set(["apikey", "code", "state"]);
+
+/** A URL as it may be logged: without a key, or what a provider sends back at a sign-in, however their names are encoded. */
 export function withoutKey(url: string): string {
-  return url.replace(/([?&](?:apiKey|code|state)=)[^&#]*/giu, "$1[redacted]");
+  return url.replace(/([?&])([^=&#]*)=[^&#]*/gu, (whole, mark: string, name: string) =>
+    secretParameters.has(decoded(name).toLowerCase()) ? `${mark}${name}=[redacted]` : whole,
+  );
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
