@@ -235,7 +235,8 @@ function addProgress(app: App, options: ApiOptions, streams: EventStreams): void
     async (request, reply) => {
       const { organizationId } = principalOfRequest(request);
       const { id } = await requireSession(options, principalOfRequest(request), request.params.id);
-      if (request.headers.accept?.includes("text/event-stream") === true) {
+      const wantsStream = request.headers.accept?.includes("text/event-stream") === true;
+      if (wantsStream && request.method !== "HEAD") {
         const last = Number(request.headers["last-event-id"]);
         await streams.stream(
           request,
