@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import cookie from "@fastify/cookie";
 import Fastify, { LogController, type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
-import { NotFoundError } from "../domain/errors.ts";
+import { UnavailableError } from "../domain/errors.ts";
 import { noteDuplicate } from "../store/ledger.ts";
 import { addAgentOperations } from "./agents.ts";
 import { createAdmission } from "./admission.ts";
@@ -13,7 +13,7 @@ import type { ApiOptions, App } from "./context.ts";
 import { addDocumentation } from "./documentation.ts";
 import { addEgressOperations } from "./egress.ts";
 import { addEnvironmentOperations } from "./environments.ts";
-import { sendError } from "./errors.ts";
+import { answerUnreadable, sendError } from "./errors.ts";
 import { createEventStreams } from "./event-stream.ts";
 import { createFailureLimit } from "./failure-limit.ts";
 import { requireKnownHost } from "./hosts.ts";
@@ -25,6 +25,7 @@ import { addLedgerOperations } from "./ledger.ts";
 import { addLimitOperations } from "./limits.ts";
 import { addLoginOperations } from "./logins.ts";
 import { addMetrics, metricsPath } from "./metrics.ts";
+import { noteMethods, type Methods } from "./methods.ts";
 import { observeRequests } from "./observe.ts";
 import { addOlderOperations } from "./older-clients.ts";
 import { addOrganizationOperations } from "./organizations.ts";
@@ -44,6 +45,8 @@ const clusterPaths: ReadonlySet<string> = new Set(["/healthz", "/readyz", metric
 /** No answer is taken for another type than it says, and none tells another site where it was. */
 const answerHeaders = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
 const bodyLimit = 1024 * 1024;
+/** As long as Node takes headers to be: what is too long for an id is not found. */
+const longestPath = 16 * 1024;
 /** Published clients put this before every path. */
 const olderPrefix = "/api/public-api";
 
@@ -54,20 +57,27 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
     bodyLimit,
     // What the router refuses before any operation is found.
-    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+    frameworkErrors: (error, request, reply) => {
+      void reply.header("X-Request-Id", request.id).headers(answerHeaders);
+      sendError(error, request, reply);
+    },
+    clientErrorHandler: answerUnreadable,
+    // It would answer in a form of its own: see the hooks.
+    return503OnClosing: false,
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     trustProxy: [...options.trustedProxies],
     rewriteUrl: ({ url = "/" }) => (url.startsWith(`${olderPrefix}/`) ? url.slice(olderPrefix.length) : url),
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 500 },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: longestPath },
   }) as unknown as App;
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
   readBodies(app);
+  const methods = noteMethods(app);
   await app.register(cookie);
   observeRequests(app, options);
-  addHooks(app, options);
+  addHooks(app, options, methods);
   // After the hooks and what they put on a request: its pages go through them too.
   await addDocumentation(app);
 
@@ -114,20 +124,27 @@ function readBodies(app: App): void {
   });
 }
 
-function addHooks(app: App, options: ApiOptions): void {
+function addHooks(app: App, options: ApiOptions, methods: Methods): void {
   const { database } = options;
   const takeToken = createRateLimit(options.rateLimitPerMinute);
   const admit = createAdmission(options);
   const audit = createAudit(database, options.logger);
+  let isClosing = false;
+  app.addHook("preClose", (done) => {
+    isClosing = true;
+    done();
+  });
   app.addHook("onClose", () => audit.close());
   app.decorateRequest("principal", null);
   app.decorateRequest("idempotency", null);
   app.decorateRequest("duplicateOf", null);
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("X-Request-Id", request.id).headers(answerHeaders);
+    if (isClosing) throw new UnavailableError("the server is stopping: send it again", 1);
     const { operation } = request.routeOptions.config;
     if (!clusterPaths.has(request.routeOptions.url ?? ""))
       requireKnownHost(request, options.publicUrl(), options.hosts);
+    methods.check(request);
     if (operation === undefined) return;
     void reply.header("Cache-Control", "no-store");
     request.principal = await authenticate(database, request, operation);
@@ -154,9 +171,7 @@ function addHooks(app: App, options: ApiOptions): void {
     request.log.info({ method, url: withoutKey(url), status: reply.statusCode, ms, ...trace }, "request");
     done();
   });
-  app.setNotFoundHandler((request) => {
-    throw new NotFoundError(`there is no ${request.method} ${withoutKey(request.url).slice(0, 200)}: see /reference`);
-  });
+  app.setNotFoundHandler((request) => methods.refuse(request));
 }
 
 function addHealth(app: App, { ready }: ApiOptions): void {

@@ -1,3 +1,6 @@
+import { randomUUID } from "node:crypto";
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { z } from "zod";
@@ -30,6 +33,18 @@ export class MisdirectedError extends OffstageError {
   readonly code = "misdirected";
 }
 
+/** The path is there, the method is not. */
+export class MethodNotAllowedError extends OffstageError {
+  readonly code = "method_not_allowed";
+  /** Methods that it has, with commas between. */
+  readonly allow: string;
+
+  constructor(message: string, allow: string) {
+    super(message);
+    this.allow = allow;
+  }
+}
+
 /** The one place where an error becomes an answer. Headers carry what a machine needs beside the sentence. */
 export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const { status, sentence } = answerOf(error);
@@ -39,6 +54,8 @@ export function sendError(error: FastifyError, request: FastifyRequest, reply: F
       ? error.retryAfterSeconds
       : undefined;
   if (retryAfter !== undefined) void reply.header("Retry-After", String(retryAfter));
+  if (error instanceof MethodNotAllowedError) void reply.header("Allow", error.allow);
+  if (status === 401) void reply.header("WWW-Authenticate", "Bearer");
   void reply
     .status(status)
     .type("application/json; charset=utf-8")
@@ -55,6 +72,10 @@ function answerOf(error: FastifyError): { status: number; sentence: string } {
     case "FST_ERR_CTP_INVALID_JSON_BODY":
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
       return { status: 400, sentence: "the body must be valid JSON" };
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return { status: 415, sentence: "the Content-Type header can't be read: send application/json" };
+    case "FST_ERR_BAD_URL":
+      return { status: 400, sentence: "the path has a % that stands for no character: encode it as %25" };
     default:
   }
   if (error instanceof SyntaxError) return { status: 400, sentence: "the body must be valid JSON" };
@@ -71,10 +92,37 @@ function statusOf(error: OffstageError): number {
   if (error instanceof UnauthenticatedError) return 401;
   if (error instanceof ForbiddenError) return 403;
   if (error instanceof NotFoundError) return 404;
+  if (error instanceof MethodNotAllowedError) return 405;
   if (error instanceof ConflictError) return 409;
   if (error instanceof MisdirectedError) return 421;
   if (error instanceof TooManyRequestsError) return 429;
   return error instanceof UnavailableError ? 503 : 500;
+}
+
+const unreadable: Readonly<Record<string, { readonly status: number; readonly sentence: string }>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, sentence: "the request did not arrive in time: send it again" },
+  HPE_HEADER_OVERFLOW: { status: 431, sentence: "the headers are larger than 16 KiB: send less" },
+};
+
+/** What is no HTTP request becomes no request of the app: it is answered on the bare connection, in the same form. */
+export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return;
+  const { status, sentence } = unreadable[error.code ?? ""] ?? {
+    status: 400,
+    sentence: "the request can't be read as HTTP: see its first line, Content-Length and Transfer-Encoding",
+  };
+  const body = JSON.stringify({ error: sentence });
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      "Connection: close",
+      "Content-Type: application/json; charset=utf-8",
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${randomUUID()}`,
+      "",
+      body,
+    ].join("\r\n"),
+  );
 }
 
 /** The first problem as one sentence: the field, what is wrong with it, and so the mend. */
