@@ -9,7 +9,7 @@ import {
   type Automation,
   type EventContext,
 } from "../domain/automation.ts";
-import { InvalidInputError, NotFoundError } from "../domain/errors.ts";
+import { NotFoundError } from "../domain/errors.ts";
 import { queuedJobSchema, jobSchema, type QueuedJob } from "../domain/job.ts";
 import type { Principal } from "../domain/key.ts";
 import { pageQuerySchema } from "../domain/list.ts";
@@ -178,10 +178,11 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
   app.post(
     `/${noun}/:keyOrId/trigger`,
     {
-      config: { operation: { scope: "write", creates: true, queues: true, ledger: true } },
-      // The validator takes null for no body at all.
-      preValidation: async ({ body }) => {
-        if (body === null) throw new InvalidInputError("the body must be a JSON object");
+      config: { operation: { scope: "write", creates: true, queues: true, ledger: true, optionalBody: true } },
+      // Before the validator, to which none is the same as null.
+      preValidation: (request, _reply, done) => {
+        if (request.body === undefined) (request as { body: unknown }).body = {};
+        done();
       },
       schema: {
         tags,
@@ -189,7 +190,7 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
         summary: "Trigger an automation; the body is its event",
         params: keyOrIdParameters,
         querystring: z.object({ apiKey: z.string().optional() }),
-        body: eventContextSchema.nullish(),
+        body: eventContextSchema,
         response: answers(queuedJobSchema),
       },
     },
@@ -197,7 +198,7 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
       const { keyOrId } = request.params;
       return trigger(options, principalOfRequest(request), keyOrId, {
         ...originOf(request),
-        payload: request.body ?? {},
+        payload: request.body,
       });
     },
   );

@@ -79,6 +79,10 @@ export interface OperationConfig {
   readonly queues?: boolean;
   /** Starts an automation: the ledger knows of it, and of its repetitions. */
   readonly ledger?: boolean;
+  /** No body is taken for an empty object. */
+  readonly optionalBody?: boolean;
+  /** Answers with Server-Sent Events where they are asked for. */
+  readonly streams?: boolean;
   /** A GET that changes something all the same, for the audit log. */
   readonly changes?: boolean;
 }

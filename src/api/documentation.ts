@@ -1,13 +1,16 @@
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
-import type { App } from "./context.ts";
+import type { App, OperationConfig } from "./context.ts";
 
 /** The interface's own version, which its description carries. */
 const interfaceVersion = "1.0.0";
 
+type Transform = typeof jsonSchemaTransform;
+
 /** `/openapi.json`, generated from the schemas that validate, and `/reference`, a page of it served by ourselves. */
 export async function addDocumentation(app: App): Promise<void> {
+  const optionalBodies = new Set<unknown>();
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -24,9 +27,55 @@ export async function addDocumentation(app: App): Promise<void> {
       },
       security: [{ bearer: [] }, { apiKey: [] }],
     },
-    transform: jsonSchemaTransform,
-    transformObject: jsonSchemaTransformObject,
+    transform: (input) => {
+      const { schema, url } = jsonSchemaTransform(input);
+      const operation = input.route.config?.operation;
+      if (operation?.optionalBody === true) optionalBodies.add(schema["operationId"]);
+      return { schema: operation === undefined ? schema : { ...schema, ...besideSchema(schema, operation) }, url };
+    },
+    transformObject: (input) => {
+      const description = jsonSchemaTransformObject(input);
+      for (const { post } of Object.values(description.paths ?? {}) as { post?: Described }[]) {
+        if (optionalBodies.has(post?.operationId) && post?.requestBody !== undefined) post.requestBody.required = false;
+      }
+      return description;
+    },
   });
   await app.register(swaggerUi, { routePrefix: "/reference", staticCSP: true });
   app.get("/openapi.json", { schema: { hide: true } }, () => app.swagger());
+}
+
+interface Described {
+  readonly operationId?: string;
+  readonly requestBody?: { required?: boolean };
+}
+
+/** What an operation does beside what its schemas say: who may call it, which headers it reads, that it streams. */
+function besideSchema(schema: ReturnType<Transform>["schema"], operation: OperationConfig): Record<string, unknown> {
+  const headers = {
+    ...(operation.creates === true && {
+      "Idempotency-Key": {
+        type: "string",
+        minLength: 1,
+        maxLength: 255,
+        pattern: "^[\\u0021-\\u007e]+$",
+        description: "The same request under the same key within 24 hours gives the first answer again.",
+      },
+    }),
+    ...(operation.streams === true && {
+      "Last-Event-ID": { type: "string", description: "Number of the last event seen: a stream goes on after it." },
+    }),
+  };
+  return {
+    ...(operation.scope === null && { security: [] }),
+    ...(Object.keys(headers).length > 0 && { headers: { type: "object", properties: headers } }),
+    ...(operation.streams === true && { response: withStream(schema["response"] as Record<string, unknown>) }),
+  };
+}
+
+function withStream(response: Record<string, unknown>): Record<string, unknown> {
+  const page = { schema: response["200"] };
+  const stream = { schema: { type: "string", description: "Server-Sent Events: id, event and data of each." } };
+  const content = { "application/json": page, "text/event-stream": stream };
+  return { ...response, 200: { description: "A page; with Accept: text/event-stream, a stream", content } };
 }

@@ -222,7 +222,7 @@ function addProgress(app: App, options: ApiOptions, streams: EventStreams): void
   app.get(
     "/session/:id/events",
     {
-      config: { operation: { scope: "read" } },
+      config: { operation: { scope: "read", streams: true } },
       schema: {
         tags,
         operationId: "listEvents",

@@ -220,6 +220,22 @@ test("the description of the API names session creation as the specification doe
   expect(document.paths["/session/create"].post.operationId).toBe("postPublic-apiSessionCreate");
 });
 
+test("the description of the API says what is so beside the schemas", async () => {
+  const { paths } = (await app.inject({ url: "/openapi.json" })).json();
+  const creation = paths["/session/create"].post;
+  expect([creation.requestBody.required, creation.security]).toEqual([true, undefined]);
+  for (const noun of ["automation", "agent"]) {
+    const { requestBody, parameters } = paths[`/${noun}/{keyOrId}/trigger`].post;
+    expect(requestBody.required).toBe(false);
+    expect(requestBody.content["application/json"].schema).toMatchObject({ type: "object" });
+    expect(parameters).toContainEqual(expect.objectContaining({ in: "header", name: "Idempotency-Key" }));
+  }
+  for (const path of ["/login/create", "/login/delete"]) expect(paths[path].post.security).toEqual([]);
+  const events = paths["/session/{id}/events"].get;
+  expect(Object.keys(events.responses["200"].content)).toEqual(["application/json", "text/event-stream"]);
+  expect(events.parameters).toContainEqual(expect.objectContaining({ in: "header", name: "Last-Event-ID" }));
+});
+
 test("the reference page and all that it loads are served", async () => {
   const page = await app.inject({ url: "/reference/" });
   expect(page.statusCode).toBe(200);
