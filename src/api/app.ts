@@ -152,7 +152,7 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
   });
   app.addHook("preHandler", async (request, reply) => {
     const { operation } = request.routeOptions.config;
-    if (operation?.creates === true) await replayOrBegin(database, request, reply);
+    if (operation?.creates === true) await replayOrBegin(options, request, reply);
     if (operation?.ledger === true && reply.sent && request.duplicateOf !== null) {
       await noteDuplicate(database, principalOfRequest(request).organizationId, request.duplicateOf);
     }

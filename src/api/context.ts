@@ -81,6 +81,8 @@ export interface OperationConfig {
   readonly ledger?: boolean;
   /** No body is taken for an empty object. */
   readonly optionalBody?: boolean;
+  /** What its body holds must not be found out from its hash, not even by trying. */
+  readonly secretBody?: boolean;
   /** Answers with Server-Sent Events where they are asked for. */
   readonly streams?: boolean;
   /** A GET that changes something all the same, for the audit log. */

@@ -3,23 +3,28 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../database/database.ts";
 import { ConflictError, InvalidInputError } from "../domain/errors.ts";
 import { abandonRequest, beginRequest, finishRequest } from "../store/idempotency.ts";
+import type { Vault } from "../store/vault.ts";
 import { principalOfRequest } from "./auth.ts";
+import { pathOf } from "./methods.ts";
 
 /**
  * Before the handler of a POST that creates something: a request that was answered before gets that answer again.
  * @throws ConflictError for another body under the same key, or while the first is under way
  */
-export async function replayOrBegin(database: Database, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+export async function replayOrBegin(
+  { database, vault }: { readonly database: Database; readonly vault: Vault },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const key = request.headers["idempotency-key"];
   if (key === undefined) return;
   if (typeof key !== "string" || !/^[\u0021-\u007e]{1,255}$/u.test(key)) {
     throw new InvalidInputError("Idempotency-Key must be 1 to 255 visible ASCII characters");
   }
   const { organizationId } = principalOfRequest(request);
-  const path = request.url.split("?")[0];
-  const hash = createHash("sha256")
-    .update(JSON.stringify([path, request.body ?? null]))
-    .digest();
+  const asked = JSON.stringify([pathOf(request), request.body ?? null]);
+  const isSecret = request.routeOptions.config.operation?.secretBody === true;
+  const hash = isSecret ? await vault.hash(asked) : createHash("sha256").update(asked).digest();
   const known = await beginRequest(database, organizationId, key, hash);
   switch (known.state) {
     case "new":

@@ -46,7 +46,8 @@ export function noteMethods(app: App): Methods {
   };
 }
 
-function pathOf({ url }: FastifyRequest): string {
+/** The path asked for, without its query and a last slash. */
+export function pathOf({ url }: FastifyRequest): string {
   return url.replace(/[?#].*$/su, "").replace(/(?<=.)\/$/u, "");
 }
 

@@ -4,6 +4,7 @@ import { createSecretSchema, secretSchema, updateSecretSchema } from "../domain/
 import { createSecret, deleteSecret, listSecrets, updateSecret } from "../store/secrets.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
+import { idOfCreated } from "./idempotency.ts";
 import { answers, idParameters, requireUuid } from "./shapes.ts";
 
 const tags = ["Secrets"];
@@ -13,12 +14,13 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
   app.post(
     "/secret/create",
     {
-      config: { operation: { scope: "admin" } },
+      config: { operation: { scope: "admin", creates: true, secretBody: true } },
       schema: { tags, operationId: "createSecret", body: createSecretSchema, response: answers(secretSchema) },
     },
     async (request) => {
       const { name, value, phases = ["setup"], repositoryId } = request.body;
       return createSecret(database, vault, principalOfRequest(request).organizationId, {
+        id: idOfCreated(request),
         name,
         value,
         phases,

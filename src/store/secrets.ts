@@ -28,35 +28,44 @@ const toSecret = (row: SecretRow): Secret => ({
   updatedAt: row.updated_at.toISOString(),
 });
 
-/** @throws NotFoundError for a repository that the organization has not; ConflictError where the name is taken */
+/** Once for its id. @throws NotFoundError for a repository that the organization has not; ConflictError where the name is taken */
 export function createSecret(
   database: Database,
   vault: Vault,
   organizationId: string,
   input: {
+    readonly id: string;
     readonly name: string;
     readonly value: string;
     readonly phases: readonly SecretPhase[];
     readonly repositoryId: string | null;
   },
 ): Promise<Secret> {
-  const { name, value, phases, repositoryId } = input;
+  const { id, name, value, phases, repositoryId } = input;
   return sealing(database, async (transaction) => {
     if (repositoryId !== null) await requireRepository(transaction, organizationId, repositoryId);
-    const id = crypto.randomUUID();
     const { sealed, masterKey } = await vault.seal(id, value);
     const { rows } = await transaction
       .query<SecretRow>(
         `insert into secret (id, organization_id, repository_id, name, phases, sealed, master_key)
-         values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
+         values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing returning ${columns}`,
         [id, organizationId, repositoryId, name, phases, sealed, masterKey],
       )
       .catch((error: unknown) => {
         if ((error as { code?: string }).code !== uniqueViolation) throw error;
         throw new ConflictError(`name: there is a secret ${name} already: update that one`);
       });
-    return toSecret(rows[0] as SecretRow);
+    return rows[0] === undefined ? readSecret(transaction, organizationId, id) : toSecret(rows[0]);
   });
+}
+
+async function readSecret(queryable: Queryable, organizationId: string, id: string): Promise<Secret> {
+  const { rows } = await queryable.query<SecretRow>(
+    `select ${columns} from secret where id = $1 and organization_id = $2`,
+    [id, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
+  return toSecret(rows[0]);
 }
 
 async function requireRepository(queryable: Queryable, organizationId: string, id: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { ConflictError } from "../domain/errors.ts";
 import { openBytes, sealBytes } from "./cipher.ts";
 import type { Keyring } from "./keyring.ts";
@@ -16,15 +16,21 @@ export interface Vault {
   seal(id: string, value: string): Promise<Sealed>;
   /** @throws ConflictError where the master key is not there, or the row was tampered with */
   open(id: string, sealed: Sealed): Promise<string>;
+  /** Hash by which a value is known again, and which tells nothing of it to who has not the master key. */
+  hash(value: string): Promise<Buffer>;
 }
 
 /** Seals under the first master key of the ring; opens under any of them. */
 export function createVault(keyring: Keyring): Vault {
+  async function firstKey(): Promise<Buffer> {
+    const [key] = await keyring.keys();
+    if (key === undefined) throw new ConflictError("there is no master key: see OFFSTAGE_MASTER_KEY");
+    return key;
+  }
   return {
     keyring,
     async seal(id, value) {
-      const [key] = await keyring.keys();
-      if (key === undefined) throw new ConflictError("there is no master key: see OFFSTAGE_MASTER_KEY");
+      const key = await firstKey();
       return { sealed: sealBytes(key, id, Buffer.from(value)), masterKey: fingerprint(key) };
     },
     async open(id, { sealed, masterKey }) {
@@ -36,6 +42,13 @@ export function createVault(keyring: Keyring): Vault {
       }
       const changed = `the secret ${id} was changed behind Offstage's back: set its value anew`;
       return openBytes(key, id, sealed, changed).toString("utf8");
+    },
+    async hash(value) {
+      // A key of its own: none is used for two things.
+      const key = createHmac("sha256", await firstKey())
+        .update("offstage hash")
+        .digest();
+      return createHmac("sha256", key).update(value).digest();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createKey } from "../../src/store/keys.ts";
 import { beginRequest, finishRequest, pruneRequests } from "../../src/store/idempotency.ts";
@@ -208,6 +209,7 @@ test("a server that dies between making something and keeping its answer makes i
     ["/automation/create", automation, "automation where macro = 'nightly'"],
     ["/automation/nightly/trigger", { died: true }, "job where payload = '{\"died\": true}'"],
     [`/session/${session.id}/message`, { message: "died message" }, "message where text = 'died message'"],
+    ["/secret/create", { name: "DIED", value: "died" }, "secret where name = 'DIED'"],
   ];
   for (const [url, body, table] of requests) {
     const headers = { "idempotency-key": `died ${url}`.replaceAll(/\s/gu, "-") };
@@ -229,6 +231,33 @@ test("a server that dies between making something and keeping its answer makes i
     );
     expect([url, rows[0]?.count]).toEqual([url, 1]);
   }
+});
+
+test("a secret is created once too, and its value can't be found out from what is kept of the request", async () => {
+  const headers = { "idempotency-key": "secret" };
+  const [first, again] = [
+    await api.post("/secret/create", { name: "PIN", value: "1234" }, { headers }),
+    await api.post("/secret/create", { name: "PIN", value: "1234" }, { headers }),
+  ];
+  expect(again).toMatchObject({ status: 200, body: first.body, headers: { "idempotent-replayed": "true" } });
+  expect((await api.post("/secret/create", { name: "PIN", value: "1235" }, { headers })).status).toBe(409);
+  const { rows } = await api.database.pool.query<{ request_hash: Buffer; body: string }>(
+    "select request_hash, body from idempotency where key = 'secret'",
+  );
+  const guess = createHash("sha256")
+    .update(JSON.stringify(["/secret/create", { name: "PIN", value: "1234" }]))
+    .digest();
+  expect(rows[0]?.request_hash.equals(guess)).toBe(false);
+  expect(rows[0]?.body).not.toContain("1234");
+});
+
+test("a last slash makes no other request", async () => {
+  const headers = { "idempotency-key": "slash" };
+  const first = await api.post("/session/create", { prompt: "slash" }, { headers });
+  expect(await api.post("/session/create/", { prompt: "slash" }, { headers })).toMatchObject({
+    status: 200,
+    body: first.body,
+  });
 });
 
 test("another body under a key that was given up is another thing", async () => {

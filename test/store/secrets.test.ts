@@ -36,7 +36,13 @@ afterAll(async () => {
 });
 
 const add = (name: string, value: string) =>
-  createSecret(database, vault, organizationId, { name, value, phases: ["setup"], repositoryId: null });
+  createSecret(database, vault, organizationId, {
+    id: crypto.randomUUID(),
+    name,
+    value,
+    phases: ["setup"],
+    repositoryId: null,
+  });
 
 const opened = async (): Promise<Record<string, string>> => {
   const secrets = await openSecrets(database, vault, organizationId, []);
