@@ -7,7 +7,18 @@ export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), tailwind()],
   resolve: { alias: { "shiki/langs": join(import.meta.dirname, "session/languages.ts") } },
-  build: { outDir: "../../dist/web", emptyOutDir: true, assetsDir: "assets", chunkSizeWarningLimit: 1_000 },
+  build: {
+    outDir: "../../dist/web",
+    emptyOutDir: true,
+    assetsDir: "assets",
+    chunkSizeWarningLimit: 1_000,
+    rolldownOptions: {
+      output: {
+        // What is shared by pages runs before the entry does: only in the library's own chunk is the setting in time for schemas.
+        codeSplitting: { groups: [{ name: "zod", test: /node_modules\/zod\/|\/strict-policy\.ts$/u }] },
+      },
+    },
+  },
   // `npx vite src/web` beside a running server: the pages come from here, the API from there.
   server: { proxy: { "^/(session|automation|job|repository|key|agent|login|me)(/|$)": "http://127.0.0.1:4747" } },
 });

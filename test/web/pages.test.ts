@@ -267,6 +267,25 @@ test("the list shows sessions as they change, and searches them", async () => {
   await page.waitForURL(`${offstage.url}/sessions/${id}`);
 });
 
+test("no page asks for what its own Content-Security-Policy forbids", async () => {
+  const page = await signedIn();
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") complaints.push(`${page.url()} ${message.text()}`);
+  });
+  for (const [path, title] of [
+    ["/", "Sessions"],
+    ["/settings", "Settings"],
+    ["/audit", "Audit log"],
+    ["/ledger", "Ledger"],
+    ["/webhooks", "Webhooks"],
+  ] as const) {
+    await page.goto(path);
+    await page.getByRole("heading", { name: title, exact: true }).waitFor();
+  }
+  expect(complaints).toEqual([]);
+});
+
 test("an address that leads nowhere says so", async () => {
   const page = await signedIn();
   await page.goto("/sessions/00000000-0000-4000-8000-000000000000");
