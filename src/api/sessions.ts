@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NotFoundError } from "../domain/errors.ts";
+import { InvalidInputError, NotFoundError } from "../domain/errors.ts";
 import { eventPageSchema } from "../domain/event.ts";
 import type { Principal } from "../domain/key.ts";
 import { pageQuerySchema } from "../domain/list.ts";
@@ -65,6 +65,10 @@ export async function createFromRequest(
       ? []
       : [`The request had fields that Offstage does not know, which were ignored: ${unknown.join(", ").slice(0, 500)}`];
   const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
+  const target = repositories.find(({ branch }) => targetBranch == null && branch !== null && branch === branchName);
+  if (target !== undefined) {
+    throw new InvalidInputError(`branchName must differ from ${branchName}, the target branch of ${target.name}`);
+  }
   // Named one by one: what else the body holds is the client's, and a session has fields that are not.
   const session = newSession({
     prompt,
