@@ -11,7 +11,7 @@ interface Bucket {
 const pruneAbove = 10_000;
 
 /**
- * A token bucket for each key: `perMinute` requests at once, refilled evenly over a minute.
+ * A token bucket for each key, and for each user in a browser: `perMinute` requests at once, refilled evenly over a minute.
  * @returns what takes a token and sets the `RateLimit-*` headers. It throws TooManyRequestsError where there is none
  */
 export function createRateLimit(
@@ -23,7 +23,7 @@ export function createRateLimit(
 
   return (principal, reply) => {
     const at = now();
-    const id = principal.keyId ?? principal.organizationId;
+    const id = principal.keyId ?? principal.userId ?? principal.organizationId;
     const bucket = buckets.get(id) ?? { tokens: perMinute, filledAt: at };
     bucket.tokens = Math.min(perMinute, bucket.tokens + (at - bucket.filledAt) * perMs);
     bucket.filledAt = at;
