@@ -30,7 +30,10 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
       schema: {
         tags,
         operationId: "createLogin",
-        body: z.union([z.strictObject({ token: z.string().max(200) }), z.strictObject({ key: z.string().max(500) })]),
+        body: z.union(
+          [z.strictObject({ token: z.string().max(200) }), z.strictObject({ key: z.string().max(500) })],
+          'must be {"token": <of a one-time link>} or {"key": <an API key>}',
+        ),
         response: answers(z.object({ organizationId: z.uuid() })),
       },
     },

@@ -30,7 +30,7 @@ export function addOrganizationOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request) => {
-      await checkAgent(options, request.body.defaultAgent);
+      await checkAgent(options, request.body.defaultAgent, "defaultAgent");
       return updateOrganization(database, principalOfRequest(request).organizationId, request.body);
     },
   );

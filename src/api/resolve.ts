@@ -74,13 +74,17 @@ function keyOf({ id, url }: RepositoryRecord): string {
   return isAddressProblem(address) ? id : address.key;
 }
 
-/** @throws InvalidInputError with the list of providers, where the agent's is none of them */
-export async function checkAgent(options: ApiOptions, agent: string | null | undefined): Promise<void> {
+/** @throws InvalidInputError naming `field`, with the list of providers, where the agent's is none of them */
+export async function checkAgent(
+  options: ApiOptions,
+  agent: string | null | undefined,
+  field = "agent",
+): Promise<void> {
   if (agent == null) return;
   const known = (await options.agents()).map(({ id }) => id);
   const { provider } = splitAgentName(agent);
   if (!known.includes(provider)) {
-    throw new InvalidInputError(`agent: there is no provider ${provider}; the providers are ${known.join(", ")}`);
+    throw new InvalidInputError(`${field}: there is no provider ${provider}; the providers are ${known.join(", ")}`);
   }
 }
 

@@ -9,7 +9,7 @@ export const createKeySchema = z
     name: text(200),
     scopes: z.array(z.enum(scopes)).min(1).optional().meta({ description: "Default read and write." }),
     role: z.enum(["admin", "member", "viewer"]).optional().meta({ description: "Instead of scopes." }),
-    expiresAt: z.iso.datetime().nullish(),
+    expiresAt: z.iso.datetime("must be a time in UTC, such as 2030-01-31T12:00:00Z").nullish(),
   })
   .refine((body) => body.role === undefined || body.scopes === undefined, {
     message: "can't be given beside scopes: choose one of them",

@@ -216,6 +216,23 @@ test("where the prompt is blank the title is the description's", async () => {
   expect(body).toMatchObject({ title: "Fix it", description: "Fix it" });
 });
 
+test("a refusal names the field as the request has it, and what it takes", async () => {
+  const said = async (url: string, body: unknown) => (await post(url, body)).body.error;
+  expect(await said("/organization/update", { defaultAgent: "nobody:m" })).toMatch(/^defaultAgent: there is no/u);
+  expect(await said("/key/create", { name: "x", expiresAt: "tomorrow" })).toMatch(/^expiresAt must be a time in UTC/u);
+  expect(await said("/login/create", { token: "x", key: "y" })).toMatch(/^the body must be \{"token"/u);
+});
+
+test("more requests in a minute than a key may make are 429 with Retry-After, before anything else is looked at", async () => {
+  const limited = await testApp.another({ rateLimitPerMinute: 2 });
+  const ask = () => limited.inject({ url: "/session/none", headers: { authorization: `Bearer ${admin}` } });
+  expect([(await ask()).statusCode, (await ask()).statusCode]).toEqual([404, 404]);
+  const refused = await ask();
+  expect([refused.statusCode, refused.headers["ratelimit-remaining"]]).toEqual([429, "0"]);
+  expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+  expect(refused.json()).toEqual({ error: expect.stringContaining("more than 2 requests a minute") });
+});
+
 test("the same Idempotency-Key gives the first answer again, and refuses another body", async () => {
   const headers = { "idempotency-key": "once" };
   const first = await post("/session/create", { prompt: "once" }, { headers });
