@@ -112,10 +112,12 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
 /** All bodies are JSON, whatever their type says: curl's default says that JSON is a form. An empty one is no body. */
 function readBodies(app: App): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => {
+  // Bytes that are no UTF-8 would become others without a word.
+  const utf8 = new TextDecoder("utf-8", { fatal: true });
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => {
     if (body.length === 0) return done(null, undefined);
     try {
-      const value: unknown = JSON.parse(String(body));
+      const value: unknown = JSON.parse(utf8.decode(body as Buffer));
       checkNesting(value, "the body");
       done(null, value);
     } catch (error) {

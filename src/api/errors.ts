@@ -76,6 +76,8 @@ function answerOf(error: FastifyError): { status: number; sentence: string } {
       return { status: 415, sentence: "the Content-Type header can't be read: send application/json" };
     case "FST_ERR_BAD_URL":
       return { status: 400, sentence: "the path has a % that stands for no character: encode it as %25" };
+    case "ERR_ENCODING_INVALID_ENCODED_DATA":
+      return { status: 400, sentence: "the body must be UTF-8" };
     default:
   }
   if (error instanceof SyntaxError) return { status: 400, sentence: "the body must be valid JSON" };

@@ -62,6 +62,13 @@ describe("what can't be read as a request is answered as every error is", () => 
     expect(answer.body.error).not.toContain("hidden");
   });
 
+  it("a body that is no UTF-8, of which nothing is made", async () => {
+    const headers = { authorization: `Bearer ${api.adminKey}`, "content-type": "application/json" };
+    const body = Buffer.from('{"prompt":"caf\u00e9","queueRightAway":false}', "latin1");
+    const answer = await fetch(`http://127.0.0.1:${port}/session/create`, { method: "POST", headers, body });
+    expect([answer.status, await answer.json()]).toEqual([400, { error: "the body must be UTF-8" }]);
+  });
+
   it("a Content-Type that is none", async () => {
     const answer = await api.post("/session/create", { prompt: "x" }, { headers: { "content-type": "garbage" } });
     expect(answer).toMatchObject({ status: 415, body: { error: expect.stringContaining("application/json") } });
