@@ -80,8 +80,8 @@ export function parseRepositoryUrl(input: string): RepositoryAddress | AddressPr
 /** Null where a % stands for no byte of a character, or for NUL. */
 function decoded(path: string): string | null {
   try {
-    const text = decodeURIComponent(path);
-    return text.includes("\0") ? null : text;
+    const characters = decodeURIComponent(path);
+    return characters.includes("\0") ? null : characters;
   } catch {
     return null;
   }
