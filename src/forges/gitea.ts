@@ -68,7 +68,13 @@ export function createGitea(settings: GiteaSettings): Forge {
     serves: (address) => servesAddress(settings.webUrl, address),
     credentials: () =>
       Promise.resolve(settings.token === undefined ? null : { username: "offstage", password: settings.token }),
-    ...createPullRequestCalls({ host, call, find: findPullRequest, existsStatus: 409, toPullRequest }),
+    ...createPullRequestCalls({
+      host,
+      call,
+      find: findPullRequest,
+      existsStatus: 409,
+      read: (body) => toPullRequest(body as PullRequest),
+    }),
   };
 }
 

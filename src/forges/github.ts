@@ -105,7 +105,13 @@ export function createGitHub(settings: GitHubSettings): Forge {
       const password = await token(address, signal);
       return password === null ? null : { username: "x-access-token", password };
     },
-    ...createPullRequestCalls({ host, call, find: findPullRequest, existsStatus: 422, toPullRequest }),
+    ...createPullRequestCalls({
+      host,
+      call,
+      find: findPullRequest,
+      existsStatus: 422,
+      read: (body) => toPullRequest(body as PullRequest),
+    }),
   };
 }
 

@@ -5,7 +5,7 @@ import { refusedBy, type ForgeAnswer } from "./http.ts";
 type PullRequestCalls = Pick<Forge, "findPullRequest" | "openPullRequest" | "readPullRequest">;
 
 /** What the pull requests of GitHub and of Gitea have in common: paths and answers alike. */
-export function createPullRequestCalls<Answer>(forge: {
+export function createPullRequestCalls(forge: {
   readonly host: string;
   readonly call: (
     address: RepositoryAddress,
@@ -17,16 +17,17 @@ export function createPullRequestCalls<Answer>(forge: {
   readonly find: Forge["findPullRequest"];
   /** Status of the answer where the branch has an open one already. */
   readonly existsStatus: number;
-  readonly toPullRequest: (answer: Answer) => ForgePullRequest;
+  /** Reads a pull request as the forge's API describes it. */
+  readonly read: (body: unknown) => ForgePullRequest;
 }): PullRequestCalls {
-  const { host, call, find, existsStatus, toPullRequest } = forge;
+  const { host, call, find, existsStatus, read } = forge;
   return {
     findPullRequest: find,
     async openPullRequest(address, { head, target, title, body }, signal) {
       const known = await find(address, head, target, signal);
       if (known?.state === "open") return { ...known, created: false };
       const answer = await call(address, "POST", "/pulls", signal, { head, base: target, title, body });
-      if (answer.status === 201) return { ...toPullRequest(answer.body as Answer), created: true };
+      if (answer.status === 201) return { ...read(answer.body), created: true };
       // Another look: it may have been opened by a request whose answer was lost.
       const opened = answer.status === existsStatus ? await find(address, head, target, signal) : null;
       if (opened?.state === "open") return { ...opened, created: false };
@@ -35,7 +36,7 @@ export function createPullRequestCalls<Answer>(forge: {
     async readPullRequest(address, number, signal) {
       const answer = await call(address, "GET", `/pulls/${number}`, signal);
       if (answer.status !== 200) throw refusedBy(host, answer);
-      return toPullRequest(answer.body as Answer);
+      return read(answer.body);
     },
   };
 }
