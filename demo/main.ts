@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs, styleText } from "node:util";
 import { createClient } from "../src/client.ts";
-import { readConfig } from "../src/config.ts";
+import { readConfig } from "../src/config/config.ts";
 import { createLogger } from "../src/observability.ts";
 import { startOffstage, type Offstage } from "../src/offstage.ts";
 import { installBubblewrap } from "../src/sandboxes/bubblewrap.ts";

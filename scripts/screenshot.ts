@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { demoPrompt, demoScript } from "../demo/script.ts";
 import { createClient } from "../src/client.ts";
-import { readConfig } from "../src/config.ts";
+import { readConfig } from "../src/config/config.ts";
 import { createLogger } from "../src/observability.ts";
 import { startOffstage } from "../src/offstage.ts";
 import { startForge } from "../test/forge/server.ts";

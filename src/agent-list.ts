@@ -1,5 +1,5 @@
 import type { Provider } from "./agents/harness.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import type { Database } from "./database/database.ts";
 import type { Agent } from "./domain/agent.ts";
 import { listWorkers, type WorkerNode } from "./store/worker-nodes.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { BackupReport } from "./cli/commands.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { checkBackup, interrupted, readBackup, writeBackup } from "./database/backup-file.ts";
 import { migrationsDirectory, openDatabase, type Database } from "./database/database.ts";
 import { dumpDatabase, type DumpHeader, type DumpPart, type DumpTotals } from "./database/dump.ts";

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
 import { execa } from "execa";
 import type { Check } from "./cli/commands.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { ObjectStoreError, OffstageError } from "./domain/errors.ts";
 import { createObjectStore } from "./objects/object-store.ts";
 import { openBeside } from "./offstage.ts";

@@ -5,7 +5,7 @@ import { styleText } from "node:util";
 import { backUp, move, restore } from "./backup.ts";
 import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
 import { runProgram } from "./cli/program.ts";
-import { readConfig } from "./config.ts";
+import { readConfig } from "./config/config.ts";
 import { diagnose } from "./doctor.ts";
 import { createMask } from "./domain/mask.ts";
 import { createLogger } from "./observability.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
 import type { Provider } from "./agents/harness.ts";
 import { createApp } from "./api/app.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import { openDatabase, type Database } from "./database/database.ts";
 import { hasRoom } from "./database/room.ts";
 import type { NewEvent } from "./domain/event.ts";

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { createProviders } from "./agents/providers.ts";
 import type { Provider } from "./agents/harness.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/config.ts";
 import type { Database } from "./database/database.ts";
 import { hasRoom } from "./database/room.ts";
 import { createMask } from "./domain/mask.ts";

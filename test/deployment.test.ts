@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { environmentSchema } from "../src/config.ts";
+import { variablesSchema } from "../src/config/variables.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -20,7 +20,7 @@ function variablesIn(text: string): string[] {
 it("names only variables in deploy/ and docs/deployment.md that the service reads", async () => {
   const entries = await readdir(join(root, "deploy"), { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const known = new Set([...Object.keys(environmentSchema.shape), ...ofOthers]);
+  const known = new Set([...Object.keys(variablesSchema.shape), ...ofOthers]);
   const found = new Set<string>();
   const unknown: string[] = [];
   for (const file of [...files, join(root, "docs/deployment.md")]) {

@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { exitCodes } from "../src/cli/exit-code.ts";
-import { environmentSchema, readConfig } from "../src/config.ts";
+import { readConfig } from "../src/config/config.ts";
+import { variablesSchema } from "../src/config/variables.ts";
 
 const root = join(import.meta.dirname, "..");
 const document = await readFile(join(root, "docs/configuration.md"), "utf8");
@@ -19,13 +20,13 @@ function stated(variable: string): string {
 }
 
 describe("docs/configuration.md", () => {
-  it.each(Object.keys(environmentSchema.shape))("describes %s", (variable) => {
+  it.each(Object.keys(variablesSchema.shape))("describes %s", (variable) => {
     expect(row(`\`${variable}\``).length).toBeGreaterThan(3);
   });
 
   it("names no variable that does not exist", () => {
     const named = [...document.matchAll(/^\| `([A-Z][A-Z_]+)` \|/gmu)].map(([, variable]) => variable);
-    const known = new Set([...Object.keys(environmentSchema.shape), "OFFSTAGE_SERVER", "OFFSTAGE_API_KEY"]);
+    const known = new Set([...Object.keys(variablesSchema.shape), "OFFSTAGE_SERVER", "OFFSTAGE_API_KEY"]);
     expect(named.filter((variable) => variable !== undefined && !known.has(variable))).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, type Client } from "../src/client.ts";
-import { readConfig } from "../src/config.ts";
+import { readConfig } from "../src/config/config.ts";
 import type { SessionDetail } from "../src/domain/session.ts";
 import { createLogger } from "../src/observability.ts";
 import { startOffstage, type Offstage } from "../src/offstage.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { AwsV4Signer } from "aws4fetch";
-import type { Config } from "../config.ts";
+import type { Config } from "../config/config.ts";
 import { ObjectStoreError } from "../domain/errors.ts";
 
 /** An S3-compatible store of large artifacts. Whoever puts an object keeps a row of it: nothing is ever listed. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Client } from "../../src/client.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
 import { startOffstage } from "../../src/offstage.ts";
 import { startFleet, type Fleet } from "../fleet.ts";

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import type { NewEvent, SessionEvent } from "../../src/domain/event.ts";
 import { replayBeside, type Offstage } from "../../src/offstage.ts";
 import { callApi } from "../call.ts";

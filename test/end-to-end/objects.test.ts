@@ -4,7 +4,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import { createObjectStore } from "../../src/objects/object-store.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { openDatabase } from "../../src/database/database.ts";
 import { createLogger } from "../../src/observability.ts";
 import { sweepObjects } from "../../src/store/objects.ts";

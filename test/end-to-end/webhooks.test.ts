@@ -6,7 +6,7 @@ import { Webhook } from "standardwebhooks";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import { createForges } from "../../src/forges/forges.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import { claimDeliveries } from "../../src/store/deliveries.ts";

@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createClient, type Client } from "../../src/client.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { startOffstage, type Offstage } from "../../src/offstage.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { callApi } from "../call.ts";

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { failureCodes } from "../../src/domain/errors.ts";
 import { createLogger } from "../../src/observability.ts";
 import { startOffstage, type Offstage } from "../../src/offstage.ts";

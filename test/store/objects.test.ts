@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { ObjectStoreError } from "../../src/domain/errors.ts";
 import { createObjectStore, type ObjectStore } from "../../src/objects/object-store.ts";
 import { openPiece, pruneCheckpoints, saveCheckpoint } from "../../src/store/checkpoints.ts";

@@ -1,0 +1,137 @@
+import { availableParallelism } from "node:os";
+import { join, resolve } from "node:path";
+import { registryHosts } from "../domain/egress.ts";
+import { InvalidInputError } from "../domain/errors.ts";
+import { forgesOf, modelsOf, objectsOf, signInOf } from "./groups.ts";
+import { variablesSchema, type Variables } from "./variables.ts";
+
+/** Flags of the command line; each wins over its variable. */
+export interface ConfigFlags {
+  readonly data?: string | undefined;
+  readonly host?: string | undefined;
+  readonly port?: string | undefined;
+  readonly sandbox?: string | undefined;
+}
+
+const flagVariables = {
+  data: "OFFSTAGE_DATA",
+  host: "OFFSTAGE_HOST",
+  port: "OFFSTAGE_PORT",
+  sandbox: "OFFSTAGE_SANDBOX",
+} as const;
+
+export type Config = ReturnType<typeof readConfig>;
+
+/**
+ * Environment and flags become one validated, frozen value here, and nowhere else.
+ * @throws InvalidInputError naming the variable or flag, its problem and so its mend
+ */
+export function readConfig(variables: Readonly<Record<string, string | undefined>>, flags: ConfigFlags = {}) {
+  const merged: Record<string, string | undefined> = {};
+  // An empty variable is one that is not set, as shells and Compose files write it.
+  for (const [name, value] of Object.entries(variables)) if (value !== "") merged[name] = value;
+  for (const [name, variable] of Object.entries(flagVariables)) {
+    const value = flags[name as keyof ConfigFlags];
+    if (value !== undefined) merged[variable] = value;
+  }
+  const parsed = variablesSchema.safeParse(merged);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const variable = String(issue?.path[0]);
+    const ofFlag = Object.entries(flagVariables).find(
+      ([name, named]) => named === variable && flags[name as keyof ConfigFlags] !== undefined,
+    );
+    throw new InvalidInputError(`${ofFlag === undefined ? variable : `--${ofFlag[0]}`}: ${issue?.message}`);
+  }
+  return Object.freeze(configOf(parsed.data));
+}
+
+function configOf(variables: Variables) {
+  const data = resolve(variables.OFFSTAGE_DATA);
+  const author = /^(.*) <(.*)>$/u.exec(variables.OFFSTAGE_COMMIT_AUTHOR);
+  return {
+    data,
+    databaseUrl: variables.DATABASE_URL ?? null,
+    databaseDirectory: join(data, "postgres"),
+    host: variables.OFFSTAGE_HOST,
+    port: variables.OFFSTAGE_PORT,
+    /** Null: derived from the address that the server listens on. */
+    publicUrl: variables.OFFSTAGE_PUBLIC_URL?.replace(/\/+$/u, "") ?? null,
+    hosts: variables.OFFSTAGE_HOSTS.map((name) => name.toLowerCase()),
+    trustedProxies: variables.OFFSTAGE_TRUSTED_PROXIES,
+    checkpointBytes: variables.OFFSTAGE_CHECKPOINT_MB * 1024 * 1024,
+    webhookHosts: variables.OFFSTAGE_WEBHOOK_HOSTS.map((name) => name.toLowerCase()),
+    pullRequestMinutes: variables.OFFSTAGE_PULL_REQUEST_MINUTES,
+    /** How long things are kept, in days; 0: for ever. */
+    retention: {
+      workspaceDays: variables.OFFSTAGE_WORKSPACE_DAYS,
+      auditDays: variables.OFFSTAGE_AUDIT_DAYS,
+      deliveryDays: variables.OFFSTAGE_DELIVERY_DAYS,
+      eventDays: variables.OFFSTAGE_EVENT_DAYS,
+      jobDays: variables.OFFSTAGE_JOB_DAYS,
+      recordingDays: variables.OFFSTAGE_RECORDING_DAYS,
+      mirrorDays: variables.OFFSTAGE_MIRROR_DAYS,
+      /** Of all mirrors together; 0: no limit. */
+      mirrorsBytes: variables.OFFSTAGE_MIRRORS_MB * 1024 * 1024,
+    },
+    adminKey: variables.OFFSTAGE_ADMIN_KEY ?? null,
+    ...signInOf(variables),
+    /** Null: kept in a file of its own below the data folder. */
+    masterKey: variables.OFFSTAGE_MASTER_KEY ?? null,
+    sandbox: variables.OFFSTAGE_SANDBOX,
+    container: {
+      socket: variables.OFFSTAGE_CONTAINER_SOCKET,
+      image: variables.OFFSTAGE_CONTAINER_IMAGE,
+      runtime: variables.OFFSTAGE_CONTAINER_RUNTIME ?? null,
+    },
+    concurrency: variables.OFFSTAGE_CONCURRENCY,
+    maxRunningPerOrganization: variables.OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION,
+    /** Null: any number. */
+    maxRunningPerRepository: variables.OFFSTAGE_MAX_RUNNING_PER_REPOSITORY || null,
+    queueLimit: variables.OFFSTAGE_QUEUE_LIMIT,
+    minimumFreeBytes: variables.OFFSTAGE_MIN_FREE_MB * 1024 * 1024,
+    allowLocalRepositories: variables.OFFSTAGE_ALLOW_LOCAL_REPOSITORIES,
+    defaultAgent: variables.OFFSTAGE_DEFAULT_AGENT ?? null,
+    customProviders: variables.OFFSTAGE_PROVIDERS ?? [],
+    permissions: variables.OFFSTAGE_PERMISSIONS,
+    limits: {
+      memoryBytes: variables.OFFSTAGE_SANDBOX_MEMORY_MB * 1024 * 1024,
+      processes: variables.OFFSTAGE_SANDBOX_PROCESSES,
+      diskBytes: variables.OFFSTAGE_SANDBOX_DISK_MB * 1024 * 1024,
+      cpus: variables.OFFSTAGE_SANDBOX_CPUS ?? availableParallelism(),
+    },
+    allowedModels: variables.OFFSTAGE_MODELS,
+    prices: variables.OFFSTAGE_PRICES ?? {},
+    recordsModels: variables.OFFSTAGE_RECORD,
+    egress: {
+      open: variables.OFFSTAGE_EGRESS === "open",
+      rules: [...(variables.OFFSTAGE_EGRESS === "none" ? [] : registryHosts), ...variables.OFFSTAGE_EGRESS_ALLOW],
+    },
+    stallMs: variables.OFFSTAGE_STALL_SECONDS * 1_000,
+    setupLimitMs: variables.OFFSTAGE_SETUP_MINUTES * 60_000,
+    setupCacheBytes: variables.OFFSTAGE_SETUP_CACHE_MB * 1024 * 1024,
+    turnLimitMs: variables.OFFSTAGE_TURN_MINUTES * 60_000,
+    drainMs: variables.OFFSTAGE_DRAIN_SECONDS * 1_000,
+    leaseMs: variables.OFFSTAGE_LEASE_SECONDS * 1_000,
+    rateLimitPerMinute: variables.OFFSTAGE_RATE_LIMIT_PER_MINUTE,
+    commitAuthor: { name: author?.[1] ?? "", email: author?.[2] ?? "" },
+    logLevel: variables.OFFSTAGE_LOG_LEVEL,
+    metricsToken: variables.OFFSTAGE_METRICS_TOKEN ?? null,
+    /** Of a worker that runs alone; null: it serves nothing. */
+    metricsPort: variables.OFFSTAGE_METRICS_PORT ?? null,
+    /** Null: no traces. */
+    traces:
+      variables.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+        ? null
+        : {
+            endpoint: variables.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/+$/u, ""),
+            headers: variables.OTEL_EXPORTER_OTLP_HEADERS,
+            serviceName: variables.OTEL_SERVICE_NAME,
+            share: variables.OTEL_TRACES_SAMPLER_ARG,
+          },
+    /** S3-compatible store of large artifacts. Null: they are in the database. */
+    objects: objectsOf(variables),
+    forges: forgesOf(variables),
+    models: modelsOf(variables),
+  } as const;
+}

@@ -1,0 +1,76 @@
+import { z } from "zod";
+import { parseEgressRule, type EgressRule } from "../domain/egress.ts";
+import { modelPatternSchema } from "../domain/model.ts";
+
+// Kinds of values that variables have, each as an operator writes it in an environment.
+
+export const flag = z
+  .enum(["true", "false", "1", "0"])
+  .transform((value) => value === "true" || value === "1")
+  .default(false);
+/** `a.example, *.b.example:8443` */
+export const egressList = z
+  .string()
+  .transform((value, context): EgressRule[] =>
+    value
+      .split(/[\s,]+/u)
+      .filter((entry) => entry !== "")
+      .flatMap((entry) => {
+        const rule = parseEgressRule(entry);
+        if (rule !== null) return rule;
+        context.addIssue(`has ${entry} in it: write <host>, *.<host> or <host>:<port>, with commas between`);
+        return [];
+      }),
+  )
+  .default([]);
+/** `claude-*, gpt-5*` */
+export const modelList = z
+  .string()
+  .transform((value) => value.split(/[\s,]+/u).filter((pattern) => pattern !== ""))
+  .pipe(z.array(modelPatternSchema))
+  .default(["*"]);
+/** Words, with commas between. */
+export const names = z
+  .string()
+  .transform((value) => value.split(/[\s,]+/u).filter((name) => name !== ""))
+  .default([]);
+/** `name=value,name=value`, each part written as in a URL: the form that OpenTelemetry's specification gives. */
+export const headerList = z
+  .string()
+  .transform((value, context): Record<string, string> => {
+    const entries = value.split(",").filter((entry) => entry.trim() !== "");
+    const pairs = entries.map((entry) => /^\s*([!#$%&'*+.^`|~\w-]+)\s*=\s*(.*?)\s*$/u.exec(entry));
+    if (pairs.some((pair) => pair === null)) context.addIssue("must be written <name>=<value>, with commas between");
+    return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", decoded(pair?.[2] ?? "")]));
+  })
+  .default({});
+/** Who vouches for people is asked over a connection that nobody can change, or on this machine. */
+export const signInUrl = z
+  .url()
+  .transform((value) => value.replace(/\/+$/u, ""))
+  .refine((value) => {
+    const { protocol, hostname } = new URL(value);
+    return protocol === "https:" || (protocol === "http:" && ["127.0.0.1", "[::1]", "localhost"].includes(hostname));
+  }, "must be an https:// address");
+export const whole = (minimum: number, maximum: number, byDefault: number) =>
+  z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
+export const json = <T extends z.ZodType>(schema: T) =>
+  z
+    .string()
+    .transform((value, context): unknown => {
+      try {
+        return JSON.parse(value);
+      } catch {
+        context.addIssue("must be JSON");
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,124 @@
+import { readFileSync } from "node:fs";
+import { InvalidInputError } from "../domain/errors.ts";
+import type { Variables } from "./variables.ts";
+
+// Settings that several variables make together.
+
+/** Whether all of these are set. @throws InvalidInputError where only some are */
+function together(variables: Variables, named: readonly (keyof Variables)[]): boolean {
+  const missing = named.find((name) => variables[name] === undefined);
+  const present = named.find((name) => variables[name] !== undefined);
+  if (present === undefined) return false;
+  if (missing !== undefined) throw new InvalidInputError(`${missing}: must be set beside ${present}`);
+  return true;
+}
+
+export function objectsOf(variables: Variables) {
+  const { OFFSTAGE_S3_ENDPOINT: endpoint = "", OFFSTAGE_S3_BUCKET: bucket = "" } = variables;
+  const { OFFSTAGE_S3_ACCESS_KEY_ID: accessKeyId = "", OFFSTAGE_S3_SECRET_ACCESS_KEY: secretAccessKey = "" } =
+    variables;
+  const { OFFSTAGE_S3_PREFIX: prefix = "" } = variables;
+  const isSet = together(variables, [
+    "OFFSTAGE_S3_ENDPOINT",
+    "OFFSTAGE_S3_BUCKET",
+    "OFFSTAGE_S3_ACCESS_KEY_ID",
+    "OFFSTAGE_S3_SECRET_ACCESS_KEY",
+  ]);
+  if (!isSet) return null;
+  return {
+    endpoint: endpoint.replace(/\/+$/u, ""),
+    bucket,
+    region: variables.OFFSTAGE_S3_REGION,
+    accessKeyId,
+    secretAccessKey,
+    /** Before every key; empty, or with a slash at its end. */
+    prefix: prefix === "" ? "" : `${prefix.replace(/\/+$/u, "")}/`,
+  };
+}
+
+export function signInOf(variables: Variables) {
+  const lower = (values: readonly string[]): string[] => values.map((value) => value.toLowerCase());
+  const { OFFSTAGE_OIDC_ISSUER: issuer = "", OFFSTAGE_OIDC_CLIENT_ID: oidcId = "" } = variables;
+  const { OFFSTAGE_OIDC_CLIENT_SECRET: oidcSecret = "", OFFSTAGE_GITHUB_OAUTH_CLIENT_ID: githubId = "" } = variables;
+  const { OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET: githubSecret = "" } = variables;
+  const githubOrganizations = lower(variables.OFFSTAGE_SIGN_IN_GITHUB_ORGANIZATIONS);
+  return {
+    oidc: together(variables, ["OFFSTAGE_OIDC_ISSUER", "OFFSTAGE_OIDC_CLIENT_ID", "OFFSTAGE_OIDC_CLIENT_SECRET"])
+      ? {
+          issuer,
+          clientId: oidcId,
+          clientSecret: oidcSecret,
+          name: variables.OFFSTAGE_OIDC_NAME,
+          trustEmail: variables.OFFSTAGE_OIDC_TRUST_EMAIL,
+        }
+      : null,
+    githubSignIn: together(variables, ["OFFSTAGE_GITHUB_OAUTH_CLIENT_ID", "OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET"])
+      ? {
+          webUrl: variables.OFFSTAGE_GITHUB_OAUTH_URL,
+          apiUrl: variables.OFFSTAGE_GITHUB_OAUTH_API_URL,
+          clientId: githubId,
+          clientSecret: githubSecret,
+          asksOrganizations: githubOrganizations.length > 0,
+        }
+      : null,
+    signInPolicy: {
+      admins: lower(variables.OFFSTAGE_ADMINS),
+      domains: lower(variables.OFFSTAGE_SIGN_IN_DOMAINS),
+      githubOrganizations,
+      defaultRole: variables.OFFSTAGE_DEFAULT_ROLE,
+    },
+  };
+}
+
+export function forgesOf(variables: Variables) {
+  const forges = [...(variables.OFFSTAGE_FORGES ?? [])];
+  const github = { kind: "github", webUrl: "https://github.com", apiUrl: "https://api.github.com" } as const;
+  if (variables.OFFSTAGE_GITHUB_APP_ID !== undefined) {
+    const file = variables.OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE;
+    if (file === undefined) {
+      throw new InvalidInputError("OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: must be set beside OFFSTAGE_GITHUB_APP_ID");
+    }
+    forges.push({ ...github, app: { id: variables.OFFSTAGE_GITHUB_APP_ID, privateKey: readKeyFile(file) } });
+  } else if (!forges.some((forge) => forge.webUrl === github.webUrl)) {
+    forges.push(variables.GITHUB_TOKEN === undefined ? github : { ...github, token: variables.GITHUB_TOKEN });
+  }
+  return forges;
+}
+
+function readKeyFile(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new InvalidInputError(`OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: ${path} can't be read`, { cause });
+  }
+}
+
+export function modelsOf(variables: Variables) {
+  return {
+    ...(variables.ANTHROPIC_API_KEY !== undefined && {
+      anthropic: {
+        apiKey: variables.ANTHROPIC_API_KEY,
+        ...(variables.ANTHROPIC_BASE_URL !== undefined && { baseUrl: variables.ANTHROPIC_BASE_URL }),
+      },
+    }),
+    ...(variables.OPENAI_API_KEY !== undefined && {
+      openai: {
+        apiKey: variables.OPENAI_API_KEY,
+        ...(variables.OPENAI_BASE_URL !== undefined && { baseUrl: variables.OPENAI_BASE_URL }),
+      },
+    }),
+    ...(variables.GEMINI_API_KEY !== undefined && {
+      google: {
+        apiKey: variables.GEMINI_API_KEY,
+        ...(variables.GOOGLE_GEMINI_BASE_URL !== undefined && { baseUrl: variables.GOOGLE_GEMINI_BASE_URL }),
+      },
+    }),
+    ...(variables.OFFSTAGE_MODEL_BASE_URL !== undefined && {
+      compatible: {
+        baseUrl: variables.OFFSTAGE_MODEL_BASE_URL,
+        ...(variables.OFFSTAGE_MODEL_API_KEY !== undefined && { apiKey: variables.OFFSTAGE_MODEL_API_KEY }),
+        ...(variables.OFFSTAGE_MODEL !== undefined && { model: variables.OFFSTAGE_MODEL }),
+      },
+    }),
+  };
+}

@@ -1,0 +1,170 @@
+import { z } from "zod";
+import { dollarsSchema } from "../domain/dollars.ts";
+import { egressPresets } from "../domain/egress.ts";
+import { modelPatternSchema } from "../domain/model.ts";
+import { agentNameSchema } from "../domain/session.ts";
+import { roles } from "../domain/user.ts";
+import { egressList, flag, headerList, json, modelList, names, signInUrl, whole } from "./fields.ts";
+
+const forgeSettingsSchema = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("github"),
+    webUrl: z.url(),
+    apiUrl: z.url(),
+    token: z.string().min(1).optional(),
+    app: z.strictObject({ id: z.string(), privateKey: z.string() }).optional(),
+  }),
+  z.strictObject({
+    kind: z.literal("gitea"),
+    webUrl: z.url(),
+    apiUrl: z.url(),
+    token: z.string().min(1).optional(),
+  }),
+  z.strictObject({
+    kind: z.literal("git"),
+    webUrl: z.url(),
+    username: z.string().min(1).optional(),
+    token: z.string().min(1).optional(),
+  }),
+]);
+
+/** A provider that an operator adds: any program that speaks the Agent Client Protocol on stdin and stdout. */
+const customProviderSchema = z.strictObject({
+  id: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,40}$/u, "must be letters, digits, _ and -, starting with a letter"),
+  name: z.string().optional(),
+  command: z.string().min(1),
+  /** `{model}` stands for the model's name. */
+  arguments: z.array(z.string()).default([]),
+  environment: z.record(z.string(), z.string()).default({}),
+  readOnly: z.array(z.string()).default([]),
+  /** Paths below the home, the last part with `*` where needed, where it keeps conversations. */
+  state: z
+    .array(z.string().regex(/^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))/u, "must be a path below the session's home"))
+    .default([]),
+  defaultModel: z.string().nullable().default(null),
+});
+
+const priceSchema = z.strictObject({
+  input: dollarsSchema,
+  output: dollarsSchema,
+  cacheRead: dollarsSchema.optional(),
+  cacheWrite: dollarsSchema.optional(),
+});
+
+/** Every variable that is read, with its default. Each is described in docs/configuration.md. */
+export const variablesSchema = z.object({
+  OFFSTAGE_DATA: z.string().min(1).default("./.offstage"),
+  OFFSTAGE_HOST: z.string().min(1).default("127.0.0.1"),
+  OFFSTAGE_PORT: whole(0, 65_535, 4747),
+  OFFSTAGE_PUBLIC_URL: z.url().optional(),
+  OFFSTAGE_HOSTS: names,
+  OFFSTAGE_TRUSTED_PROXIES: names,
+  OFFSTAGE_WORKSPACE_DAYS: whole(1, 36_500, 14),
+  OFFSTAGE_CHECKPOINT_MB: whole(0, 1_024, 128),
+  OFFSTAGE_WEBHOOK_HOSTS: names,
+  OFFSTAGE_DELIVERY_DAYS: whole(1, 36_500, 30),
+  OFFSTAGE_PULL_REQUEST_MINUTES: whole(0, 10_080, 5),
+  OFFSTAGE_AUDIT_DAYS: whole(1, 36_500, 365),
+  OFFSTAGE_EVENT_DAYS: whole(0, 36_500, 0),
+  OFFSTAGE_JOB_DAYS: whole(0, 36_500, 0),
+  OFFSTAGE_RECORDING_DAYS: whole(0, 36_500, 30),
+  OFFSTAGE_MIRROR_DAYS: whole(0, 36_500, 30),
+  OFFSTAGE_MIRRORS_MB: whole(0, 100_000_000, 0),
+  OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
+  OFFSTAGE_MASTER_KEY: z.string().min(1).optional(),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(?:ql)?:\/\//u, "must start with postgres:// or postgresql://")
+    .optional(),
+  OFFSTAGE_OIDC_ISSUER: signInUrl.optional(),
+  OFFSTAGE_OIDC_CLIENT_ID: z.string().min(1).optional(),
+  OFFSTAGE_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
+  OFFSTAGE_OIDC_NAME: z.string().min(1).default("single sign-on"),
+  OFFSTAGE_OIDC_TRUST_EMAIL: flag,
+  OFFSTAGE_GITHUB_OAUTH_CLIENT_ID: z.string().min(1).optional(),
+  OFFSTAGE_GITHUB_OAUTH_CLIENT_SECRET: z.string().min(1).optional(),
+  OFFSTAGE_GITHUB_OAUTH_URL: signInUrl.default("https://github.com"),
+  OFFSTAGE_GITHUB_OAUTH_API_URL: signInUrl.default("https://api.github.com"),
+  OFFSTAGE_ADMINS: names,
+  OFFSTAGE_SIGN_IN_DOMAINS: names,
+  OFFSTAGE_SIGN_IN_GITHUB_ORGANIZATIONS: names,
+  OFFSTAGE_DEFAULT_ROLE: z.enum(roles).default("member"),
+  OFFSTAGE_SANDBOX: z.enum(["bubblewrap", "container", "none"]).default("bubblewrap"),
+  OFFSTAGE_CONTAINER_SOCKET: z.string().min(1).default("/var/run/docker.sock"),
+  OFFSTAGE_CONTAINER_IMAGE: z.string().min(1).default("node:24-bookworm"),
+  OFFSTAGE_CONTAINER_RUNTIME: z.string().min(1).optional(),
+  OFFSTAGE_CONCURRENCY: whole(1, 1_000, 4),
+  OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: whole(1, 100_000, 20),
+  OFFSTAGE_MAX_RUNNING_PER_REPOSITORY: whole(0, 100_000, 0),
+  OFFSTAGE_QUEUE_LIMIT: whole(1, 10_000_000, 100_000),
+  OFFSTAGE_MIN_FREE_MB: whole(0, 100_000_000, 256),
+  OFFSTAGE_ALLOW_LOCAL_REPOSITORIES: flag,
+  OFFSTAGE_DEFAULT_AGENT: agentNameSchema.optional(),
+  OFFSTAGE_PROVIDERS: json(z.array(customProviderSchema)).optional(),
+  OFFSTAGE_SANDBOX_MEMORY_MB: whole(256, 1_048_576, 8_192),
+  OFFSTAGE_SANDBOX_PROCESSES: whole(64, 1_000_000, 4_096),
+  OFFSTAGE_SANDBOX_DISK_MB: whole(16, 100_000_000, 20_480),
+  OFFSTAGE_SANDBOX_CPUS: z.coerce.number().min(0.1).max(1_024).optional(),
+  OFFSTAGE_MODELS: modelList,
+  OFFSTAGE_PRICES: json(z.record(modelPatternSchema, priceSchema)).optional(),
+  OFFSTAGE_RECORD: flag,
+  OFFSTAGE_EGRESS: z.enum(egressPresets).default("registries"),
+  OFFSTAGE_EGRESS_ALLOW: egressList,
+  OFFSTAGE_PERMISSIONS: z.enum(["allow", "deny"]).default("allow"),
+  OFFSTAGE_STALL_SECONDS: whole(1, 86_400, 600),
+  OFFSTAGE_SETUP_MINUTES: whole(1, 1_440, 30),
+  OFFSTAGE_SETUP_CACHE_MB: whole(0, 100_000_000, 10_240),
+  OFFSTAGE_TURN_MINUTES: whole(1, 14_400, 240),
+  OFFSTAGE_DRAIN_SECONDS: whole(0, 86_400, 10),
+  OFFSTAGE_LEASE_SECONDS: whole(1, 600, 12),
+  OFFSTAGE_RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 600),
+  OFFSTAGE_COMMIT_AUTHOR: z
+    .string()
+    .regex(/^[^<>\n]+ <[^<>\s]+@[^<>\s]+>$/u, "must be written Name <address@host>")
+    .default("Offstage <offstage@localhost>"),
+  OFFSTAGE_S3_ENDPOINT: z
+    .url({ protocol: /^https?$/u, error: "must be an http:// or https:// address" })
+    .regex(/^[^@?#]*$/u, "must be an address alone: keys and bucket have variables of their own")
+    .optional(),
+  OFFSTAGE_S3_BUCKET: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/u, "must be a bucket's name: 3 to 63 letters, digits, . and -")
+    .optional(),
+  OFFSTAGE_S3_REGION: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/u, "must be letters, digits and -")
+    .default("us-east-1"),
+  OFFSTAGE_S3_ACCESS_KEY_ID: z.string().regex(/^\S+$/u, "must have no blanks in it").optional(),
+  OFFSTAGE_S3_SECRET_ACCESS_KEY: z.string().regex(/^\S+$/u, "must have no blanks in it").optional(),
+  OFFSTAGE_S3_PREFIX: z
+    .string()
+    .regex(
+      /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*\/?$/u,
+      "must be letters, digits, . _ - and /",
+    )
+    .optional(),
+  OFFSTAGE_METRICS_TOKEN: z.string().min(16, "must be at least 16 characters").optional(),
+  OFFSTAGE_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/u, error: "must be an http:// or https:// address" })
+    .optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: headerList,
+  OTEL_SERVICE_NAME: z.string().min(1).default("offstage"),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
+  OFFSTAGE_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  OFFSTAGE_FORGES: json(z.array(forgeSettingsSchema)).optional(),
+  GITHUB_TOKEN: z.string().min(1).optional(),
+  OFFSTAGE_GITHUB_APP_ID: z.string().min(1).optional(),
+  OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: z.string().min(1).optional(),
+  ANTHROPIC_API_KEY: z.string().min(1).optional(),
+  ANTHROPIC_BASE_URL: z.url().optional(),
+  OPENAI_API_KEY: z.string().min(1).optional(),
+  OPENAI_BASE_URL: z.url().optional(),
+  GEMINI_API_KEY: z.string().min(1).optional(),
+  GOOGLE_GEMINI_BASE_URL: z.url().optional(),
+  OFFSTAGE_MODEL_BASE_URL: z.url().optional(),
+  OFFSTAGE_MODEL_API_KEY: z.string().min(1).optional(),
+  OFFSTAGE_MODEL: z.string().min(1).optional(),
+});
+
+export type Variables = z.infer<typeof variablesSchema>;
