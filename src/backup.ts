@@ -9,7 +9,7 @@ import { isInitialized } from "./database/embedded-program.ts";
 import { loadDatabase } from "./database/load.ts";
 import { InvalidInputError, NotFoundError } from "./domain/errors.ts";
 import { createLogger } from "./observability.ts";
-import { noteCommand } from "./offstage.ts";
+import { noteCommand } from "./beside.ts";
 import { findDefaultOrganization } from "./store/organizations.ts";
 import { openVault } from "./wiring.ts";
 

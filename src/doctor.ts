@@ -6,7 +6,7 @@ import type { Check } from "./cli/commands.ts";
 import type { Config } from "./config/config.ts";
 import { ObjectStoreError, OffstageError } from "./domain/errors.ts";
 import { createObjectStore } from "./objects/object-store.ts";
-import { openBeside } from "./offstage.ts";
+import { openBeside } from "./beside.ts";
 import { chooseDefaultAgent, createRegistry, createSandbox } from "./wiring.ts";
 
 /** What this machine has and what it lacks, each with the exact mend: the substance of `offstage doctor`. */

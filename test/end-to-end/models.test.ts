@@ -1,10 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { replayBeside } from "../../src/beside.ts";
 import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { NewEvent, SessionEvent } from "../../src/domain/event.ts";
-import { replayBeside, type Offstage } from "../../src/offstage.ts";
+import type { Offstage } from "../../src/offstage.ts";
 import { callApi } from "../call.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";

@@ -1,0 +1,85 @@
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Config } from "./config/config.ts";
+import { openDatabase, type Database } from "./database/database.ts";
+import type { NewEvent } from "./domain/event.ts";
+import { createForges } from "./forges/forges.ts";
+import { createMetrics } from "./metrics/metrics.ts";
+import { createLogger } from "./observability.ts";
+import { appendAudit } from "./store/audit.ts";
+import { findDefaultOrganization } from "./store/organizations.ts";
+import { noTraces } from "./traces.ts";
+import { createRegistry, createRunDependencies, createSandbox, openVault, recordingsDirectory } from "./wiring.ts";
+import { replaySession, type ReplayResult } from "./worker/replay.ts";
+
+// What a command does beside a server that may be running.
+
+/** Where a server leaves its address, for the commands beside it. */
+export function addressFile(config: Config): string {
+  return join(config.data, "address");
+}
+
+/** The address of the server that was last started on this data folder; by its settings where none was. */
+export async function lastAddress(config: Config): Promise<string> {
+  const bySettings = config.publicUrl ?? `http://${config.host}:${config.port}`;
+  const written = await readFile(addressFile(config), "utf8").catch(() => "");
+  return written.trim() || bySettings;
+}
+
+/**
+ * Opens the store for one command beside a server that may be running, and closes it again.
+ * @throws NotFoundError where the server was never started, so that there is nothing to work on
+ */
+export async function withStore<T>(
+  config: Config,
+  work: (database: Database, organizationId: string) => Promise<T>,
+): Promise<T> {
+  const database = await openBeside(config);
+  try {
+    return await work(database, await findDefaultOrganization(database));
+  } finally {
+    await database.close();
+  }
+}
+
+/** The audit log's line for a command on the server's machine. */
+export function noteCommand(
+  database: Database,
+  organizationId: string,
+  action: string,
+  target: string | null,
+): Promise<void> {
+  const entry = { organizationId, actor: "command", keyId: null, userId: null, action, target, status: 200 } as const;
+  return appendAudit(database, [{ ...entry, address: hostname(), requestId: null }]);
+}
+
+/** The database for a short command, whether or not a server runs on it. */
+export function openBeside(config: Config): Promise<Database> {
+  const { databaseUrl: url, databaseDirectory: directory } = config;
+  return openDatabase({ url, directory, logger: createLogger("error"), beside: true });
+}
+
+/** Carries a recorded session out once more, beside a server that may be running. @throws NotFoundError */
+export function replayBeside(
+  config: Config,
+  sessionId: string,
+  options: { readonly onEvent: (event: NewEvent) => void; readonly signal: AbortSignal },
+): Promise<ReplayResult> {
+  return withStore(config, (database, organizationId) => {
+    const run = createRunDependencies(config, {
+      database,
+      logger: createLogger("error"),
+      metrics: createMetrics(),
+      traces: noTraces,
+      vault: openVault(config),
+      sandbox: createSandbox(config),
+      providers: createRegistry(config),
+      forges: createForges(config.forges),
+      publicUrl: () => config.publicUrl ?? "",
+      workerId: "replay",
+    });
+    const recorded = { ...run, recordingsDirectory: recordingsDirectory(config) };
+    return replaySession(recorded, { organizationId, id: sessionId }, options);
+  });
+}

@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { createStops } from "./stops.ts";
+
+test("what was started last stops first, each once", async () => {
+  const stopped: string[] = [];
+  const stops = createStops();
+  for (const name of ["database", "api", "worker"]) stops.add(() => void stopped.push(name));
+  await stops.run();
+  await stops.run();
+  expect(stopped).toEqual(["worker", "api", "database"]);
+});
+
+test("one that fails keeps none of the others from stopping, and is told", async () => {
+  const stopped: string[] = [];
+  const stops = createStops();
+  stops.add(() => void stopped.push("database"));
+  stops.add(() => Promise.reject(new Error("no answer")));
+  stops.add(() => void stopped.push("worker"));
+  await expect(stops.run()).rejects.toThrow("no answer");
+  expect(stopped).toEqual(["worker", "database"]);
+});
