@@ -1,6 +1,7 @@
 import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { ClientError } from "../client.ts";
 import icon from "./icon.svg";
 import { client } from "./query.ts";
 
@@ -84,6 +85,34 @@ export function Notice({ title, children }: { title: string; children?: ReactNod
       <h1 className="text-lg font-semibold">{title}</h1>
       <div className="mt-2 text-muted">{children}</div>
     </div>
+  );
+}
+
+/** In place of one thing that is not here: it is on its way, there is none, or it can't be loaded. */
+export function Absent({
+  noun,
+  error,
+  reason,
+  retry,
+}: {
+  noun: string;
+  /** Null while it is on its way. */
+  error: Error | null;
+  /** Why there may be none. */
+  reason: string;
+  retry: () => Promise<unknown>;
+}) {
+  if (error === null) return <p className="py-16 text-center text-muted">Loading the {noun} …</p>;
+  if (error instanceof ClientError && (error.status === 404 || error.status === 400)) {
+    return <Notice title={`There is no such ${noun}`}>{reason}</Notice>;
+  }
+  return (
+    <Notice title={`The ${noun} could not be loaded`}>
+      <p>{error.message}</p>
+      <button type="button" className="button mt-4" onClick={() => void retry()}>
+        Try again
+      </button>
+    </Notice>
   );
 }
 

@@ -334,7 +334,7 @@ test("an admin sets budgets, lists and secrets, and the audit log tells of it", 
     await entries.getByText(action).first().waitFor();
   }
   expect(await accessibilityProblems(page)).toEqual([]);
-  await page.getByLabel("Show").selectOption("refused");
+  await page.getByLabel("Outcome").selectOption("refused");
   await page.getByText("There is nothing of this kind.").or(entries.getByText("refused").first()).waitFor();
   await client.organization.update({ monthlyBudgetUsd: null, models: null });
 });

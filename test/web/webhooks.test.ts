@@ -120,9 +120,9 @@ test("the log shows each attempt with its answer and the next, and a delivery is
   await row.getByRole("button", { name: "Replay" }).click();
   await row.getByText("Delivered").waitFor();
   await row.getByText("Answered 200").waitFor();
-  await page.getByLabel("Show").selectOption("dead");
+  await page.getByLabel("Status").selectOption("dead");
   await page.getByText("There is nothing of this kind.").waitFor();
-  await page.getByLabel("Show").selectOption("delivered");
+  await page.getByLabel("Status").selectOption("delivered");
   await deliveries(page).getByText("webhook.test").waitFor();
 });
 
@@ -219,6 +219,30 @@ test("who is no admin is told that the scope is missing", async () => {
   await page.goto("/webhooks");
   await page.getByRole("alert").getByText(/admin/u).waitFor();
   expect(await page.getByText("No webhooks yet").count()).toBe(0);
+});
+
+test("what can't be loaded says why, and is tried again by a button", async () => {
+  const { id, url } = await createWebhook("refused-at-first");
+  const page = await site.signedIn();
+  const refuse = /\/(?:webhook\/list|webhook\/[0-9a-f-]{36})(?:\?|$)/u;
+  await page.route(refuse, (route) => route.fulfill({ status: 429, json: { error: "too many requests" } }));
+  for (const path of ["/webhooks", `/webhooks/${id}`]) {
+    await page.goto(path);
+    await page.getByText("too many requests").waitFor();
+  }
+  await page.unroute(refuse);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: url }).waitFor();
+
+  await page.route(refuse, (route) => route.fulfill({ status: 429, json: { error: "too many requests" } }));
+  await page.goto("/webhooks");
+  const again = page.getByRole("button", { name: "Try again" });
+  await again.waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.unroute(refuse);
+  await again.click();
+  await page.getByRole("link", { name: url }).waitFor();
+  await page.getByText("too many requests").waitFor({ state: "detached" });
 });
 
 for (const colorScheme of ["light", "dark"] as const) {

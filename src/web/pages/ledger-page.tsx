@@ -1,21 +1,20 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect, useId, type ReactNode } from "react";
 import type { Automation } from "../../domain/automation.ts";
 import { ledgerOutcomes } from "../../domain/ledger.ts";
 import { Fact } from "../fact.tsx";
 import { ErrorText } from "../layout.tsx";
 import { Entry, type KnownAutomations } from "../ledger/entry.tsx";
+import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
-import { ShowMore } from "../show-more.tsx";
+import { asOptions, Select } from "../select.tsx";
+import { useTitle } from "../use-title.ts";
 
 /** Every trigger that was accepted, the newest first, and how it ended; or one of them. */
 export function LedgerPage() {
   const { entry } = useSearch({ from: "/ledger" });
   const automations = useQuery({ queryKey: ["automations"], queryFn: allAutomations });
-  useEffect(() => {
-    document.title = "Ledger · Offstage";
-  }, []);
+  useTitle("Ledger");
   const known = automations.data ?? null;
   return (
     <div className="space-y-4">
@@ -56,50 +55,18 @@ function Filters({ automations }: { automations: readonly Automation[] }) {
     <div className="grid w-full grid-cols-2 gap-3 sm:flex sm:w-auto">
       <Select
         label="Automation"
-        value={search.automation ?? ""}
-        onChange={(value) => show({ automation: value === "" ? undefined : value })}
-      >
-        <option value="">all automations</option>
-        {automations.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </Select>
+        value={search.automation}
+        all="all automations"
+        options={automations.map(({ id, name }) => ({ value: id, name }))}
+        onChange={(automation) => show({ automation })}
+      />
       <Select
         label="Outcome"
-        value={search.outcome ?? ""}
-        onChange={(value) => show({ outcome: ledgerOutcomes.find((known) => known === value) })}
-      >
-        <option value="">all outcomes</option>
-        {ledgerOutcomes.map((known) => (
-          <option key={known}>{known}</option>
-        ))}
-      </Select>
-    </div>
-  );
-}
-
-function Select({
-  label,
-  value,
-  onChange,
-  children,
-}: {
-  label: string;
-  value: string;
-  onChange: (value: string) => void;
-  children: ReactNode;
-}) {
-  const id = useId();
-  return (
-    <div className="min-w-0">
-      <label htmlFor={id} className="sr-only">
-        {label}
-      </label>
-      <select id={id} className="field sm:max-w-56" value={value} onChange={(event) => onChange(event.target.value)}>
-        {children}
-      </select>
+        value={search.outcome}
+        all="all outcomes"
+        options={asOptions(ledgerOutcomes)}
+        onChange={(outcome) => show({ outcome })}
+      />
     </div>
   );
 }
@@ -107,42 +74,32 @@ function Select({
 function Entries({ automations }: { automations: KnownAutomations }) {
   const { automation, outcome } = useSearch({ from: "/ledger" });
   const isFiltered = automation !== undefined || outcome !== undefined;
-  const entries = useInfiniteQuery({
-    queryKey: ["ledger", automation ?? "", outcome ?? ""],
-    queryFn: ({ pageParam }) =>
-      client.ledger.list({
-        limit: 30,
-        cursor: pageParam,
-        ...(automation !== undefined && { automationId: automation }),
-        ...(outcome !== undefined && { outcome }),
-      }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextCursor ?? undefined,
-    refetchInterval: 3_000,
-  });
-  const found = entries.data?.pages.flatMap((page) => page.entries);
   return (
-    <>
-      <ErrorText error={entries.error} />
-      {found === undefined && entries.error === null && <p className="text-muted">Loading the ledger …</p>}
-      {found?.length === 0 && (
-        <div className="card px-4 py-12 text-center text-muted">
-          {isFiltered
-            ? "There is nothing of this kind."
-            : "No triggers yet. Every one that an automation accepts stands here, with how it ended."}
-        </div>
+    <PagedList
+      label="Entries"
+      queryKey={["ledger", automation ?? "", outcome ?? ""]}
+      readPage={(cursor) =>
+        client.ledger.list({
+          limit: 30,
+          cursor,
+          ...(automation !== undefined && { automationId: automation }),
+          ...(outcome !== undefined && { outcome }),
+        })
+      }
+      itemsOf={(page) => page.entries}
+      refreshMs={3_000}
+      empty={
+        isFiltered
+          ? "There is nothing of this kind."
+          : "No triggers yet. Every one that an automation accepts stands here, with how it ended."
+      }
+    >
+      {(entry) => (
+        <li key={entry.id} className="px-4 py-3 text-sm">
+          <Entry entry={entry} automations={automations} />
+        </li>
       )}
-      {found !== undefined && found.length > 0 && (
-        <ul aria-label="Entries" className="card divide-y divide-line">
-          {found.map((entry) => (
-            <li key={entry.id} className="px-4 py-3 text-sm">
-              <Entry entry={entry} automations={automations} />
-            </li>
-          ))}
-        </ul>
-      )}
-      <ShowMore list={entries} />
-    </>
+    </PagedList>
   );
 }
 

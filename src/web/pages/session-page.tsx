@@ -1,11 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Tabs } from "radix-ui";
-import { lazy, Suspense, useCallback, useEffect, type ReactNode } from "react";
-import { ClientError } from "../../client.ts";
+import { lazy, Suspense, useCallback, type ReactNode } from "react";
 import type { SessionDetail } from "../../domain/session.ts";
 import { isFinal } from "../../domain/status.ts";
 import { Fact } from "../fact.tsx";
-import { ErrorText, Notice } from "../layout.tsx";
+import { Absent, ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 import { FollowUp } from "../session/follow-up.tsx";
 import { formatDollars, RaiseBudget } from "../session/raise-budget.tsx";
@@ -17,6 +16,7 @@ import type { Tokens } from "../session/session-view.ts";
 import { useSessionView } from "../session/use-session-view.ts";
 import { StatusBadge } from "../status-badge.tsx";
 import { Ago, formatDuration } from "../time.tsx";
+import { useTitle } from "../use-title.ts";
 
 const Diff = lazy(() => import("../session/diff.tsx").then(({ Diff: component }) => ({ default: component })));
 
@@ -27,17 +27,15 @@ export function SessionPage({ id }: { id: string }) {
     // The place in the queue moves without an event of this session.
     refetchInterval: ({ state }) => (state.data?.status === "queued" ? 3_000 : false),
   });
-  useEffect(() => {
-    document.title = session.data === undefined ? "Offstage" : `${session.data.title} · Offstage`;
-  }, [session.data]);
+  useTitle(session.data?.title ?? "Session");
   if (session.data !== undefined) return <Session session={session.data} />;
-  if (session.error === null) return <p className="py-16 text-center text-muted">Loading the session …</p>;
-  const isMissing =
-    session.error instanceof ClientError && (session.error.status === 404 || session.error.status === 400);
   return (
-    <Notice title={isMissing ? "There is no such session" : "The session could not be loaded"}>
-      {isMissing ? "Its address is wrong, or it belongs to another organization." : session.error.message}
-    </Notice>
+    <Absent
+      noun="session"
+      error={session.error}
+      reason="Its address is wrong, or it belongs to another organization."
+      retry={session.refetch}
+    />
   );
 }
 

@@ -1,31 +1,17 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect, useId, useState } from "react";
+import { useId, useState } from "react";
 import type { SessionDetail } from "../../domain/session.ts";
-import { ErrorText } from "../layout.tsx";
 import { NewSession } from "../new-session.tsx";
+import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
-import { ShowMore } from "../show-more.tsx";
 import { StatusBadge } from "../status-badge.tsx";
 import { Ago } from "../time.tsx";
+import { useTitle } from "../use-title.ts";
 
 /** All sessions, the newest first, or those that a search finds. */
 export function SessionsPage() {
   const { q } = useSearch({ from: "/" });
-  const sessions = useInfiniteQuery({
-    queryKey: ["sessions", q ?? ""],
-    queryFn: ({ pageParam }) => {
-      const page = { limit: 30, cursor: pageParam };
-      return q === undefined ? client.session.list(page) : client.session.search(q, page);
-    },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextCursor ?? undefined,
-    refetchInterval: 3_000,
-  });
-  useEffect(() => {
-    document.title = "Sessions · Offstage";
-  }, []);
-  const found = sessions.data?.pages.flatMap((page) => page.sessions);
+  useTitle("Sessions");
   return (
     <div className="space-y-4">
       <div className="flex flex-wrap items-center gap-3">
@@ -33,17 +19,23 @@ export function SessionsPage() {
         <Search />
         <NewSession />
       </div>
-      <ErrorText error={sessions.error} />
-      {found === undefined && sessions.error === null && <p className="text-muted">Loading the sessions …</p>}
-      {found?.length === 0 && <Empty searched={q !== undefined} />}
-      {found !== undefined && found.length > 0 && (
-        <ul aria-label="Sessions" className="card divide-y divide-line">
-          {found.map((session) => (
-            <Row key={session.id} session={session} />
-          ))}
-        </ul>
-      )}
-      <ShowMore list={sessions} />
+      <PagedList
+        label="Sessions"
+        queryKey={["sessions", q ?? ""]}
+        readPage={(cursor) => {
+          const page = { limit: 30, cursor };
+          return q === undefined ? client.session.list(page) : client.session.search(q, page);
+        }}
+        itemsOf={(page) => page.sessions}
+        refreshMs={3_000}
+        empty={
+          q === undefined
+            ? "No sessions yet. Start one here, with `offstage run`, or through the API."
+            : "No session has these words."
+        }
+      >
+        {(session) => <Row key={session.id} session={session} />}
+      </PagedList>
     </div>
   );
 }
@@ -96,15 +88,5 @@ function Row({ session }: { session: SessionDetail }) {
       </div>
       <StatusBadge status={session.status} />
     </li>
-  );
-}
-
-function Empty({ searched }: { searched: boolean }) {
-  return (
-    <div className="card px-4 py-12 text-center text-muted">
-      {searched
-        ? "No session has these words."
-        : "No sessions yet. Start one here, with `offstage run`, or through the API."}
-    </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useId, useState, type FormEvent } from "react";
+import { useId, useState, type FormEvent } from "react";
 import type { Organization, UpdateOrganization } from "../../domain/organization.ts";
 import { secretPhases, type SecretPhase } from "../../domain/secret.ts";
 import { roles, type Role, type User } from "../../domain/user.ts";
@@ -8,13 +8,12 @@ import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 import { formatDollars } from "../session/raise-budget.tsx";
 import { Ago } from "../time.tsx";
+import { useTitle } from "../use-title.ts";
 
 /** What admins decide for all sessions, and the secrets that setups and agents use. */
 export function SettingsPage() {
   const organization = useQuery({ queryKey: ["organization"], queryFn: () => client.organization.get() });
-  useEffect(() => {
-    document.title = "Settings · Offstage";
-  }, []);
+  useTitle("Settings");
   return (
     <div className="space-y-6">
       <h1 className="text-xl font-semibold">Settings</h1>

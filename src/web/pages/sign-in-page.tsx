@@ -4,6 +4,7 @@ import { useEffect, useId, useRef, useState } from "react";
 import { pagePath, signInProblems, type SignInProblem } from "../../domain/user.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
+import { useTitle } from "../use-title.ts";
 
 /** Signs in by the one-time link, whose token is in the fragment and so in no log, or by a key. */
 export function SignInPage() {
@@ -19,10 +20,10 @@ export function SignInPage() {
       await navigate({ href: next !== undefined && pagePath.test(next) ? next : "/" });
     },
   });
+  useTitle("Sign in");
   const { mutate } = signIn;
   const redeemed = useRef(false);
   useEffect(() => {
-    document.title = "Sign in · Offstage";
     const token = location.hash.slice(1);
     if (token === "" || redeemed.current) return;
     // A link works once: neither a second effect nor a reload may try it again.

@@ -1,17 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
-import { ClientError } from "../../client.ts";
+import { useState } from "react";
 import type { Webhook } from "../../domain/webhook.ts";
 import { ButtonDialog, ConfirmButton } from "../dialog.tsx";
 import { Fact } from "../fact.tsx";
-import { ErrorText, Notice } from "../layout.tsx";
+import { Absent, ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 import { Ago } from "../time.tsx";
 import { Deliveries } from "../webhooks/deliveries.tsx";
 import { SecretOnce } from "../webhooks/secret-once.tsx";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
+import { useTitle } from "../use-title.ts";
 
 /** One address: what it is told of, and how telling it went. */
 export function WebhookPage({ id }: { id: string }) {
@@ -21,17 +21,15 @@ export function WebhookPage({ id }: { id: string }) {
     // Offstage switches it off by itself where its address says that it is gone.
     refetchInterval: 3_000,
   });
-  useEffect(() => {
-    document.title = "Webhook · Offstage";
-  }, []);
+  useTitle("Webhook");
   if (webhook.data !== undefined) return <Found webhook={webhook.data} />;
-  if (webhook.error === null) return <p className="py-16 text-center text-muted">Loading the webhook …</p>;
-  const isMissing =
-    webhook.error instanceof ClientError && (webhook.error.status === 404 || webhook.error.status === 400);
   return (
-    <Notice title={isMissing ? "There is no such webhook" : "The webhook could not be loaded"}>
-      {isMissing ? "It was deleted, or it belongs to another organization." : webhook.error.message}
-    </Notice>
+    <Absent
+      noun="webhook"
+      error={webhook.error}
+      reason="It was deleted, or it belongs to another organization."
+      retry={webhook.refetch}
+    />
   );
 }
 

@@ -1,12 +1,12 @@
-import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import type { Webhook } from "../../domain/webhook.ts";
 import { ButtonDialog } from "../dialog.tsx";
-import { ErrorText } from "../layout.tsx";
+import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
-import { ShowMore } from "../show-more.tsx";
 import { Ago } from "../time.tsx";
+import { useTitle } from "../use-title.ts";
 import { SecretOnce } from "../webhooks/secret-once.tsx";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
@@ -15,16 +15,7 @@ import { WebhookForm } from "../webhooks/webhook-form.tsx";
 export function WebhooksPage() {
   const queries = useQueryClient();
   const [made, setMade] = useState<{ readonly secret: string; readonly url: string } | null>(null);
-  const webhooks = useInfiniteQuery({
-    queryKey: ["webhooks"],
-    queryFn: ({ pageParam }) => client.webhook.list({ limit: 30, cursor: pageParam }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.nextCursor ?? undefined,
-  });
-  useEffect(() => {
-    document.title = "Webhooks · Offstage";
-  }, []);
-  const found = webhooks.data?.pages.flatMap((page) => page.webhooks);
+  useTitle("Webhooks");
   return (
     <div className="space-y-4">
       <div className="flex flex-wrap items-center gap-3">
@@ -43,21 +34,15 @@ export function WebhooksPage() {
         </ButtonDialog>
       </div>
       {made !== null && <SecretOnce key={made.secret} {...made} onDone={() => setMade(null)} />}
-      <ErrorText error={webhooks.error} />
-      {found === undefined && webhooks.error === null && <p className="text-muted">Loading the webhooks …</p>}
-      {found?.length === 0 && (
-        <div className="card px-4 py-12 text-center text-muted">
-          No webhooks yet. One tells an address of yours when sessions, jobs and pull requests change.
-        </div>
-      )}
-      {found !== undefined && found.length > 0 && (
-        <ul aria-label="Webhooks" className="card divide-y divide-line">
-          {found.map((webhook) => (
-            <Row key={webhook.id} webhook={webhook} />
-          ))}
-        </ul>
-      )}
-      <ShowMore list={webhooks} />
+      <PagedList
+        label="Webhooks"
+        queryKey={["webhooks"]}
+        readPage={(cursor) => client.webhook.list({ limit: 30, cursor })}
+        itemsOf={(page) => page.webhooks}
+        empty="No webhooks yet. One tells an address of yours when sessions, jobs and pull requests change."
+      >
+        {(webhook) => <Row key={webhook.id} webhook={webhook} />}
+      </PagedList>
     </div>
   );
 }

@@ -1,0 +1,44 @@
+import { useId } from "react";
+
+/** Narrows a list to one of some values; "" stands for all of them. */
+export function Select<Value extends string>({
+  label,
+  value,
+  all,
+  options,
+  onChange,
+}: {
+  label: string;
+  value: Value | undefined;
+  /** What choosing none is called. */
+  all: string;
+  options: readonly { readonly value: Value; readonly name: string }[];
+  onChange: (value: Value | undefined) => void;
+}) {
+  const id = useId();
+  return (
+    <div className="min-w-0">
+      <label htmlFor={id} className="sr-only">
+        {label}
+      </label>
+      <select
+        id={id}
+        className="field sm:max-w-56"
+        value={value ?? ""}
+        onChange={({ target }) => onChange(options.find((option) => option.value === target.value)?.value)}
+      >
+        <option value="">{all}</option>
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.name}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+/** Values that are their own names. */
+export function asOptions<Value extends string>(values: readonly Value[]): { value: Value; name: Value }[] {
+  return values.map((value) => ({ value, name: value }));
+}
