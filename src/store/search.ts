@@ -42,10 +42,16 @@ function searchWords(q: string): string {
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
 
-/** The words, or the id where it may be one: compared as what it is, so that an index answers each of the two. */
+/**
+ * The words, or the id where it may be one: compared as what it is, so that an index answers each of the two. The index of
+ * words has no session that runs, of which there are few, with an index of their own.
+ */
 export function searchCondition(q: string, bind: (value: unknown) => string): string {
   const words = `to_tsvector('simple', session.title || ' ' || left(session.description, 20000)) @@ to_tsquery('simple', ${bind(searchWords(q))})`;
-  return uuid.test(q.trim()) ? `(${words} or session.id = ${bind(q.trim())}::uuid)` : words;
+  const found = ["status <> 'running'", "status = 'running'"].map((status) => `(session.${status} and ${words})`);
+  const given = q.trim();
+  if (uuid.test(given)) found.push(`session.id = ${bind(given)}::uuid`);
+  return `(${found.join(" or ")})`;
 }
 
 interface Search {
@@ -81,7 +87,7 @@ async function amongNewest(
   const { conditions, values, bind } = conditionsOf(organizationId, query);
   const { rows } = await database.pool.query<Found>(
     `select session.id from (
-       select session.id, session.created_at, session.title, session.description from session
+       select session.id, session.created_at, session.status, session.title, session.description from session
        where ${conditions} ${newestFirst} limit ${bind(newest)}) as session
      where ${searchCondition(q, bind)} ${newestFirst} limit ${bind(query.limit + 1)}`,
     values,

@@ -8,7 +8,7 @@ let organization: string;
 
 /**
  * Number 1 is the oldest. Most of the newest have "often"; the oldest ones "seldom", too many for the index to be sorted
- * "crowd". "occasionally" stands in every 300th, "lately" in four of the newest alone.
+ * "crowd". The second runs. "occasionally" stands in every 300th, "lately" in four of the newest alone.
  */
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
@@ -18,7 +18,7 @@ beforeAll(async () => {
      select gen_random_uuid(), $1, 'number' || n,
        case when n <= 3 then 'seldom words' when n > 8000 then 'often' else 'crowd' end || ' worded'
          || case when n % 300 = 0 then ' occasionally' else '' end || case when n % 100 = 0 and n > 9100 then ' lately' else '' end,
-       'completed', 'b',
+       case when n = 2 then 'running' else 'completed' end, 'b',
        now() - interval '1 day' + n * interval '1 second'
      from generate_series(1, 9500) n`,
     [organization],

@@ -178,3 +178,9 @@ begin
     return;
   end loop;
 end $$;
+
+-- Each change of a status writes its row to all indexes that have it: a session that begins to run goes out of this one, so
+-- that its text is not taken to words while somebody waits for it to begin.
+drop index session_search;
+create index session_search on session using gin (to_tsvector('simple', title || ' ' || left(description, 20000)))
+  where status <> 'running';
