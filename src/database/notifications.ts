@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "../observability.ts";
 
@@ -80,6 +80,8 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
       const through = client;
       // Over the pool, where nothing listens here yet or the connection is lost, what is said comes back by itself.
       if (through !== null) for (const [channel, payload] of words) hear(channel, payload);
+      // What they ask of the database goes out before the word to the others.
+      await nextTurn();
       try {
         await (through ?? pool).query({
           name: "notify",

@@ -79,7 +79,7 @@ interface ClaimRow {
 
 /**
  * Takes the queued session whose turn it is, under a new attempt number, and puts those aside that nothing is left to spend
- * for. Whose turn it is stands in migrations/0019_claim.sql.
+ * for. Whose turn it is stands in migrations/0021_quick_claim.sql.
  */
 export async function claimSession(database: Database, options: ClaimOptions): Promise<ClaimedSession | null> {
   const tried: string[] = [];

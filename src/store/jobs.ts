@@ -111,47 +111,15 @@ export interface ClaimedJob {
   };
 }
 
-/**
- * Takes a pending job: of any organization alike, and of it the most urgent; of the same urgency of any automation alike. So
- * whoever triggers a thousand times holds up nobody else.
- */
+/** Takes the pending job whose turn it is, as migrations/0021_quick_claim.sql says. */
 export async function claimJob(
   database: Database,
   { worker, leaseMs }: { readonly worker: string; readonly leaseMs: number },
 ): Promise<ClaimedJob | null> {
   const { rows } = await database.pool.query<ClaimedJob>({
     name: "claim_job",
-    text: `with recursive waiting (organization_id) as (
-        (select organization_id from job where status = 'pending' order by organization_id limit 1)
-        union all
-        select (select organization_id from job where status = 'pending' and organization_id > waiting.organization_id
-          order by organization_id limit 1) from waiting where waiting.organization_id is not null),
-      chosen as (select organization_id from waiting where organization_id is not null order by random() limit 1),
-      turn (organization_id, automation_id) as (
-        (select organization_id, automation_id from job
-          where status = 'pending' and organization_id = (select organization_id from chosen) order by automation_id limit 1)
-        union all
-        select turn.organization_id, (select automation_id from job
-          where status = 'pending' and organization_id = turn.organization_id and automation_id > turn.automation_id
-          order by automation_id limit 1) from turn where turn.automation_id is not null),
-      claimed as (
-        update job set status = 'running', worker = $1, lease_until = now() + $2 * interval '1 millisecond',
-          attempt = attempt + 1, updated_at = now()
-        where id = (select job.id from turn, lateral (
-            select id, priority from job where status = 'pending' and organization_id = turn.organization_id
-              and automation_id = turn.automation_id
-            order by priority, created_at for update skip locked limit 1) as job
-          order by job.priority, random() limit 1)
-        returning *, job as changed)
-      select announce_job(changed), claimed.id, claimed.organization_id as "organizationId", claimed.attempt, claimed.payload,
-        claimed.trace_parent as "traceParent",
-        jsonb_build_object('id', automation.id, 'name', automation.name, 'instructions', automation.instructions,
-          'agent', automation.agent, 'targetBranch', automation.target_branch, 'priority', claimed.priority,
-          'repositories', coalesce((
-            select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
-              order by array_position(automation.repository_ids, repository.id))
-            from repository where repository.id = any(automation.repository_ids)), '[]')) as automation
-      from claimed join automation on automation.id = claimed.automation_id`,
+    text: `select job_id as id, organization as "organizationId", attempt, payload, trace_parent as "traceParent", automation
+           from claim_job($1, $2 * interval '1 millisecond')`,
     values: [worker, leaseMs],
   });
   return rows[0] ?? null;

@@ -44,7 +44,7 @@ export async function moveSession(
   const { id, status: from } = session;
   if (!canMove(from, to)) throw new ConflictError(`session ${id} is ${from} and can't become ${to}`);
   const { reason = null, failure = null, summary = null, brokenOff = false } = details;
-  // The change itself, with its event and what webhooks are told: migrations/0019_claim.sql.
+  // The change itself, with its event and what webhooks are told: migrations/0021_quick_claim.sql.
   await queryable.query({
     name: "move_session",
     text: "select from move_session($1, $2, $3, $4, $5, $6)",

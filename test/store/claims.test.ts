@@ -477,6 +477,22 @@ describe("cancel", () => {
     expect(told).toEqual(told.map(() => true));
   });
 
+  test("a claim that was about to take a session that is cancelled at that moment takes the next", async () => {
+    const organizationId = await addOrganization(database);
+    const cancelled = await addSession(database, organizationId);
+    const next = await addSession(database, organizationId);
+    const { claiming } = await database.transaction(async (holder) => {
+      await holder.query("select move_session($1, 'cancelled', null, null, null, false)", [cancelled.id]);
+      // Within an object, which no "await" on the way waits for.
+      const started = { claiming: requireClaim(database) };
+      await waitFor(async () => (await waitingForLocks()) === 1, "the claim waits for the cancelled session");
+      return started;
+    });
+    expect((await claiming).sessionId).toBe(next.id);
+    expect(await statusOf(organizationId, cancelled.id)).toBe("cancelled");
+    expect(await movesOf(cancelled.id)).toEqual(["queued > cancelled"]);
+  });
+
   test("the worker of a running session hears of the cancel, sees it when it renews, and ends it", async () => {
     const organizationId = await addOrganization(database);
     await addSession(database, organizationId);

@@ -184,3 +184,59 @@ end $$;
 drop index session_search;
 create index session_search on session using gin (to_tsvector('simple', title || ' ' || left(description, 20000)))
   where status <> 'running';
+
+-- Takes a pending job: of any organization alike, and of it the most urgent; of the same urgency of any automation alike. So
+-- whoever triggers a thousand times holds up nobody else. No row where there is nothing to take.
+create function claim_job(claimer text, lease interval) returns table (
+  job_id uuid, organization uuid, attempt integer, payload jsonb, trace_parent text, automation jsonb
+) language plpgsql rows 1 set plan_cache_mode to force_generic_plan as $$
+declare
+  first_automation uuid;
+  last_automation uuid;
+  chosen uuid;
+  claimed job;
+begin
+  -- Mostly one automation alone has something to claim: the first is the last.
+  select
+    (select automation_id from job where status = 'pending' order by organization_id, automation_id limit 1),
+    (select automation_id from job where status = 'pending' order by organization_id desc, automation_id desc limit 1)
+    into first_automation, last_automation;
+  if first_automation = last_automation then
+    select id into chosen from job where status = 'pending'
+      order by organization_id, automation_id, priority, created_at for update skip locked limit 1;
+  else
+    with recursive waiting (organization_id) as (
+      (select organization_id from job where status = 'pending' order by organization_id limit 1)
+      union all
+      select (select organization_id from job where status = 'pending' and organization_id > waiting.organization_id
+        order by organization_id limit 1) from waiting where waiting.organization_id is not null),
+    drawn as (select organization_id from waiting where organization_id is not null order by random() limit 1),
+    turn (organization_id, automation_id) as (
+      (select organization_id, automation_id from job
+        where status = 'pending' and organization_id = (select organization_id from drawn) order by automation_id limit 1)
+      union all
+      select turn.organization_id, (select automation_id from job
+        where status = 'pending' and organization_id = turn.organization_id and automation_id > turn.automation_id
+        order by automation_id limit 1) from turn where turn.automation_id is not null)
+    select candidate.id into chosen from turn, lateral (
+        select id, priority from job where status = 'pending' and organization_id = turn.organization_id
+          and automation_id = turn.automation_id
+        order by priority, created_at for update skip locked limit 1) as candidate
+      order by candidate.priority, random() limit 1;
+  end if;
+  if chosen is null then return; end if;
+
+  update job set status = 'running', worker = claimer, lease_until = now() + lease, attempt = job.attempt + 1, updated_at = now()
+    where id = chosen returning * into claimed;
+  if exists (select from webhook where organization_id = claimed.organization_id and enabled) then
+    perform announce_job(claimed);
+  end if;
+  return query select claimed.id, claimed.organization_id, claimed.attempt, claimed.payload, claimed.trace_parent,
+    jsonb_build_object('id', kept.id, 'name', kept.name, 'instructions', kept.instructions,
+      'agent', kept.agent, 'targetBranch', kept.target_branch, 'priority', claimed.priority,
+      'repositories', coalesce((
+        select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
+          order by array_position(kept.repository_ids, repository.id))
+        from repository where repository.id = any(kept.repository_ids)), '[]'))
+    from automation as kept where kept.id = claimed.automation_id;
+end $$;
