@@ -3,7 +3,7 @@ import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError } from "../domain/errors.ts";
 import type { ObjectStore } from "../objects/object-store.ts";
 import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } from "./checkpoint-pieces.ts";
-import { holdClaim, type Claim } from "./claims.ts";
+import { holdClaim, type Claim } from "./lease.ts";
 import { wasOverFor } from "./retention.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { ObjectStoreError } from "../domain/errors.ts";
 import type { CheckpointOutcome } from "../metrics/checkpoints.ts";
-import { LeaseLostError } from "../store/claims.ts";
+import { LeaseLostError } from "../store/lease.ts";
 import { TooLargeError } from "./at-most.ts";
 import type { Run } from "./run.ts";
 

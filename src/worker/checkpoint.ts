@@ -6,7 +6,7 @@ import { isConnectionError } from "../database/connection-errors.ts";
 import { ObjectStoreError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../store/checkpoints.ts";
-import { LeaseLostError } from "../store/claims.ts";
+import { LeaseLostError } from "../store/lease.ts";
 import { ClaimLost, RunCancelled } from "./cancellation.ts";
 import { measured, sizeOf } from "./checkpoint-measure.ts";
 import { archiveFiles, archiveState, packWork } from "./checkpoint-pieces.ts";

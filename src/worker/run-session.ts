@@ -3,14 +3,8 @@ import { isConnectionError } from "../database/connection-errors.ts";
 import { ObjectStoreError, type FailureCode } from "../domain/errors.ts";
 import type { StepName } from "../domain/step.ts";
 import type { RunOutcome, StepOutcome } from "../metrics/metrics.ts";
-import {
-  finishSession,
-  LeaseLostError,
-  mayBeTriedAgain,
-  parkSession,
-  releaseClaim,
-  type ClaimedSession,
-} from "../store/claims.ts";
+import { finishSession, mayBeTriedAgain, parkSession, releaseClaim, type ClaimedSession } from "../store/claims.ts";
+import { LeaseLostError } from "../store/lease.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
 import { createCheckpointer } from "./checkpoint.ts";
 import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./run.ts";

@@ -1,7 +1,7 @@
 import type { TurnResult } from "../agents/harness.ts";
 import { RunError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
-import { completeMessage, nextMessage, saveHarness, transcript } from "../store/claims.ts";
+import { completeMessage, nextMessage, saveHarness, transcript } from "../store/progress.ts";
 import { agentTurn, variablesOf, type AgentTurn } from "./agent-turn.ts";
 import type { Checkpointer } from "./checkpoint.ts";
 import { chooseAgent } from "./choose-agent.ts";

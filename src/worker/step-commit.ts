@@ -1,6 +1,6 @@
 import { RunError } from "../domain/errors.ts";
 import { createMask } from "../domain/mask.ts";
-import { saveRepository, toldCommits } from "../store/claims.ts";
+import { saveRepository, toldCommits } from "../store/progress.ts";
 import type { Run } from "./run.ts";
 import { workspaceRepository } from "./session-repositories.ts";
 import type { CollectedRepository } from "./workspace.ts";

@@ -1,4 +1,4 @@
-import { reopenMessages, saveRepository, saveWorkspaceWorker } from "../store/claims.ts";
+import { reopenMessages, saveRepository, saveWorkspaceWorker } from "../store/progress.ts";
 import { withLastCheckpoint, type FetchedCheckpoint } from "./checkpoint-restore.ts";
 import type { Run } from "./run.ts";
 import { workspaceRepository } from "./session-repositories.ts";

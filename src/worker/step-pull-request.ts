@@ -1,5 +1,5 @@
 import { pullRequestTemplatePaths, pullRequestText } from "../domain/pull-request-text.ts";
-import { savePullRequest } from "../store/claims.ts";
+import { savePullRequest } from "../store/progress.ts";
 import type { Run } from "./run.ts";
 import type { Collected } from "./step-commit.ts";
 import { addressOf, workspaceRepository, type SessionRepository } from "./session-repositories.ts";

@@ -1,4 +1,4 @@
-import { saveRepository, toldCommits } from "../store/claims.ts";
+import { saveRepository, toldCommits } from "../store/progress.ts";
 import type { Run } from "./run.ts";
 import type { Collected } from "./step-commit.ts";
 import { workspaceRepository } from "./session-repositories.ts";

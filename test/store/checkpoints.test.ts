@@ -11,7 +11,8 @@ import {
   saveCheckpoint,
   type Checkpoint,
 } from "../../src/store/checkpoints.ts";
-import { finishSession, LeaseLostError, recoverSessions, type ClaimedSession } from "../../src/store/claims.ts";
+import { finishSession, type ClaimedSession } from "../../src/store/claims.ts";
+import { LeaseLostError, recoverSessions } from "../../src/store/lease.ts";
 import { fileKeyring } from "../../src/store/keyring.ts";
 import { rotateMasterKey } from "../../src/store/rotation.ts";
 import { cancelSession } from "../../src/store/sessions.ts";

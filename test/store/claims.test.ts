@@ -1,20 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { ConflictError } from "../../src/domain/errors.ts";
+import { finishSession, releaseClaim } from "../../src/store/claims.ts";
+import { LeaseLostError, recoverSessions, renewClaim, type Claim } from "../../src/store/lease.ts";
 import {
   appendClaimEvents,
   completeMessage,
-  finishSession,
-  LeaseLostError,
   nextMessage,
-  recoverSessions,
-  releaseClaim,
-  renewClaim,
   saveHarness,
   savePullRequest,
   saveRepository,
-  type Claim,
-} from "../../src/store/claims.ts";
+} from "../../src/store/progress.ts";
 import { createRepository } from "../../src/store/repositories.ts";
 import { addMessage, cancelSession, getSession, listSessions, queueSession } from "../../src/store/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";

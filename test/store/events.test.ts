@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { NewEvent, SessionEvent } from "../../src/domain/event.ts";
-import { appendClaimEvents, type Claim } from "../../src/store/claims.ts";
+import type { Claim } from "../../src/store/lease.ts";
+import { appendClaimEvents } from "../../src/store/progress.ts";
 import { appendEvents, listEvents } from "../../src/store/events.ts";
 import { addMessage } from "../../src/store/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";

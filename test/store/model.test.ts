@@ -2,16 +2,9 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ConflictError } from "../../src/domain/errors.ts";
 import type { SessionStatus } from "../../src/domain/status.ts";
-import {
-  completeMessage,
-  finishSession,
-  LeaseLostError,
-  nextMessage,
-  recoverSessions,
-  releaseClaim,
-  renewClaim,
-  type Claim,
-} from "../../src/store/claims.ts";
+import { finishSession, releaseClaim } from "../../src/store/claims.ts";
+import { LeaseLostError, recoverSessions, renewClaim, type Claim } from "../../src/store/lease.ts";
+import { completeMessage, nextMessage } from "../../src/store/progress.ts";
 import { addMessage, cancelSession, queueSession } from "../../src/store/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession, claim, expireLease } from "./fixtures.ts";

@@ -8,14 +8,8 @@ import { readConfig } from "../../src/config/config.ts";
 import { ObjectStoreError } from "../../src/domain/errors.ts";
 import { createObjectStore, type ObjectStore } from "../../src/objects/object-store.ts";
 import { openPiece, pruneCheckpoints, saveCheckpoint } from "../../src/store/checkpoints.ts";
-import {
-  finishSession,
-  LeaseLostError,
-  mayBeTriedAgain,
-  recoverSessions,
-  releaseClaim,
-  type ClaimedSession,
-} from "../../src/store/claims.ts";
+import { finishSession, mayBeTriedAgain, releaseClaim, type ClaimedSession } from "../../src/store/claims.ts";
+import { LeaseLostError, recoverSessions } from "../../src/store/lease.ts";
 import { fileKeyring } from "../../src/store/keyring.ts";
 import { holdObjects, putObjects, sweepObjects } from "../../src/store/objects.ts";
 import { rotateMasterKey } from "../../src/store/rotation.ts";
