@@ -11,6 +11,8 @@ export const words = { common: 0.3, medium: 0.01, seldom: 0.001 } as const;
 export const rareWord = "heisenbug";
 /** Of the largest organization: has sixty of a hundred sessions. */
 export const largestOrganization = "00000000-0000-4000-8000-000000000000";
+/** Has a thousand sessions, however many there are. */
+export const smallOrganization = "00000000-0000-4000-8000-000000000020";
 /** Has five sessions, however many there are. */
 export const rareAutomation = "00000000-0000-4000-9000-000000000009";
 /** Sessions that are not over, however many there are. */
@@ -84,7 +86,7 @@ async function addSurroundings(client: pg.Client): Promise<void> {
   await client.query(`
     insert into organization (id, name)
     select ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'organization ' || n
-    from generate_series(0, ${organizations - 1}) n;
+    from generate_series(0, ${organizations}) n;
     insert into automation (id, organization_id, name, macro, instructions, repository_ids, priority, paused)
     select ('00000000-0000-4000-9000-' || lpad(n::text, 12, '0'))::uuid, '${largestOrganization}',
       'automation ' || n, 'automation-' || n, 'Fix it', '{}', 5, false from generate_series(0, 9) n;
@@ -104,10 +106,12 @@ async function addSessions(client: pg.Client, first: number, last: number, rows:
   const organizationOf = (hash: string): string =>
     `('00000000-0000-4000-8000-' || lpad((case when ${hash} % 100 < 60 then 0 else 1 + ${hash} % ${organizations - 1} end)::text, 12, '0'))::uuid`;
   const hasRare = `n % greatest(${rows} / 5, 1) = 1`;
+  const ofSmall = `n % greatest(${rows} / 1000, 1) = 2`;
   await client.query(`
     insert into session (id, organization_id, title, description, prompt, status, branch_name, automation_id, summary,
       last_event, queued_at, started_at, finished_at, created_at, updated_at)
-    select ${sessionIdSql("n")}, case when ${hasRare} then '${largestOrganization}'::uuid else ${organizationOf("h")} end,
+    select ${sessionIdSql("n")}, case when ${hasRare} then '${largestOrganization}'::uuid
+        when ${ofSmall} then '${smallOrganization}'::uuid else ${organizationOf("h")} end,
       a.text,
       b.text || ' ' || c.text || ' number' || n
         || case when h2 % 1000 < ${words.common * 1_000} then ' common' else '' end
@@ -136,5 +140,5 @@ async function addSessions(client: pg.Client, first: number, last: number, rows:
     from generate_series(${first - 1 + 10}::bigint, ${last}::bigint, 10) n;
     insert into event (session_id, seq, type, data)
     select ${sessionIdSql("n")}, seq, 'notice', '{"level": "warning", "text": "The request had fields that are not known."}'
-    from generate_series(${first - 1 + 10}::bigint, ${last}::bigint, 10) n, generate_series(1, 5) seq`);
+    from generate_series(${first - 1 + 10}::bigint, ${last}::bigint, 10) n, generate_series(1, 5) seq order by n, seq`);
 }

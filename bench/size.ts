@@ -8,10 +8,11 @@ import { startEmbeddedServer } from "../src/database/embedded.ts";
 import { newSession } from "../src/domain/new-session.ts";
 import { createLogger } from "../src/observability.ts";
 import { listEvents } from "../src/store/events.ts";
+import type { SessionListQuery } from "../src/store/conditions.ts";
 import { searchSessions } from "../src/store/search.ts";
 import { createSession } from "../src/store/new-session.ts";
 import { getSession, listSessions } from "../src/store/sessions.ts";
-import { fill, largestOrganization, rareAutomation, rareWord, sessionIdSql } from "./fill.ts";
+import { fill, largestOrganization, rareAutomation, rareWord, sessionIdSql, smallOrganization } from "./fill.ts";
 import { quantile, table } from "./measure.ts";
 
 /**
@@ -37,43 +38,55 @@ const questionsEach = 40;
 interface Store {
   readonly rows: number;
   readonly database: Database;
-  /** Sessions that have events, of the largest organization. */
+  /** Sessions that have events, of the largest organization: from all its time, from the middle of it, and the newest. */
   readonly known: readonly string[];
+  readonly middle: readonly string[];
+  readonly recent: readonly string[];
 }
 
 type Question = (store: Store) => Promise<unknown>;
 
 const organization = largestOrganization;
-const one = (store: Store): string => store.known[Math.floor(Math.random() * store.known.length)] ?? "";
+const newOrganization = "00000000-0000-4000-8000-000000000021";
+const anyOf = (ids: readonly string[]): string => ids[Math.floor(Math.random() * ids.length)] ?? "";
+const one = (store: Store): string => anyOf(store.known);
 const search =
-  (words: string): Question =>
+  (words: string, query: Partial<SessionListQuery> = {}, of: string = organization): Question =>
   ({ database }) =>
-    searchSessions(database, organization, words, { limit: 20 });
+    searchSessions(database, of, words, { limit: 20, ...query });
+
+async function cursorOf(store: Store, session: string): Promise<string> {
+  const { rows } = await store.database.pool.query<{ cursor: string }>(
+    `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' ' || id as cursor from session where id = $1`,
+    [session],
+  );
+  return Buffer.from(rows[0]?.cursor ?? "").toString("base64url");
+}
+
+async function readEvents(store: Store, session: string): Promise<void> {
+  const page = await listEvents(store.database, organization, session, 0, 100);
+  if (page?.events.length !== 5) throw new Error("not all events");
+}
 
 /** By what they answer, which is the same at every size but for the words whose share is the same. */
 const questions: Readonly<Record<string, Question>> = {
   create: ({ database }) =>
+    // Of one that nothing else asks for: what is searched stays as it is.
     createSession(
       database,
-      organization,
+      newOrganization,
       newSession({ prompt: "Fix the test that fails", repositories: [], sandboxed: true }),
     ),
   get: async (store) => {
     if ((await getSession(store.database, organization, one(store))) === null) throw new Error("not found");
   },
-  "event page": async (store) => {
-    const page = await listEvents(store.database, organization, one(store), 0, 100);
-    if (page?.events.length !== 5) throw new Error("not all events");
-  },
+  "event page of any session": (store) => readEvents(store, one(store)),
+  "event page of a recent session": (store) => readEvents(store, anyOf(store.recent)),
   list: ({ database }) => listSessions(database, organization, { limit: 20 }),
-  "list, from the middle": async (store) => {
-    const { rows } = await store.database.pool.query<{ cursor: string }>(
-      `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' ' || id as cursor from session where id = $1`,
-      [one(store)],
-    );
-    const cursor = Buffer.from(rows[0]?.cursor ?? "").toString("base64url");
-    return listSessions(store.database, organization, { limit: 20, cursor });
-  },
+  "list, from the middle": async (store) =>
+    listSessions(store.database, organization, { limit: 20, cursor: await cursorOf(store, anyOf(store.middle)) }),
+  "list, from any place": async (store) =>
+    listSessions(store.database, organization, { limit: 20, cursor: await cursorOf(store, one(store)) }),
   "list of one status, running": ({ database }) =>
     listSessions(database, organization, { limit: 20, status: "running" }),
   "list of one status, draft (none)": ({ database }) =>
@@ -90,6 +103,15 @@ const questions: Readonly<Record<string, Question>> = {
   "search, in 0.1 %": search("seldom"),
   "search, in 30 % and 1 %": search("common medium"),
   "search, in 30 % and 5 in all": search(`common ${rareWord}`),
+  "search, in 1 %, from the middle": async (store) =>
+    search("medium", { cursor: await cursorOf(store, anyOf(store.middle)) })(store),
+  "search, in 1 %, from any place": async (store) =>
+    search("medium", { cursor: await cursorOf(store, one(store)) })(store),
+  "search, in 30 %, of the failed (20 %)": search("common", { status: "failed" }),
+  "search, in 0.1 %, of the failed (20 %)": search("seldom", { status: "failed" }),
+  "search, in 1 %, of an automation (1 of 6)": search("medium", { automationId: rareAutomation.replace(/9$/u, "1") }),
+  "search, in 1 % of an organization of 1,000": search("medium", {}, smallOrganization),
+  "search, in 30 % of an organization of 1,000": search("common", {}, smallOrganization),
 };
 
 async function openStore(server: string, rows: number): Promise<Store> {
@@ -110,12 +132,25 @@ async function openStore(server: string, rows: number): Promise<Store> {
   }
   await administration.end();
   const database = await open(name);
-  const { rows: known } = await database.pool.query<{ id: string }>(
-    `select session.id from generate_series(10, $1::bigint, 10 * greatest($1::bigint / 20000, 1)) n
-     join session on session.id = ${sessionIdSql("n")} where organization_id = $2`,
-    [rows, organization],
-  );
-  return { rows, database, known: known.map(({ id }) => id) };
+  await database.pool.query("insert into organization (id, name) values ($1, 'new') on conflict do nothing", [
+    newOrganization,
+  ]);
+  // Of so many numbers, `step` apart, up to the last; the organization has six in ten of them.
+  const sessionsOf = async (last: number, step: number, count: number): Promise<string[]> => {
+    const { rows: known } = await database.pool.query<{ id: string }>(
+      `select session.id from generate_series($1::bigint, greatest(10, $1::bigint - $2 * ($3 - 1)), -$2) n
+       join session on session.id = ${sessionIdSql("n")} where organization_id = $4`,
+      [last, step, count, organization],
+    );
+    return known.map(({ id }) => id);
+  };
+  return {
+    rows,
+    database,
+    known: await sessionsOf(rows, 10 * Math.max(1, Math.floor(rows / 10_000)), 1_000),
+    middle: await sessionsOf(rows / 2, 10, 30),
+    recent: await sessionsOf(rows, 10, 50),
+  };
 }
 
 async function compare(stores: readonly Store[], question: Question): Promise<number[][]> {

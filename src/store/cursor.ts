@@ -20,6 +20,10 @@ export function readCursor(cursor: string | undefined): Position | null {
   return { createdAt, id };
 }
 
+/** What a list goes on from. */
+export const cursorOf = ({ createdAt, id }: Position): string =>
+  Buffer.from(`${createdAt} ${id}`).toString("base64url");
+
 /** As `cursorColumn` writes it, and on a day that there is: PostgreSQL refuses February 30. */
 function isTime(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/u.test(text)) return false;
@@ -42,6 +46,6 @@ export function pageOf<Row extends { id: string; cursor_time: string }, T>(
   const more = rows.length > limit && last !== undefined;
   return {
     items: shown.map(toItem),
-    nextCursor: more ? Buffer.from(`${last.cursor_time} ${last.id}`).toString("base64url") : null,
+    nextCursor: more ? cursorOf({ createdAt: last.cursor_time, id: last.id }) : null,
   };
 }

@@ -6,7 +6,7 @@ import { isFinal } from "../domain/status.ts";
 import { conditionsOf, type SessionListQuery } from "./conditions.ts";
 import { cursorColumn, pageOf } from "./cursor.ts";
 import { appendEvents } from "./events.ts";
-import { searchCondition } from "./search.ts";
+import { countWithWords } from "./search.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
 import { announce, lockSession, moveSession } from "./transition.ts";
 
@@ -60,17 +60,30 @@ export async function pageSessions(
   organizationId: string,
   { limit, page, q }: { readonly limit: number; readonly page: number; readonly q?: string | undefined },
 ): Promise<{ items: SessionRecord[]; totalCount: number }> {
-  const values: unknown[] = [organizationId];
-  const bind = (value: unknown): string => `$${values.push(value)}`;
-  const search = q === undefined ? "" : ` and ${searchCondition(q, bind)}`;
-  const where = `session.organization_id = $1${search}`;
-  const counted = await database.pool.query<{ count: string }>(`select count(*) from session where ${where}`, values);
+  const skip = (page - 1) * limit;
+  const { count, ids } =
+    q === undefined
+      ? await countAll(database, organizationId, { limit, skip })
+      : await countWithWords(database, organizationId, { q, limit, skip });
   const { rows } = await database.pool.query<SessionRow>(
-    `select ${sessionColumns} from session where ${where} order by session.created_at desc, session.id desc
-     limit ${bind(limit)} offset ${bind((page - 1) * limit)}`,
-    values,
+    `select ${sessionColumns} from session where session.id = any($1::uuid[])
+     order by session.created_at desc, session.id desc`,
+    [ids],
   );
-  return { items: rows.map(toSessionRecord), totalCount: Number(counted.rows[0]?.count ?? 0) };
+  return { items: rows.map(toSessionRecord), totalCount: count };
+}
+
+async function countAll(
+  database: Database,
+  organizationId: string,
+  { limit, skip }: { readonly limit: number; readonly skip: number },
+): Promise<{ count: number; ids: string[] }> {
+  const { rows } = await database.pool.query<{ count: number; ids: string[] }>(
+    `select (select count(*)::integer from session where organization_id = $1) as count,
+       array(select id from session where organization_id = $1 order by created_at desc, id desc limit $2 offset $3) as ids`,
+    [organizationId, limit, skip],
+  );
+  return rows[0] ?? { count: 0, ids: [] };
 }
 
 /** Starts a draft, or a session that is over once more. @throws NotFoundError, ConflictError */

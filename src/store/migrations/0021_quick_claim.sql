@@ -179,12 +179,6 @@ begin
   end loop;
 end $$;
 
--- Each change of a status writes its row to all indexes that have it: a session that begins to run goes out of this one, so
--- that its text is not taken to words while somebody waits for it to begin.
-drop index session_search;
-create index session_search on session using gin (to_tsvector('simple', title || ' ' || left(description, 20000)))
-  where status <> 'running';
-
 -- Takes a pending job: of any organization alike, and of it the most urgent; of the same urgency of any automation alike. So
 -- whoever triggers a thousand times holds up nobody else. No row where there is nothing to take.
 create function claim_job(claimer text, lease interval) returns table (
