@@ -5,6 +5,7 @@ import pg from "pg";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startEmbeddedServer } from "../../src/database/embedded.ts";
+import { ownerLock } from "../../src/database/embedded-connection.ts";
 import { preparePlace } from "../../src/database/embedded-place.ts";
 import { findProgram, initialize, launch } from "../../src/database/embedded-program.ts";
 import { waitFor } from "../wait-for.ts";
@@ -37,16 +38,27 @@ function recordingLogger(): { logger: pino.Logger; lines: Ending[] } {
   return { logger: pino({}, { write: (line) => lines.push(JSON.parse(line) as Ending) }), lines };
 }
 
-async function answers(url: string): Promise<boolean> {
+/** @returns null where it does not answer */
+async function ask<T>(url: string, question: (client: pg.Client) => Promise<T>): Promise<T | null> {
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => undefined);
   try {
     await client.connect();
-    await client.end();
-    return true;
+    return await question(client);
   } catch {
-    return false;
+    return null;
+  } finally {
+    await client.end().catch(() => undefined);
   }
+}
+
+const answers = async (url: string): Promise<boolean> => (await ask(url, () => Promise.resolve(true))) ?? false;
+
+/** Whether it is up, and its owner knows. */
+async function isOwned(url: string): Promise<boolean> {
+  const lock = (client: pg.Client) =>
+    client.query<{ free: boolean }>("select pg_try_advisory_lock($1) as free", [ownerLock]);
+  return (await ask(url, lock))?.rows[0]?.free === false;
 }
 
 async function postmaster(): Promise<number> {
@@ -89,13 +101,13 @@ test("a server that ends by itself is started again at once, and with growing pa
 
   await waitFor(() => lines.length >= 4, "it was tried four times");
   await rename(`${control}.away`, control);
-  await waitFor(() => answers(server.url), "the server answers again");
+  await waitFor(() => isOwned(server.url), "the server is up again");
   expect(lines.slice(0, 4).map(({ againInMs }) => againInMs)).toEqual([0, 100, 200, 400]);
 
   const second = await postmaster();
   const before = lines.length;
   process.kill(second, "SIGINT");
-  await waitFor(async () => lines.length > before && (await answers(server.url)), "the server answers once more");
+  await waitFor(async () => lines.length > before && (await isOwned(server.url)), "the server is up once more");
   expect(lines.slice(before).map(({ againInMs }) => againInMs)).toEqual([0]);
   await server.stop();
 });
