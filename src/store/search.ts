@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import type { Page } from "../domain/list.ts";
+import { isUuid } from "../domain/uuid.ts";
 import { conditionsOf, type SessionListQuery } from "./conditions.ts";
 import { cursorColumn, cursorOf, pageOf } from "./cursor.ts";
 import {
@@ -63,10 +64,8 @@ export async function searchSessions(
   return pageOf(rows, query.limit, toSessionRecord);
 }
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
-
 /** The id that `q` is, or none. */
-const idIn = (q: string): string[] => (uuid.test(q.trim()) ? [q.trim()] : []);
+const idIn = (q: string): string[] => (isUuid(q.trim()) ? [q.trim()] : []);
 
 const newestFirst = "order by session.created_at desc, session.id desc";
 
