@@ -37,3 +37,20 @@ test("headers that carry a key are left out", () => {
   );
   expect(line).not.toContain("key-to-look-for");
 });
+
+test("what a library hangs onto an error is left out, its code is told", () => {
+  const line = logged(
+    `const connection = { password: "password-to-look-for" };
+    connection.pool = { connection };
+    const error = Object.assign(new Error("the connection broke"), { code: "57P01", client: connection });
+    maskErrors(createLogger("info"), hide("other")).warn({ err: new AggregateError([error], "all broke") }, "x");
+    createLogger("info").warn({ err: error }, "x");`,
+  );
+  expect(line).not.toContain("password-to-look-for");
+  const [all, one] = line
+    .trim()
+    .split("\n")
+    .map((each) => JSON.parse(each) as Record<string, unknown>);
+  expect(all).toMatchObject({ err: { aggregateErrors: [{ code: "57P01", message: "the connection broke" }] } });
+  expect(one).toMatchObject({ err: { type: "Error", code: "57P01", message: "the connection broke" } });
+});

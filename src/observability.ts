@@ -1,4 +1,4 @@
-import { pino, type Logger } from "pino";
+import { pino, type Logger, type SerializedError } from "pino";
 
 export type { Logger } from "pino";
 
@@ -11,13 +11,32 @@ const redacted = ["req.headers.authorization", "req.headers.cookie", "headers.au
  */
 export function createLogger(level: string, mask: (line: string) => string = (line) => line): Logger {
   return pino(
-    { level, redact: { paths: redacted, censor: "[redacted]" }, hooks: { streamWrite: mask } },
+    {
+      level,
+      redact: { paths: redacted, censor: "[redacted]" },
+      serializers: { err: errorFields },
+      hooks: { streamWrite: mask },
+    },
     pino.destination({ fd: 2, sync: true }),
   );
 }
 
 /** The same logger for what knows more secrets: errors are masked of them. */
 export function maskErrors(logger: Logger, mask: (text: string) => string): Logger {
-  const err = (error: Error): unknown => JSON.parse(mask(JSON.stringify(pino.stdSerializers.err(error))));
+  const err = (error: Error): unknown => JSON.parse(mask(JSON.stringify(errorFields(error))));
   return logger.child({}, { serializers: { err } });
+}
+
+/** Texts and numbers alone: libraries hang whole connections and requests onto their errors, with all that these hold. */
+function errorFields(error: Error): unknown {
+  if (!(error instanceof Error)) return error;
+  return plainFields(pino.stdSerializers.err(error));
+}
+
+function plainFields({ aggregateErrors, ...fields }: SerializedError): unknown {
+  const plain = Object.entries(fields).filter(([, value]) => typeof value !== "object" && typeof value !== "function");
+  return {
+    ...Object.fromEntries(plain),
+    ...(aggregateErrors && { aggregateErrors: aggregateErrors.map(plainFields) }),
+  };
 }
