@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { runChaos } from "./run.ts";
 import { createSchedule, type Mishap } from "./schedule.ts";
 
-vi.setConfig({ testTimeout: 240_000 });
+vi.setConfig({ testTimeout: 360_000 });
 
 /** What `npm run chaos` does with hundreds of sessions, with a few: enough to see that every promise is looked at. */
 test("a fleet under fire keeps every session, and opens exactly one pull request for each", async () => {
@@ -12,7 +12,8 @@ test("a fleet under fire keeps every session, and opens exactly one pull request
     sessions: 18,
     apis: 2,
     workers: 3,
-    limitMs: 200_000,
+    mishaps: 40,
+    limitMs: 300_000,
     tell: (line) => lines.push(line),
   });
   const story = report.broken.length === 0 ? [] : lines;

@@ -17,7 +17,10 @@ export interface ChaosNode {
   freeze(forMs: number): void;
   /** As the worker calls itself in the store; null before it has ever run. */
   workerId(): Promise<string | null>;
-  /** SIGTERM, and no more starts. @returns its exit code, or the signal that ended it */
+  /**
+   * SIGTERM, and no more starts.
+   * @returns its exit code, or the signal that ended it; null where it was down just then, and had nothing to end
+   */
   stop(): Promise<number | string | null>;
 }
 
@@ -32,6 +35,7 @@ export async function startChaosNode(options: {
   await mkdir(data, { recursive: true });
   const output = openSync(log, "a");
   let child: ChildProcess | null = null;
+  let killed: ChildProcess | null = null;
   let downUntil = 0;
   let stopping = false;
 
@@ -51,12 +55,16 @@ export async function startChaosNode(options: {
   }
   const kept = keepRunning();
 
+  const pid = (): number | null =>
+    child !== null && child.exitCode === null && child.signalCode === null ? (child.pid ?? null) : null;
+
   return {
     name,
     data,
-    pid: () => (child !== null && child.exitCode === null && child.signalCode === null ? (child.pid ?? null) : null),
+    pid,
     kill(downMs) {
       downUntil = Date.now() + downMs;
+      killed = child;
       child?.kill("SIGKILL");
     },
     freeze(forMs) {
@@ -67,10 +75,11 @@ export async function startChaosNode(options: {
     workerId: () => readFile(join(data, "worker-id"), "utf8").catch(() => null),
     async stop() {
       stopping = true;
+      const down = pid() === null || child === killed;
       child?.kill("SIGCONT");
       child?.kill("SIGTERM");
       await kept;
-      return child?.exitCode ?? child?.signalCode ?? null;
+      return down ? null : (child?.exitCode ?? child?.signalCode ?? null);
     },
   };
 }

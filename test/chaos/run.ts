@@ -14,6 +14,8 @@ export interface ChaosOptions {
   readonly workers: number;
   /** Whether the network between workers and database is one that the kernel cuts; else a proxy stalls. */
   readonly namespaces?: boolean;
+  /** After so many nothing more goes wrong, so that a slow machine comes to the end as well; by default there is no end. */
+  readonly mishaps?: number;
   /** After so long without everything being over the run is given up. */
   readonly limitMs: number;
   readonly tell: (line: string) => void;
@@ -62,7 +64,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const broken = await brokenPromises(fleet, sent.accepted);
     for (const [name, code] of codes) {
       // One that has only just been started knows nothing of signals yet, and has nothing to end.
-      if (code !== 0 && code !== "SIGTERM") broken.push(`${name} ended with ${code} when it was told to stop`);
+      if (code !== null && code !== 0 && code !== "SIGTERM")
+        broken.push(`${name} ended with ${code} when it was told to stop`);
     }
     return {
       broken,
@@ -177,9 +180,11 @@ interface Breaking {
 
 async function breakThings(fleet: ChaosFleet, options: ChaosOptions, breaking: Breaking): Promise<void> {
   const atStep = watchSteps(fleet, breaking);
+  let count = 0;
   for (const { afterMs, mishap } of createSchedule(options.seed, options)) {
     await pause(afterMs);
-    if (breaking.signal.aborted) break;
+    if (breaking.signal.aborted || count === options.mishaps) break;
+    count += 1;
     options.tell(`· ${JSON.stringify(mishap)}`);
     breaking.mishaps[mishap.kind] = (breaking.mishaps[mishap.kind] ?? 0) + 1;
     await happen(fleet, mishap, breaking, atStep).catch((error: unknown) =>
