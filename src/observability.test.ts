@@ -44,13 +44,15 @@ test("what a library hangs onto an error is left out, its code is told", () => {
     connection.pool = { connection };
     const error = Object.assign(new Error("the connection broke"), { code: "57P01", client: connection });
     maskErrors(createLogger("info"), hide("other")).warn({ err: new AggregateError([error], "all broke") }, "x");
-    createLogger("info").warn({ err: error }, "x");`,
+    createLogger("info").warn({ err: error }, "x");
+    createLogger("info").warn({ err: AbortSignal.abort().reason }, "x");`,
   );
   expect(line).not.toContain("password-to-look-for");
-  const [all, one] = line
+  const [all, one, aborted] = line
     .trim()
     .split("\n")
     .map((each) => JSON.parse(each) as Record<string, unknown>);
   expect(all).toMatchObject({ err: { aggregateErrors: [{ code: "57P01", message: "the connection broke" }] } });
   expect(one).toMatchObject({ err: { type: "Error", code: "57P01", message: "the connection broke" } });
+  expect(Object.keys(aborted?.["err"] ?? {})).toEqual(["type", "message", "stack"]);
 });

@@ -33,10 +33,15 @@ function errorFields(error: Error): unknown {
   return plainFields(pino.stdSerializers.err(error));
 }
 
-function plainFields({ aggregateErrors, ...fields }: SerializedError): unknown {
-  const plain = Object.entries(fields).filter(([, value]) => typeof value !== "object" && typeof value !== "function");
+function plainFields(error: SerializedError): unknown {
+  const { type, message, stack, aggregateErrors, raw } = error;
+  // Its own: a DOMException inherits a number for each code that there is.
+  const own = Object.entries(raw).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
   return {
-    ...Object.fromEntries(plain),
+    ...Object.fromEntries(own),
+    type,
+    message,
+    stack,
     ...(aggregateErrors && { aggregateErrors: aggregateErrors.map(plainFields) }),
   };
 }
