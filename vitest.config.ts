@@ -14,8 +14,9 @@ export default defineConfig({
     onConsoleLog: (log) => !log.includes("oidc-provider"),
     // Real databases, browsers and harnesses run in these suites: two at a time is what a small machine carries.
     maxWorkers: 2,
-    testTimeout: 90_000,
-    hookTimeout: 90_000,
+    // For what hangs: no test says by its time how fast a machine is.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     reporters: ["default", "./test/count-reporter.ts"],
     projects: [
       { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}", ...sourceSuites] } },

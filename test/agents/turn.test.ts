@@ -10,6 +10,7 @@ import type { NewEvent } from "../../src/domain/event.ts";
 import { createMask } from "../../src/domain/mask.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { startModelServer, type ModelServer, type Script } from "../model/server.ts";
+import { longestWait } from "../longest-wait.ts";
 
 let folder: string;
 const models: ModelServer[] = [];
@@ -56,7 +57,7 @@ async function turn(script: Script, overrides: Partial<TurnRequest> = {}) {
     limitMs: 60_000,
     permission: "allow",
     mask: createMask([]),
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.timeout(longestWait),
     ...overrides,
   };
   return { result: runTurn(request), events };

@@ -133,7 +133,7 @@ async function stored(id: string): Promise<unknown[]> {
   return (await listEvents(api.database, api.organizationId, id, 0, 10_000))?.events ?? [];
 }
 
-const isOver = (stream: Stream) => waitFor(() => stream.ended(), "the stream ends", 20_000);
+const isOver = (stream: Stream) => waitFor(() => stream.ended(), "the stream ends");
 
 test("a stream says what it is, that it must not be kept, and that proxies must not gather it", async () => {
   const held = await running();
@@ -334,7 +334,7 @@ test("an event of which no word came is sent with the next sign of life", async 
   await waitFor(() => stream.seen().length === before, "the past is sent");
   // As where the process that wrote it died before it could notify.
   await api.database.transaction((transaction) => appendEvents(transaction, held.sessionId, [notice("unheard")]));
-  await waitFor(() => stream.seen().length === before + 1, "the event is sent", 5_000);
+  await waitFor(() => stream.seen().length === before + 1, "the event is sent");
   stream.cut();
 });
 
@@ -348,7 +348,7 @@ test("a stream that lost the database's word for a while finds out what happened
      where datname = current_database() and pid <> pg_backend_pid() and query ilike 'listen%'`,
   );
   await appendClaimEvents(api.database, held, [notice("meanwhile")]);
-  await waitFor(() => stream.seen().length === before + 1, "the event is sent", 10_000);
+  await waitFor(() => stream.seen().length === before + 1, "the event is sent");
   stream.cut();
 });
 
@@ -360,7 +360,7 @@ test("a reader that left is let go", async () => {
     new Promise<number>((resolve) => server.server.getConnections((_error, count) => resolve(count)));
   await waitFor(async () => (await connections()) >= 5, "all are connected");
   for (const stream of streams) stream.cut();
-  await waitFor(async () => (await connections()) === 0, "all connections are gone", 10_000);
+  await waitFor(async () => (await connections()) === 0, "all connections are gone");
   await waitFor(
     () => answers.length === 5 && answers.every((answer) => answer.writableEnded),
     "all streams end",
@@ -392,7 +392,7 @@ test("a reader that left before its stream began is let go too", async () => {
     outgoing.destroy();
     await waitFor(() => answers[0]?.closed, "the server knows that the reader left");
     await holder.query("commit");
-    await waitFor(() => answers[0]?.writableEnded, "the stream ends", 10_000);
+    await waitFor(() => answers[0]?.writableEnded, "the stream ends");
   } finally {
     holder.release(true);
   }

@@ -3,15 +3,12 @@ import { existsSync } from "node:fs";
 import { chmod, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from "../database.ts";
 import { startServerProcess, type ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
-
-/** Several servers and a whole run each, on a machine that runs other suites beside. */
-vi.setConfig({ testTimeout: 180_000 });
 
 const main = join(import.meta.dirname, "../../src/main.ts");
 let world: World;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import { startFleet, type Fleet } from "../fleet.ts";
 import type { Script } from "../model/server.ts";
@@ -9,8 +9,6 @@ import type { ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, untilOver, type World } from "../world.ts";
 import { script as ordered } from "./script.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const harnessFolder = join(import.meta.dirname, "../../.harnesses/node_modules/.bin");
 

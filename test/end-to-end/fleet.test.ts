@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
@@ -8,8 +8,6 @@ import type { ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Two API nodes and two workers. */
 let world: World;
@@ -91,7 +89,7 @@ describe("a worker that dies", () => {
 
 test("a worker that is told to stop ends with 0 and hands over what it had", async () => {
   const { id } = await api(0).session.create({ prompt: "shell sleep 2, then say handed over" });
-  await waitFor(async () => (await api(0).session.get(id)).status === "running", "it runs", 30_000);
+  await waitFor(async () => (await api(0).session.get(id)).status === "running", "it runs");
   const [leaving] = workers.splice(0, 1);
   workers.push(await fleet.startWorker("worker-4"));
   await leaving?.kill("SIGTERM");

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import { stepNames, type StepName } from "../../src/domain/step.ts";
 import { callApi } from "../call.ts";
@@ -6,9 +6,6 @@ import { startServerProcess, type ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
-
-/** Two starts and a whole run each, on a machine that runs other suites beside. */
-vi.setConfig({ testTimeout: 120_000 });
 
 let world: World;
 let server: ServerProcess | undefined;
@@ -59,14 +56,16 @@ async function killIn(step: StepName, overrides: Record<string, string> = {}): P
   expect(patch).toContain("+second");
 }
 
-/** Where the harness is at work it is another's, with processes and a memory of its own; else the one that starts soonest. */
-const agentIn = (step: StepName): Record<string, string> =>
-  step === "agent" ? {} : { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" };
+/** The harness that starts soonest: what is tried here does not depend on whose it is. */
+const basic = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" };
+
+/** Where the harness is at work it is another's, with processes and a memory of its own. */
+const agentIn = (step: StepName): Record<string, string> => (step === "agent" ? {} : basic);
 
 describe("a server killed with SIGKILL and started again ends with exactly one pull request and all the work", () => {
   test.each(stepNames)("in step %s", (step) => killIn(step, agentIn(step)));
 
-  test("with the embedded database killed along", () => killIn("agent", { DATABASE_URL: "" }));
+  test("with the embedded database killed along", () => killIn("agent", { ...basic, DATABASE_URL: "" }));
 });
 
 test("SIGTERM hands a running session back, and the next start goes on with it", async () => {

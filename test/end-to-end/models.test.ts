@@ -10,6 +10,7 @@ import { callApi } from "../call.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
+import { longestWait } from "../longest-wait.ts";
 
 /** Every request of the scripted model is about a thousand tokens: a dollar for each thousand makes small sums. */
 const overrides = {
@@ -169,7 +170,7 @@ describe("a recorded session", () => {
   const replay = async (id: string) => {
     const events: NewEvent[] = [];
     const config = readConfig({ ...world.variables, ...overrides });
-    const signal = AbortSignal.timeout(100_000);
+    const signal = AbortSignal.timeout(longestWait);
     const result = await replayBeside(config, id, { onEvent: (event) => void events.push(event), signal });
     return { ...result, events };
   };

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import { createObjectStore } from "../../src/objects/object-store.ts";
 import { readConfig } from "../../src/config/config.ts";
@@ -14,8 +14,6 @@ import { s3Keys, startS3Server, type S3Server } from "../objects/s3-server.ts";
 import type { ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, untilOver, type World } from "../world.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 /** A retry's task says nothing of what was before. */
 let isRetried = false;

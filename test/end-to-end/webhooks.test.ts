@@ -214,7 +214,7 @@ test("an address that switches to another protocol is taken for one that failed,
   const { receiver, id } = await receive();
   receiver.switchesProtocol = true;
   const { id: delivery } = await call(`/webhook/${id}/test`, {});
-  await waitFor(async () => (await call(`/delivery/${delivery}`)).log.length === 1, "it was tried", 10_000);
+  await waitFor(async () => (await call(`/delivery/${delivery}`)).log.length === 1, "it was tried");
   expect((await call(`/delivery/${delivery}`)).log[0]).toMatchObject({ status: null });
 });
 

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
+import { longestWait } from "../longest-wait.ts";
 
 /**
  * What code of an agent's may try on the machine around it. Each attempt runs in the real sandbox, as a session's harness
@@ -53,7 +54,7 @@ async function attempt(command: string, environment: Record<string, string> = {}
     home,
     readOnly: [],
     limits: { memoryBytes: 2 ** 30, processes: 500, diskBytes: 2 ** 30, cpus: 2 },
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(longestWait),
   });
   child.stdin.end();
   const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
@@ -127,7 +128,7 @@ describe("what belongs to another session", () => {
       workspace: neighbour,
       home: neighbour,
       readOnly: [],
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(longestWait),
     });
     await new Promise((resolve) => other.stdout.once("data", resolve));
     const said = await attempt(
@@ -283,7 +284,7 @@ describe("files", () => {
     const racing = attempt(
       `end=$(($(date +%s) + 2)); while [ $(date +%s) -lt $end ]; do rm -rf ${home}/.evil; ln -sfn ${data} ${home}/.evil; rm -rf ${home}/.evil; mkdir ${home}/.evil; done`,
     );
-    const place = { workspace, home, signal: AbortSignal.timeout(30_000) };
+    const place = { workspace, home, signal: AbortSignal.timeout(longestWait) };
     for (let round = 0; round < 15; round += 1) {
       await writeHarnessFiles(sandbox, place, { ".evil/master.key": "overwritten" }).catch(() => undefined);
     }

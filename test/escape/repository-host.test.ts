@@ -7,6 +7,7 @@ import { git } from "../../src/worker/git.ts";
 import { pinPublicHost } from "../../src/worker/remote-address.ts";
 import { script } from "../end-to-end/script.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { longestWait } from "../longest-wait.ts";
 
 /** Whoever may create a session names a host, and the server itself would ask it. */
 let world: World;
@@ -63,7 +64,7 @@ it("git asks the address that was looked at, whatever the name leads to by then"
   const pinned = { host: "rebound.invalid", port, address: "127.0.0.1" };
   await git(["ls-remote", url], {
     cwd: "/",
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(longestWait),
     remote: { url, credentials: null, pinned },
   });
   expect(visits.splice(0)[0]).toBe("/a/b/info/refs?service=git-upload-pack");
@@ -79,7 +80,7 @@ it("a redirect is not followed to another place", async () => {
   const pinned = { host: "public.invalid", port: awayPort, address: "127.0.0.1" };
   const { code } = await git(["ls-remote", url], {
     cwd: "/",
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(longestWait),
     remote: { url, credentials: null, pinned },
   });
   away.close();

@@ -6,6 +6,7 @@ import { createGitHub } from "../../src/forges/github.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
+import { longestWait } from "../longest-wait.ts";
 
 let server: TestForge;
 const app = createTestApp(7);
@@ -51,7 +52,7 @@ describe.each(adapters)("%s", (_, create) => {
       name,
       forge: create(),
       address: parseRepositoryUrl(url) as RepositoryAddress,
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(longestWait),
     };
   }
 
@@ -145,7 +146,7 @@ describe.each(adapters)("%s", (_, create) => {
 
 describe("a forge that does not let us in", () => {
   const address = () => parseRepositoryUrl(`${server.url}/acme/shop-1`) as RepositoryAddress;
-  const signal = () => AbortSignal.timeout(30_000);
+  const signal = () => AbortSignal.timeout(longestWait);
 
   it.each([
     ["GitHub", () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: "wrong" })],
@@ -187,7 +188,9 @@ describe("a forge that is down", () => {
     await gone.close();
     const github = createGitHub({ kind: "github", webUrl: gone.url, apiUrl: gone.apiUrl, token: "x" });
     const address = parseRepositoryUrl(`${gone.url}/acme/shop`) as RepositoryAddress;
-    await expect(github.findPullRequest(address, "work", "main", AbortSignal.timeout(30_000))).rejects.toMatchObject({
+    await expect(
+      github.findPullRequest(address, "work", "main", AbortSignal.timeout(longestWait)),
+    ).rejects.toMatchObject({
       code: "forge_unavailable",
       retryable: true,
     });

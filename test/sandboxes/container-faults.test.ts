@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import Docker from "dockerode";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createContainerSandbox } from "../../src/sandboxes/container.ts";
 import { usualPatience } from "../../src/sandboxes/container-call.ts";
 import type { Limits, SandboxedProcess, SandboxRequest } from "../../src/sandboxes/sandbox.ts";
@@ -13,8 +13,7 @@ import { waitFor } from "../wait-for.ts";
 import { startEngine } from "./docker.ts";
 import { startEngineProxy, type EngineProxy } from "./engine-proxy.ts";
 import { firstLine, running, uniqueMark, usePlace } from "./place.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
+import { longestWait } from "../longest-wait.ts";
 
 const engine = await startEngine();
 const reason = typeof engine === "string" ? engine : "";
@@ -341,7 +340,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       const settings = ${JSON.stringify({ ...settings, socket: found.socket })};
       const child = createContainerSandbox(settings, { serverId: () => Promise.resolve(${JSON.stringify(id)}) }).start(${JSON.stringify(
         { ...place.request("echo up; sleep 1000"), signal: undefined },
-      ).slice(0, -1)}, signal: AbortSignal.timeout(60000) });
+      ).slice(0, -1)}, signal: AbortSignal.timeout(${longestWait}) });
       child.stdout.pipe(process.stdout);`;
     const naming = host === "" ? "" : `hostname ${host} &&`;
     const child = spawn(

@@ -4,7 +4,7 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import Docker from "dockerode";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { createContainerSandbox } from "../../src/sandboxes/container.ts";
 import { gatewayOrigin } from "../../src/sandboxes/relay.ts";
 import type { Limits } from "../../src/sandboxes/sandbox.ts";
@@ -13,8 +13,7 @@ import { script } from "../end-to-end/script.ts";
 import { startEngine } from "./docker.ts";
 import { firstLine, usePlace } from "./place.ts";
 import { describeSandbox } from "./shared-suite.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
+import { longestWait } from "../longest-wait.ts";
 
 const engine = await startEngine();
 const reason = typeof engine === "string" ? engine : "";
@@ -103,7 +102,10 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     ["disk", "i=0; while :; do i=$((i+1)); head -c 4000000 /dev/zero > many$i; done", "disk"],
   ])("ends what takes too much %s, and says so", async (_, command, exceeded) => {
     const child = sandbox.start(
-      place.request(command, { limits: { ...roomy, diskBytes: 64 * 1024 ** 2 }, signal: AbortSignal.timeout(50_000) }),
+      place.request(command, {
+        limits: { ...roomy, diskBytes: 64 * 1024 ** 2 },
+        signal: AbortSignal.timeout(longestWait),
+      }),
     );
     child.stdin.end();
     await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
@@ -115,7 +117,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
 
   it("tells of memory that ran out although the agent went on and was ended by us", async () => {
     const hog = `node -e 'const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))'; echo after; cat`;
-    const child = sandbox.start(place.request(hog, { limits: roomy, signal: AbortSignal.timeout(50_000) }));
+    const child = sandbox.start(place.request(hog, { limits: roomy, signal: AbortSignal.timeout(longestWait) }));
     await firstLine(child.stdout);
     child.kill();
     await child.exited;

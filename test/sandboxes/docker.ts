@@ -53,7 +53,7 @@ export async function startEngine(): Promise<TestEngine | string> {
   );
   const close = () => stop(daemon, folder);
   try {
-    await waitFor(() => answers(socket), "the engine answers", 30_000);
+    await waitFor(() => answers(socket), "the engine answers");
     await makeImage(socket, image, folder);
     return { socket, image, close };
   } catch (error) {

@@ -1,4 +1,5 @@
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
+import { longestWait } from "../longest-wait.ts";
 
 /** A process that holds a sandbox open, to be killed. Its arguments: workspace, home, and a mark to find what it started by. */
 const [workspace = "", home = "", mark = ""] = process.argv.slice(2);
@@ -12,6 +13,6 @@ const child = createBubblewrap().start({
   workspace,
   home,
   readOnly: [],
-  signal: AbortSignal.timeout(60_000),
+  signal: AbortSignal.timeout(longestWait),
 });
 child.stdout.pipe(process.stdout);

@@ -10,6 +10,7 @@ import { startProcess } from "../../src/sandboxes/process.ts";
 import type { Exceeded, Limits } from "../../src/sandboxes/sandbox.ts";
 import { watchUsage } from "../../src/sandboxes/watch.ts";
 import { waitFor } from "../wait-for.ts";
+import { longestWait } from "../longest-wait.ts";
 
 const megabyte = 1024 * 1024;
 const roomy: Limits = { memoryBytes: 4_096 * megabyte, processes: 1_000, diskBytes: 4_096 * megabyte, cpus: 2 };
@@ -34,7 +35,7 @@ async function inSandbox(command: string, limits: Partial<Limits>) {
     home: join(folder, "home"),
     readOnly: [],
     limits: { ...roomy, ...limits },
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.timeout(longestWait),
   });
   child.stdin.end();
   const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
@@ -98,7 +99,7 @@ describe.skipIf(!canLimit())("a bound of processor cores", () => {
       home: join(folder, "home"),
       readOnly: [],
       limits: { ...roomy, cpus: 0.2 },
-      signal: AbortSignal.timeout(80_000),
+      signal: AbortSignal.timeout(longestWait),
     });
     await waitFor(() => throttled() > 0, "the kernel holds it back");
     child.stdin.end();
@@ -113,7 +114,7 @@ describe("looking", () => {
     const child = startProcess(
       "sh",
       ["-c", command],
-      { environment: { PATH: process.env["PATH"] ?? "" }, signal: AbortSignal.timeout(30_000) },
+      { environment: { PATH: process.env["PATH"] ?? "" }, signal: AbortSignal.timeout(longestWait) },
       { cwd: folder, endsDescendants: true },
     );
     const watch = watchUsage({

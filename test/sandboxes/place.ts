@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll } from "vitest";
 import type { Sandbox, SandboxRequest } from "../../src/sandboxes/sandbox.ts";
+import { longestWait } from "../longest-wait.ts";
 
 /** A workspace and a home for each test of a suite. */
 export function usePlace(sandbox: Sandbox) {
@@ -24,7 +25,7 @@ export function usePlace(sandbox: Sandbox) {
     workspace: place.workspace,
     home: place.home,
     readOnly: [dirname(process.execPath)],
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(longestWait),
     ...overrides,
   });
   return {

@@ -8,6 +8,7 @@ import { adminKey, createWorld, startInProcess, untilOver, type World } from "..
 import { accessibilityProblems, launchBrowser, scrollsSideways } from "./browser.ts";
 import { openFrailConnection } from "./frail-connection.ts";
 import { startProvider } from "../sign-in/oidc-provider.ts";
+import { longestWait } from "../longest-wait.ts";
 
 let world: World;
 let offstage: Offstage;
@@ -35,7 +36,7 @@ afterAll(async () => {
 async function openPage(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Page> {
   const context = await browser.newContext({ baseURL: offstage.url, ...options });
   contexts.push(context);
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(longestWait);
   return context.newPage();
 }
 

@@ -6,6 +6,7 @@ import { callApi } from "../call.ts";
 import { script } from "../end-to-end/script.ts";
 import { adminKey, createWorld, startInProcess } from "../world.ts";
 import { launchBrowser } from "./browser.ts";
+import { longestWait } from "../longest-wait.ts";
 
 /** A server of its own, and a real browser before it. */
 export interface Site {
@@ -29,7 +30,7 @@ export async function openSite(overrides: Record<string, string> = {}): Promise<
     call: (path, body) => callApi(offstage.url, path, body),
     async signedIn({ key = adminKey, ...options } = {}) {
       const context = await browser.newContext({ baseURL: offstage.url, ...options });
-      context.setDefaultTimeout(30_000);
+      context.setDefaultTimeout(longestWait);
       const page = await context.newPage();
       const answer = await page.request.post("/login/create", { data: { key } });
       expect(answer.status()).toBe(200);
