@@ -18,6 +18,8 @@ declare module "vitest" {
  * `OFFSTAGE_TEST_POSTGRES`, a superuser's address that ends in `/postgres?…`: nothing else may be on that one.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Most of what a server's start costs is to take the types out of its sources: done once for all of them.
+  process.env["NODE_COMPILE_CACHE"] = join(import.meta.dirname, "../node_modules/.cache/node");
   const folder = await mkdtemp(join(tmpdir(), "offstage-postgres-"));
   // The unprivileged user that PostgreSQL runs as under root must be able to pass.
   await chmod(folder, 0o755);

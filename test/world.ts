@@ -8,6 +8,7 @@ import { createLogger } from "../src/observability.ts";
 import { startOffstage, type Offstage } from "../src/offstage.ts";
 import { createTestDatabase } from "./database.ts";
 import { startForge, type TestForge } from "./forge/server.ts";
+import { inherited } from "./inherited.ts";
 import { startModelServer, type ModelServer, type Script } from "./model/server.ts";
 
 export const adminKey = "test-admin-key-0123456789abcdefghijklmnop";
@@ -38,7 +39,7 @@ export async function createWorld(script: Script, options: { readonly embedded?:
     forge,
     model,
     variables: {
-      PATH: process.env["PATH"] ?? "",
+      ...inherited(),
       ...(database !== null && { DATABASE_URL: database.url }),
       OFFSTAGE_DATA: data,
       OFFSTAGE_PORT: "0",

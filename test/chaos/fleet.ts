@@ -9,6 +9,7 @@ import { startEmbeddedServer } from "../../src/database/embedded.ts";
 import { createLogger } from "../../src/observability.ts";
 import { freePorts } from "../fleet.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
+import { inherited } from "../inherited.ts";
 import { startModelServer } from "../model/server.ts";
 import { script } from "../end-to-end/script.ts";
 import { createDatabaseLink, type DatabaseLink } from "./database-link.ts";
@@ -56,7 +57,7 @@ export async function startChaosFleet(counts: {
   const model = await startModelServer({ script });
   const ports = await freePorts(counts.apis);
   const shared = {
-    PATH: process.env["PATH"] ?? "",
+    ...inherited(),
     OFFSTAGE_ADMIN_KEY: chaosKey,
     OFFSTAGE_MASTER_KEY: randomBytes(32).toString("base64"),
     OFFSTAGE_PUBLIC_URL: `http://127.0.0.1:${ports[0]}`,
