@@ -13,6 +13,7 @@ import {
   UnauthenticatedError,
   UnavailableError,
 } from "../domain/errors.ts";
+import { problemOf } from "../domain/problem.ts";
 
 /** The only body that an error has. */
 export const errorSchema = z.object({ error: z.string() }).meta({ id: "Error" });
@@ -129,12 +130,22 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
 
 /** The first problem as one sentence: the field, what is wrong with it, and so the mend. */
 function sentenceOf(
-  error: FastifyError & { validation: readonly { instancePath: string; message?: string | undefined }[] },
+  error: FastifyError & {
+    validation: readonly {
+      instancePath: string;
+      keyword: string;
+      params: Record<string, unknown>;
+      message?: string | undefined;
+    }[];
+  },
 ): string {
   const [issue] = error.validation;
   const field = (issue?.instancePath ?? "").replace(/^\//u, "").replaceAll("/", ".");
-  const message = (issue?.message ?? "is invalid").replace(/^Invalid input: /u, "");
-  if (field === "" && error.validationContext === "body" && /^expected (?:object|record),/u.test(message))
+  const message =
+    issue === undefined
+      ? "is not valid"
+      : problemOf({ ...issue.params, code: issue.keyword, message: issue.message } as z.core.$ZodIssue);
+  if (field === "" && error.validationContext === "body" && issue?.keyword === "invalid_type")
     return "the body must be a JSON object";
   const where =
     field === ""
@@ -142,6 +153,5 @@ function sentenceOf(
         ? "the query"
         : `the ${error.validationContext ?? "body"}`
       : field;
-  if (message.endsWith("received undefined")) return `${where} is required`;
   return /^(?:must|is|or|has) /u.test(message) ? `${where} ${message}` : `${where}: ${message}`;
 }

@@ -54,7 +54,14 @@ test.each([
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317" }, "OTEL_EXPORTER_OTLP_ENDPOINT: must be an http:// or https://"],
   [{ ...collector, OTEL_TRACES_SAMPLER_ARG: "2" }, "OTEL_TRACES_SAMPLER_ARG"],
   [{ OFFSTAGE_METRICS_TOKEN: "short" }, "OFFSTAGE_METRICS_TOKEN: must be at least 16 characters"],
-  [{ OFFSTAGE_METRICS_PORT: "70000" }, "OFFSTAGE_METRICS_PORT"],
+  [{ OFFSTAGE_METRICS_PORT: "70000" }, "OFFSTAGE_METRICS_PORT: must be at most 65535"],
+  [{ OFFSTAGE_PORT: "abc" }, "OFFSTAGE_PORT: must be a number"],
+  [{ OFFSTAGE_SANDBOX: "docker" }, "OFFSTAGE_SANDBOX: must be bubblewrap, container or none"],
+  [{ OFFSTAGE_PUBLIC_URL: "offstage.example" }, "OFFSTAGE_PUBLIC_URL: must be a URL, such as https://host.example"],
+  [{ OFFSTAGE_FORGES: '[{"kind":"git","webURL":"https://x.example"}]' }, "OFFSTAGE_FORGES.0.webUrl: is required"],
+  [{ OFFSTAGE_FORGES: '[{"kind":"gitlab"}]' }, "OFFSTAGE_FORGES.0.kind: must be github, gitea or git"],
+  [{ OFFSTAGE_PROVIDERS: '[{"id":"qwen"}]' }, "OFFSTAGE_PROVIDERS.0.command: is required"],
+  [{ OFFSTAGE_PRICES: '{"qwen*":{"input":"1"}}' }, "OFFSTAGE_PRICES.qwen*.input: must be a number"],
 ])("%j is refused", (variables, sentence) => {
   expect(() => readConfig(variables)).toThrow(sentence);
 });

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { registryHosts } from "../domain/egress.ts";
 import { InvalidInputError } from "../domain/errors.ts";
+import { problemOf } from "../domain/problem.ts";
 import { forgesOf, modelsOf, objectsOf, signInOf } from "./groups.ts";
 import { variablesSchema, type Variables } from "./variables.ts";
 
@@ -36,12 +37,14 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
   }
   const parsed = variablesSchema.safeParse(merged);
   if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const variable = String(issue?.path[0]);
+    const [issue] = parsed.error.issues;
+    const [variable, ...inside] = issue?.path ?? [];
     const ofFlag = Object.entries(flagVariables).find(
       ([name, named]) => named === variable && flags[name as keyof ConfigFlags] !== undefined,
     );
-    throw new InvalidInputError(`${ofFlag === undefined ? variable : `--${ofFlag[0]}`}: ${issue?.message}`);
+    const given = ofFlag === undefined ? String(variable) : `--${ofFlag[0]}`;
+    const problem = issue === undefined ? "is not valid" : problemOf(issue);
+    throw new InvalidInputError(`${[given, ...inside].join(".")}: ${problem}`);
   }
   return Object.freeze(configOf(parsed.data));
 }

@@ -79,7 +79,7 @@ test("a field that is not known changes nothing of the session, whatever it is c
 const refusals: [name: string, body: unknown, said: string][] = [
   ["neither prompt nor description", {}, "prompt or description is required"],
   ["an empty prompt", { prompt: "" }, "prompt must not be empty"],
-  ["a null prompt", { prompt: null }, "prompt"],
+  ["a null prompt", { prompt: null }, "prompt must be a string"],
   ["NUL in the prompt", { prompt: "a\0b" }, "NUL"],
   ["half a surrogate pair", { prompt: "a\ud800" }, "Unicode"],
   ["a prompt that is too long", { prompt: "x".repeat(100_001) }, "at most 100,000 characters"],
@@ -94,6 +94,7 @@ const refusals: [name: string, body: unknown, said: string][] = [
   ],
   ["a repository id that is not there", { prompt: "x", codeRepoIds: ["nope"] }, "no repository nope"],
   ["a URL with a broken escape", { prompt: "x", repositories: ["file:///a%zz"] }, "repositories.0 has a %"],
+  ["a flag that is none", { prompt: "x", queueRightAway: "no" }, "queueRightAway must be true or false"],
   ["half a surrogate pair in a branch", { prompt: "x", branchName: "a\ud800" }, "branchName is not a branch name"],
   ["a branch that git refuses", { prompt: "x", branchName: "a..b" }, "branchName is not a branch name"],
   [
