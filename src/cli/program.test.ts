@@ -68,7 +68,7 @@ describe("offstage", () => {
   it.each([
     ["an unknown flag", ["start", "--prot", "1"], "unknown option '--prot'"],
     ["an unknown flag without a command", ["--nope"], "unknown option '--nope'"],
-    ["an unknown word", ["strat"], "too many arguments"],
+    ["an unknown command", ["strat"], "there is no command 'strat'; the commands are start, api"],
     ["a flag of another command", ["doctor", "--port", "1"], "unknown option '--port'"],
     ["an argument that is missing", ["run"], "missing required argument 'prompt'"],
     ["a scope that does not exist", ["keys", "create", "--scopes", "read,root"], '"root" is no scope'],

@@ -27,7 +27,9 @@ export async function runProgram(
     exitCode = code;
   };
   try {
-    await createProgram({ commands, terminal, finish }, version).parseAsync([...argv], { from: "user" });
+    const program = createProgram({ commands, terminal, finish }, version);
+    requireCommand(program, argv[0]);
+    await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (error) {
     return report(error, terminal);
@@ -57,6 +59,14 @@ function createProgram(context: CommandContext, version: string): Command {
   addBackupCommands(program, context);
   addLoginLinkCommand(program, context);
   return program;
+}
+
+/** `start` is the default command, and would take the name of one that does not exist for an argument of its own. */
+function requireCommand(program: Command, name: string | undefined): void {
+  if (name === undefined || name.startsWith("-") || name === "help") return;
+  const names = program.commands.map((command) => command.name());
+  if (!names.includes(name))
+    program.error(`error: there is no command '${name}'; the commands are ${names.join(", ")}`);
 }
 
 function report(error: unknown, terminal: Terminal): number {
