@@ -5,11 +5,10 @@ import type { Config } from "./config/config.ts";
 import { checkBackup, interrupted, readBackup, writeBackup } from "./database/backup-file.ts";
 import { migrationsDirectory, openDatabase, type Database } from "./database/database.ts";
 import { dumpDatabase, type DumpHeader, type DumpPart, type DumpTotals } from "./database/dump.ts";
-import { isInitialized } from "./database/embedded-program.ts";
 import { loadDatabase } from "./database/load.ts";
-import { InvalidInputError, NotFoundError } from "./domain/errors.ts";
+import { InvalidInputError } from "./domain/errors.ts";
 import { createLogger } from "./observability.ts";
-import { noteCommand } from "./beside.ts";
+import { noteCommand, requireDatabase } from "./beside.ts";
 import { findDefaultOrganization } from "./store/organizations.ts";
 import { openVault } from "./wiring.ts";
 
@@ -86,11 +85,6 @@ export async function move(
   } finally {
     await source.close();
   }
-}
-
-async function requireDatabase({ databaseUrl, databaseDirectory, data }: Config): Promise<void> {
-  if (databaseUrl !== null || (await isInitialized(databaseDirectory))) return;
-  throw new NotFoundError(`there is no database in ${data}: name the folder of the service's data with --data`);
 }
 
 function open({ databaseDirectory: directory }: Config, url: string | null, beside: boolean): Promise<Database> {

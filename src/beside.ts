@@ -3,6 +3,8 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Config } from "./config/config.ts";
 import { openDatabase, type Database } from "./database/database.ts";
+import { isInitialized } from "./database/embedded-program.ts";
+import { NotFoundError } from "./domain/errors.ts";
 import type { NewEvent } from "./domain/event.ts";
 import { createForges } from "./forges/forges.ts";
 import { createMetrics } from "./metrics/metrics.ts";
@@ -29,18 +31,25 @@ export async function lastAddress(config: Config): Promise<string> {
 
 /**
  * Opens the store for one command beside a server that may be running, and closes it again.
- * @throws NotFoundError where the server was never started, so that there is nothing to work on
+ * @throws NotFoundError where no server was ever started on it, so that there is nothing to work on
  */
 export async function withStore<T>(
   config: Config,
   work: (database: Database, organizationId: string) => Promise<T>,
 ): Promise<T> {
+  await requireDatabase(config);
   const database = await openBeside(config);
   try {
     return await work(database, await findDefaultOrganization(database));
   } finally {
     await database.close();
   }
+}
+
+/** A folder without a database is likely another than was meant. @throws NotFoundError */
+export async function requireDatabase({ databaseUrl, databaseDirectory, data }: Config): Promise<void> {
+  if (databaseUrl !== null || (await isInitialized(databaseDirectory))) return;
+  throw new NotFoundError(`there is no database in ${data}: name the folder of the service's data with --data`);
 }
 
 /** The audit log's line for a command on the server's machine. */

@@ -129,6 +129,10 @@ test("commands on a folder without a database say so and make none", async () =>
   for (const argv of [
     ["backup", join(folder, "file")],
     ["move", target.url],
+    ["keys", "list"],
+    ["login-link"],
+    ["secrets", "rotate"],
+    ["replay", crypto.randomUUID()],
   ]) {
     const { code, said } = await command([...argv, "--data", data]).ended;
     expect(said).toContain("there is no database in");
