@@ -3,6 +3,7 @@ import type { Config } from "./config/config.ts";
 import { openDatabase, type Database } from "./database/database.ts";
 import { InvalidInputError } from "./domain/errors.ts";
 import { createForges } from "./forges/forges.ts";
+import { listenError } from "./listen-error.ts";
 import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 import type { Logger } from "./observability.ts";
 import type { Parts } from "./parts.ts";
@@ -83,7 +84,9 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
   if (role === "worker" && config.metricsPort !== null) {
     const { host, metricsPort: port, metricsToken: token } = config;
     const { metrics, ready } = parts;
-    const status = await startStatusServer({ host, port, token, metrics, logger, ready });
+    const status = await startStatusServer({ host, port, token, metrics, logger, ready }).catch((error: unknown) => {
+      throw listenError(error, { host, port }, "OFFSTAGE_METRICS_PORT");
+    });
     stops.add(() => status.close());
     logger.info({ port: status.port }, "tells of itself over HTTP");
   }

@@ -6,6 +6,7 @@ import { addressFile } from "./beside.ts";
 import type { Config } from "./config/config.ts";
 import { hasRoom } from "./database/room.ts";
 import { checkInstructions, renderInstructions } from "./domain/template.ts";
+import { listenError } from "./listen-error.ts";
 import type { Parts } from "./parts.ts";
 import type { Stops } from "./stops.ts";
 import { createIntake } from "./store/intake.ts";
@@ -63,7 +64,11 @@ export async function startApi(parts: Parts, stops: Stops, options: { readonly a
 }
 
 async function listen(app: Awaited<ReturnType<typeof createApp>>, config: Config): Promise<string> {
-  await app.listen({ host: config.host, port: config.port });
+  try {
+    await app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    throw listenError(error, config, "OFFSTAGE_PORT");
+  }
   const address = app.server.address();
   const port = typeof address === "object" && address !== null ? address.port : config.port;
   // An address that means "all" is no address to open in a browser.

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { RunError } from "../domain/errors.ts";
 import { isConnectionError } from "./connection-errors.ts";
@@ -11,6 +13,20 @@ test.each([
   [withProperties("connect ECONNREFUSED /tmp/.s.PGSQL.5432", { code: "ECONNREFUSED", syscall: "connect" })],
   [withProperties("read ECONNRESET", { code: "ECONNRESET", syscall: "read" })],
 ])("%s is of the connection", (error) => {
+  expect(isConnectionError(error)).toBe(true);
+});
+
+test("a name with several addresses, none of which answers, is of the connection too", async () => {
+  const addresses = ["127.0.0.1", "127.0.0.2"].map((address) => ({ address, family: 4 }));
+  const socket = connect({
+    host: "database.test",
+    port: 9,
+    lookup: (_name, _options, found) => found(null, addresses),
+  });
+  const [error] = (await once(socket, "error", { signal: AbortSignal.timeout(5_000) }).catch((failure: unknown) => [
+    failure,
+  ])) as unknown[];
+  expect(error).toBeInstanceOf(AggregateError);
   expect(isConnectionError(error)).toBe(true);
 });
 

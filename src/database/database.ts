@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import pg from "pg";
 import type { Logger } from "../observability.ts";
+import { openError } from "./connection-errors.ts";
 import { startEmbeddedServer } from "./embedded.ts";
 import { migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
@@ -25,7 +26,7 @@ const idleLimitMs = 60_000;
  * Opens PostgreSQL, the embedded one where `url` is null, and brings its schema up to date.
  * @param options.beside for a short command beside a running server on the same folder
  * @param options.migrated false: leaves the schema as it is, to read from it or to restore into it
- * @throws ConflictError, InvalidInputError as `startEmbeddedServer`
+ * @throws ConflictError, InvalidInputError as `startEmbeddedServer`; UnavailableError where the database of `url` can't be reached
  */
 export async function openDatabase(options: {
   readonly url: string | null;
@@ -57,7 +58,7 @@ export async function openDatabase(options: {
     if (options.migrated !== false) await migrate(pool, migrationsDirectory);
   } catch (error) {
     await close();
-    throw error;
+    throw options.url === null ? error : openError(error);
   }
   return {
     pool,

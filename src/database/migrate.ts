@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
+import { ConflictError } from "../domain/errors.ts";
 
 /** Two nodes that start at once must not both migrate, and none while a backup is read in. */
 export const migrationLock = 4_747_002;
@@ -21,7 +22,7 @@ export async function knownMigrations(directory: string): Promise<Migration[]> {
  * Brings the schema up to date: the numbered files of `directory`, in order, each once and in a transaction of its own.
  * A database that a newer Offstage has migrated is good for this one too where its migrations say so, so that old and new
  * nodes run side by side while a fleet is upgraded.
- * @throws Error where one of them does not
+ * @throws ConflictError where one of them does not
  */
 export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
   const known = await knownMigrations(directory);
@@ -36,7 +37,9 @@ export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
     const newest = known.at(-1)?.number ?? 0;
     for (const { number, works_from: worksFrom } of rows) {
       if (number <= newest || (worksFrom !== null && worksFrom <= newest)) continue;
-      throw new Error(`the database has migration ${number}, which this Offstage does not know: run a newer one`);
+      throw new ConflictError(
+        `the database has migration ${number}, which this Offstage does not know: run a newer one`,
+      );
     }
     for (const migration of known) if (!done.has(migration.number)) await applyAlone(client, directory, migration);
   } finally {

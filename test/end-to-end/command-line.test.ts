@@ -1,4 +1,6 @@
 import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
@@ -100,6 +102,42 @@ test("Ctrl-C while following ends with 130 and leaves the session running", asyn
   await client.session.cancel(id);
   await waitFor(async () => (await client.session.get(id)).status === "cancelled", "the session is cancelled");
 });
+
+test.each([
+  [
+    "a database that is not there",
+    () => ({ DATABASE_URL: "postgres://127.0.0.1:9/x" }),
+    /can't be opened .*DATABASE_URL/u,
+  ],
+  [
+    "a database of another name",
+    () => ({ DATABASE_URL: databaseUrl().replace(/@\/[^?]*/u, "@/not-there") }),
+    /can't be opened .*not exist/u,
+  ],
+  ["a port that is taken", () => ({ OFFSTAGE_PORT: new URL(offstage.url).port }), /^offstage: OFFSTAGE_PORT: another/u],
+  ["a host that is another machine's", () => ({ OFFSTAGE_HOST: "192.0.2.1" }), /^offstage: OFFSTAGE_HOST: 192.0.2.1/u],
+])("a start with %s is refused with one clear sentence", async (_case, variables, message) => {
+  const data = await mkdtemp(join(tmpdir(), "offstage-start-"));
+  try {
+    const usual = {
+      DATABASE_URL: databaseUrl(),
+      OFFSTAGE_DATA: data,
+      OFFSTAGE_PORT: "0",
+      OFFSTAGE_LOG_LEVEL: "silent",
+    };
+    const { code, out, err } = await shell(["start"], { ...usual, ...variables() }).ended;
+    expect(err).toMatch(message);
+    expect(err).not.toContain("    at ");
+    expect(code).not.toBe(0);
+    expect(out).toBe("");
+  } finally {
+    await rm(data, { recursive: true });
+  }
+});
+
+function databaseUrl(): string {
+  return world.variables["DATABASE_URL"] ?? "";
+}
 
 test.each([
   ["a key that is wrong", { OFFSTAGE_API_KEY: "wrong" }, ["run", "say hi"], 1, /key/iu],
