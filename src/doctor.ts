@@ -65,15 +65,15 @@ function limitsCheck(config: Config): Check {
     ok: kept === "kernel",
     detail:
       kept === "no"
-        ? "not kept here"
-        : `${memoryBytes / 1024 ** 2} MB, ${processes} processes, ${diskBytes / 1024 ** 2} MB of disk${kept === "kernel" ? `, ${cpus} cores` : ", by looking twice a second"}`,
+        ? "not enforced"
+        : `${memoryBytes / 1024 ** 2} MB, ${processes} processes, ${diskBytes / 1024 ** 2} MB of disk${kept === "kernel" ? `, ${cpus} cores` : ", checked twice a second"}`,
     mend: kept === "kernel" ? null : limitsMend,
     optional: true,
   };
 }
 
 const limitsMend =
-  "for bounds that the kernel keeps, run the server as root where it may make control groups (/sys/fs/cgroup is writable)";
+  "to have the kernel enforce them, run the server as root where it may create control groups (/sys/fs/cgroup is writable)";
 
 async function databaseCheck(config: Config): Promise<Check> {
   const name = config.databaseUrl === null ? "database (embedded)" : "database";
@@ -103,7 +103,7 @@ async function objectStoreCheck(settings: NonNullable<Config["objects"]>): Promi
     const found = await objects.get(key, { maximumBytes: content.length, signal });
     await objects.remove(key, signal);
     if (found?.equals(content) === true) return { name, ok: true, detail: `bucket ${settings.bucket}`, mend: null };
-    const mend = `what was put into the bucket ${settings.bucket} is not what came back: check what stands at OFFSTAGE_S3_ENDPOINT`;
+    const mend = `the bucket ${settings.bucket} gave back another object than was put there: check OFFSTAGE_S3_ENDPOINT`;
     return { name, ok: false, detail: "does not keep objects", mend };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -127,6 +127,6 @@ function modelCheck(config: Config): Check {
 
 function defaultAgentCheck(agent: string | null): Check {
   return agent === null
-    ? { name: "default agent", ok: false, detail: "none can run", mend: "give one of the agents above what it lacks" }
+    ? { name: "default agent", ok: false, detail: "none can run", mend: "set up one of the agents above" }
     : { name: "default agent", ok: true, detail: agent, mend: null };
 }

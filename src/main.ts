@@ -84,7 +84,7 @@ async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole =
   const config = configOf(flags);
   if (config.sandbox === "none") {
     terminal.warn(
-      `${styleText("yellow", "Warning")}: --sandbox none: agents run with this server's rights and can read whatever it can.\n`,
+      `${styleText("yellow", "Warning")}: --sandbox none: agents run with this server's rights and can read all that it can read.\n`,
     );
   }
   const offstage = await startOffstage(
@@ -93,11 +93,11 @@ async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole =
     role,
   );
   try {
-    terminal.write(role === "worker" ? "Offstage works\n" : `Offstage answers at ${offstage.url}\n`);
+    terminal.write(role === "worker" ? "The worker is running\n" : `Offstage answers at ${offstage.url}\n`);
     if (offstage.first !== null) {
       const { adminKey, loginLink } = offstage.first;
       if (adminKey !== null) terminal.write(`Admin key, shown only now: ${adminKey}\n`);
-      terminal.write(`Sign in to the web app, once: ${loginLink}\n`);
+      terminal.write(`Sign in to the web app with this link, which works once: ${loginLink}\n`);
     }
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();

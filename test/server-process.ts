@@ -39,7 +39,7 @@ export async function startServerProcess(
       output += chunk.toString();
       const found = /answers at (http:\/\/\S+)/u.exec(output)?.[1];
       if (found !== undefined) resolve(found);
-      if (output.includes("Offstage works")) resolve("");
+      if (output.includes("The worker is running")) resolve("");
     });
     child.once("exit", (code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
   });

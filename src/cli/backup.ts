@@ -5,8 +5,8 @@ import { serverFlags, withDataFlag } from "./server-flags.ts";
 export function addBackupCommands(program: Command, { commands, terminal }: CommandContext): void {
   const backup = program
     .command("backup")
-    .argument("<file>", "where to write it; it must not be there yet")
-    .description("write the whole database to one file; a running server need not be stopped");
+    .argument("<file>", "file to write; it must not exist yet")
+    .description("write the whole database to one file; the server may run");
   withDataFlag(backup).action(async (file: string, flags) => {
     const report = await commands.backUp(serverFlags(flags), file, terminal.signal);
     terminal.write(`Backed up ${sizeOf(report)} to ${file} (${kilobytes(report.bytes)}).\n${keyOfBackup(report)}`);
@@ -14,30 +14,30 @@ export function addBackupCommands(program: Command, { commands, terminal }: Comm
 
   const restore = program
     .command("restore")
-    .argument("<file>", "what backup wrote")
+    .argument("<file>", "file that backup wrote")
     .description("read a backup into an empty database, all of it or nothing");
   withDataFlag(restore).action(async (file: string, flags) => {
     const report = await commands.restore(serverFlags(flags), file, terminal.signal);
     terminal.write(
       `Restored ${sizeOf(report)}, as it was at ${report.takenAt}.\n${keyOfRestore(report)}` +
-        "Stop the server that the backup was taken of before you start this one: both would carry the same sessions out.\n",
+        "Before you start this server, stop the one that was backed up: otherwise both run the same sessions.\n",
     );
   });
 
   const move = program
     .command("move")
-    .argument("<url>", "postgres://… of an empty database; PGPASSWORD keeps the password out of the process list")
-    .description("copy the embedded database of a stopped server into a PostgreSQL of your own, all of it or nothing");
+    .argument("<url>", "postgres://… of an empty database; put the password into PGPASSWORD, not here")
+    .description("copy the embedded database of a stopped server into your own PostgreSQL, all of it or nothing");
   withDataFlag(move).action(async (url: string, flags) => {
     const report = await commands.move(serverFlags(flags), url, terminal.signal);
     const { inFile, source } = report.masterKey;
     terminal.write(
-      `Moved ${sizeOf(report)}. From now on set:\n` +
-        "  DATABASE_URL to that address\n" +
+      `Moved ${sizeOf(report)}. Now set:\n` +
+        "  DATABASE_URL to this address\n" +
         (inFile
-          ? `  OFFSTAGE_MASTER_KEY to the lines of ${source}, joined by commas; a single server may go on using the file\n`
+          ? `  OFFSTAGE_MASTER_KEY to the lines of ${source}, joined by commas; a single server may keep using the file\n`
           : "  OFFSTAGE_MASTER_KEY as it is set now\n") +
-        "The embedded database is as it was: a server that is started without DATABASE_URL goes on with it.\n",
+        "The embedded database is unchanged: a server started without DATABASE_URL keeps using it.\n",
     );
   });
 }
@@ -58,8 +58,8 @@ function keyOfBackup({ masterKey: { source, inFile, isThere } }: BackupReport): 
 }
 
 function keyOfRestore({ masterKey: { source, inFile, isThere } }: BackupReport): string {
-  if (!inFile) return `Its secrets are opened with ${source}: it must be the one that they were sealed with.\n`;
+  if (!inFile) return `Its secrets need the master key that sealed them: check that ${source} has it.\n`;
   return isThere
-    ? `Its secrets are opened with ${source}: it must be the one that they were sealed with.\n`
-    : `The master key is not in a backup: put the one that its secrets were sealed with at ${source}, mode 0600, or set OFFSTAGE_MASTER_KEY.\n`;
+    ? `Its secrets need the master key that sealed them: check that ${source} has it.\n`
+    : `A backup has no master key: put the one that sealed its secrets at ${source}, mode 0600, or set OFFSTAGE_MASTER_KEY.\n`;
 }

@@ -7,8 +7,8 @@ import { serverFlags, withDataFlag } from "./server-flags.ts";
 export function addDoctorCommand(program: Command, { commands, terminal, finish }: CommandContext): void {
   const command = program
     .command("doctor")
-    .description("say what is found and what is missing, each with its mend; ends with 1 where something is missing")
-    .option("--sandbox <kind>", "check for this kind of sandbox (default: OFFSTAGE_SANDBOX)");
+    .description("check what this machine has and lacks, and say how to fix it; exit code 1 if something is missing")
+    .option("--sandbox <kind>", "check this kind of sandbox (default: OFFSTAGE_SANDBOX or bubblewrap)");
   withDataFlag(command).action(async (options) => {
     const checks = await commands.doctor(serverFlags(options));
     terminal.write(checklist(checks, terminal));

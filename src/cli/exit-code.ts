@@ -14,8 +14,8 @@ export const exitCodes = {
 export const exitCodesHelp = `
 Exit codes:
   0    done; with --follow: the session completed
-  1    failed: the server refused or was not reached, a check of doctor failed,
+  1    failed: the server refused or could not be reached, a check of doctor failed,
        or the followed session failed
   2    the command line or the configuration is wrong
   3    the followed session was cancelled
-  130  interrupted while following; the session goes on`;
+  130  interrupted while following; the session continues`;

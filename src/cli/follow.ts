@@ -30,7 +30,7 @@ export function outcome(session: SessionDetail, color: boolean): string {
   const lines = session.pullRequests.map((pullRequest) => `pull request  ${pullRequest.url}`);
   if (session.failure !== null) {
     lines.push(shade("red", `failed: ${printable(session.failure.reason)}`, color), session.failure.mend);
-    if (session.failure.retryable) lines.push("trying again may help");
+    if (session.failure.retryable) lines.push("a retry may help");
   } else if (session.status === "cancelled") {
     lines.push(shade("yellow", "cancelled", color));
   } else if (lines.length === 0) {

@@ -8,7 +8,7 @@ import { serverFlags, withDataFlag } from "./server-flags.ts";
 const dayMs = 24 * 60 * 60 * 1_000;
 
 export function addKeysCommand(program: Command, context: CommandContext): void {
-  const keys = program.command("keys").description("make, list and revoke API keys on the server's machine");
+  const keys = program.command("keys").description("create, list and revoke API keys");
   addCreate(keys, context);
   addList(keys, context);
   addRevoke(keys, context);
@@ -17,29 +17,29 @@ export function addKeysCommand(program: Command, context: CommandContext): void 
 function addCreate(keys: Command, { commands, terminal }: CommandContext): void {
   const command = keys
     .command("create")
-    .description("make a key and print it, this once")
+    .description("create a key and print it, this once")
     .option("--name <name>", "what the key is for", "command line")
-    .option("--scopes <list>", "of read, write and admin, with commas", parseScopes, ["read", "write"])
+    .option("--scopes <list>", "read, write and admin, separated by commas (default: read,write)", parseScopes)
     .option("--role <role>", "admin, member or viewer, instead of scopes", parseRole)
-    .option("--expires-in-days <days>", "let it expire", parseDays);
+    .option("--expires-in-days <days>", "days until it expires (default: never)", parseDays);
   withDataFlag(command).action(
-    async (options: { name: string; scopes: Scope[]; role?: Role; expiresInDays?: number }) => {
+    async (options: { name: string; scopes?: Scope[]; role?: Role; expiresInDays?: number }) => {
       const expiresAt =
         options.expiresInDays === undefined ? null : new Date(Date.now() + options.expiresInDays * dayMs).toISOString();
       const { name } = options;
-      const chosen = options.role === undefined ? options.scopes : [...scopesOf(options.role)];
+      const chosen = options.role === undefined ? (options.scopes ?? ["read", "write"]) : [...scopesOf(options.role)];
       const created = await commands.createKey(serverFlags({ ...options }), { name, scopes: chosen, expiresAt });
       // The key alone on stdout, so that a script can take it.
       terminal.write(`${created.key}\n`);
       terminal.warn(
-        `${created.record.prefix}… (${created.record.scopes.join(", ")}) is shown this once: keep it now\n`,
+        `${created.record.prefix}… (${created.record.scopes.join(", ")}) is shown only this once: keep it now\n`,
       );
     },
   );
 }
 
 function addList(keys: Command, { commands, terminal }: CommandContext): void {
-  withDataFlag(keys.command("list").description("list the keys by their prefix")).action(async (options) => {
+  withDataFlag(keys.command("list").description("list keys by their prefix")).action(async (options) => {
     const listed = await commands.listKeys(serverFlags(options));
     terminal.write(listed.length === 0 ? "no keys\n" : keyTable(listed));
   });
@@ -48,7 +48,7 @@ function addList(keys: Command, { commands, terminal }: CommandContext): void {
 function addRevoke(keys: Command, { commands, terminal }: CommandContext): void {
   const command = keys
     .command("revoke")
-    .argument("<id>", "as `keys list` shows it", parseId("a key"))
+    .argument("<id>", "id from `keys list`", parseId("a key"))
     .description("revoke a key; it stops working at once");
   withDataFlag(command).action(async (id: string, options) => {
     const revoked = await commands.revokeKey(serverFlags(options), id);
@@ -60,14 +60,15 @@ function addRevoke(keys: Command, { commands, terminal }: CommandContext): void 
 export function parseScopes(value: string): Scope[] {
   return value.split(",").map((part) => {
     const scope = scopes.find((known) => known === part.trim());
-    if (scope === undefined) throw new InvalidArgumentError(`"${part}" is no scope: use ${scopes.join(", ")}.`);
+    if (scope === undefined)
+      throw new InvalidArgumentError(`"${part}" is no scope: use read, write and admin, separated by commas.`);
     return scope;
   });
 }
 
 function parseRole(value: string): Role {
   const role = roles.find((known) => known === value);
-  if (role === undefined) throw new InvalidArgumentError(`must be ${roles.join(", ")}.`);
+  if (role === undefined) throw new InvalidArgumentError(`must be admin, member or viewer.`);
   return role;
 }
 

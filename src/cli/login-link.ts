@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from "commander";
-import type { Scope } from "../domain/key.ts";
+import { scopes, type Scope } from "../domain/key.ts";
 import type { CommandContext } from "./commands.ts";
 import { parseScopes } from "./keys.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
@@ -10,11 +10,11 @@ const longestMinutes = 7 * 24 * 60;
 export function addLoginLinkCommand(program: Command, { commands, terminal }: CommandContext): void {
   const command = program
     .command("login-link")
-    .description("print a link that signs one browser in to the web app, once")
-    .option("--scopes <list>", "of read, write and admin, with commas", parseScopes, ["read", "write", "admin"])
-    .option("--minutes <number>", "how long the link is good", parseMinutes, 60);
-  withDataFlag(command).action(async (options: { scopes: Scope[]; minutes: number }) => {
-    const link = { scopes: options.scopes, ttlMs: options.minutes * minuteMs };
+    .description("print a link that signs one browser in, once")
+    .option("--scopes <list>", "read, write and admin, separated by commas (default: all three)", parseScopes)
+    .option("--minutes <number>", "how long the link works", parseMinutes, 60);
+  withDataFlag(command).action(async (options: { scopes?: Scope[]; minutes: number }) => {
+    const link = { scopes: options.scopes ?? [...scopes], ttlMs: options.minutes * minuteMs };
     terminal.write(`${await commands.createLoginLink(serverFlags({ ...options }), link)}\n`);
   });
 }

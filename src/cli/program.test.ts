@@ -168,7 +168,7 @@ describe("offstage backup, restore and move", () => {
     expect(backup.out).toBe(
       "Backed up 1 row of 2 tables at migration 30 to /backup/a (13 kB).\nThe master key is not in it: keep /data/master.key too, apart from the backup.\n",
     );
-    expect((await program(["restore", "/backup/a"])).out).toContain("opened with /data/master.key");
+    expect((await program(["restore", "/backup/a"])).out).toContain("check that /data/master.key has it");
     const move = await program(["move", "postgres://db/offstage"]);
     expect(move.calls).toEqual([["move", {}, "postgres://db/offstage", move.signal]]);
     expect(move.out).toContain("DATABASE_URL");

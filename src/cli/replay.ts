@@ -9,7 +9,7 @@ export function addReplayCommand(program: Command, { commands, terminal, finish 
   const command = program
     .command("replay")
     .argument("<session>", "id of a session that ran with OFFSTAGE_RECORD=true", parseId("a session"))
-    .description("carry a recorded session out once more with its model's recorded answers, on the server's machine");
+    .description("run a recorded session again with the recorded answers of its model");
   withDataFlag(command).action(async (id: string, flags) => {
     const lines = createEventLines(terminal.color);
     let seq = 0;
@@ -18,12 +18,14 @@ export function addReplayCommand(program: Command, { commands, terminal, finish 
       signal: terminal.signal,
     });
     terminal.write(lines.rest());
-    if (unused > 0) terminal.warn(`${unused} recorded ${unused === 1 ? "answer was" : "answers were"} not asked for\n`);
+    if (unused > 0) terminal.warn(`${unused} recorded ${unused === 1 ? "answer was" : "answers were"} not used\n`);
     if (different.length === 0) {
-      terminal.write(`${shade("green", "The same changes as in the session.", terminal.color)}\n`);
+      terminal.write(`${shade("green", "The changes are the same as the session's.", terminal.color)}\n`);
       return;
     }
-    terminal.write(`${shade("red", `Other changes than in the session: ${different.join(", ")}`, terminal.color)}\n`);
+    terminal.write(
+      `${shade("red", `The changes differ from the session's: ${different.join(", ")}`, terminal.color)}\n`,
+    );
     finish(exitCodes.failed);
   });
 }

@@ -7,7 +7,7 @@ import { exitCodes } from "./exit-code.ts";
 import { follow } from "./follow.ts";
 
 interface RunOptions {
-  readonly repository: string[];
+  readonly repository?: string[];
   readonly agent?: string;
   readonly targetBranch?: string;
   readonly branch?: string;
@@ -22,13 +22,13 @@ export function addRunCommand(program: Command, { terminal, finish }: CommandCon
   program
     .command("run <prompt>")
     .description("create a session on a running server")
-    .option("--repository <url or path>", "repository to work on; may be given more than once", collect, [])
+    .option("--repository <url or path>", "repository to work on; may be repeated", collect)
     .option("--agent <provider:model>", "agent to use (default: the server's)")
-    .option("--target-branch <branch>", "branch that the pull request goes to (default: the repository's)")
+    .option("--target-branch <branch>", "target branch of the pull request (default: the repository's)")
     .option("--branch <branch>", "branch to work on (default: one named after the prompt)")
-    .option("--follow", "print what happens until the session is over")
-    .option("--server <url>", `address of the server (default: OFFSTAGE_SERVER, else ${defaultServer})`)
-    .option("--key <key>", "API key (default: OFFSTAGE_API_KEY, which keeps it out of the process list)")
+    .option("--follow", "print what happens until the session ends")
+    .option("--server <url>", `address of the server (default: OFFSTAGE_SERVER or ${defaultServer})`)
+    .option("--key <key>", "API key (default: OFFSTAGE_API_KEY, which stays out of the process list)")
     .action(async (prompt: string, options: RunOptions) => {
       finish(await run(prompt, options, terminal));
     });
@@ -41,7 +41,9 @@ async function run(prompt: string, options: RunOptions, terminal: Terminal): Pro
   const session = await reaching(server, () =>
     client.session.create({
       prompt,
-      repositories: options.repository.map((repository) => repositoryAddress(repository, terminal.workingDirectory)),
+      repositories: (options.repository ?? []).map((repository) =>
+        repositoryAddress(repository, terminal.workingDirectory),
+      ),
       ...(options.agent !== undefined && { agent: options.agent }),
       ...(options.targetBranch !== undefined && { targetBranch: options.targetBranch }),
       ...(options.branch !== undefined && { branchName: options.branch }),
@@ -56,12 +58,12 @@ async function followTo(client: Client, id: string, server: string, terminal: Te
     return await reaching(server, () => follow(client, id, terminal));
   } catch (error) {
     if (!terminal.signal.aborted) throw error;
-    terminal.warn(`\nno longer following; session ${id} goes on\n`);
+    terminal.warn(`\nstopped following; session ${id} continues\n`);
     return exitCodes.interrupted;
   }
 }
 
-function collect(value: string, before: string[]): string[] {
+function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
 }
 
@@ -78,7 +80,7 @@ function apiKey(options: RunOptions, terminal: Terminal): string {
   const key = options.key ?? terminal.environment["OFFSTAGE_API_KEY"];
   if (key !== undefined && key !== "") return key;
   throw new InvalidInputError(
-    "no API key: set OFFSTAGE_API_KEY or give --key; `offstage keys create` on the server's machine makes one",
+    "no API key: set OFFSTAGE_API_KEY or --key; `offstage keys create` on the server's machine creates one",
   );
 }
 

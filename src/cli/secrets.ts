@@ -3,16 +3,12 @@ import type { CommandContext } from "./commands.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
 export function addSecretsCommand(program: Command, { commands, terminal }: CommandContext): void {
-  const secrets = program
-    .command("secrets")
-    .description("care for what secrets are sealed with, on the server's machine");
-  const rotate = secrets
-    .command("rotate")
-    .description("seal every secret with a new master key; a running server need not be stopped");
+  const secrets = program.command("secrets").description("manage the master key that seals secrets");
+  const rotate = secrets.command("rotate").description("seal every secret with a new master key; the server may run");
   withDataFlag(rotate).action(async (options) => {
     const count = await commands.rotateMasterKey(serverFlags(options));
     terminal.write(
-      `${count} ${count === 1 ? "secret is" : "secrets are"} sealed anew; keep the old key with old backups\n`,
+      `${count} ${count === 1 ? "secret is" : "secrets are"} sealed with the new key; keep the old key for old backups\n`,
     );
   });
 }

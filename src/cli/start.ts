@@ -11,11 +11,11 @@ export function addStartCommands(program: Command, context: CommandContext): voi
   withDataFlag(withSandboxFlag(withAddressFlags(start))).action(async (options) => {
     await commands.start(serverFlags(options), terminal.signal, "all");
   });
-  const api = program.command("api").description("run the API and the web app alone, of as many as are wanted");
+  const api = program.command("api").description("run only the API and the web app, as one node of a fleet");
   withDataFlag(withSandboxFlag(withAddressFlags(api))).action(async (options) => {
     await commands.start(serverFlags(options), terminal.signal, "api");
   });
-  const worker = program.command("worker").description("run a worker alone, of as many as are wanted");
+  const worker = program.command("worker").description("run only a worker, as one node of a fleet");
   withDataFlag(withSandboxFlag(worker)).action(async (options) => {
     await commands.start(serverFlags(options), terminal.signal, "worker");
   });
@@ -23,13 +23,13 @@ export function addStartCommands(program: Command, context: CommandContext): voi
 
 function withAddressFlags(command: Command): Command {
   return command
-    .option("--host <address>", "address to listen on (default: OFFSTAGE_HOST, else 127.0.0.1)")
-    .option("--port <number>", "port to listen on, 0 for any that is free (default: OFFSTAGE_PORT, else 4747)");
+    .option("--host <address>", "address to listen on (default: OFFSTAGE_HOST or 127.0.0.1)")
+    .option("--port <number>", "port to listen on; 0 takes any free port (default: OFFSTAGE_PORT or 4747)");
 }
 
 function withSandboxFlag(command: Command): Command {
   return command.option(
     "--sandbox <kind>",
-    "bubblewrap, container, or none to run agents without one (default: OFFSTAGE_SANDBOX)",
+    "bubblewrap, container, or none for no isolation (default: OFFSTAGE_SANDBOX or bubblewrap)",
   );
 }

@@ -96,7 +96,7 @@ test("Ctrl-C while following ends with 130 and leaves the session running", asyn
   });
   const { code, out, err } = await ended;
   expect(code).toBe(130);
-  expect(err).toContain("goes on");
+  expect(err).toContain("continues");
   const id = sessionIdIn(out) ?? "";
   expect((await client.session.get(id)).status).toBe("running");
   await client.session.cancel(id);
