@@ -139,6 +139,6 @@ async function addSessions(client: pg.Client, first: number, last: number, rows:
     select md5('message ' || n)::uuid, ${sessionIdSql("n")}, 1, 'Fix the test', 'done'
     from generate_series(${first - 1 + 10}::bigint, ${last}::bigint, 10) n;
     insert into event (session_id, seq, type, data)
-    select ${sessionIdSql("n")}, seq, 'notice', '{"level": "warning", "text": "The request had fields that are not known."}'
+    select ${sessionIdSql("n")}, seq, 'notice', '{"level": "warning", "text": "Offstage ignored unknown fields of the request."}'
     from generate_series(${first - 1 + 10}::bigint, ${last}::bigint, 10) n, generate_series(1, 5) seq order by n, seq`);
 }

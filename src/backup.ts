@@ -65,9 +65,7 @@ export async function move(
     throw new InvalidInputError("the target must start with postgres:// or postgresql://");
   }
   if (config.databaseUrl !== null && config.databaseUrl !== url) {
-    throw new InvalidInputError(
-      "DATABASE_URL: must not be set to another database: move takes the data of the embedded one",
-    );
+    throw new InvalidInputError("DATABASE_URL: must not be set to another database: move copies the embedded one");
   }
   await requireDatabase({ ...config, databaseUrl: null });
   // Held as a server holds it, so that none starts and takes sessions in meanwhile.

@@ -230,7 +230,7 @@ function exceededError(exceeded: keyof typeof usedTooMuch): RunError {
   const used = usedTooMuch[exceeded];
   return new RunError({
     code: "resources_exhausted",
-    reason: `The agent, or a command that it ran, used ${used} than its sandbox may: everything in it was ended.`,
+    reason: `The agent, or a command that it ran, used ${used} than its sandbox allows: everything in it was stopped.`,
     retryable: true,
     mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES or OFFSTAGE_SANDBOX_DISK_MB.",
   });
@@ -265,7 +265,7 @@ function tooLong(limitMs: number, signal: AbortSignal): Promise<never> {
       reject(
         new RunError({
           code: "turn_too_long",
-          reason: `The turn was not over after ${Math.round(limitMs / 60_000)} minutes.`,
+          reason: `The turn took longer than ${Math.round(limitMs / 60_000)} minutes.`,
           retryable: true,
           mend: "Ask for less at once, or raise OFFSTAGE_TURN_MINUTES; what was done so far is kept.",
         }),
@@ -281,7 +281,7 @@ const modelErrorLimitMs = 30_000;
 function stallError(quietMs: number): RunError {
   return new RunError({
     code: "agent_stalled",
-    reason: `The agent gave no sign of life for ${Math.round(quietMs / 1_000)} s: no message, no tool call, no running command.`,
+    reason: `The agent made no progress for ${Math.round(quietMs / 1_000)} s: no message, no tool call, no running command.`,
     retryable: true,
     mend: "Retry the session; if the model is slow, raise OFFSTAGE_STALL_SECONDS.",
   });
@@ -318,9 +318,9 @@ function judge({ stopReason, finalMessage }: TurnResult, updates: Updates, error
   if (stopReason === "refusal") {
     throw new RunError({
       code: "agent_refused",
-      reason: "The model refused to go on with this task.",
+      reason: "The model refused to continue this task.",
       retryable: false,
-      mend: "Say the task in other words, or choose another model.",
+      mend: "Rephrase the task, or choose another model.",
     });
   }
   const said = errors.modelError();

@@ -17,7 +17,7 @@ test("takes work up to the limit, and tells then when to come again", async () =
   const admit = admission({ depth: () => 1 });
   await admit("one");
   await admit("one");
-  await expect(admit("one")).rejects.toThrow(/3 sessions and jobs of the organization wait already/u);
+  await expect(admit("one")).rejects.toThrow(/already has 3 sessions and jobs waiting/u);
   await expect(admit("one")).rejects.toMatchObject({ retryAfterSeconds: 30 });
 });
 
@@ -37,7 +37,7 @@ test("takes nothing while the disk is full", async () => {
   let room = false;
   let now = 0;
   const admit = admission({ depth: () => 0, room: () => room, now: () => now });
-  await expect(admit("one")).rejects.toThrow(/the server's disk is full/u);
+  await expect(admit("one")).rejects.toThrow(/the server's disk is nearly full/u);
   room = true;
   now = 1_000;
   await admit("one");

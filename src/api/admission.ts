@@ -37,10 +37,14 @@ export function createAdmission({ database, queueLimit, hasRoom, now = Date.now 
 
   return async (organizationId) => {
     if (now() - room.at >= countedForMs) room = { is: await hasRoom(), at: now() };
-    if (!room.is) throw new UnavailableError("the server's disk is full: nothing more is taken", diskFullSeconds);
+    if (!room.is)
+      throw new UnavailableError(
+        "the server's disk is nearly full and it accepts no more work: try again later",
+        diskFullSeconds,
+      );
     if ((await depthOf(organizationId)) > queueLimit) {
       throw new UnavailableError(
-        `${queueLimit} sessions and jobs of the organization wait already (OFFSTAGE_QUEUE_LIMIT): send it again later`,
+        `the organization already has ${queueLimit} sessions and jobs waiting (OFFSTAGE_QUEUE_LIMIT): try again later`,
         queueFullSeconds,
       );
     }

@@ -142,7 +142,7 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
   app.decorateRequest("duplicateOf", null);
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("X-Request-Id", request.id).headers(answerHeaders);
-    if (isClosing) throw new UnavailableError("the server is stopping: send it again", 1);
+    if (isClosing) throw new UnavailableError("the server is stopping: send the request again", 1);
     const { operation } = request.routeOptions.config;
     if (!clusterPaths.has(request.routeOptions.url ?? ""))
       requireKnownHost(request, options.publicUrl(), options.hosts);

@@ -49,7 +49,7 @@ async function principalOf(database: Database, request: FastifyRequest): Promise
   if (cookie === undefined) return null;
   requireSameOrigin(request);
   const principal = await findBrowserPrincipal(database, cookie);
-  if (principal === null) throw new UnauthenticatedError("the sign-in has ended: sign in again");
+  if (principal === null) throw new UnauthenticatedError("the sign-in has expired: sign in again");
   return principal;
 }
 

@@ -59,11 +59,11 @@ function besideSchema(schema: ReturnType<Transform>["schema"], operation: Operat
         minLength: 1,
         maxLength: 255,
         pattern: "^[\\u0021-\\u007e]+$",
-        description: "The same request under the same key within 24 hours gives the first answer again.",
+        description: "Repeating a request with the same key within 24 hours returns the first response.",
       },
     }),
     ...(operation.streams === true && {
-      "Last-Event-ID": { type: "string", description: "Number of the last event seen: a stream goes on after it." },
+      "Last-Event-ID": { type: "string", description: "Number of the last event seen; the stream continues after it." },
     }),
   };
   return {

@@ -76,7 +76,7 @@ function answerOf(error: FastifyError): { status: number; sentence: string } {
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return { status: 415, sentence: "the Content-Type header can't be read: send application/json" };
     case "FST_ERR_BAD_URL":
-      return { status: 400, sentence: "the path has a % that stands for no character: encode it as %25" };
+      return { status: 400, sentence: "the path has a % that begins no escape sequence: write %25 for a percent sign" };
     case "ERR_ENCODING_INVALID_ENCODED_DATA":
       return { status: 400, sentence: "the body must be UTF-8" };
     default:

@@ -44,16 +44,17 @@ export async function replayOrBegin(
     case "mismatch":
       throw new ConflictError("Idempotency-Key was used for another request: choose a new one");
     case "inProgress":
-      throw new ConflictError("the first request with this Idempotency-Key is still under way", 1);
+      throw new ConflictError(
+        "the first request with this Idempotency-Key is still running: send it again in a moment",
+        1,
+      );
   }
 }
 
 /** For what answers a secret, once. @throws InvalidInputError */
 export function refuseIdempotencyKey({ headers }: FastifyRequest): void {
   if (headers["idempotency-key"] === undefined) return;
-  throw new InvalidInputError(
-    "Idempotency-Key is not taken here: what is shown only once would have to be stored to be answered again",
-  );
+  throw new InvalidInputError("Idempotency-Key is not supported here: the answer is shown only once and not stored");
 }
 
 function createdBy(status: number, body: string): string | null {

@@ -18,7 +18,7 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
       schema: {
         tags,
         operationId: "createKey",
-        summary: "Make an API key, shown only in this answer",
+        summary: "Create an API key, shown only in this response",
         body: createKeySchema,
         response: answers(createdKeySchema),
       },

@@ -50,7 +50,7 @@ export function addLedgerOperations(app: App, { database, intake }: ApiOptions):
       schema: {
         tags,
         operationId: "replayLedgerEntry",
-        summary: "Trigger the automation once more with what the entry came with",
+        summary: "Trigger the automation again with the entry's payload",
         params: idParameters,
         response: answers(queuedJobSchema),
       },

@@ -48,7 +48,9 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
       const principal = token === null ? null : await findBrowserPrincipal(database, token);
       if (token === null || principal === null) {
         failures.fail(request.ip);
-        throw new UnauthenticatedError("this link was used or is too old: make a new one with `offstage login-link`");
+        throw new UnauthenticatedError(
+          "this link was already used or has expired: create a new one with `offstage login-link`",
+        );
       }
       request.principal = principal;
       void reply.setCookie(cookieName, token, browserCookie(publicUrl()));

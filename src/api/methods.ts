@@ -31,7 +31,7 @@ export function noteMethods(app: App): Methods {
     if (allowed.length === 0 || allowed.includes(request.method)) return;
     const allow = [...new Set(allowed)].toSorted().join(", ");
     const asked = `${request.method} ${withoutKey(request.url).slice(0, 200)}`;
-    throw new MethodNotAllowedError(`there is no ${asked}: it takes ${allow}`, allow);
+    throw new MethodNotAllowedError(`there is no ${asked}: use ${allow}`, allow);
   }
 
   return {

@@ -15,7 +15,7 @@ export function addMetrics(app: App, options: ApiOptions): void {
     }
     if (access === "hidden") {
       throw new NotFoundError(
-        "the metrics are shown to this machine alone: set OFFSTAGE_METRICS_TOKEN to read them from elsewhere",
+        "only this machine may read the metrics: set OFFSTAGE_METRICS_TOKEN to read them from elsewhere",
       );
     }
     const { contentType, text } = await metrics.scrape();

@@ -51,7 +51,7 @@ export async function resolveRepositories(
   const count = new Set([...addresses.keys(), ...owned.map(keyOf)]).size;
   if (count > repositoryLimit) {
     throw new InvalidInputError(
-      `repositories and codeRepoIds name ${count} repositories: at most ${repositoryLimit} can be worked on at once`,
+      `repositories and codeRepoIds name ${count} repositories: a session can have at most ${repositoryLimit}`,
     );
   }
   const resolved = new Map<string, RepositoryRecord>();

@@ -61,9 +61,7 @@ export async function createFromRequest(
   const repositories = await resolveRepositories(options, principal.organizationId, body);
   const unknown = Object.keys(body).filter((field) => !createSessionFields.has(field));
   const notices =
-    unknown.length === 0
-      ? []
-      : [`The request had fields that Offstage does not know, which were ignored: ${unknown.join(", ").slice(0, 500)}`];
+    unknown.length === 0 ? [] : [`Offstage ignored unknown fields of the request: ${unknown.join(", ").slice(0, 500)}`];
   const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
   const target = repositories.find(({ branch }) => targetBranch == null && branch !== null && branch === branchName);
   if (target !== undefined) {
@@ -205,7 +203,7 @@ function addBudget(app: App, options: ApiOptions, show: (record: SessionRecord) 
       schema: {
         tags,
         operationId: "setSessionBudget",
-        summary: "Set what the session may spend on models; one that waits for it goes on",
+        summary: "Set the session's budget; a session that waits for it continues",
         params: idParameters,
         body: sessionBudgetSchema,
         response: answers(sessionDetailSchema),

@@ -23,7 +23,7 @@ export async function writeBackup(
   signal: AbortSignal,
 ): Promise<{ readonly bytes: number }> {
   if ((await stat(path).catch(() => null)) !== null) {
-    throw new ConflictError(`${path} is there already: choose another name, or remove it first`);
+    throw new ConflictError(`${path} already exists: choose another name, or remove it first`);
   }
   const unfinished = `${path}.${randomBytes(6).toString("hex")}.unfinished`;
   try {
@@ -35,7 +35,7 @@ export async function writeBackup(
     if (signal.aborted) throw interrupted();
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT")
-      throw new InvalidInputError(`${dirname(path)} is no folder: make it first`, { cause: error });
+      throw new InvalidInputError(`the folder ${dirname(path)} does not exist: create it first`, { cause: error });
     throw error;
   }
   await syncFolder(dirname(path));
@@ -84,11 +84,11 @@ export async function* readBackup(path: string, signal: AbortSignal): AsyncGener
 function readable(path: string, error: NodeJS.ErrnoException): Error {
   const { code } = error;
   if (code === "ENOENT" || code === "EISDIR" || code === "EACCES") {
-    return new InvalidInputError(`${path} can't be read: name a backup's file`, { cause: error });
+    return new InvalidInputError(`${path} can't be read: give the path of a backup`, { cause: error });
   }
   if (code === "Z_DATA_ERROR" || code === "Z_BUF_ERROR") {
     return error.message === "incorrect header check"
-      ? new InvalidInputError(`${path} is no backup of Offstage's`, { cause: error })
+      ? new InvalidInputError(`${path} is not an Offstage backup`, { cause: error })
       : damaged(error.message);
   }
   return error;

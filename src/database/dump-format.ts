@@ -149,7 +149,7 @@ function partOf(kind: Exclude<LineKind, "end">, fields: unknown): DumpPart {
 }
 
 function noBackup(): InvalidInputError {
-  return new InvalidInputError("the file is no backup of Offstage's");
+  return new InvalidInputError("the file is not an Offstage backup");
 }
 
 /** @param how the end of a sentence on the backup */

@@ -82,7 +82,7 @@ interface Table {
 async function beginSnapshot(client: pg.PoolClient): Promise<Table[]> {
   const { rows } = await client.query<{ there: boolean }>("select to_regclass('migration') is not null as there");
   if (rows[0]?.there !== true) {
-    throw new NotFoundError("there is nothing to back up: no Offstage was started on this database");
+    throw new NotFoundError("there is nothing to back up: no Offstage has run on this database");
   }
   await client.query("select pg_advisory_lock_shared($1)", [migrationLock]);
   await client.query("begin isolation level repeatable read read only");
@@ -94,7 +94,7 @@ async function beginSnapshot(client: pg.PoolClient): Promise<Table[]> {
      from (${ownRelations("'r'")}) as own where own.name <> 'migration' order by own.name`,
   );
   const names = found.rows.map(({ name }) => pg.escapeIdentifier(name));
-  if (names.length === 0) throw new InvalidInputError("the database has no tables of Offstage's");
+  if (names.length === 0) throw new InvalidInputError("the database has no Offstage tables");
   // Readers and writers go on; only a change of the schema waits.
   await client.query(`lock table ${names.join(", ")} in access share mode`);
   await client.query("select pg_advisory_unlock_shared($1)", [migrationLock]);

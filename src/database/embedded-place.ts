@@ -31,7 +31,7 @@ export async function preparePlace(directory: string): Promise<Place> {
   const identity = process.getuid?.() === 0 ? await unprivilegedIdentity() : {};
   if (identity.uid !== undefined && spawnSync("test", ["-x", dirname(directory)], identity).status !== 0) {
     throw new InvalidInputError(
-      `${dirname(directory)} can't be reached by the unprivileged user that the database runs as: choose a folder outside of private ones, for example --data /var/lib/offstage`,
+      `${dirname(directory)} can't be reached by the unprivileged user that the database runs as: choose another folder, for example --data /var/lib/offstage`,
     );
   }
   const socketDirectory = join(
@@ -60,6 +60,6 @@ async function unprivilegedIdentity(): Promise<Identity> {
     if (uid !== undefined && gid !== undefined) return { uid: Number(uid), gid: Number(gid) };
   }
   throw new InvalidInputError(
-    "the embedded database can't run as root: make a user for it with `useradd --system offstage`, or run Offstage as another user",
+    "the embedded database can't run as root: create a user for it with `useradd --system offstage`, or run Offstage as another user",
   );
 }

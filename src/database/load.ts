@@ -40,7 +40,7 @@ async function requireEmpty(client: pg.PoolClient): Promise<void> {
   const { rowCount } = await client.query(ownRelations("'r', 'p', 'v', 'm', 'S', 'f'"));
   if (rowCount === 0) return;
   throw new ConflictError(
-    "the database is not empty, and nothing was changed: name a new database, or a data folder on which no server was started",
+    "the database is not empty, and was not changed: choose a new database, or a data folder that no server has used",
   );
 }
 

@@ -17,7 +17,7 @@ const fields = {
   agent: agentNameSchema.nullish(),
   codeRepoIds: z.array(text(200)),
   repositories: z.array(text(2_000)),
-  targetBranch: z.string().refine(isBranchName, "is not a branch name that git takes").nullish(),
+  targetBranch: z.string().refine(isBranchName, "is not a valid git branch name").nullish(),
   priority: z.number().int().min(1).max(9).meta({ description: "1 most urgent, 9 least; default 5." }),
   paused: z.boolean(),
   budgetUsd: dollarsSchema

@@ -12,7 +12,7 @@ export const environmentSchema = z.object({
   variables: z
     .record(variableNameSchema, optionalText(32_768))
     .refine((variables) => Object.keys(variables).length <= variableLimit, `must be at most ${variableLimit} variables`)
-    .meta({ description: "In the environment of the script and the agent. For what is secret see /secret/create." }),
+    .meta({ description: "Set for the script and the agent. For secrets see /secret/create." }),
 });
 export type Environment = z.infer<typeof environmentSchema>;
 

@@ -5,7 +5,7 @@ export const ledgerOutcomes = ["fired", "duplicate", "filtered", "missed", "fail
 export type LedgerOutcome = (typeof ledgerOutcomes)[number];
 
 export const ledgerEntrySchema = z.object({
-  id: z.uuid().meta({ description: "Of the job, where it started one." }),
+  id: z.uuid().meta({ description: "Of the job, if it started one." }),
   automationId: z.uuid().nullable(),
   outcome: z.enum(ledgerOutcomes).nullable().meta({ description: "null while it is under way." }),
   reason: z.string().nullable().meta({ description: "Why it did not fire." }),

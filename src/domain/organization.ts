@@ -12,7 +12,7 @@ const settings = {
     .array(modelPatternSchema)
     .max(200)
     .nullable()
-    .meta({ description: "Models that may be asked, `*` for any characters; null: all that the server allows." }),
+    .meta({ description: "Models that agents may use, `*` for any characters; null: all that the server allows." }),
   sessionBudgetUsd: dollarsSchema.nullable().meta({ description: "What one session may spend on models." }),
   runBudgetUsd: dollarsSchema.nullable().meta({ description: "The same for sessions that an automation started." }),
   monthlyBudgetUsd: dollarsSchema.nullable().meta({ description: "What all of them may spend in a month (UTC)." }),

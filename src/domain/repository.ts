@@ -10,7 +10,7 @@ export const createRepositorySchema = z.object({
   name: text(200).optional(),
   branch: z
     .string()
-    .refine(isBranchName, "is not a branch name that git takes")
+    .refine(isBranchName, "is not a valid git branch name")
     .optional()
     .meta({ description: "Default target branch; else the remote's default branch." }),
   description: optionalText(2_000).optional(),
@@ -18,7 +18,7 @@ export const createRepositorySchema = z.object({
 export type CreateRepository = z.infer<typeof createRepositorySchema>;
 export const updateRepositorySchema = z.object({
   name: text(200).optional(),
-  branch: z.string().refine(isBranchName, "is not a branch name that git takes").nullish(),
+  branch: z.string().refine(isBranchName, "is not a valid git branch name").nullish(),
   description: optionalText(2_000).nullish(),
 });
 export type UpdateRepository = z.infer<typeof updateRepositorySchema>;
@@ -104,7 +104,7 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
   }
   if (parsed.protocol === "file:") {
     const path = decoded(parsed.pathname);
-    return path === null ? { problem: "has a % that stands for no character of a path" } : localAddress(path);
+    return path === null ? { problem: "has a % that begins no escape sequence" } : localAddress(path);
   }
   if (!["http:", "https:", "ssh:"].includes(parsed.protocol)) {
     return { problem: `has the scheme ${parsed.protocol}// which is not supported: use https, http or ssh` };
@@ -145,6 +145,6 @@ export const repositoryLimitsSchema = z.object({
     .min(1)
     .max(100_000)
     .nullable()
-    .meta({ description: "Sessions that work on it at the same time; null: the server's." }),
+    .meta({ description: "Sessions that may run on it at once; null: the server's limit." }),
 });
 export type RepositoryLimits = z.infer<typeof repositoryLimitsSchema>;

@@ -22,7 +22,7 @@ const phases = z
 export const createSecretSchema = z.object({
   name: variableNameSchema.meta({ description: "Name of the environment variable." }),
   value: text(valueLimit).meta({ description: "Never shown again." }),
-  phases: phases.optional().meta({ description: "Default setup alone: the agent does not see it." }),
+  phases: phases.optional().meta({ description: "Default: setup only, which the agent does not see." }),
   repositoryId: z.string().max(100).nullish().meta({ description: "Default: for every repository." }),
 });
 export const updateSecretSchema = z.object({ value: text(valueLimit).optional(), phases: phases.optional() });

@@ -9,10 +9,7 @@ import { cutAtWord, text } from "./text.ts";
 export const promptLimit = 100_000;
 const prompt = text(promptLimit);
 
-const branch = z
-  .string()
-  .refine(isBranchName, "is not a branch name that git takes (see git-check-ref-format)")
-  .nullish();
+const branch = z.string().refine(isBranchName, "is not a valid git branch name (see git-check-ref-format)").nullish();
 
 export const agentNameSchema = text(200).regex(/^[^:\s]+:\S.*$/u, "must be written <provider>:<model>");
 
@@ -87,7 +84,7 @@ export const sessionDetailSchema = sessionSchema.extend({
 export type SessionDetail = z.infer<typeof sessionDetailSchema>;
 
 export const sessionBudgetSchema = z.object({
-  budgetUsd: dollarsSchema.nullable().meta({ description: "US dollars in all; null: as the organization says." }),
+  budgetUsd: dollarsSchema.nullable().meta({ description: "US dollars in total; null: the organization's budget." }),
 });
 
 export const sendMessageSchema = z.object({ message: prompt.meta({ description: "What to do next." }) });

@@ -16,7 +16,7 @@ describe("instructions", () => {
   it.each([
     ["Fix {{ event.issue.url }}", "event.issue"],
     ["{{ event.x | nonsense }}", "nonsense"],
-    ["   ", "came out empty"],
+    ["   ", "rendered to nothing"],
     ["{% for i in (1..100000000) %}x{% endfor %}", "instructions:"],
     ['{% include "/etc/passwd" %}', "include"],
     ['{% render "/etc/passwd" %}', "render"],

@@ -31,10 +31,11 @@ export async function renderInstructions(instructions: string, event: EventConte
   const rendered = await render(engine, instructions, event);
   if (rendered.length > promptLimit) {
     throw new InvalidInputError(
-      `instructions: came out at ${rendered.length} characters; a prompt has at most ${promptLimit}`,
+      `instructions: rendered to ${rendered.length} characters; a prompt has at most ${promptLimit}`,
     );
   }
-  if (rendered.trim() === "") throw new InvalidInputError("instructions: came out empty: a session needs a prompt");
+  if (rendered.trim() === "")
+    throw new InvalidInputError("instructions: rendered to nothing: a session needs a prompt");
   return rendered;
 }
 

@@ -30,7 +30,7 @@ export type User = z.infer<typeof userSchema>;
 
 export const updateUserSchema = z.object({
   role: z.enum(roles).optional(),
-  disabled: z.boolean().optional().meta({ description: "true signs every browser of theirs out." }),
+  disabled: z.boolean().optional().meta({ description: "true signs the user out of every browser." }),
 });
 
 /** Who somebody is, as a provider says that was asked. */
@@ -101,8 +101,8 @@ export const pagePath = /^(?:\/[\w-]{1,64}){1,3}$/u;
 export const signInProblems = {
   refused: "You are not on the list of this server: ask its operator to let you in.",
   disabled: "Your account was disabled: ask an admin.",
-  denied: "The sign-in was not finished, or did not check out. Try again.",
-  expired: "The sign-in took too long, or was begun in another browser. Try again.",
+  denied: "The sign-in was not finished, or could not be verified. Try again.",
+  expired: "The sign-in took too long, or was started in another browser. Try again.",
   unavailable: "The sign-in provider does not answer. Try again later, or use a key or link.",
 } as const;
 export type SignInProblem = keyof typeof signInProblems;

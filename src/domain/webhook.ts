@@ -26,7 +26,7 @@ const urlSchema = z
   .refine((value) => /^https?:$/u.test(urlOf(value)?.protocol ?? ""), "must be an http:// or https:// address")
   .refine(
     (value) => `${urlOf(value)?.username ?? ""}${urlOf(value)?.password ?? ""}` === "",
-    "must not have credentials in it: the signature tells who sends",
+    "must not have credentials in it: the signature proves who sends",
   );
 
 function urlOf(text: string): URL | null {
@@ -52,7 +52,7 @@ export const webhookSchema = z.object({
   url: z.string(),
   events: z.array(z.enum(webhookEvents)),
   enabled: z.boolean(),
-  disabledReason: z.string().nullable().meta({ description: "Why Offstage switched it off." }),
+  disabledReason: z.string().nullable().meta({ description: "Why Offstage disabled it." }),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });
@@ -60,12 +60,12 @@ export type Webhook = z.infer<typeof webhookSchema>;
 
 /** As creation and rotation answer it, once. */
 export const createdWebhookSchema = webhookSchema.extend({
-  secret: z.string().meta({ description: "What deliveries are signed with. Never shown again." }),
+  secret: z.string().meta({ description: "Signs deliveries. Never shown again." }),
 });
 
 export const deliveryStatuses = ["pending", "delivered", "dead"] as const;
 export const deliverySchema = z.object({
-  id: z.uuid().meta({ description: "The header webhook-id: the same however often it is sent." }),
+  id: z.uuid().meta({ description: "The header webhook-id; the same for every attempt." }),
   webhookId: z.uuid(),
   type: z.string(),
   status: z.enum(deliveryStatuses),
@@ -82,7 +82,7 @@ export const deliveryDetailSchema = deliverySchema.extend({
     z.object({
       at: z.iso.datetime(),
       durationMs: z.number().int(),
-      status: z.number().int().nullable().meta({ description: "What was answered." }),
+      status: z.number().int().nullable().meta({ description: "HTTP status of the answer." }),
       error: z.string().nullable(),
     }),
   ),

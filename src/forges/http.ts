@@ -102,7 +102,7 @@ export function refusedBy(name: string, { status, body }: ForgeAnswer): RunError
     code: "pull_request_refused",
     reason: `${name} refused the pull request: ${words}`,
     retryable: false,
-    mend: "The branch is pushed: mend what the forge names, then retry.",
+    mend: "The branch is pushed: fix what the forge reports, then retry.",
   });
 }
 

@@ -41,7 +41,7 @@ export async function openGateway(
   const socket = join(directory, `${randomBytes(6).toString("hex")}.sock`);
   if (socket.length > longestSocketPath) {
     throw new InvalidInputError(
-      `OFFSTAGE_DATA: its path is too long for a socket below it; ${directory} may have 90 characters`,
+      `OFFSTAGE_DATA: the path is too long for a socket in it: ${directory} can have at most 90 characters`,
     );
   }
   const token = `offstage-session-${randomBytes(24).toString("base64url")}`;

@@ -94,7 +94,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
 
   async function forward(route: ModelRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBody(request);
-    if (body === null) return refuse(response, 413, `a request may have ${requestLimit / 1024 ** 2} MiB`);
+    if (body === null) return refuse(response, 413, `a request can have at most ${requestLimit / 1024 ** 2} MiB`);
     const model = modelOf(route, body);
     if (model !== null) {
       const refusal = await options.admit(model);

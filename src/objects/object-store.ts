@@ -131,7 +131,7 @@ export function createObjectStore(
     keyOf: (of) => prefix + of,
     async put(key, content, signal) {
       const { status, content: said } = await call("PUT", key, { body: content, maximumBytes: problemBytes, signal });
-      if (status === 404) throw new ObjectStoreError(`${name} did not take an object: ${said.toString()}`, false);
+      if (status === 404) throw new ObjectStoreError(`${name} refused an object: ${said.toString()}`, false);
     },
     async get(key, { maximumBytes, signal }) {
       const { status, content } = await call("GET", key, { body: null, maximumBytes, signal });
@@ -168,7 +168,7 @@ function codeOf(error: unknown): string {
 }
 
 function mendOf(status: number, code: string): string {
-  if (code === "NoSuchBucket") return ": make the bucket, or correct OFFSTAGE_S3_BUCKET";
+  if (code === "NoSuchBucket") return ": create the bucket, or correct OFFSTAGE_S3_BUCKET";
   if (code === "RequestTimeTooSkewed") return ": set this machine's clock";
   if (code === "InvalidAccessKeyId") return ": correct OFFSTAGE_S3_ACCESS_KEY_ID";
   if (code === "SignatureDoesNotMatch") return ": correct OFFSTAGE_S3_SECRET_ACCESS_KEY and OFFSTAGE_S3_REGION";

@@ -59,7 +59,7 @@ export function createBubblewrap(): Sandbox {
     if (process.platform !== "linux") return "bubblewrap needs Linux: run Offstage there, or choose --sandbox none";
     if (spawnSync("bwrap", ["--version"]).error !== undefined) return `bubblewrap is not installed: ${installHint}`;
     if (isRoot && spawnSync("setpriv", ["--version"]).error !== undefined) {
-      return "setpriv is not installed, which gives up root's rights: install util-linux, or run Offstage as another user";
+      return "setpriv, which drops root's rights, is not installed: install util-linux, or run Offstage as another user";
     }
     const folder = await mkdtemp(join(tmpdir(), "offstage-check-"));
     try {

@@ -35,7 +35,7 @@ export async function callEngine<T>(call: Call, work: (abortSignal: AbortSignal)
   const tooLong = (): void =>
     giveUp(
       new UnavailableError(
-        `the container engine did not ${call.toDo} within ${call.limitMs} ms: look whether it hangs, restart it, and try again`,
+        `the container engine did not ${call.toDo} within ${call.limitMs} ms: check whether it hangs, restart it, and try again`,
       ),
     );
   const timers = [setTimeout(tooLong, call.limitMs)];

@@ -36,7 +36,7 @@ export async function askEngine(docker: Docker, { runtime }: ContainerSettings, 
   const isPodman = Components.some(({ Name }) => Name.includes("Podman"));
   if (isPodman && runtime !== null) {
     throw new ConflictError(
-      `Podman takes no runtime of a container's own: unset OFFSTAGE_CONTAINER_RUNTIME, and set ${runtime} in containers.conf`,
+      `Podman can't choose a runtime for one container: unset OFFSTAGE_CONTAINER_RUNTIME, and set ${runtime} in containers.conf`,
     );
   }
   return { user, seccomp: profile !== null && isPodman ? await profileFile(profile) : profile, tellsMemory: !isPodman };

@@ -50,9 +50,7 @@ export async function proveContainer(inspected: Inspected, gate: Gate, wanted: W
   const kernel = (await seenFromHere(inspected)) ?? (await toldFromInside(gate));
   const problem = wordProblem(inspected.HostConfig, wanted.limits) ?? kernelProblem(kernel, wanted);
   if (problem !== null) {
-    throw new ConflictError(
-      `the container was not run, since the engine does not keep it as it was asked to: ${problem}`,
-    );
+    throw new ConflictError(`the container was not started, because the engine did not set it up as asked: ${problem}`);
   }
 }
 

@@ -74,7 +74,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
       await engine();
       await upkeep.sweep();
       if (!(await hasImage(settings.image))) {
-        return `the image ${settings.image} is not there: docker pull ${settings.image}, or set OFFSTAGE_CONTAINER_IMAGE`;
+        return `the image ${settings.image} is not on this machine: docker pull ${settings.image}, or set OFFSTAGE_CONTAINER_IMAGE`;
       }
     } catch (error) {
       if (error instanceof OffstageError) return error.message;

@@ -120,7 +120,7 @@ export async function* readPiece(
     if (chunk === undefined && position > 0) return;
     const sealed = chunk === undefined ? null : await contentOf(chunk, objects, signal);
     if (sealed === null) throw new ConflictError(`the piece ${id} of a checkpoint is gone`);
-    yield openBytes(key, chunkPlace(id, position), sealed, "a checkpoint was changed behind Offstage's back");
+    yield openBytes(key, chunkPlace(id, position), sealed, "a checkpoint was changed outside Offstage");
   }
 }
 
@@ -133,7 +133,7 @@ async function contentOf(chunk: StoredChunk, objects: ObjectStore | null, signal
   if (chunk.objectKey === null) return chunk.sealed;
   const { objectKey, bucket, bytes: maximumBytes } = chunk;
   if (objects === null || objects.bucket !== bucket) {
-    const problem = `the work so far is in the bucket ${bucket} of an object store, which this worker is not set up for`;
+    const problem = `the work so far is in the bucket ${bucket} of an object store that this worker has no settings for`;
     throw new ObjectStoreError(`${problem}: give it the same OFFSTAGE_S3_ settings as the others`, false);
   }
   return objects.get(objectKey, { maximumBytes, signal });

@@ -172,9 +172,9 @@ export async function finishSession(
 
 /** Why a session is handed back. That its worker shuts down is no fault of the session's; the others count. */
 const releaseReasons = {
-  draining: "the worker is shutting down; another takes it up",
-  "no database": "the database could not be reached; a worker takes it up again",
-  "no object store": "the work so far could not be fetched from the object store; a worker takes it up again",
+  draining: "the worker is shutting down; another takes over",
+  "no database": "the database could not be reached; a worker will continue",
+  "no object store": "the work so far could not be fetched from the object store; a worker will continue",
 };
 
 /** Whether a claim that comes to nothing may be followed by another. */

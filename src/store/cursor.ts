@@ -15,7 +15,7 @@ export function readCursor(cursor: string | undefined): Position | null {
   if (cursor === undefined) return null;
   const [createdAt = "", id = ""] = Buffer.from(cursor, "base64url").toString().split(" ");
   if (!isTime(createdAt) || !isUuid(id)) {
-    throw new InvalidInputError("cursor: must be the nextCursor of the page before");
+    throw new InvalidInputError("cursor: must be the nextCursor of the previous page");
   }
   return { createdAt, id };
 }

@@ -73,8 +73,9 @@ export async function replayDelivery(database: Database, organizationId: string,
   );
   const delivery = await getDelivery(database, organizationId, id);
   if (rowCount === 1) return delivery;
-  if (delivery.status === "pending") throw new ConflictError(`delivery ${id} is still to be tried by itself`);
-  throw new ConflictError(`webhook ${delivery.webhookId} is switched off, and is told nothing: enable it first`);
+  if (delivery.status === "pending")
+    throw new ConflictError(`delivery ${id} is still pending: it will be sent without a replay`);
+  throw new ConflictError(`webhook ${delivery.webhookId} is disabled: enable it first`);
 }
 
 export interface ClaimedDelivery {

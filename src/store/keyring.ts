@@ -30,7 +30,7 @@ export function fileKeyring(path: string): Keyring {
   async function read(): Promise<readonly Buffer[]> {
     const { mode } = await stat(path);
     if ((mode & 0o077) !== 0) {
-      throw new InvalidInputError(`${path} can be read by others than its owner: chmod 600 ${path}`);
+      throw new InvalidInputError(`others than its owner can read ${path}: run chmod 600 ${path}`);
     }
     const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line.trim() !== "");
     return readKeys(lines, path);

@@ -71,12 +71,12 @@ async function recover(transaction: Queryable, lost: Locked, claims: number): Pr
       code: "too_many_attempts",
       reason: `The worker died ${claims} times while it worked on this session.`,
       retryable: true,
-      mend: "Look for the reason in the worker's log (memory is the usual one), then retry.",
+      mend: "Find the reason in the worker's log (usually memory), then retry.",
     };
     await moveSession(transaction, session, "failed", { failure });
     return "failed";
   }
-  const reason = "the worker that had it died; another takes it up";
+  const reason = "its worker died; another takes over";
   await moveSession(transaction, session, "queued", { reason, brokenOff: true });
   return "queued";
 }

@@ -79,7 +79,7 @@ export interface Repeatable {
  */
 export async function readRepeatable(database: Database, organizationId: string, id: string): Promise<Repeatable> {
   const entry = await getLedgerEntry(database, organizationId, id);
-  if (entry.outcome === null) throw new ConflictError(`ledger entry ${id} is still under way`);
+  if (entry.outcome === null) throw new ConflictError(`ledger entry ${id} is not finished yet`);
   const { rows } = await database.pool.query<Repeatable>(
     `select automation.id as "automationId", automation.paused, automation.macro, automation.priority, job.payload from job
      join automation on automation.id = job.automation_id and automation.deleted_at is null
@@ -87,7 +87,7 @@ export async function readRepeatable(database: Database, organizationId: string,
     [organizationId, entry.outcome === "duplicate" ? entry.originalId : id],
   );
   if (rows[0] === undefined) {
-    throw new ConflictError(`ledger entry ${id} can't be repeated: its payload or its automation is gone`);
+    throw new ConflictError(`ledger entry ${id} can't be replayed: its payload or its automation is gone`);
   }
   return rows[0];
 }

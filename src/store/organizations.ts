@@ -42,7 +42,7 @@ export async function findDefaultOrganization(database: Database): Promise<strin
     defaultOrganization,
   ]);
   if (rows[0] === undefined)
-    throw new NotFoundError("nothing is here yet: start the server once with `offstage start`");
+    throw new NotFoundError("the database is empty: start the server once with `offstage start`");
   return rows[0].id;
 }
 

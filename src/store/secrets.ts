@@ -53,7 +53,7 @@ export function createSecret(
       )
       .catch((error: unknown) => {
         if ((error as { code?: string }).code !== uniqueViolation) throw error;
-        throw new ConflictError(`name: there is a secret ${name} already: update that one`);
+        throw new ConflictError(`name: a secret ${name} already exists: update it`);
       });
     return rows[0] === undefined ? readSecret(transaction, organizationId, id) : toSecret(rows[0]);
   });

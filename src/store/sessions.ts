@@ -92,7 +92,7 @@ export async function queueSession(database: Database, organizationId: string, i
     const session = await lockSession(transaction, organizationId, id);
     // A running one goes back to the queue only when its worker is gone, which is not for a person to say.
     if (session.status !== "draft" && !isFinal(session.status)) {
-      throw new ConflictError(`session ${id} is ${session.status} already`);
+      throw new ConflictError(`session ${id} is already ${session.status}`);
     }
     if (session.status === "failed" || session.status === "cancelled") {
       // The message that did not get its answer is asked again.
@@ -113,7 +113,7 @@ export async function queueSession(database: Database, organizationId: string, i
 export async function cancelSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
   const runs = await database.transaction(async (transaction) => {
     const session = await lockSession(transaction, organizationId, id);
-    if (isFinal(session.status)) throw new ConflictError(`session ${id} is ${session.status} already`);
+    if (isFinal(session.status)) throw new ConflictError(`session ${id} is already ${session.status}`);
     if (session.worker === null) {
       await moveSession(transaction, session, "cancelled");
       return false;
@@ -142,7 +142,7 @@ export async function addMessage(
     const sent = await transaction.query("select 1 from message where id = $1 and session_id = $2", [messageId, id]);
     if (sent.rowCount === 1) return;
     if (session.cancelRequested) {
-      throw new ConflictError(`session ${id} is being cancelled: send the message again when it is`, 1);
+      throw new ConflictError(`session ${id} is being cancelled: send the message again once it is`, 1);
     }
     await transaction.query(
       `insert into message (id, session_id, position, text)

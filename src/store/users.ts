@@ -122,7 +122,7 @@ export function updateUser(
     );
     const isLast = admins.rows.length === 1 && admins.rows[0]?.id === id;
     if (isLast && (disabled === true || (role !== undefined && role !== "admin"))) {
-      throw new ConflictError("this is the last admin: make somebody else one first");
+      throw new ConflictError("this is the last admin: make someone else an admin first");
     }
     const { rows } = await transaction.query<UserRow>(
       `update user_account set role = coalesce($3, role),

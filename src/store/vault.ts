@@ -37,10 +37,10 @@ export function createVault(keyring: Keyring): Vault {
       const key = (await keyring.keys()).find((known) => fingerprint(known) === masterKey);
       if (key === undefined) {
         throw new ConflictError(
-          `the master key ${masterKey}, with which a secret was sealed, is not here: put it back (${keyring.source})`,
+          `the master key ${masterKey}, which sealed a secret, is missing: put it back (${keyring.source})`,
         );
       }
-      const changed = `the secret ${id} was changed behind Offstage's back: set its value anew`;
+      const changed = `the secret ${id} was changed outside Offstage: set its value again`;
       return openBytes(key, id, sealed, changed).toString("utf8");
     },
     async hash(value) {

@@ -144,5 +144,5 @@ export async function testWebhook(database: Database, organizationId: string, id
   );
   if (rows[0] !== undefined) return rows[0].id;
   await getWebhook(database, organizationId, id);
-  throw new ConflictError(`webhook ${id} is switched off, and is told nothing: enable it first`);
+  throw new ConflictError(`webhook ${id} is disabled: enable it first`);
 }

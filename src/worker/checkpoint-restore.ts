@@ -53,7 +53,7 @@ async function tellUnusable(run: Run, error: unknown): Promise<void> {
   if (mayPass) throw error;
   run.dependencies.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
   const reason = error instanceof Error ? error.message : String(error);
-  await notice(run, "warning", `The work of the worker before could not be taken over: ${reason}`);
+  await notice(run, "warning", `The work of the previous worker could not be restored: ${reason}`);
 }
 
 /** Brings the packs here, and has the folders laid out where they begin. */
@@ -101,7 +101,7 @@ async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: Laid
   }
   metrics.checkpointRestored(remembers ? "restored" : "withoutMemory");
   if (waiting.length === 0 && checkpoint.files === null) return false;
-  await notice(run, "info", `This worker goes on from what another had done by ${checkpoint.takenAt.toISOString()}.`);
+  await notice(run, "info", `This worker continues from what another had done by ${checkpoint.takenAt.toISOString()}.`);
   return true;
 }
 

@@ -124,7 +124,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
         : error instanceof Error
           ? error.message
           : String(error);
-      const text = `The work so far could not be kept outside of this worker (${reason}): if the worker dies, another begins this turn anew.`;
+      const text = `The work so far could not be stored outside this worker (${reason}): if the worker dies, another starts this turn again.`;
       await run.emit({ type: "notice", data: { level: "warning", text } });
       return false;
     }

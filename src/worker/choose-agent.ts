@@ -10,7 +10,7 @@ export async function chooseAgent(run: Run): Promise<{ provider: Provider; model
   if (name === null) {
     throw new RunError({
       code: "agent_unavailable",
-      reason: "No agent can run on this server: none is installed with what it needs.",
+      reason: "No agent can run on this server: each lacks something that it needs.",
       retryable: true,
       mend: "Run `offstage doctor` on the server; a model key (for example ANTHROPIC_API_KEY) is enough for the built-in agent.",
     });
@@ -24,7 +24,7 @@ export async function chooseAgent(run: Run): Promise<{ provider: Provider; model
       code: "agent_unavailable",
       reason: `The agent ${name} can't run on this server: ${problem}.`,
       retryable: true,
-      mend: "Choose another agent (`GET /agent/list`), or mend what is missing and retry.",
+      mend: "Choose another agent (`GET /agent/list`), or add what is missing, then retry.",
     });
   }
   return { provider, model: model ?? provider.defaultModel };

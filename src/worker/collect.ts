@@ -174,16 +174,16 @@ const notStarted = 127;
 function noSandbox(said: string): RunError {
   return new RunError({
     code: "sandbox_unavailable",
-    reason: `The sandbox in which the agent's work is taken out did not start: ${said.trim().slice(-500)}`,
+    reason: `The sandbox that collects the agent's work did not start: ${said.trim().slice(-500)}`,
     retryable: true,
-    mend: "Look for the reason with `offstage doctor` on the worker, then retry the session: it goes on with what the agent made.",
+    mend: "Find the reason with `offstage doctor` on the worker, then retry the session: it continues with what the agent made.",
   });
 }
 
 function brokenWorkspace(said: string): RunError {
   return new RunError({
     code: "workspace_broken",
-    reason: `The agent left its repository in a state that its work can't be taken from: ${said.trim().slice(-500)}`,
+    reason: `The agent left its repository in a state from which its work can't be collected: ${said.trim().slice(-500)}`,
     retryable: false,
     mend: "Start a new session, which works in a fresh clone.",
   });

@@ -16,7 +16,7 @@ export async function failureOf(error: unknown, run: FailedRun): Promise<Failure
       code: "object_store_unavailable",
       reason: `The work so far could not be fetched: ${mask.text(error.message)}.`,
       retryable: true,
-      mend: "It is still kept: mend what is named (`offstage doctor` checks the object store), then retry the session.",
+      mend: "It is still stored: fix the cause (`offstage doctor` checks the object store), then retry the session.",
     };
   }
   // Programs that met a full disk don't always say so.
@@ -26,7 +26,7 @@ export async function failureOf(error: unknown, run: FailedRun): Promise<Failure
       code: "disk_full",
       reason: "The disk of the worker that had this session is full.",
       retryable: true,
-      mend: "Make room on the worker (docs/operating.md says what is where), then retry the session.",
+      mend: "Free disk space on the worker (docs/operating.md lists what is stored where), then retry the session.",
     };
   }
   if (error instanceof RunError) {

@@ -84,7 +84,7 @@ export async function lookUpHeads(
 function workOnTarget(branch: string): RunError {
   return new RunError({
     code: "pull_request_refused",
-    reason: `The work branch ${branch} is the target branch itself, which a pull request can't be opened for.`,
+    reason: `The work branch ${branch} is also the target branch, so no pull request can be opened.`,
     retryable: false,
     mend: "Start a session with another branchName, or without one.",
   });
@@ -208,7 +208,7 @@ function pushError(mirror: Mirror, branch: string, said: string): RunError {
       code: "push_rejected",
       reason: `The server rejected the push of ${branch}: ${words || "it gave no reason"}`.slice(0, 1_000),
       retryable: false,
-      mend: "Let the server take the branch (a rule or hook refused it), or name another branchName, then retry.",
+      mend: "Change the rule or hook that refused the branch, or use another branchName, then retry.",
     });
   }
   return remoteError(mirror.url, said);

@@ -45,7 +45,7 @@ async function addressOf(host: string, named: boolean): Promise<string> {
   const found = await addressesOf(host);
   const address = found.find((one) => named || isPublicAddress(one));
   if (address !== undefined) return address;
-  throw new Error(`${host} is in a private network: the operator can allow it by OFFSTAGE_WEBHOOK_HOSTS`);
+  throw new Error(`${host} is in a private network: the operator can allow it with OFFSTAGE_WEBHOOK_HOSTS`);
 }
 
 function post(
@@ -75,7 +75,7 @@ function post(
     // What is no answer must not be waited for: a switch to another protocol, or a connection that only closes.
     sent.once("upgrade", (_response, socket) => {
       socket.destroy();
-      reject(new Error("it answered 101, which is no answer"));
+      reject(new Error("it answered 101 (switching protocols)"));
     });
     let isAnswered = false;
     sent.once("close", () => {

@@ -28,9 +28,9 @@ export async function pinPublicHost(url: string): Promise<PinnedHost | null> {
     code: "repository_unreachable",
     reason:
       found.length === 0
-        ? `The host ${host} of the repository has no address.`
-        : `The host ${host} of the repository is in a private network, which this server does not ask for just anybody.`,
+        ? `The name of the repository's host, ${host}, could not be resolved.`
+        : `The repository's host ${host} is in a private network, and the operator of this server has not allowed it.`,
     retryable: false,
-    mend: "Check the address; for a git server of your own the operator adds it to OFFSTAGE_FORGES (docs/forges.md).",
+    mend: "Check the address. To allow a git server of your own, the operator adds it to OFFSTAGE_FORGES (docs/forges.md).",
   });
 }

@@ -35,7 +35,9 @@ export async function replaySession(
   const original = await readRecordedSession(dependencies.database, session.organizationId, session.id);
   const recording = await recordingOf(recordingFile(dependencies.recordingsDirectory, session.id), session.id);
   if (!dependencies.sandbox.isolates) {
-    throw new ConflictError("a replay needs a sandbox, in which its folders are seen where the session's were");
+    throw new ConflictError(
+      "a replay needs a sandbox, so that its folders have the session's paths: set OFFSTAGE_SANDBOX to bubblewrap or container",
+    );
   }
   const again = { ...original.session, sessionId: `replay-${crypto.randomUUID()}` };
   const secrets = await secretsOf(dependencies, again);

@@ -114,7 +114,7 @@ export async function secretsOf(
         code: "secret_unavailable",
         reason: `A secret of this session can't be opened: ${error.message}.`,
         retryable: true,
-        mend: "Put the master key back, or set the secret's value anew, then retry.",
+        mend: "Put the master key back, or set the secret's value again, then retry.",
       },
       { cause: error },
     );

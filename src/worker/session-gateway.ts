@@ -120,7 +120,7 @@ function createBudget(run: Run, onUsedUp: (reason: BudgetUsedUp) => void) {
 
   async function admit(model: string): Promise<ModelRefusal | null> {
     if (!fitsModel(allowedModels, model) || !fitsModel(session.organization.models ?? ["*"], model)) {
-      return { status: 403, message: `the model ${model} is not on the list of this server or organization` };
+      return { status: 403, message: `the model ${model} is not allowed by this server or organization` };
     }
     await counted;
     const left = await budgetLeft(database, session.sessionId);
@@ -132,7 +132,7 @@ function createBudget(run: Run, onUsedUp: (reason: BudgetUsedUp) => void) {
       return { status: 402, message: problem };
     }
     if (priceOf(model, prices) !== null) return null;
-    return { status: 403, message: `the model ${model} has no price, and there is a budget: set OFFSTAGE_PRICES` };
+    return { status: 403, message: `the model ${model} has no price, which a budget needs: set OFFSTAGE_PRICES` };
   }
 
   return { admit, count, settled: () => counted };

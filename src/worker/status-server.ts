@@ -29,7 +29,8 @@ export async function startStatusServer(options: {
     { url = "", method, headers, socket }: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    if (method !== "GET" && method !== "HEAD") return send(response, 404, { error: "there is nothing to send here" });
+    if (method !== "GET" && method !== "HEAD")
+      return send(response, 404, { error: "there is nothing to post here: use GET" });
     switch (url.split("?")[0]) {
       case "/healthz":
         return send(response, 200, { status: "ok" });
@@ -49,7 +50,7 @@ export async function startStatusServer(options: {
         return undefined;
       }
       default:
-        return send(response, 404, { error: "there are /metrics, /healthz and /readyz here" });
+        return send(response, 404, { error: "a worker has only /metrics, /healthz and /readyz" });
     }
   }
 

@@ -100,7 +100,7 @@ export async function requireSandbox({ dependencies: { sandbox } }: Run): Promis
       code: "sandbox_unavailable",
       reason: `Agents can't be sandboxed on this server: ${problem}`,
       retryable: true,
-      mend: "Mend it and retry, or start the server with `--sandbox none` to run agents without isolation.",
+      mend: "Fix this and retry, or start the server with `--sandbox none` to run agents without isolation.",
     });
   }
 }

@@ -45,7 +45,7 @@ async function requireNoSecret(
     code: "secret_in_work",
     reason: `The commits hold the value of ${which}: nothing was pushed.`,
     retryable: false,
-    mend: "Tell the agent in a message to take it out of every commit, or start anew; and change the value, which the agent has seen.",
+    mend: "Send a message that asks the agent to remove it from every commit, or start a new session. Change the value, because the agent has seen it.",
   });
 }
 

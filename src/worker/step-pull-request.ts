@@ -25,7 +25,7 @@ async function openPullRequest(
   const address = addressOf(repository);
   const forge = forgeOf(address);
   if (!forge.opensPullRequests) {
-    const text = `${repository.name} is on a server without a pull request API that Offstage knows: the branch ${run.session.branchName} is the result.`;
+    const text = `Offstage knows no pull request API of the server of ${repository.name}: the branch ${run.session.branchName} is the result.`;
     await run.emit({ type: "notice", data: { level: "info", text } });
     return;
   }

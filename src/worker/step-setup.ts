@@ -65,7 +65,7 @@ async function imageOf(run: Run, { name }: SessionRepository, { image }: Devcont
   const { sandbox } = run.dependencies;
   if (image === null || sandbox.kind !== "container") return null;
   if (await sandbox.hasImage(image)) return image;
-  const text = `${name}: the image ${image} of its devcontainer file is not on this server (docker pull ${image}): the server's own is used.`;
+  const text = `${name}: this server does not have the image ${image} of its devcontainer file (docker pull ${image}), so it uses its own.`;
   await run.emit({ type: "notice", data: { level: "warning", text } });
   return null;
 }
@@ -98,7 +98,7 @@ export async function setupStep(run: Run, environments: readonly RepositoryEnvir
       await tell(
         run,
         environment,
-        "Reused: the script, the lock files and the settings are those of an earlier setup.\n",
+        "Reused the result of an earlier setup with the same script, lock files and settings.\n",
       );
     } else {
       await runScript(run, environment, place);
@@ -135,15 +135,15 @@ async function runScript(run: Run, environment: RepositoryEnvironment, place: Se
     });
     if (code === 0 && exceeded === null && !timedOut) return;
     const why = timedOut
-      ? `was not over after ${Math.round(run.dependencies.setupLimitMs / 60_000)} minutes`
+      ? `took longer than ${Math.round(run.dependencies.setupLimitMs / 60_000)} minutes`
       : exceeded === null
         ? `ended with ${code}`
-        : `used more ${exceeded} than its sandbox may`;
+        : `used more ${exceeded} than its sandbox allows`;
     throw new RunError({
       code: "setup_failed",
       reason: `The setup of ${repository.name} ${why}${tail === "" ? "." : `:\n${tail}`}`,
       retryable: true,
-      mend: "Mend the repository's setup script (or its devcontainer file), then retry the session.",
+      mend: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
     });
   } finally {
     await gateway.close();

@@ -166,7 +166,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
     signal: AbortSignal,
   ): Promise<PreparedRepository[]> {
     const prepared = await onDisk.started(originalId);
-    if (prepared === null) throw new NotFoundError(`what session ${originalId} started from is no longer here`);
+    if (prepared === null)
+      throw new NotFoundError(`the commits that session ${originalId} started from are no longer on this server`);
     const { workspace, home } = await onDisk.begin(sessionId);
     for (const [index, repository] of repositories.entries()) {
       const start = prepared[index];

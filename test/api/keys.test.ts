@@ -123,7 +123,7 @@ describe("cursors", () => {
     const cursor = Buffer.from(text).toString("base64url");
     for (const list of ["/key/list", "/session/list", "/automation/list", "/job/list", "/repository/list"]) {
       const { status, body } = await api.get(`${list}?cursor=${cursor}`);
-      const error = "cursor: must be the nextCursor of the page before";
+      const error = "cursor: must be the nextCursor of the previous page";
       expect({ list, status, body }).toEqual({ list, status: 400, body: { error } });
     }
   });

@@ -95,7 +95,7 @@ test("a replay is refused while the entry is under way, while the automation is 
   const id = await trigger({ issue: 11 });
   expect(await api.post(`/ledger/${id}/replay`, {})).toMatchObject({
     status: 409,
-    body: { error: expect.stringContaining("still under way") as string },
+    body: { error: expect.stringContaining("not finished yet") as string },
   });
   await runNext();
   await api.post("/automation/fix/update", { paused: true });

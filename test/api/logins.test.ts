@@ -13,8 +13,8 @@ beforeAll(async () => {
 
 afterAll(() => api?.close());
 
-const used = "this link was used or is too old: make a new one with `offstage login-link`";
-const ended = "the sign-in has ended: sign in again";
+const used = "this link was already used or has expired: create a new one with `offstage login-link`";
+const ended = "the sign-in has expired: sign in again";
 
 const link = (ttlMs = 60_000, scopes: readonly Scope[] = ["admin"]): Promise<string> =>
   createLoginLink(api.database, api.organizationId, { scopes, ttlMs });

@@ -34,10 +34,7 @@ it("has one secret of a name for the organization and one for each repository", 
   expect((await app.post("/secret/create", input)).status).toBe(200);
   expect((await app.post("/secret/create", { ...input, repositoryId })).status).toBe(200);
   const again = await app.post("/secret/create", { ...input, repositoryId });
-  expect([again.status, again.body]).toEqual([
-    409,
-    { error: "name: there is a secret TOKEN already: update that one" },
-  ]);
+  expect([again.status, again.body]).toEqual([409, { error: "name: a secret TOKEN already exists: update it" }]);
   const { body } = await app.get(`/secret/list?repositoryId=${repositoryId}`);
   expect(body.secrets).toHaveLength(1);
   await app.post(`/repository/${repositoryId}/delete`, {});

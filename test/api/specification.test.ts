@@ -95,8 +95,12 @@ const refusals: [name: string, body: unknown, said: string][] = [
   ["a repository id that is not there", { prompt: "x", codeRepoIds: ["nope"] }, "no repository nope"],
   ["a URL with a broken escape", { prompt: "x", repositories: ["file:///a%zz"] }, "repositories.0 has a %"],
   ["a flag that is none", { prompt: "x", queueRightAway: "no" }, "queueRightAway must be true or false"],
-  ["half a surrogate pair in a branch", { prompt: "x", branchName: "a\ud800" }, "branchName is not a branch name"],
-  ["a branch that git refuses", { prompt: "x", branchName: "a..b" }, "branchName is not a branch name"],
+  [
+    "half a surrogate pair in a branch",
+    { prompt: "x", branchName: "a\ud800" },
+    "branchName is not a valid git branch name",
+  ],
+  ["a branch that git refuses", { prompt: "x", branchName: "a..b" }, "branchName is not a valid git branch name"],
   [
     "one branch for both",
     { prompt: "x", branchName: "a", targetBranch: "a" },

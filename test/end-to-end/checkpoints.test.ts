@@ -132,7 +132,7 @@ describe.each(agents)("a turn of $agent whose worker is killed", ({ agent, progr
       const starts = events.filter((event) => event.type === "agent.started");
       expect(starts.map(({ data }) => data.resumed)).toEqual([false, resumes]);
       expect(events.filter((event) => event.type === "notice").map(({ data }) => data.text)).toEqual([
-        expect.stringContaining("goes on from what another had done by") as string,
+        expect.stringContaining("continues from what another had done by") as string,
       ]);
       expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
       const patch = (await fleet.api(0).session.diff(session.id)).repositories[0]?.patch ?? "";
@@ -264,7 +264,7 @@ test("what is too large to keep is told, and begun anew by another worker", asyn
     expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
     const notices = (await eventsOf(session.id)).filter((event) => event.type === "notice");
     expect(notices.map(({ data }) => data.text)).toEqual([
-      expect.stringMatching(/could not be kept outside of this worker \(it is larger than OFFSTAGE_CHECKPOINT_MB\)/u),
+      expect.stringMatching(/could not be stored outside this worker \(it is larger than OFFSTAGE_CHECKPOINT_MB\)/u),
     ]);
   } finally {
     await small.close();

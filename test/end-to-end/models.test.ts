@@ -118,7 +118,7 @@ describe("a list of models", () => {
     const outside = await client.session.create({ prompt: "say x", agent: "basic:other-model" });
     expect(await untilOver(client, outside.id)).toMatchObject({
       status: "failed",
-      failure: { code: "model_error", reason: expect.stringContaining("other-model is not on the list") as string },
+      failure: { code: "model_error", reason: expect.stringContaining("other-model is not allowed") as string },
     });
     await settings({ models: ["scripted-large"] });
     const narrowed = await client.session.create({ prompt: "say x" });

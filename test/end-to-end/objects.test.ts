@@ -162,7 +162,7 @@ test("a store that is down costs the checkpoint, which the session says, and not
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
   const notices = (await eventsOf(id)).filter((event) => event.type === "notice");
   expect(notices.map(({ data }) => data.text)).toEqual([
-    expect.stringMatching(/could not be kept outside of this worker \(the object store at \S+ answered 503/u),
+    expect.stringMatching(/could not be stored outside this worker \(the object store at \S+ answered 503/u),
   ]);
 });
 
@@ -213,7 +213,7 @@ test.each([
   [
     "says what is wrong",
     { OFFSTAGE_S3_BUCKET: "absent" },
-    /^missing +object store .*\n +→ .*NoSuchBucket\): make the/mu,
+    /^missing +object store .*\n +→ .*NoSuchBucket\): create the/mu,
   ],
 ])("offstage doctor tries the object store: %s", async (_, variables, line) => {
   const env = { ...world.variables, ...s3.variables, ...variables };

@@ -177,7 +177,7 @@ test("what was tried for a day is dead, and told anew when somebody asks for it"
   receiver.answer = (response) => response.writeHead(503).end();
   const { id: delivery } = await call(`/webhook/${id}/test`, {});
   await waitFor(async () => (await call(`/delivery/${delivery}`)).log.length === 1, "it was tried");
-  await expect(call(`/delivery/${delivery}/replay`, {})).rejects.toThrow(/is still to be tried by itself/u);
+  await expect(call(`/delivery/${delivery}/replay`, {})).rejects.toThrow(/is still pending/u);
   await due(delivery, 11);
   await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "dead", "it is given up");
   expect((await call("/delivery/list?status=dead")).deliveries.map(({ id: dead }: { id: string }) => dead)).toContain(
@@ -197,8 +197,8 @@ test("an address that says it is gone is told nothing more, until it is switched
   const delivery = await deliveryOf(id);
   expect(delivery).toMatchObject({ status: "dead" });
   // Else it would wait for ever.
-  await expect(call(`/webhook/${id}/test`, {})).rejects.toThrow(/is switched off.*enable it first/u);
-  await expect(call(`/delivery/${delivery.id}/replay`, {})).rejects.toThrow(/is switched off.*enable it first/u);
+  await expect(call(`/webhook/${id}/test`, {})).rejects.toThrow(/is disabled.*enable it first/u);
+  await expect(call(`/delivery/${delivery.id}/replay`, {})).rejects.toThrow(/is disabled.*enable it first/u);
   receiver.answer = (response) => response.end();
   const unheard = await client.session.create({ prompt: "say unheard" });
   await untilOver(client, unheard.id);

@@ -73,7 +73,7 @@ describe("what is wrong for good is said at once, with the mend, and without the
     ],
     ["another key", { OFFSTAGE_S3_ACCESS_KEY_ID: "wrong" }, /403 \(InvalidAccessKeyId\): correct .*ACCESS_KEY_ID/u],
     ["another region", { OFFSTAGE_S3_REGION: "us-east-1" }, /400 \(Auth\w+\): correct OFFSTAGE_S3_REGION/u],
-    ["another bucket", { OFFSTAGE_S3_BUCKET: "absent" }, /404 \(NoSuchBucket\): make the bucket, or correct/u],
+    ["another bucket", { OFFSTAGE_S3_BUCKET: "absent" }, /404 \(NoSuchBucket\): create the bucket, or correct/u],
   ])("%s", async (_, variables, sentence) => {
     const objects = store(variables);
     for (const ask of [() => objects.put("a", Buffer.from("a"), never), () => get(objects, "a")]) {

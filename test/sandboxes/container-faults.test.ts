@@ -224,7 +224,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
 
     it("is told what to do by its own check", async () => {
       proxy.meddling.ask = asked({ PidsLimit: 0 });
-      expect(await behindProxy().check()).toMatch(/does not keep it as it was asked to.*processes/u);
+      expect(await behindProxy().check()).toMatch(/did not set it up as asked.*processes/u);
     });
   });
 

@@ -99,7 +99,7 @@ it("can be opened after the master key was rotated, and without the right key it
   const later = await save(Buffer.from("kept later"));
   expect((await read(later)).toString()).toBe("kept later");
   const stranger = createVault(fileKeyring(join(folder, "stranger.key")));
-  await expect(read(later, stranger)).rejects.toThrow(/the master key [0-9a-f]{16}, with which/u);
+  await expect(read(later, stranger)).rejects.toThrow(/the master key [0-9a-f]{16}, which sealed/u);
 });
 
 it("tells where a piece was changed behind its back", async () => {
@@ -108,7 +108,7 @@ it("tells where a piece was changed behind its back", async () => {
     "update checkpoint_piece set sealed = set_byte(sealed, 30, 255 - get_byte(sealed, 30)) where id = $1",
     [id],
   );
-  await expect(read(id)).rejects.toThrow(/changed behind Offstage's back/u);
+  await expect(read(id)).rejects.toThrow(/changed outside Offstage/u);
 });
 
 it("counts work that was kept as progress, so that a session of many crashes is not given up", async () => {

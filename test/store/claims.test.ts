@@ -391,9 +391,9 @@ test("a session whose worker died keeps its place before those that were queued 
 test("a session that is queued or runs can't be queued by a person, and stays with its worker", async () => {
   const organizationId = await addOrganization(database);
   const { id } = await addSession(database, organizationId);
-  await expect(queueSession(database, organizationId, id)).rejects.toThrow(/is queued already/u);
+  await expect(queueSession(database, organizationId, id)).rejects.toThrow(/is already queued/u);
   const held = await requireClaim(database);
-  await expect(queueSession(database, organizationId, id)).rejects.toThrow(/is running already/u);
+  await expect(queueSession(database, organizationId, id)).rejects.toThrow(/is already running/u);
   expect(await claim(database)).toBeNull();
   expect(await renewClaim(database, held, longLeaseMs)).toEqual({ cancelRequested: false });
 });

@@ -284,13 +284,13 @@ it("tells apart what is gone from what can't be asked for: only the first loses 
   for (const other of [null, openStore({ OFFSTAGE_S3_BUCKET: "another" })]) {
     await expect(read(id, other)).rejects.toMatchObject({
       passing: false,
-      message: expect.stringMatching(/in the bucket offstage-test of an object store, which this worker/u) as unknown,
+      message: expect.stringMatching(/in the bucket offstage-test of an object store that this worker/u) as unknown,
     });
   }
   await expect(read(id, openStore({ OFFSTAGE_S3_SECRET_ACCESS_KEY: "x" }))).rejects.toThrow(ObjectStoreError);
   const [key = ""] = s3.objects.keys();
   s3.objects.set(key, randomBytes(300_028));
-  await expect(read(id)).rejects.toThrow(/changed behind Offstage's back/u);
+  await expect(read(id)).rejects.toThrow(/changed outside Offstage/u);
   s3.objects.clear();
   await expect(read(id)).rejects.toThrow(/is gone/u);
 });

@@ -68,7 +68,7 @@ it("does not open a value that was moved to another row or changed", async () =>
   await expect(vault.open("another", sealed)).rejects.toThrow(ConflictError);
   const changed = Buffer.from(sealed.sealed);
   changed[changed.length - 1] = (changed.at(-1) ?? 0) ^ 1;
-  await expect(vault.open("one", { ...sealed, sealed: changed })).rejects.toThrow(/changed behind/u);
+  await expect(vault.open("one", { ...sealed, sealed: changed })).rejects.toThrow(/changed outside/u);
   // A shorter tag would be easier to forge.
   await expect(vault.open("one", { ...sealed, sealed: sealed.sealed.subarray(0, 20) })).rejects.toThrow(/tag/u);
 });
@@ -84,7 +84,7 @@ it("keeps the master key in a file that others can't read, and refuses one that 
 it("says which master key is missing, where it is not the one that sealed", async () => {
   await add("TOKEN", "value");
   await writeFile(vault.keyring.source, `${randomBytes(32).toString("base64")}\n`);
-  await expect(opened()).rejects.toThrow(/the master key [0-9a-f]{16}, with which a secret was sealed, is not here/u);
+  await expect(opened()).rejects.toThrow(/the master key [0-9a-f]{16}, which sealed a secret, is missing/u);
 });
 
 it("seals everything with a new key on rotation, and forgets the old one", async () => {

@@ -67,7 +67,7 @@ test("the one-time link signs a browser in once, and leaves no token in the addr
 
   const second = await openPage();
   await second.goto(link);
-  await second.getByText("this link was used or is too old").waitFor();
+  await second.getByText("this link was already used or has expired").waitFor();
   expect(new URL(second.url()).hash).toBe("");
 });
 
@@ -369,7 +369,7 @@ test("somebody signs in by the company's provider, and stays the admin that is n
     await row.waitFor();
     expect(await accessibilityProblems(page)).toEqual([]);
     await row.getByLabel("Role of Ada").selectOption("viewer");
-    await row.getByText("this is the last admin: make somebody else one first").waitFor();
+    await row.getByText("this is the last admin: make someone else an admin first").waitFor();
   } finally {
     await started.offstage.stop();
     await own.close();
