@@ -10,7 +10,12 @@ export function addAgentOperations(app: App, options: ApiOptions): void {
     "/agent/list",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags: ["Agents"], operationId: "listAgents", response: answers(agentListSchema) },
+      schema: {
+        tags: ["Agents"],
+        operationId: "listAgents",
+        summary: "List agents, whether each is available, and what it lacks",
+        response: answers(agentListSchema),
+      },
     },
     async () => ({ agents: await options.agents(), nextCursor: null }),
   );
@@ -21,6 +26,7 @@ export function addAgentOperations(app: App, options: ApiOptions): void {
       schema: {
         tags: ["Keys"],
         operationId: "getMe",
+        summary: "Show whose key this is",
         response: answers(z.object({ orgId: z.uuid().nullable(), userId: z.uuid().nullable() })),
       },
     },

@@ -41,6 +41,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "createAutomation",
+        summary: "Create an automation",
         body: createAutomationSchema,
         response: answers(automationSchema),
       },
@@ -69,6 +70,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "listAutomations",
+        summary: "List automations",
         querystring: pageQuerySchema,
         response: answers(z.object({ automations: z.array(automationSchema), nextCursor: z.string().nullable() })),
       },
@@ -82,7 +84,13 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
     "/automation/:keyOrId",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "getAutomation", params: keyOrIdParameters, response: answers(automationSchema) },
+      schema: {
+        tags,
+        operationId: "getAutomation",
+        summary: "Show an automation",
+        params: keyOrIdParameters,
+        response: answers(automationSchema),
+      },
     },
     (request) => requireAutomation(options, principalOfRequest(request), request.params.keyOrId),
   );
@@ -100,6 +108,7 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "updateAutomation",
+        summary: "Change an automation",
         params: keyOrIdParameters,
         body: updateAutomationSchema,
         response: answers(automationSchema),
@@ -123,7 +132,13 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
     "/automation/:keyOrId/delete",
     {
       config: { operation: { scope: "write" } },
-      schema: { tags, operationId: "deleteAutomation", params: keyOrIdParameters, response: answers(automationSchema) },
+      schema: {
+        tags,
+        operationId: "deleteAutomation",
+        summary: "Delete an automation",
+        params: keyOrIdParameters,
+        response: answers(automationSchema),
+      },
     },
     async (request) => {
       const principal = principalOfRequest(request);
@@ -159,6 +174,7 @@ function addRuns(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "listRuns",
+        summary: "List the jobs of an automation",
         params: keyOrIdParameters,
         querystring: pageQuerySchema,
         response: answers(z.object({ runs: z.array(jobSchema), nextCursor: z.string().nullable() })),

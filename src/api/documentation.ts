@@ -6,6 +6,11 @@ import type { App, OperationConfig } from "./context.ts";
 /** The interface's own version, which its description carries. */
 const interfaceVersion = "1.0.0";
 
+const introduction = `Runs coding agents in the background on code repositories: a prompt becomes one pull request.
+
+Send an API key as \`Authorization: Bearer <key>\` or \`?apiKey=<key>\`. Every error is \`{"error": "<one sentence>"}\`.
+Lists are newest first; pass \`nextCursor\` as \`cursor\` to get the next page.`;
+
 type Transform = typeof jsonSchemaTransform;
 
 /** `/openapi.json`, generated from the schemas that validate, and `/reference`, a page of it served by ourselves. */
@@ -17,7 +22,7 @@ export async function addDocumentation(app: App): Promise<void> {
       info: {
         title: "Offstage",
         version: interfaceVersion,
-        description: "Runs coding agents in the background on code repositories: a prompt becomes one pull request.",
+        description: introduction,
       },
       components: {
         securitySchemes: {

@@ -14,7 +14,13 @@ export function addEgressOperations(app: App, { database }: ApiOptions): void {
     "/repository/:id/egress",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "getEgress", params: idParameters, response: answers(egressSchema) },
+      schema: {
+        tags,
+        operationId: "getEgress",
+        summary: "Show which hosts a repository's sandboxes may reach",
+        params: idParameters,
+        response: answers(egressSchema),
+      },
     },
     async (request) => {
       const id = requireUuid("repository", request.params.id);
@@ -28,6 +34,7 @@ export function addEgressOperations(app: App, { database }: ApiOptions): void {
       schema: {
         tags,
         operationId: "setEgress",
+        summary: "Set which hosts a repository's sandboxes may reach",
         params: idParameters,
         body: z.object({ egress: z.array(egressRuleSchema).max(500) }),
         response: answers(egressSchema),
@@ -46,6 +53,7 @@ export function addEgressOperations(app: App, { database }: ApiOptions): void {
       schema: {
         tags,
         operationId: "allowEgress",
+        summary: "Let a repository's sandboxes reach one more host",
         params: idParameters,
         body: z.object({ host: egressRuleSchema }),
         response: answers(egressSchema),

@@ -12,7 +12,13 @@ export function addEnvironmentOperations(app: App, { database }: ApiOptions): vo
     "/repository/:id/environment",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "getEnvironment", params: idParameters, response: answers(environmentSchema) },
+      schema: {
+        tags,
+        operationId: "getEnvironment",
+        summary: "Show a repository's setup script and variables",
+        params: idParameters,
+        response: answers(environmentSchema),
+      },
     },
     async (request) => {
       const id = requireUuid("repository", request.params.id);
@@ -26,6 +32,7 @@ export function addEnvironmentOperations(app: App, { database }: ApiOptions): vo
       schema: {
         tags,
         operationId: "updateEnvironment",
+        summary: "Set a repository's setup script and variables",
         params: idParameters,
         body: updateEnvironmentSchema,
         response: answers(environmentSchema),

@@ -22,6 +22,7 @@ export function addJobOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "listJobs",
+        summary: "List jobs",
         querystring: pageQuerySchema,
         response: answers(z.object({ jobs: z.array(jobSchema), nextCursor: z.string().nullable() })),
       },
@@ -35,7 +36,13 @@ export function addJobOperations(app: App, options: ApiOptions): void {
     "/job/:id",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "getJob", params: idParameters, response: answers(jobSchema) },
+      schema: {
+        tags,
+        operationId: "getJob",
+        summary: "Show a job, with the session that it started or its error",
+        params: idParameters,
+        response: answers(jobSchema),
+      },
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);

@@ -38,6 +38,7 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
       schema: {
         tags,
         operationId: "listKeys",
+        summary: "List API keys, by their prefix",
         querystring: pageQuerySchema,
         response: answers(z.object({ keys: z.array(keySchema), nextCursor: z.string().nullable() })),
       },
@@ -51,7 +52,13 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
     "/key/:id/revoke",
     {
       config: { operation: { scope: "admin" } },
-      schema: { tags, operationId: "revokeKey", params: idParameters, response: answers(keySchema) },
+      schema: {
+        tags,
+        operationId: "revokeKey",
+        summary: "Revoke an API key at once",
+        params: idParameters,
+        response: answers(keySchema),
+      },
     },
     async (request) => {
       const id = requireUuid("key", request.params.id);

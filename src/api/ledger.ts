@@ -20,6 +20,7 @@ export function addLedgerOperations(app: App, { database, intake }: ApiOptions):
       schema: {
         tags,
         operationId: "listLedger",
+        summary: "List triggers and their outcomes",
         querystring: pageQuerySchema.extend({
           automationId: z.uuid().optional(),
           outcome: z.enum(ledgerOutcomes).optional(),
@@ -36,7 +37,13 @@ export function addLedgerOperations(app: App, { database, intake }: ApiOptions):
     "/ledger/:id",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "getLedgerEntry", params: idParameters, response: answers(ledgerEntrySchema) },
+      schema: {
+        tags,
+        operationId: "getLedgerEntry",
+        summary: "Show a trigger and its outcome",
+        params: idParameters,
+        response: answers(ledgerEntrySchema),
+      },
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);

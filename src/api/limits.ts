@@ -12,7 +12,13 @@ export function addLimitOperations(app: App, { database }: ApiOptions): void {
     "/repository/:id/limits",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "getLimits", params: idParameters, response: answers(repositoryLimitsSchema) },
+      schema: {
+        tags,
+        operationId: "getLimits",
+        summary: "Show a repository's limits",
+        params: idParameters,
+        response: answers(repositoryLimitsSchema),
+      },
     },
     async (request) =>
       getLimits(database, principalOfRequest(request).organizationId, requireUuid("repository", request.params.id)),
@@ -24,6 +30,7 @@ export function addLimitOperations(app: App, { database }: ApiOptions): void {
       schema: {
         tags,
         operationId: "setLimits",
+        summary: "Set how many sessions may run on a repository at once",
         params: idParameters,
         body: repositoryLimitsSchema,
         response: answers(repositoryLimitsSchema),

@@ -30,6 +30,7 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
       schema: {
         tags,
         operationId: "createLogin",
+        summary: "Sign a browser in with a one-time link or a key",
         body: z.union(
           [z.strictObject({ token: z.string().max(200) }), z.strictObject({ key: z.string().max(500) })],
           'must be {"token": <of a one-time link>} or {"key": <an API key>}',
@@ -67,7 +68,7 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
     "/login/delete",
     {
       config: { operation: { scope: null } },
-      schema: { tags, operationId: "deleteLogin", response: answers(z.object({})) },
+      schema: { tags, operationId: "deleteLogin", summary: "Sign the browser out", response: answers(z.object({})) },
     },
     async (request, reply) => {
       requireSameOrigin(request);

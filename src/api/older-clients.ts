@@ -27,7 +27,13 @@ export function addOlderOperations(app: App, options: ApiOptions): void {
     "/task/create",
     {
       config: { operation: { scope: "write", creates: true, queues: true, missingKey: 400 } },
-      schema: { tags, operationId: "createTask", body: createSessionSchema, response: answers(sessionSchema) },
+      schema: {
+        tags,
+        operationId: "createTask",
+        summary: "Create a session (the older name)",
+        body: createSessionSchema,
+        response: answers(sessionSchema),
+      },
     },
     (request) => createFromRequest(options, principalOfRequest(request), request.body, originOf(request)),
   );
@@ -38,6 +44,7 @@ export function addOlderOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "listTasks",
+        summary: "List sessions (the older name)",
         querystring: query,
         response: answers(z.object({ issues: z.array(sessionSchema), meta: metaSchema })),
       },
@@ -51,6 +58,7 @@ export function addOlderOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "searchTasks",
+        summary: "Search sessions (the older name)",
         querystring: query.extend({ q: z.string().min(1).max(500) }),
         response: answers(z.object({ issues: z.array(sessionSchema), meta: metaSchema, query: z.string() })),
       },

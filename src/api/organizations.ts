@@ -14,7 +14,12 @@ export function addOrganizationOperations(app: App, options: ApiOptions): void {
     "/organization",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "getOrganization", response: answers(organizationSchema) },
+      schema: {
+        tags,
+        operationId: "getOrganization",
+        summary: "Show the organization, its settings and this month's costs",
+        response: answers(organizationSchema),
+      },
     },
     (request) => getOrganization(database, principalOfRequest(request).organizationId),
   );
@@ -25,6 +30,7 @@ export function addOrganizationOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "updateOrganization",
+        summary: "Change the organization's settings",
         body: updateOrganizationSchema,
         response: answers(organizationSchema),
       },

@@ -33,6 +33,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "createRepository",
+        summary: "Connect a repository",
         body: createRepositorySchema,
         response: answers(repositorySchema),
       },
@@ -51,6 +52,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "listRepositories",
+        summary: "List repositories",
         querystring: pageQuerySchema,
         response: answers(z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() })),
       },
@@ -67,6 +69,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       schema: {
         tags,
         operationId: "updateRepository",
+        summary: "Change a repository",
         params: idParameters,
         body: updateRepositorySchema,
         response: answers(repositorySchema),
@@ -81,7 +84,13 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
     "/repository/:id/delete",
     {
       config: { operation: { scope: "write" } },
-      schema: { tags, operationId: "deleteRepository", params: idParameters, response: answers(repositorySchema) },
+      schema: {
+        tags,
+        operationId: "deleteRepository",
+        summary: "Disconnect a repository",
+        params: idParameters,
+        response: answers(repositorySchema),
+      },
     },
     async (request) => {
       const id = requireUuid("repository", request.params.id);

@@ -15,7 +15,13 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
     "/secret/create",
     {
       config: { operation: { scope: "admin", creates: true, secretBody: true } },
-      schema: { tags, operationId: "createSecret", body: createSecretSchema, response: answers(secretSchema) },
+      schema: {
+        tags,
+        operationId: "createSecret",
+        summary: "Create a secret",
+        body: createSecretSchema,
+        response: answers(secretSchema),
+      },
     },
     async (request) => {
       const { name, value, phases = ["setup"], repositoryId } = request.body;
@@ -35,6 +41,7 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
       schema: {
         tags,
         operationId: "listSecrets",
+        summary: "List secrets, without their values",
         querystring: pageQuerySchema.extend({ repositoryId: z.uuid().optional() }),
         response: answers(z.object({ secrets: z.array(secretSchema), nextCursor: z.string().nullable() })),
       },
@@ -51,6 +58,7 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
       schema: {
         tags,
         operationId: "updateSecret",
+        summary: "Change a secret",
         params: idParameters,
         body: updateSecretSchema,
         response: answers(secretSchema),
@@ -65,7 +73,13 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
     "/secret/:id/delete",
     {
       config: { operation: { scope: "admin" } },
-      schema: { tags, operationId: "deleteSecret", params: idParameters, response: answers(secretSchema) },
+      schema: {
+        tags,
+        operationId: "deleteSecret",
+        summary: "Delete a secret",
+        params: idParameters,
+        response: answers(secretSchema),
+      },
     },
     async (request) => {
       const id = requireUuid("secret", request.params.id);

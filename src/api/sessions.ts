@@ -111,6 +111,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       schema: {
         tags,
         operationId: "listSessions",
+        summary: "List sessions, newest first",
         querystring: pageQuerySchema.extend({ status: z.enum(sessionStatuses).optional() }),
         response: answers(sessionPageSchema),
       },
@@ -127,6 +128,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       schema: {
         tags,
         operationId: "searchSessions",
+        summary: "Search sessions by words",
         querystring: pageQuerySchema.extend({ q: z.string().min(1).max(500) }),
         response: answers(sessionPageSchema),
       },
@@ -141,7 +143,13 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     "/session/:id",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "getSession", params: idParameters, response: answers(sessionDetailSchema) },
+      schema: {
+        tags,
+        operationId: "getSession",
+        summary: "Show a session",
+        params: idParameters,
+        response: answers(sessionDetailSchema),
+      },
     },
     async (request) => {
       const session = await requireSession(options, principalOfRequest(request), request.params.id);
@@ -159,13 +167,22 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
 
 function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {
   const { database } = options;
-  const changes = { queue: queueSession, cancel: cancelSession } as const;
-  for (const [verb, change] of Object.entries(changes)) {
+  const changes = {
+    queue: { change: queueSession, summary: "Start a draft, or retry a session that ended" },
+    cancel: { change: cancelSession, summary: "Cancel a session" },
+  } as const;
+  for (const [verb, { change, summary }] of Object.entries(changes)) {
     app.post(
       `/session/:id/${verb}`,
       {
         config: { operation: { scope: "write" } },
-        schema: { tags, operationId: `${verb}Session`, params: idParameters, response: answers(sessionDetailSchema) },
+        schema: {
+          tags,
+          operationId: `${verb}Session`,
+          summary,
+          params: idParameters,
+          response: answers(sessionDetailSchema),
+        },
       },
       async (request) => {
         const id = requireUuid("session", request.params.id);
@@ -180,6 +197,7 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
       schema: {
         tags,
         operationId: "sendMessage",
+        summary: "Send a follow-up message",
         params: idParameters,
         body: sendMessageSchema,
         response: answers(sessionDetailSchema),
@@ -257,7 +275,13 @@ function addProgress(app: App, options: ApiOptions, streams: EventStreams): void
     "/session/:id/diff",
     {
       config: { operation: { scope: "read" } },
-      schema: { tags, operationId: "getDiff", params: idParameters, response: answers(sessionDiffSchema) },
+      schema: {
+        tags,
+        operationId: "getDiff",
+        summary: "Show what a session changed",
+        params: idParameters,
+        response: answers(sessionDiffSchema),
+      },
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);

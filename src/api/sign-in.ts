@@ -46,6 +46,7 @@ export function addSignInOperations(app: App, options: ApiOptions, failures: Fai
       schema: {
         tags,
         operationId: "listSignInMethods",
+        summary: "List the ways to sign in",
         response: answers(z.object({ methods: z.array(z.object({ id: z.enum(signInMethodIds), name: z.string() })) })),
       },
     },

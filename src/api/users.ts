@@ -17,6 +17,7 @@ export function addUserOperations(app: App, { database }: ApiOptions): void {
       schema: {
         tags,
         operationId: "listUsers",
+        summary: "List users",
         querystring: pageQuerySchema,
         response: answers(z.object({ users: z.array(userSchema), nextCursor: z.string().nullable() })),
       },
@@ -33,6 +34,7 @@ export function addUserOperations(app: App, { database }: ApiOptions): void {
       schema: {
         tags,
         operationId: "updateUser",
+        summary: "Change a user's role, or disable them",
         params: idParameters,
         body: updateUserSchema,
         response: answers(userSchema),

@@ -37,6 +37,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
       schema: {
         tags,
         operationId: "createWebhook",
+        summary: "Create a webhook; its secret is shown only in this response",
         body: createWebhookSchema,
         response: answers(createdWebhookSchema),
       },
@@ -54,6 +55,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
       schema: {
         tags,
         operationId: "listWebhooks",
+        summary: "List webhooks",
         querystring: pageQuerySchema,
         response: answers(z.object({ webhooks: z.array(webhookSchema), nextCursor: z.string().nullable() })),
       },
@@ -65,7 +67,16 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
   );
   app.get(
     "/webhook/:id",
-    { config, schema: { tags, operationId: "getWebhook", params: idParameters, response: answers(webhookSchema) } },
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "getWebhook",
+        summary: "Show a webhook",
+        params: idParameters,
+        response: answers(webhookSchema),
+      },
+    },
     async (request) =>
       getWebhook(database, principalOfRequest(request).organizationId, requireUuid("webhook", request.params.id)),
   );
@@ -76,6 +87,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
       schema: {
         tags,
         operationId: "updateWebhook",
+        summary: "Change, enable or disable a webhook",
         params: idParameters,
         body: updateWebhookSchema,
         response: answers(webhookSchema),
@@ -93,6 +105,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
       schema: {
         tags,
         operationId: "rotateWebhookSecret",
+        summary: "Make a new secret, shown only in this response",
         params: idParameters,
         response: answers(createdWebhookSchema),
       },
@@ -104,7 +117,16 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
   );
   app.post(
     "/webhook/:id/delete",
-    { config, schema: { tags, operationId: "deleteWebhook", params: idParameters, response: answers(webhookSchema) } },
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "deleteWebhook",
+        summary: "Delete a webhook",
+        params: idParameters,
+        response: answers(webhookSchema),
+      },
+    },
     async (request) =>
       deleteWebhook(database, principalOfRequest(request).organizationId, requireUuid("webhook", request.params.id)),
   );
@@ -112,7 +134,13 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
     "/webhook/:id/test",
     {
       config,
-      schema: { tags, operationId: "testWebhook", params: idParameters, response: answers(deliveryDetailSchema) },
+      schema: {
+        tags,
+        operationId: "testWebhook",
+        summary: "Send a test event",
+        params: idParameters,
+        response: answers(deliveryDetailSchema),
+      },
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
@@ -131,6 +159,7 @@ export function addDeliveryOperations(app: App, { database }: ApiOptions): void 
       schema: {
         tags,
         operationId: "listDeliveries",
+        summary: "List deliveries",
         querystring: pageQuerySchema.extend({
           webhookId: z.uuid().optional(),
           status: z.enum(deliveryStatuses).optional(),
@@ -147,7 +176,13 @@ export function addDeliveryOperations(app: App, { database }: ApiOptions): void 
     "/delivery/:id",
     {
       config,
-      schema: { tags, operationId: "getDelivery", params: idParameters, response: answers(deliveryDetailSchema) },
+      schema: {
+        tags,
+        operationId: "getDelivery",
+        summary: "Show a delivery, with each attempt and its answer",
+        params: idParameters,
+        response: answers(deliveryDetailSchema),
+      },
     },
     async (request) =>
       getDelivery(database, principalOfRequest(request).organizationId, requireUuid("delivery", request.params.id)),
@@ -156,7 +191,13 @@ export function addDeliveryOperations(app: App, { database }: ApiOptions): void 
     "/delivery/:id/replay",
     {
       config,
-      schema: { tags, operationId: "replayDelivery", params: idParameters, response: answers(deliveryDetailSchema) },
+      schema: {
+        tags,
+        operationId: "replayDelivery",
+        summary: "Send a delivery again",
+        params: idParameters,
+        response: answers(deliveryDetailSchema),
+      },
     },
     async (request) =>
       replayDelivery(database, principalOfRequest(request).organizationId, requireUuid("delivery", request.params.id)),

@@ -269,6 +269,15 @@ test("the description of the API says what is so beside the schemas", async () =
   expect(events.parameters).toContainEqual(expect.objectContaining({ in: "header", name: "Last-Event-ID" }));
 });
 
+test("the description of the API says of each operation what it does", async () => {
+  const { paths } = (await app.inject({ url: "/openapi.json" })).json();
+  const operations = Object.entries(paths as Record<string, Record<string, { summary?: string }>>).flatMap(
+    ([path, methods]) => Object.entries(methods).map(([method, { summary }]) => ({ path, method, summary })),
+  );
+  expect(operations.length).toBeGreaterThan(60);
+  expect(operations.filter(({ summary }) => summary === undefined)).toEqual([]);
+});
+
 test("the reference page and all that it loads are served", async () => {
   const page = await app.inject({ url: "/reference/" });
   expect(page.statusCode).toBe(200);
