@@ -13,12 +13,12 @@ interface Part {
 }
 
 const foundation = ["database", "domain", "observability"];
-const driver: Part = { imports: ["queue", ...foundation], types: ["config"] };
+const driver: Part = { imports: foundation, types: ["config"] };
 
 export const parts: Readonly<Record<string, Part>> = {
-  api: { imports: ["store", "metrics", "traces", "queue", ...foundation], types: ["config"] },
+  api: { imports: ["store", "metrics", "traces", ...foundation], types: ["config"] },
   worker: {
-    imports: ["store", "agents", "sandboxes", "gateway", "forges", "metrics", "traces", "queue", ...foundation],
+    imports: ["store", "agents", "sandboxes", "gateway", "forges", "metrics", "traces", ...foundation],
     types: ["config", "objects"],
   },
   cli: { imports: ["client", "domain"] },
@@ -30,7 +30,6 @@ export const parts: Readonly<Record<string, Part>> = {
   forges: driver,
   "sign-in": driver,
   client: { imports: ["domain"] },
-  queue: { imports: foundation, types: ["config"] },
   database: { imports: ["domain", "observability"], types: ["config"] },
   config: { imports: ["domain"] },
   objects: { imports: ["domain"], types: ["config"] },
