@@ -96,7 +96,7 @@ describe("a turn", () => {
   });
 
   it("is not stalled while a command runs", async () => {
-    const { result } = await turn([{ shell: "sleep 2" }, { say: "Slept." }], { stallMs: 500 });
+    const { result } = await turn([{ shell: "sleep 6" }, { say: "Slept." }], { stallMs: 5_000 });
     expect(await result).toMatchObject({ finalMessage: "Slept." });
   });
 
