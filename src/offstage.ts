@@ -66,7 +66,8 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
   stops.add(() => traces.close());
   const database = await openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
   stops.add(() => database.close());
-  const organization = await bootstrap(database, { adminKey: config.adminKey });
+  // Where a worker is up first, the organization waits for the API node, which prints its key and has a page to sign in to.
+  const organization = role === "worker" ? null : await bootstrap(database, { adminKey: config.adminKey });
   const parts: Parts = {
     config,
     logger,
@@ -94,7 +95,7 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
   return {
     url,
     database,
-    first: role === "worker" ? null : await firstSignIn(database, organization, url),
+    first: organization === null ? null : await firstSignIn(database, organization, url),
     stop: () => (stopped ??= stops.run()),
   };
 }

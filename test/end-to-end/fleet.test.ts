@@ -1,8 +1,12 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
 import { startOffstage } from "../../src/offstage.ts";
+import { createTestDatabase } from "../database.ts";
 import { startFleet, type Fleet } from "../fleet.ts";
 import type { ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";
@@ -94,6 +98,28 @@ test("a worker that is told to stop ends with 0 and hands over what it had", asy
   workers.push(await fleet.startWorker("worker-4"));
   await leaving?.kill("SIGTERM");
   expect((await untilOver(api(1), id)).status).toBe("completed");
+});
+
+test("a worker that is up first leaves the admin key to the API node, which prints it", async () => {
+  const empty = await createTestDatabase();
+  const data = await mkdtemp(join(tmpdir(), "offstage-first-"));
+  const logger = createLogger("silent");
+  const stops: (() => Promise<void>)[] = [];
+  try {
+    const own = { DATABASE_URL: empty.url, OFFSTAGE_DATA: data, OFFSTAGE_ADMIN_KEY: "" };
+    const config = readConfig({ ...world.variables, ...fleet.shared, ...own });
+    const worker = await startOffstage(config, logger, "worker");
+    stops.push(() => worker.stop());
+    expect(worker.first).toBeNull();
+    const node = await startOffstage(config, logger, "api");
+    stops.push(() => node.stop());
+    expect(node.first?.adminKey).toMatch(/^ofs_/u);
+    expect(node.first?.loginLink).toContain("/sign-in#");
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+    await empty.close();
+    await rm(data, { recursive: true, force: true });
+  }
 });
 
 test.each([
