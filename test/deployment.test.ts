@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { readConfig } from "../src/config/config.ts";
 import { variablesSchema } from "../src/config/variables.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -31,4 +32,13 @@ it("names only variables in deploy/ and docs/deployment.md that the service read
   }
   expect(unknown).toEqual([]);
   expect([...found]).toEqual(expect.arrayContaining(["DATABASE_URL", "OFFSTAGE_MASTER_KEY", "GITHUB_TOKEN"]));
+});
+
+it("gives values in deploy/offstage.env.example that every node starts with", async () => {
+  const text = await readFile(join(root, "deploy/offstage.env.example"), "utf8");
+  const variables = Object.fromEntries(
+    [...text.matchAll(/^([A-Z][A-Z0-9_]*)=(.*)$/gmu)].map(([, name = "", value = ""]) => [name, value]),
+  );
+  expect(Object.keys(variables)).toContain("OFFSTAGE_DEFAULT_AGENT");
+  expect(readConfig(variables).publicUrl).toBe("https://offstage.company.example");
 });
