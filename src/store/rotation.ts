@@ -1,4 +1,5 @@
 import type { Database, Queryable } from "../database/database.ts";
+import { InvalidInputError } from "../domain/errors.ts";
 import { fingerprint, type Sealed, type Vault } from "./vault.ts";
 
 /** Shared by who seals, alone for who rotates: nothing may be sealed with a key that is about to be forgotten. */
@@ -15,9 +16,15 @@ const sealedTables = [
  * Seals every secret with a new master key, or where the keys are in the environment with the first of them, and forgets
  * the others. A kill in between leaves both keys in the file, and doing it again ends it.
  * @returns how many values were sealed anew
+ * @throws InvalidInputError where the environment has no new key
  */
 export async function rotateMasterKey(database: Database, vault: Vault): Promise<number> {
   const { keyring } = vault;
+  if (keyring.add === null && (await keyring.keys()).length === 1) {
+    throw new InvalidInputError(
+      `${keyring.source}: has one key alone: put a new one first (new,old), restart every server, then rotate`,
+    );
+  }
   const count = await database.transaction(async (transaction) => {
     await transaction.query("select pg_advisory_xact_lock($1)", [rotationLock]);
     await keyring.add?.();

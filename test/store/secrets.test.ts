@@ -114,6 +114,9 @@ it("rotates keys of the environment by their order", async () => {
   const [old, fresh] = [randomBytes(32).toString("base64"), randomBytes(32).toString("base64")];
   vault = createVault(environmentKeyring(old));
   await add("TOKEN", "value");
+  await expect(rotateMasterKey(database, vault)).rejects.toThrow(
+    /^OFFSTAGE_MASTER_KEY: has one key alone: put a new one/u,
+  );
   vault = createVault(environmentKeyring(`${fresh},${old}`));
   expect(await opened()).toEqual({ TOKEN: "value" });
   await rotateMasterKey(database, vault);
