@@ -135,6 +135,41 @@ test.each([
   }
 });
 
+test("npm start hands SIGTERM on to the server, so that none is left behind", async () => {
+  const data = await mkdtemp(join(tmpdir(), "offstage-npm-"));
+  const npm = spawn("npm", ["start"], {
+    cwd: join(import.meta.dirname, "../.."),
+    env: { ...world.variables, HOME: data, OFFSTAGE_DATA: data },
+    stdio: ["ignore", "pipe", "ignore"],
+    detached: true,
+  });
+  try {
+    let out = "";
+    npm.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+    const address = (): string | undefined => /answers at (http:\/\/\S+)/u.exec(out)?.[1];
+    await waitFor(() => address(), "it answers", 60_000);
+    npm.kill("SIGTERM");
+    const isGone = (): Promise<boolean> =>
+      fetch(`${address() ?? ""}/healthz`).then(
+        () => false,
+        () => true,
+      );
+    await waitFor(isGone, "the server has ended");
+  } finally {
+    if (npm.pid !== undefined && isThere(-npm.pid)) process.kill(-npm.pid, "SIGKILL");
+    await rm(data, { recursive: true, force: true, maxRetries: 3 });
+  }
+});
+
+/** Whether there is a process, or with a minus a group of processes. */
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 function databaseUrl(): string {
   return world.variables["DATABASE_URL"] ?? "";
 }
