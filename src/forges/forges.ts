@@ -1,5 +1,6 @@
+import { RunError } from "../domain/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type Repository, type RepositoryAddress } from "../domain/repository.ts";
-import type { Forge, ForgeSettings } from "./forge.ts";
+import type { Forge, ForgeSettings, GitCredentials } from "./forge.ts";
 import { createGitea } from "./gitea.ts";
 import { createGitHub } from "./github.ts";
 import { createPlainGit } from "./plain-git.ts";
@@ -13,7 +14,9 @@ export interface Forges {
 
 /** Makes an adapter for each configured forge; the longest address wins where one lies below another. */
 export function createForges(settings: readonly ForgeSettings[]): Forges {
-  const forges = settings.toSorted((a, b) => b.webUrl.length - a.webUrl.length).map(createForge);
+  const forges = settings
+    .toSorted((a, b) => b.webUrl.length - a.webUrl.length)
+    .map((each) => withGuardedCredentials(createForge(each), each.webUrl));
   const anyGit = createPlainGit(null);
   const forgeOf = (address: RepositoryAddress): Forge => forges.find((forge) => forge.serves(address)) ?? anyGit;
   return {
@@ -36,4 +39,20 @@ function createForge(settings: ForgeSettings): Forge {
     case "git":
       return createPlainGit(settings);
   }
+}
+
+/** ssh has keys of its own, and a token for https is never sent for all the network to read. */
+function withGuardedCredentials(forge: Forge, webUrl: string): Forge {
+  async function credentials(address: RepositoryAddress, signal: AbortSignal): Promise<GitCredentials | null> {
+    if (!/^https?:/u.test(address.cloneUrl)) return null;
+    const given = await forge.credentials(address, signal);
+    if (given === null || !webUrl.startsWith("https:") || address.cloneUrl.startsWith("https:")) return given;
+    throw new RunError({
+      code: "repository_access_denied",
+      reason: `The repository's address ${address.cloneUrl} is not encrypted, and the token is for ${webUrl}.`,
+      retryable: false,
+      mend: "Start a session with the address that begins with https://.",
+    });
+  }
+  return { ...forge, credentials };
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repository.ts";
 import type { Forge } from "../../src/forges/forge.ts";
 import { createGitea } from "../../src/forges/gitea.ts";
+import { createForges } from "../../src/forges/forges.ts";
 import { createGitHub } from "../../src/forges/github.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
 import { createTestApp } from "../forge/github-app.ts";
@@ -211,5 +212,30 @@ describe("plain git", () => {
     expect(forge.opensPullRequests).toBe(false);
     expect([forge.serves(own), forge.serves(other)]).toEqual([true, false]);
     expect(await forge.credentials(own, signal)).toEqual({ username: "robot", password: "secret" });
+  });
+});
+
+describe("a forge's token", () => {
+  const forges = createForges([
+    { kind: "github", webUrl: "https://github.com", apiUrl: "https://api.github.com", token: "secret" },
+  ]);
+  const credentialsOf = (url: string) => {
+    const address = parseRepositoryUrl(url) as RepositoryAddress;
+    return forges.forgeOf(address).credentials(address, AbortSignal.timeout(1_000));
+  };
+
+  it("is for git over https", async () => {
+    expect(await credentialsOf("https://github.com/acme/shop")).toMatchObject({ password: "secret" });
+  });
+
+  it.each(["git@github.com:acme/shop.git", "ssh://git@github.com/acme/shop"])("is not for ssh: %s", async (url) => {
+    expect(await credentialsOf(url)).toBeNull();
+  });
+
+  it("is not sent unencrypted", async () => {
+    await expect(credentialsOf("http://github.com/acme/shop")).rejects.toMatchObject({
+      code: "repository_access_denied",
+      mend: expect.stringContaining("https://") as string,
+    });
   });
 });
