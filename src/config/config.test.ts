@@ -43,6 +43,15 @@ test("without its settings there is no object store, and with some of them the o
     expect(() => readConfig({ ...objectStore, [name]: "" })).toThrow(`${name}: must be set beside OFFSTAGE_S3_`);
 });
 
+test("a forge's addresses may end with a slash, as they are copied from a browser", () => {
+  const forge = { kind: "gitea", webUrl: "https://git.example.com/", apiUrl: "https://git.example.com/api/v1/" };
+  expect(readConfig({ OFFSTAGE_FORGES: JSON.stringify([forge]) }).forges[0]).toEqual({
+    kind: "gitea",
+    webUrl: "https://git.example.com",
+    apiUrl: "https://git.example.com/api/v1",
+  });
+});
+
 test.each([
   [{ ...objectStore, OFFSTAGE_S3_ENDPOINT: "s3.example.com" }, "OFFSTAGE_S3_ENDPOINT: must be an http:// or https://"],
   [{ ...objectStore, OFFSTAGE_S3_ENDPOINT: "https://id:key@s3.example.com" }, "must be an address alone"],

@@ -6,23 +6,26 @@ import { agentNameSchema } from "../domain/session.ts";
 import { roles } from "../domain/user.ts";
 import { egressList, flag, headerList, json, modelList, names, signInUrl, whole } from "./fields.ts";
 
+/** Paths are put behind it. */
+const address = z.url().transform((value) => value.replace(/\/+$/u, ""));
+
 const forgeSettingsSchema = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("github"),
-    webUrl: z.url(),
-    apiUrl: z.url(),
+    webUrl: address,
+    apiUrl: address,
     token: z.string().min(1).optional(),
     app: z.strictObject({ id: z.string(), privateKey: z.string() }).optional(),
   }),
   z.strictObject({
     kind: z.literal("gitea"),
-    webUrl: z.url(),
-    apiUrl: z.url(),
+    webUrl: address,
+    apiUrl: address,
     token: z.string().min(1).optional(),
   }),
   z.strictObject({
     kind: z.literal("git"),
-    webUrl: z.url(),
+    webUrl: address,
     username: z.string().min(1).optional(),
     token: z.string().min(1).optional(),
   }),

@@ -12,8 +12,8 @@ interface PullRequest {
   readonly html_url: string;
   readonly state: "open" | "closed";
   readonly merged: boolean;
-  readonly head: { readonly ref: string };
-  readonly base: { readonly ref: string };
+  readonly head: { readonly ref: string; readonly repo_id: number };
+  readonly base: { readonly ref: string; readonly repo_id: number };
 }
 
 const pageSize = 50;
@@ -49,6 +49,8 @@ export function createGitea(settings: GiteaSettings): Forge {
       if (answer.status !== 200) throw refusedBy(host, answer);
       const listed = answer.body as PullRequest[];
       const found = listed
+        // A fork's branch may have the same name.
+        .filter((candidate) => candidate.head.repo_id === candidate.base.repo_id)
         .map(toPullRequest)
         .filter((candidate) => candidate.head === head && candidate.target === target);
       const open = found.find((candidate) => candidate.state === "open");

@@ -24,7 +24,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
 
   async function token(address: RepositoryAddress, signal: AbortSignal): Promise<string | null> {
     if (settings.app === undefined) return settings.token ?? null;
-    const owner = address.path.split("/")[0] ?? "";
+    const owner = ownerOf(address);
     const known = installations.get(owner);
     if (known !== undefined && Date.now() < known.renewAt) return known.token;
     const fresh = await installationToken(address, settings.app, signal);
@@ -68,7 +68,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     body?: unknown,
   ): Promise<ForgeAnswer> {
     const secret = await token(address, signal);
-    return callForge(`${settings.apiUrl}/repos/${address.path}${path}`, {
+    const answer = await callForge(`${settings.apiUrl}/repos/${address.path}${path}`, {
       method,
       signal,
       headers: {
@@ -78,6 +78,9 @@ export function createGitHub(settings: GitHubSettings): Forge {
       },
       ...(body !== undefined && { body }),
     });
+    // An App's token has the rights of the moment in which it was made: what was granted since needs a new one.
+    if ([401, 403, 404].includes(answer.status)) installations.delete(ownerOf(address));
+    return answer;
   }
 
   async function findPullRequest(
@@ -86,8 +89,12 @@ export function createGitHub(settings: GitHubSettings): Forge {
     target: string,
     signal: AbortSignal,
   ): Promise<ForgePullRequest | null> {
-    const owner = address.path.split("/")[0] ?? "";
-    const query = new URLSearchParams({ head: `${owner}:${head}`, base: target, state: "all", per_page: "100" });
+    const query = new URLSearchParams({
+      head: `${ownerOf(address)}:${head}`,
+      base: target,
+      state: "all",
+      per_page: "100",
+    });
     const answer = await call(address, "GET", `/pulls?${query.toString()}`, signal);
     if (answer.status !== 200) throw refusedBy(host, answer);
     const found = (answer.body as PullRequest[]).map(toPullRequest);
@@ -113,6 +120,10 @@ export function createGitHub(settings: GitHubSettings): Forge {
       read: (body) => toPullRequest(body as PullRequest),
     }),
   };
+}
+
+function ownerOf({ path }: RepositoryAddress): string {
+  return path.split("/")[0] ?? "";
 }
 
 function toPullRequest(pullRequest: PullRequest): ForgePullRequest {

@@ -3,7 +3,8 @@ import { RunError } from "../domain/errors.ts";
 
 const timeLimitMs = 20_000;
 const attempts = 4;
-const longestWaitMs = 20_000;
+/** Who is told to come back later than this is told so: waiting would hold the session up for nothing. */
+const longestWaitMs = 120_000;
 
 export interface ForgeAnswer {
   readonly status: number;
@@ -11,7 +12,7 @@ export interface ForgeAnswer {
 }
 
 /**
- * One call of a forge's API. What may pass by itself (5xx, 429, no answer) is tried again, a few times;
+ * One call of a forge's API. What may pass by itself (5xx, rate limits, no answer) is tried again, a few times;
  * a redirect is not followed, since it would take the token to another place.
  * @throws RunError forge_unavailable
  */
@@ -24,9 +25,10 @@ export async function callForge(
     readonly signal: AbortSignal;
   },
 ): Promise<ForgeAnswer> {
-  let problem = "";
-  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     request.signal.throwIfAborted();
+    let problem: string;
+    let waitMs = 250 * 2 ** attempt;
     try {
       const response = await fetch(url, {
         method: request.method,
@@ -35,20 +37,24 @@ export async function callForge(
         signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeLimitMs)]),
         ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
       });
-      if (!isPassing(response)) return { status: response.status, body: await readBody(response) };
-      problem = `it answered ${response.status}`;
-      await response.body?.cancel();
-      await pause(waitMs(response.headers.get("retry-after"), attempt), undefined, { signal: request.signal });
+      const body = await readBody(response);
+      if (!isPassing(response, body)) return { status: response.status, body };
+      waitMs = askedMs(response.headers) ?? waitMs;
+      problem = `it answered ${response.status}${response.status < 500 ? `, with words on its rate limit: ${wordsOf(body)}` : ""}`;
     } catch (error) {
       request.signal.throwIfAborted();
       problem =
         error instanceof Error && error.name === "TimeoutError"
           ? `it did not answer within ${timeLimitMs / 1_000} s`
           : "it could not be reached";
-      await pause(waitMs(null, attempt), undefined, { signal: request.signal });
     }
+    if (attempt === attempts || waitMs > longestWaitMs) throw unavailable(url, problem);
+    await pause(waitMs, undefined, { signal: request.signal });
   }
-  throw new RunError({
+}
+
+function unavailable(url: string, problem: string): RunError {
+  return new RunError({
     code: "forge_unavailable",
     reason: `The forge at ${new URL(url).host} is not available: ${problem}.`,
     retryable: true,
@@ -56,18 +62,27 @@ export async function callForge(
   });
 }
 
-/** GitHub tells of its secondary rate limit with 403 and a Retry-After. */
-function isPassing(response: Response): boolean {
+/**
+ * GitHub tells of its rate limits with 403 too: of the usual one by what is left, of the others by a Retry-After or by words
+ * alone (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+ */
+function isPassing({ status, headers }: Response, body: unknown): boolean {
+  if (status >= 500 || status === 429) return true;
   return (
-    response.status >= 500 ||
-    response.status === 429 ||
-    (response.status === 403 && response.headers.has("retry-after"))
+    status === 403 &&
+    (headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0" || /rate limit/iu.test(wordsOf(body)))
   );
 }
 
-function waitMs(retryAfter: string | null, attempt: number): number {
-  const asked = Number(retryAfter ?? Number.NaN) * 1_000;
-  return Math.min(longestWaitMs, Number.isFinite(asked) ? asked : 250 * 2 ** attempt);
+/** When to come again: Retry-After in seconds or as a date (RFC 9110, section 10.2.3), else when GitHub's limit is set anew. */
+function askedMs(headers: Headers): number | null {
+  const after = headers.get("retry-after");
+  if (after !== null) {
+    const ms = /^\d+$/u.test(after) ? Number(after) * 1_000 : Date.parse(after) - Date.now();
+    return Number.isNaN(ms) ? null : Math.max(0, ms);
+  }
+  const reset = headers.get("x-ratelimit-remaining") === "0" ? Number(headers.get("x-ratelimit-reset") ?? NaN) : NaN;
+  return Number.isNaN(reset) ? null : Math.max(0, reset * 1_000 - Date.now());
 }
 
 async function readBody(response: Response): Promise<unknown> {
@@ -90,6 +105,14 @@ export function refusedBy(name: string, { status, body }: ForgeAnswer): RunError
       mend: "Give the server a token that may open pull requests on this repository (docs/forges.md).",
     });
   }
+  if (status >= 300 && status < 400) {
+    return new RunError({
+      code: "repository_not_found",
+      reason: `${name} answered with a redirect: the repository was moved or renamed.`,
+      retryable: false,
+      mend: "Start a session with the repository's new address.",
+    });
+  }
   if (status === 404) {
     return new RunError({
       code: "repository_not_found",
@@ -109,7 +132,9 @@ export function refusedBy(name: string, { status, body }: ForgeAnswer): RunError
 function wordsOf(body: unknown): string {
   const { message, errors } = (body ?? {}) as { message?: unknown; errors?: unknown };
   const details = Array.isArray(errors)
-    ? errors.map((error) => (typeof error === "string" ? error : ((error as { message?: string }).message ?? "")))
+    ? errors.map((error) =>
+        typeof error === "string" ? error : ((error as { message?: string } | null)?.message ?? ""),
+      )
     : [];
   const words = [typeof message === "string" ? message : "", ...details].filter((part) => part !== "").join(": ");
   return words === "" ? "it gave no reason" : words.slice(0, 500);

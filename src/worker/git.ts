@@ -155,6 +155,14 @@ export function remoteError(url: string, stderr: string): RunError {
       mend: "Check the address; for a private repository give the server a token that can read it.",
     });
   }
+  if (/returned error: 30[1278]/u.test(stderr)) {
+    return new RunError({
+      code: "repository_not_found",
+      reason: `The repository ${url} is elsewhere: its server answered with a redirect, which is not followed.`,
+      retryable: false,
+      mend: "Start a session with the repository's new address: it was moved or renamed, or its address begins with https://.",
+    });
+  }
   if (
     /authentication failed|could not read username|returned error: 40[13]|permission denied|access denied/iu.test(
       stderr,

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/offstage.ts";
-import { git } from "../../src/worker/git.ts";
+import { git, remoteError } from "../../src/worker/git.ts";
 import { pinPublicHost } from "../../src/worker/remote-address.ts";
 import { script } from "../end-to-end/script.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
@@ -78,13 +78,17 @@ it("a redirect is not followed to another place", async () => {
   const awayPort = (away.address() as AddressInfo).port;
   const url = `http://public.invalid:${awayPort}/a/b`;
   const pinned = { host: "public.invalid", port: awayPort, address: "127.0.0.1" };
-  const { code } = await git(["ls-remote", url], {
+  const { code, stderr } = await git(["ls-remote", url], {
     cwd: "/",
     signal: AbortSignal.timeout(longestWait),
     remote: { url, credentials: null, pinned },
   });
   away.close();
   expect(code).not.toBe(0);
+  expect(remoteError(url, stderr)).toMatchObject({
+    code: "repository_not_found",
+    mend: expect.stringContaining("new address") as string,
+  });
   expect(visits).toEqual([]);
 });
 
