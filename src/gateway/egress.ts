@@ -1,5 +1,5 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
-import { connect, isIP, type Socket } from "node:net";
+import { connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { allowsEgress, canonicalHost, type EgressPolicy } from "../domain/egress.ts";
 import { addressesOf, isPublicAddress } from "./addresses.ts";
@@ -57,7 +57,10 @@ export function createEgressProxy(policy: EgressPolicy, onRefused: (refusal: Ref
       const address = await addressOf(target.host, target.port);
       if (address === null)
         return answer(client, 403, `${target.host}:${target.port} is not allowed from this sandbox`);
+      // Gone while the name was looked up.
+      if (client.destroyed) return undefined;
       const upstream = connect({ host: address, port: target.port, timeout: connectLimitMs, allowHalfOpen: true });
+      client.once("close", () => upstream.destroy());
       upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
       upstream.once("error", () => answer(client, 502, `${target.host}:${target.port} could not be reached`));
       upstream.once("connect", () => {
@@ -66,7 +69,8 @@ export function createEgressProxy(policy: EgressPolicy, onRefused: (refusal: Ref
         upstream.on("error", () => client.destroy());
         client.write("HTTP/1.1 200 Connection established\r\n\r\n");
         upstream.write(head);
-        join(client, upstream);
+        client.pipe(upstream);
+        upstream.pipe(client);
       });
       return undefined;
     },
@@ -87,16 +91,39 @@ export function createEgressProxy(policy: EgressPolicy, onRefused: (refusal: Ref
         headers: { ...Object.fromEntries(headers), host: url.host },
         timeout: connectLimitMs,
       });
+      // Also where it was not heard to the end: what nobody reads would never be over.
+      response.once("close", () => upstream.destroy());
+      upstream.once("socket", (socket) => {
+        const isConnected = (): void => void upstream.setTimeout(0);
+        if (socket.connecting) socket.once("connect", isConnected);
+        else isConnected();
+      });
       upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
-      upstream.once("error", () => end(response, 502, `${host}:${port} could not be reached`));
+      upstream.on("error", () => end(response, 502, `${host}:${port} could not be reached`));
+      upstream.once("upgrade", (_answered, socket) => {
+        socket.destroy();
+        end(response, 502, `${host}:${port} changed to another protocol, which a proxied request can't`);
+      });
       upstream.once("response", (answered) => {
-        response.writeHead(answered.statusCode ?? 502, answered.headers);
-        answered.pipe(response);
+        answered.once("error", () => response.destroy());
+        passOn(answered, response);
       });
       request.pipe(upstream);
       return undefined;
     },
   };
+}
+
+/** What a server says may be nothing that HTTP knows. */
+function passOn(answered: IncomingMessage, response: ServerResponse): void {
+  try {
+    response.writeHead(answered.statusCode ?? 502, answered.headers);
+  } catch {
+    answered.destroy();
+    end(response, 502, "what was answered is no HTTP");
+    return;
+  }
+  answered.pipe(response);
 }
 
 /** `host:port` of a CONNECT, and nothing else of what a URL could hold. */
@@ -105,13 +132,6 @@ function readAuthority(text: string): { host: string; port: number } | null {
   const host = name === "" ? null : canonicalHost(name);
   const port = Number(digits);
   return host === null || port < 1 || port > 65_535 ? null : { host, port };
-}
-
-function join(client: Duplex, upstream: Socket): void {
-  client.pipe(upstream);
-  upstream.pipe(client);
-  client.once("close", () => upstream.destroy());
-  upstream.once("close", () => client.destroy());
 }
 
 function answer(client: Duplex, status: number, message: string): void {
