@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders,
 import { request as httpsRequest } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ModelProviderId, ModelProviders } from "../domain/model.ts";
+import { createMeasure, estimateUsage } from "./estimate.ts";
 import { modelOf, routeModelRequest, type ModelRoute } from "./model-routes.ts";
 import type { Recorder } from "./recording.ts";
 import { retryDelayMs } from "./retry.ts";
@@ -31,8 +32,11 @@ export interface ModelGatewayOptions {
   readonly token: string;
   /** Asked before each request that is for a model: null lets it through. */
   readonly admit: (model: string) => Promise<ModelRefusal | null>;
-  /** Told before the answer ends, so that the next request finds it counted. */
-  readonly onUsage: (provider: ModelProviderId, usage: ModelUsage) => void;
+  /**
+   * Told before the answer ends, so that the next request finds it counted.
+   * @param asked the model that was asked for: its server may call it by another name in `usage`
+   */
+  readonly onUsage: (provider: ModelProviderId, usage: ModelUsage, asked: string | null) => void;
   /** Told of each request and how it came out; without a model where it named none. */
   readonly onRequest: (provider: ModelProviderId, model: string | null, outcome: ModelOutcome) => void;
   readonly recorder: Recorder | null;
@@ -93,6 +97,9 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   }
 
   async function forward(route: ModelRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // A harness that hangs up wants no more of the answer.
+    const hungUp = new AbortController();
+    response.once("close", () => hungUp.abort());
     const body = await readBody(request);
     if (body === null) return refuse(response, 413, `a request can have at most ${requestLimit / 1024 ** 2} MiB`);
     const model = modelOf(route, body);
@@ -104,9 +111,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
         return refuse(response, refusal.status, refusal.message);
       }
     }
-    // A harness that hangs up wants no more of the answer, nor pays for it.
-    const hungUp = new AbortController();
-    response.once("close", () => hungUp.abort());
+    if (hungUp.signal.aborted) return undefined;
     const headers: OutgoingHttpHeaders = { ...kept(request.headers, dropped), ...route.headers };
     for (let attempt = 1; ; attempt += 1) {
       const answer = await ask(route.url, request.method ?? "GET", headers, body, hungUp.signal).catch(
@@ -160,16 +165,28 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     });
     recording?.head(status, answer.headers["content-type"] ?? "");
     const reader = createUsageReader();
+    const measure = createMeasure();
+    let isCounted = status >= 400;
+    function count(isWhole: boolean): void {
+      if (isCounted) return;
+      isCounted = true;
+      const told = reader.end();
+      const isTold = told !== null && isWhole;
+      const usage = isTold || model === null ? told : estimateUsage(told, { path: route.path, body }, measure.tokens());
+      if (usage !== null) options.onUsage(route.provider, { ...usage, model: usage.model ?? model }, model);
+    }
     answer.on("data", (chunk: Buffer) => {
       touch();
       reader.read(chunk);
+      measure.read(chunk);
       recording?.chunk(chunk);
     });
     answer.once("end", () => {
-      const usage = status < 400 ? reader.end() : null;
-      if (usage !== null) options.onUsage(route.provider, { ...usage, model: usage.model ?? model });
+      count(true);
       recording?.end();
     });
+    // It broke off, or who asked hung up: what came is paid for all the same.
+    response.once("close", () => count(false));
     answer.once("error", () => response.destroy());
     answer.pipe(response);
     return undefined;
@@ -181,7 +198,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       touch();
       if (!isToken(presentedToken(request), options.token))
         return refuse(response, 401, "this is not the session's token");
-      const route = routeModelRequest(options.models, request.url ?? "");
+      const route = routeModelRequest(options.models, request);
       if (route === null) return refuse(response, 404, "there is no such model provider or operation here");
       forward(route, request, response).catch((error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);

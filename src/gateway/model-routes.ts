@@ -14,31 +14,34 @@ interface ProviderRoutes {
   readonly base: string;
   /** Part of the path that the base address is written with or without. */
   readonly version: RegExp;
-  /** What a harness asks of a model: a key opens more than that. */
-  readonly paths: RegExp;
+  /** What a harness sends to a model, and what it reads of models: a key opens more, and by other methods lists and removes. */
+  readonly sends: RegExp;
+  readonly reads: RegExp;
   readonly key: (apiKey: string) => Record<string, string>;
 }
 
 const bearer = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
-const openAiPaths =
-  /^\/v1\/(?:responses(?:\/compact)?|chat\/completions|completions|embeddings|models(?:\/[\w.:-]+)?)$/u;
+const sentToOpenAi = /^\/v1\/(?:responses(?:\/compact)?|chat\/completions|completions|embeddings)$/u;
+const models = /^\/v1\/models(?:\/[\w.:-]+)?$/u;
 
 const routes: Readonly<Record<ModelProviderId, ProviderRoutes>> = {
   anthropic: {
     base: "https://api.anthropic.com",
     version: /\/v1$/u,
-    paths: /^\/v1\/(?:messages(?:\/count_tokens)?|models(?:\/[\w.:-]+)?)$/u,
+    sends: /^\/v1\/messages(?:\/count_tokens)?$/u,
+    reads: models,
     key: (apiKey) => ({ "x-api-key": apiKey }),
   },
-  openai: { base: "https://api.openai.com", version: /\/v1$/u, paths: openAiPaths, key: bearer },
+  openai: { base: "https://api.openai.com", version: /\/v1$/u, sends: sentToOpenAi, reads: models, key: bearer },
   google: {
     base: "https://generativelanguage.googleapis.com",
     version: /\/v1(?:beta|alpha)?$/u,
-    paths:
-      /^\/v1(?:beta|alpha)?\/models(?:\/[\w.-]+(?::(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents))?)?$/u,
+    sends:
+      /^\/v1(?:beta|alpha)?\/models\/[\w.-]+:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/u,
+    reads: /^\/v1(?:beta|alpha)?\/models(?:\/[\w.-]+)?$/u,
     key: (apiKey) => ({ "x-goog-api-key": apiKey }),
   },
-  compatible: { base: "", version: /\/v1$/u, paths: openAiPaths, key: bearer },
+  compatible: { base: "", version: /\/v1$/u, sends: sentToOpenAi, reads: models, key: bearer },
 };
 
 export const modelPrefix = "/model/";
@@ -50,13 +53,17 @@ export function modelBaseUrl(origin: string, provider: ModelProviderId): string 
 }
 
 /** Null for a provider that is not configured, and for a path that is no request of a model. */
-export function routeModelRequest(models: ModelProviders, requestUrl: string): ModelRoute | null {
+export function routeModelRequest(
+  providers: ModelProviders,
+  { method, url: requestUrl = "" }: { readonly method?: string | undefined; readonly url?: string | undefined },
+): ModelRoute | null {
   const [, name = "", path = "", query = ""] = /^\/model\/([a-z]+)(\/[^?#]*)(?:\?(.*))?$/u.exec(requestUrl) ?? [];
   const provider = (["anthropic", "openai", "google", "compatible"] as const).find((id) => id === name);
   if (provider === undefined) return null;
-  const configured = models[provider];
-  const { base, version, paths, key } = routes[provider];
-  if (configured === undefined || !paths.test(path)) return null;
+  const configured = providers[provider];
+  const { base, version, sends, reads, key } = routes[provider];
+  const isKnown = (method === "POST" && sends.test(path)) || (method === "GET" && reads.test(path));
+  if (configured === undefined || !isKnown) return null;
   const search = new URLSearchParams(query);
   // Gemini's key may also be there.
   search.delete("key");

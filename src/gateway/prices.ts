@@ -82,6 +82,15 @@ export function priceOf(model: string, own: Prices): Price | null {
   return null;
 }
 
+/** Of the first of a model's names that has one: a server that stands before others may answer by a name of theirs. */
+export function priceOfAny(names: readonly (string | null)[], own: Prices): Price | null {
+  for (const name of names) {
+    const price = name === null ? null : priceOf(name, own);
+    if (price !== null) return price;
+  }
+  return null;
+}
+
 /**
  * What a metric calls a model: agents may ask for any name, and each would be a series for ever. So it is the pattern of
  * its price without its asterisks, or a name that the operator wrote down, else `other`; `none` where no model was named.

@@ -28,7 +28,7 @@ function createReplayGateway(models: ModelProviders, left: Exchange[]): ModelGat
   let lastError: string | null = null;
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const route = routeModelRequest(models, request.url ?? "");
+    const route = routeModelRequest(models, request);
     const body = await buffer(request);
     lastActivity = performance.now();
     const asked = route === null ? null : { ...route, model: modelOf(route, body), body: body.toString("utf8") };

@@ -76,6 +76,18 @@ it.each([
     ),
     { model: "gemini", inputTokens: 10, outputTokens: 13, cacheReadTokens: 2, cacheWriteTokens: 0, reasoningTokens: 8 },
   ],
+  [
+    "Gemini's stream, as a list",
+    JSON.stringify(
+      [
+        { modelVersion: "gemini", candidates: [] },
+        { modelVersion: "gemini", usageMetadata: { promptTokenCount: 12, candidatesTokenCount: 5 } },
+      ],
+      null,
+      2,
+    ),
+    { model: "gemini", inputTokens: 12, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+  ],
 ])("reads what %s says, however it is cut", (_, answer, usage) => {
   for (const size of [1, 7, 1_000_000]) expect(usageOf(answer, size)).toEqual(usage);
 });

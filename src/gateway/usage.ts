@@ -60,13 +60,19 @@ export function createUsageReader(): { read(chunk: Buffer): void; end(): ModelUs
     // Most pieces are words of the answer.
     if (!json.includes("sage")) return;
     try {
-      const piece = pieceSchema.safeParse(JSON.parse(json));
-      if (!piece.success) return;
-      for (const holder of [piece.data, piece.data.message, piece.data.response]) {
-        if (holder != null) seen = newest(seen, holder);
-      }
+      const document: unknown = JSON.parse(json);
+      // Gemini's stream is a list, where it was not asked for events.
+      for (const one of Array.isArray(document) ? (document as unknown[]) : [document]) takePiece(one);
     } catch {
       // Not a document by itself: a part of one that is written over several lines is read at the end.
+    }
+  }
+
+  function takePiece(document: unknown): void {
+    const piece = pieceSchema.safeParse(document);
+    if (!piece.success) return;
+    for (const holder of [piece.data, piece.data.message, piece.data.response]) {
+      if (holder != null) seen = newest(seen, holder);
     }
   }
 

@@ -4,7 +4,7 @@ import type { NewEvent } from "../domain/event.ts";
 import { fitsModel } from "../domain/model.ts";
 import { openGateway, type Gateway } from "../gateway/gateway.ts";
 import type { ModelRefusal } from "../gateway/model-gateway.ts";
-import { costOf, modelLabel, priceOf } from "../gateway/prices.ts";
+import { costOf, modelLabel, priceOf, priceOfAny } from "../gateway/prices.ts";
 import { createRecorder, type Recorder } from "../gateway/recording.ts";
 import { budgetLeft, budgetProblem, spend } from "../store/budgets.ts";
 import { BudgetUsedUp } from "./cancellation.ts";
@@ -99,8 +99,8 @@ function createBudget(run: Run, onUsedUp: (reason: BudgetUsedUp) => void) {
   let counted: Promise<void> = Promise.resolve();
   let refused = false;
 
-  function count(...[provider, usage]: Usage): void {
-    const price = usage.model === null ? null : priceOf(usage.model, prices);
+  function count(...[provider, usage, asked]: Usage): void {
+    const price = priceOfAny([usage.model, asked], prices);
     const costUsd = price === null ? null : costOf(usage, price);
     tell(run, { type: "model.usage", data: { provider, ...usage, costUsd } });
     const label = labelOf(run, usage.model);

@@ -193,6 +193,24 @@ describe("a request of a model", () => {
     expect(seen).toEqual([]);
   });
 
+  it.each([
+    ["GET", "/model/openai/v1/chat/completions"],
+    ["DELETE", "/model/openai/v1/models/ft:gpt-5:acme"],
+    ["POST", "/model/openai/v1/models/gpt-5"],
+    ["PATCH", "/model/google/v1beta/models/tuned"],
+    ["DELETE", "/model/anthropic/v1/messages"],
+  ])("by %s %s is refused: what was stored with the key is not the session's", async (method, path) => {
+    const { gateway, token } = await open({ models: models() });
+    expect((await ask(gateway, { path, method, headers: { "x-api-key": token } })).status).toBe(404);
+    expect(seen).toEqual([]);
+  });
+
+  it("for the models that there are is let through", async () => {
+    const { gateway, token } = await open({ models: models() });
+    for (const path of ["/model/openai/v1/models", "/model/google/v1beta/models/g", "/model/anthropic/v1/models/c"])
+      expect((await ask(gateway, { path, method: "GET", headers: { "x-api-key": token } })).status).toBe(200);
+  });
+
   it("is passed on as it streams, not when it is over", async () => {
     const { gateway, token } = await open({ models: { compatible: { baseUrl: `http://${address}/slow/v1` } } });
     const first = await new Promise<string>((resolve) => {

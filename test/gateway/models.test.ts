@@ -10,10 +10,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { fitsModel } from "../../src/domain/model.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
-import { costOf, priceOf } from "../../src/gateway/prices.ts";
+import { costOf, priceOf, priceOfAny } from "../../src/gateway/prices.ts";
 import { createRecorder, readRecording } from "../../src/gateway/recording.ts";
 import { createReplay } from "../../src/gateway/replay.ts";
 import { retryDelayMs } from "../../src/gateway/retry.ts";
@@ -163,6 +164,89 @@ describe("what a provider calls worth trying again", () => {
   });
 });
 
+describe("an answer of which not all is told", () => {
+  const piece = (word: string) =>
+    `data: ${JSON.stringify({ id: "chatcmpl-1", model: "m", choices: [{ delta: { content: word } }] })}\n\n`;
+  const words = Array.from({ length: 50 }, () => piece("word")).join("");
+
+  async function used(answer: Answer, talk: (gateway: Gateway) => Promise<unknown>) {
+    const told: Parameters<NonNullable<Parameters<typeof openGateway>[0]["onUsage"]>>[] = [];
+    answers = [answer];
+    const gateway = await open({ onUsage: (...usage) => told.push(usage) });
+    await talk(gateway);
+    await waitFor(() => told.length > 0, "the usage is told", 5_000);
+    return told;
+  }
+
+  /** Hears the beginning, and hangs up. */
+  async function hangUp(gateway: Gateway): Promise<void> {
+    const token = gateway.modelsAt("http://x").compatible?.apiKey ?? "";
+    const sent = httpRequest({
+      socketPath: gateway.socket,
+      path: "/model/compatible/v1/chat/completions",
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+    });
+    sent.on("error", () => undefined);
+    sent.end(JSON.stringify({ model: "m", stream: true, messages: ["x".repeat(4_000)] }));
+    await new Promise<void>((resolve) => sent.once("response", (answer) => answer.once("data", () => resolve())));
+    sent.destroy();
+  }
+
+  it("since its harness hung up is counted by its length", async () => {
+    const told = await used((response) => void response.writeHead(200).write(words), hangUp);
+    expect(told).toHaveLength(1);
+    expect(told[0]?.[2]).toBe("m");
+    expect(told[0]?.[1].inputTokens).toBeGreaterThan(900);
+    expect(told[0]?.[1].outputTokens).toBeGreaterThanOrEqual(50);
+    expect(told[0]?.[1].outputTokens).toBeLessThan(500);
+  });
+
+  it("but its beginning is counted by both", async () => {
+    const start = { type: "message_start", message: { model: "m", usage: { input_tokens: 7, output_tokens: 1 } } };
+    const told = await used(
+      (response) => void response.writeHead(200).write(`data: ${JSON.stringify(start)}\n\n${words}`),
+      hangUp,
+    );
+    expect(told[0]?.[1]).toMatchObject({ inputTokens: 7 });
+    expect(told[0]?.[1].outputTokens).toBeGreaterThanOrEqual(50);
+  });
+
+  it("since nobody asked for it to be told is counted by its length", async () => {
+    const told = await used(
+      (response) => void response.writeHead(200).end(`${words}data: [DONE]\n\n`),
+      (gateway) => ask(gateway, { model: "m", stream: true, messages: [] }),
+    );
+    expect(told[0]?.[1].outputTokens).toBeGreaterThanOrEqual(50);
+  });
+
+  it("is not asked for where the harness hung up before", async () => {
+    const { promise, resolve } = Promise.withResolvers<null>();
+    const admitting: string[] = [];
+    const gateway = await open({
+      admit: (model) => {
+        admitting.push(model);
+        return promise;
+      },
+    });
+    const token = gateway.modelsAt("http://x").compatible?.apiKey ?? "";
+    const sent = httpRequest({
+      socketPath: gateway.socket,
+      path: "/model/compatible/v1/chat/completions",
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+    });
+    sent.on("error", () => undefined);
+    sent.end('{"model":"m"}');
+    await waitFor(() => admitting.length === 1, "the gateway asks whether it may");
+    sent.destroy();
+    await pause(100);
+    resolve(null);
+    await pause(200);
+    expect(seen).toEqual([]);
+  });
+});
+
 describe("a model", () => {
   it("that is not let in is not asked", async () => {
     answers = [say(200, "{}")];
@@ -229,6 +313,12 @@ describe("a model", () => {
   it("has the operator's price first, and none where nobody knows it", () => {
     expect(priceOf("claude-sonnet-5-5", { "claude-*": { input: 9, output: 9 } })).toEqual({ input: 9, output: 9 });
     expect(priceOf("scripted", {})).toBeNull();
+  });
+
+  it("is counted by what it was asked as, where its server calls it by a name without a price", () => {
+    const own = { fast: { input: 1, output: 1 } };
+    expect(priceOfAny(["vendor/some-model", "fast"], own)).toEqual(own.fast);
+    expect(priceOfAny([null, "unknown"], own)).toBeNull();
   });
 
   it("costs what its tokens cost, each kind at its own price", () => {
