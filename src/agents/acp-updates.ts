@@ -2,7 +2,7 @@ import type * as acp from "@agentclientprotocol/sdk";
 import { z } from "zod";
 import type { NewEvent } from "../domain/event.ts";
 import type { Mask } from "../domain/mask.ts";
-import { cutMiddle } from "../domain/text.ts";
+import { cutMiddle, storable } from "../domain/text.ts";
 
 /** Text arrives word by word; an event for each would be thousands. */
 const gatherMs = 250;
@@ -193,5 +193,5 @@ function contentOf(content: acp.ToolCallContent, mask: Mask): ToolState["content
 }
 
 function textOf(block: acp.ContentBlock): string {
-  return block.type === "text" ? block.text.replaceAll("\0", "\u2400").toWellFormed() : "";
+  return block.type === "text" ? storable(block.text) : "";
 }

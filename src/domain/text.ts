@@ -14,6 +14,16 @@ export function optionalText(maximumLength: number) {
     .refine((value) => !value.includes("\0"), "must not contain NUL (U+0000)");
 }
 
+/** What a program said, as PostgreSQL can hold it: a cut may have left half of a character, and NUL is shown as a sign. */
+export function storable(value: string): string {
+  return value.replaceAll("\0", "\u2400").toWellFormed();
+}
+
+/** The same for every text within a value that becomes JSON. */
+export function storableJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === "string" ? storable(inner) : inner));
+}
+
 /** Cuts at a word to at most `maximumLength` UTF-16 units, never inside a character. */
 export function cutAtWord(value: string, maximumLength: number): string {
   if (value.length <= maximumLength) return value;
@@ -26,7 +36,7 @@ export function cutAtWord(value: string, maximumLength: number): string {
 
 /** Keeps both ends, for output whose last lines tell most. The result is well-formed and holds no NUL. */
 export function cutMiddle(value: string, maximumLength: number): string {
-  const clean = value.replaceAll("\0", "\u2400").toWellFormed();
+  const clean = storable(value);
   if (clean.length <= maximumLength) return clean;
   const head = clean.slice(0, Math.floor(maximumLength / 2));
   const tail = clean.slice(-Math.ceil(maximumLength / 2));

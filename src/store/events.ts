@@ -1,5 +1,6 @@
 import type { Database, Queryable } from "../database/database.ts";
 import type { EventPage, NewEvent, SessionEvent } from "../domain/event.ts";
+import { storableJson } from "../domain/text.ts";
 
 interface EventRow {
   seq: string;
@@ -63,6 +64,6 @@ export async function appendEvents(
            insert into event (session_id, seq, type, data)
            select $1, counted.before + item.position, item.value ->> 'type', item.value -> 'data'
            from counted, jsonb_array_elements($2::jsonb) with ordinality as item (value, position)`,
-    values: [sessionId, JSON.stringify(events)],
+    values: [sessionId, storableJson(events)],
   });
 }

@@ -1,5 +1,6 @@
 import type { Database } from "../database/database.ts";
 import type { NewEvent } from "../domain/event.ts";
+import { storableJson } from "../domain/text.ts";
 import { appendEvents } from "./events.ts";
 import { underClaim, type Claim } from "./lease.ts";
 
@@ -79,10 +80,7 @@ export function saveHarness(
   harness: { readonly provider: string; readonly sessionId: string },
 ): Promise<void> {
   return underClaim(database, claim, async (transaction) => {
-    await transaction.query("update session set harness = $2 where id = $1", [
-      claim.sessionId,
-      JSON.stringify(harness),
-    ]);
+    await transaction.query("update session set harness = $2 where id = $1", [claim.sessionId, storableJson(harness)]);
   });
 }
 

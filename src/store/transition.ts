@@ -1,6 +1,7 @@
 import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError, NotFoundError, type Failure } from "../domain/errors.ts";
 import { canMove, type SessionStatus } from "../domain/status.ts";
+import { storable, storableJson } from "../domain/text.ts";
 
 export interface Locked {
   readonly id: string;
@@ -48,7 +49,14 @@ export async function moveSession(
   await queryable.query({
     name: "move_session",
     text: "select from move_session($1, $2, $3, $4, $5, $6)",
-    values: [id, to, reason, failure === null ? null : JSON.stringify(failure), summary, brokenOff],
+    values: [
+      id,
+      to,
+      reason,
+      failure === null ? null : storableJson(failure),
+      summary === null ? null : storable(summary),
+      brokenOff,
+    ],
   });
 }
 

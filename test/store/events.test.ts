@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { NewEvent, SessionEvent } from "../../src/domain/event.ts";
 import type { Claim } from "../../src/store/lease.ts";
+import { finishSession } from "../../src/store/claims.ts";
 import { appendClaimEvents } from "../../src/store/progress.ts";
 import { appendEvents, listEvents } from "../../src/store/events.ts";
 import { addMessage } from "../../src/store/sessions.ts";
@@ -174,4 +175,15 @@ test("another organization's session has no events, as one that does not exist",
   expect(await listEvents(database, other, held.sessionId, 0, 10)).toBeNull();
   expect(await listEvents(database, other, held.sessionId, 1_000, 10)).toBeNull();
   expect(await listEvents(database, organizationId, crypto.randomUUID(), 0, 10)).toBeNull();
+});
+
+test("what a program said is told whatever is in it: NUL, and half of a character where a text was cut", async () => {
+  const held = await running();
+  const odd = `a\0b${"💥".slice(0, 1)}`;
+  await appendClaimEvents(database, held, [notice(odd)]);
+  expect(textOf((await allOf(held.sessionId)).at(-1) as SessionEvent)).toBe("a\u2400b\ufffd");
+  const failure = { code: "agent_crashed", reason: odd, retryable: true, mend: "Retry." } as const;
+  await finishSession(database, held, { status: "failed", summary: null, failure });
+  const [last] = (await allOf(held.sessionId)).slice(-1);
+  expect(last).toMatchObject({ type: "session.status", data: { to: "failed", failure: { reason: "a\u2400b\ufffd" } } });
 });
