@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type * as acp from "@agentclientprotocol/sdk";
 import { z } from "zod";
 import type { NewEvent } from "../domain/event.ts";
@@ -10,6 +11,13 @@ const gatherLength = 4_000;
 /** How much of a tool's output one event holds. */
 const outputLimit = 20_000;
 const contentLimit = 20;
+const planLimit = 200;
+/** Of a path or an id. */
+const nameLimit = 4_096;
+/** Updates that wait to be told before the harness is no longer heard. */
+const waitingLimit = 50;
+/** How much of one turn is told, as characters: an agent could fill the database with its words. */
+const turnLimit = 256 * 1024 * 1024;
 
 type ToolState = Extract<NewEvent, { type: "agent.tool" }>["data"];
 type TextType = "agent.message" | "agent.thought";
@@ -20,7 +28,12 @@ export type Updates = ReturnType<typeof createUpdates>;
  * Turns the protocol's updates into events, told one after the other.
  * @param mask by which a secret is found before a text is cut, and one that comes in pieces is not told in pieces
  */
-export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: () => void, mask: Mask) {
+export function createUpdates(
+  emit: (event: NewEvent) => Promise<void>,
+  touch: () => void,
+  mask: Mask,
+  limit = turnLimit,
+) {
   const tools = new Map<string, ToolState>();
   /** What commands printed so far, where a harness tells it in pieces. */
   const outputs = new Map<string, string>();
@@ -32,6 +45,18 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
   let seen = false;
   let broken = false;
   let told: Promise<void> = Promise.resolve();
+  let waiting = 0;
+  let left = limit;
+
+  /** What the harness says, which may be without end. */
+  function tellUpdate(event: NewEvent): void {
+    if (left <= 0) return;
+    left -= JSON.stringify(event).length;
+    void tell(event);
+    if (left > 0) return;
+    const text = "The agent said more in this turn than is kept: what comes after is not shown.";
+    void tell({ type: "notice", data: { level: "warning", text } });
+  }
 
   function tell(event: NewEvent): Promise<void> {
     told = told.then(() => emit(event));
@@ -48,7 +73,8 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
     const { type, text } = gathered;
     const ready = text.slice(0, text.length - keep);
     gathered = keep === 0 ? null : { type, text: text.slice(text.length - keep) };
-    if (ready !== "") void tell({ type, data: { part: String(part), text: ready } });
+    for (const piece of piecesOf(ready.length > outputLimit ? mask.text(ready) : ready))
+      tellUpdate({ type, data: { part: String(part), text: piece } });
   }
 
   function flushFinished(): void {
@@ -64,6 +90,7 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
   function takeText(type: TextType, text: string): void {
     if (text === "") return;
     if (gathered !== null && gathered.type !== type) endPart();
+    if (left <= 0) return;
     if (type === "agent.message") last += text;
     gathered = { type, text: (gathered?.text ?? "") + text };
     if (gathered.text.length > gatherLength) flushFinished();
@@ -71,6 +98,7 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
   }
 
   function takeTool(update: acp.ToolCall | acp.ToolCallUpdate): void {
+    if (left <= 0) return;
     const { toolCallId } = update;
     const before = tools.get(toolCallId);
     const piece = outputIn(update._meta);
@@ -81,7 +109,7 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
     tools.set(toolCallId, next);
     endPart();
     last = "";
-    void tell({ type: "agent.tool", data: next });
+    tellUpdate({ type: "agent.tool", data: next });
   }
 
   async function take(update: acp.SessionUpdate): Promise<void> {
@@ -103,26 +131,40 @@ export function createUpdates(emit: (event: NewEvent) => Promise<void>, touch: (
         break;
       case "plan":
         endPart();
-        void tell({
+        tellUpdate({
           type: "agent.plan",
-          data: { entries: update.entries.map(({ content, status }) => ({ text: content, status })) },
+          data: {
+            entries: update.entries
+              .slice(0, planLimit)
+              .map(({ content, status }) => ({ text: cutMiddle(mask.text(content), nameLimit), status })),
+          },
         });
         break;
       case "usage_update":
-        void tell({
+        tellUpdate({
           type: "agent.usage",
           data: { contextUsed: Math.round(update.used), contextSize: Math.round(update.size) },
         });
         break;
       default:
     }
-    // A slow store slows the harness down, instead of letting updates pile up here.
-    await told;
+    waiting += 1;
+    try {
+      await told;
+    } finally {
+      waiting -= 1;
+    }
   }
 
   return {
     take,
     tell,
+    /** Settles once the harness may be heard on: a slow store slows it down, instead of letting updates pile up here. */
+    async room(): Promise<void> {
+      await nextTurn();
+      // What telling threw is heard by whoever awaits `settled`.
+      while (waiting > waitingLimit && !broken) await told.catch(() => undefined);
+    },
     /** From here on updates are news, and not a session's replayed history. */
     listen: () => void (listening = true),
     started: () => listening,
@@ -161,12 +203,14 @@ function mergeTool(before: ToolState | undefined, update: acp.ToolCall | acp.Too
   const input =
     update.rawInput === undefined ? before?.input : mask.text(JSON.stringify(update.rawInput)).slice(0, outputLimit);
   return {
-    toolCallId: update.toolCallId,
+    toolCallId: mask.text(update.toolCallId).slice(0, nameLimit),
     title: mask.text(update.title ?? before?.title ?? update.toolCallId).slice(0, 500),
     kind: update.kind ?? before?.kind ?? "other",
     status: update.status ?? before?.status ?? "pending",
     locations:
-      update.locations?.slice(0, contentLimit).map(({ path, line }) => ({ path, ...(line != null && { line }) })) ??
+      update.locations
+        ?.slice(0, contentLimit)
+        .map(({ path, line }) => ({ path: mask.text(path).slice(0, nameLimit), ...(line != null && { line }) })) ??
       before?.locations ??
       [],
     content:
@@ -183,13 +227,23 @@ function contentOf(content: acp.ToolCallContent, mask: Mask): ToolState["content
     return [
       {
         type: "diff",
-        path,
+        path: mask.text(path).slice(0, nameLimit),
         oldText: oldText == null ? null : shown(oldText),
         newText: shown(newText),
       },
     ];
   }
   return [];
+}
+
+/** One event for each, however long a text comes at once; none within a character. */
+function* piecesOf(text: string): Generator<string> {
+  for (let from = 0; from < text.length;) {
+    let to = Math.min(text.length, from + outputLimit);
+    if (to < text.length && /[\ud800-\udbff]/u.test(text.charAt(to - 1))) to -= 1;
+    yield text.slice(from, to);
+    from = to;
+  }
 }
 
 function textOf(block: acp.ContentBlock): string {

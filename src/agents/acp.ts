@@ -1,4 +1,4 @@
-import { Readable, Writable } from "node:stream";
+import { Writable, type Readable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 import { z } from "zod";
 import { RunError } from "../domain/errors.ts";
@@ -98,10 +98,18 @@ function modelErrorIn(chunk: string): string | null {
   return (message ?? line).slice(0, 500);
 }
 
+/** The library takes in all that it is given, and hands on many messages at once. */
+async function* paced(stdout: Readable, updates: Updates): AsyncGenerator<Uint8Array> {
+  for await (const chunk of stdout as AsyncIterable<Buffer>) {
+    yield chunk;
+    await updates.room();
+  }
+}
+
 function connect(child: SandboxedProcess, request: TurnRequest, updates: Updates): acp.ClientConnection {
   const stream = acp.ndJsonStream(
     Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
-    Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>,
+    ReadableStream.from(paced(child.stdout, updates)),
   );
   return acp
     .client({ name: "offstage" })
@@ -112,6 +120,7 @@ function connect(child: SandboxedProcess, request: TurnRequest, updates: Updates
         .find((found) => found !== undefined);
       const decision = option !== undefined && request.permission === "allow" ? "allowed" : "denied";
       const title = params.toolCall.title ?? params.toolCall.toolCallId;
+      const shortened = (text: string): string => request.mask.text(text).slice(0, 500);
       // Some harnesses tell of a call only by this, and then not before it is over.
       await updates.take({
         sessionUpdate: "tool_call_update",
@@ -120,7 +129,7 @@ function connect(child: SandboxedProcess, request: TurnRequest, updates: Updates
       });
       await updates.tell({
         type: "agent.permission",
-        data: { title, decision, option: option?.name ?? "none offered" },
+        data: { title: shortened(title), decision, option: shortened(option?.name ?? "none offered") },
       });
       return {
         outcome: option === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: option.optionId },

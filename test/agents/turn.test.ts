@@ -1,7 +1,9 @@
 import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runTurn } from "../../src/agents/acp.ts";
 import { createProviders } from "../../src/agents/providers.ts";
@@ -9,6 +11,7 @@ import type { TurnRequest } from "../../src/agents/harness.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { createMask } from "../../src/domain/mask.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
+import { waitFor } from "../wait-for.ts";
 import { startModelServer, type ModelServer, type Script } from "../model/server.ts";
 import { longestWait } from "../longest-wait.ts";
 
@@ -128,6 +131,54 @@ describe("a turn", () => {
     const { result } = await turn([{ say: "hello" }], { emit: () => Promise.reject(lost) });
     await expect(result).rejects.toBe(lost);
   });
+});
+
+it("a harness that says more than can be told is not heard until it was", async () => {
+  const count = 30_000;
+  const progress = join(folder, "said");
+  const program = `
+    const { writeSync, writeFileSync } = require("node:fs");
+    const say = (message) => {
+      const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+      for (let at = 0; at < bytes.length;) {
+        try { at += writeSync(1, bytes, at); } catch (error) { if (error.code !== "EAGAIN") throw error; }
+      }
+    };
+    let rest = "";
+    process.stdin.on("data", (chunk) => {
+      const lines = (rest + chunk).split("\\n");
+      rest = lines.pop();
+      for (const line of lines) {
+        const { id, method } = JSON.parse(line);
+        if (method === "initialize") say({ id, result: { protocolVersion: 1 } });
+        if (method === "session/new") say({ id, result: { sessionId: "s" } });
+        if (method !== "session/prompt") continue;
+        for (let said = 1; said <= ${count}; said += 1) {
+          const update = { sessionUpdate: "tool_call", toolCallId: String(said), title: "x".repeat(200) };
+          say({ method: "session/update", params: { sessionId: "s", update } });
+          if (said % 100 === 0) writeFileSync(${JSON.stringify(progress)}, String(said));
+        }
+      }
+    });`;
+  const ended = new AbortController();
+  const { result } = await turn([], {
+    launch: {
+      command: process.execPath,
+      arguments: ["-e", program],
+      environment: {},
+      readOnly: [],
+      files: {},
+      model: null,
+    },
+    emit: () => pause(20),
+    signal: ended.signal,
+  });
+  await waitFor(() => existsSync(progress), "the harness began to say something");
+  await pause(2_000);
+  const said = Number(readFileSync(progress, "utf8"));
+  ended.abort(new Error("heard enough"));
+  await expect(result).rejects.toThrow("heard enough");
+  expect(said).toBeLessThan(count / 3);
 });
 
 it("ends a turn whose model answers nothing but errors, however busily it is asked again", async () => {
