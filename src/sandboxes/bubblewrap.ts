@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { canLimit } from "./cgroup.ts";
 import { startLimited } from "./limited.ts";
+import { nodeFolders } from "./node-folders.ts";
 import { giveToSandbox, sandboxUid } from "./ownership.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { withRelay } from "./relay.ts";
@@ -99,7 +100,7 @@ export function createBubblewrap(): Sandbox {
 
 function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
   const { workspace, home, gateway, workingDirectory = workspace, aliases = [], limits } = request;
-  const programs = [dirname(dirname(process.execPath)), ...request.readOnly];
+  const programs = [...nodeFolders(process.execPath), ...request.readOnly];
   return [
     ...(isRoot
       ? ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"]

@@ -5,6 +5,7 @@ import type { ContainerSettings } from "./container.ts";
 import { ownLimits, type Engine } from "./container-engine.ts";
 import { gateFor } from "./container-gate.ts";
 import { nanoCpus } from "./container-proof.ts";
+import { nodeFolders } from "./node-folders.ts";
 import { withRelay } from "./relay.ts";
 import type { SandboxRequest } from "./sandbox.ts";
 
@@ -35,7 +36,7 @@ export function optionsOf(
     Source: source,
     ReadOnly: readOnly,
   });
-  const programs = [...(nodeIsOurs ? [dirname(dirname(process.execPath))] : []), ...request.readOnly]
+  const programs = [...(nodeIsOurs ? nodeFolders(process.execPath) : []), ...request.readOnly]
     .filter((named) => existsSync(named))
     .flatMap((named) => [...new Set([named, realpathSync(named)])]);
   return {

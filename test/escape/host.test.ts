@@ -1,10 +1,12 @@
+import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { chmod, link, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, copyFile, link, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { longestWait } from "../longest-wait.ts";
@@ -101,6 +103,34 @@ describe("what belongs to the server", () => {
     ],
     ["the machine's own programs' sockets", () => "ls /run /var/run 2> /dev/null | grep . && echo ESCAPED"],
   ])("can't be read: %s", (_, command) => gets(command()));
+});
+
+it("what lies beside the Node that runs the server is not seen, wherever that was put", async () => {
+  const place = join(data, "local");
+  await mkdir(join(place, "bin"), { recursive: true });
+  await mkdir(join(place, "share"), { recursive: true });
+  await copyFile(process.execPath, join(place, "bin/node"));
+  await writeFile(join(place, "share/secret.txt"), secret, { mode: 0o644 });
+  const program = `
+    import { text } from "node:stream/consumers";
+    const { createBubblewrap } = await import(process.argv[1]);
+    const [workspace, home, command] = process.argv.slice(2);
+    const signal = AbortSignal.timeout(30_000);
+    const request = { command: "sh", arguments: ["-c", command], environment: {}, workspace, home, readOnly: [], signal };
+    const child = createBubblewrap().start(request);
+    child.stdin.end();
+    console.log(await text(child.stdout), await text(child.stderr));`;
+  const { stdout } = await promisify(execFile)(join(place, "bin/node"), [
+    "--input-type=module",
+    "-e",
+    program,
+    join(import.meta.dirname, "../../src/sandboxes/bubblewrap.ts"),
+    workspace,
+    home,
+    `node --print '"runs"'; cat ${place}/share/secret.txt`,
+  ]);
+  expect(stdout).toContain("runs");
+  expect(stdout).not.toContain(secret);
 });
 
 describe("what belongs to another session", () => {
