@@ -128,6 +128,7 @@ export function createRunDependencies(
       sandbox,
       author: config.commitAuthor,
       allowLocalRepositories: config.allowLocalRepositories,
+      limits: config.limits,
     }),
     environmentCache: createEnvironmentCache({
       directory: join(config.data, "environments"),

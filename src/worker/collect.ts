@@ -5,7 +5,8 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { RunError } from "../domain/errors.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Limits, Sandbox, SandboxedProcess } from "../sandboxes/sandbox.ts";
+import { atMost, TooLargeError } from "./at-most.ts";
 import { authorVariables, git, insideVariables, mustGit, type GitOptions } from "./git.ts";
 import { tailOf } from "./tail.ts";
 
@@ -33,9 +34,16 @@ interface Collection {
     readonly message: string;
     readonly coAuthor: { readonly name: string; readonly email: string } | null;
   };
+  /** Of the commands that take the work out, which run what the agent set up: filters of git's, for example. */
+  readonly limits: Limits;
+  /** How long they may take, in ms. */
+  readonly limitMs?: number;
   readonly signal: AbortSignal;
 }
 
+const usualLimitMs = 30 * 60_000;
+/** What was ended for its disk is taken out all the same. */
+const moreDisk = 4;
 const committedMark = "offstage-committed ";
 const headMark = "offstage-head ";
 
@@ -127,7 +135,8 @@ interface Written {
 }
 
 async function writePack(collection: Collection, pack: string, before: string): Promise<Written> {
-  const { sandbox, mirror, place, start, identity, signal } = collection;
+  const { sandbox, mirror, place, start, identity, limits, limitMs = usualLimitMs, signal } = collection;
+  const overtime = AbortSignal.timeout(limitMs);
   const { author, message, coAuthor } = identity;
   const trailer =
     coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
@@ -147,18 +156,41 @@ async function writePack(collection: Collection, pack: string, before: string): 
       OFFSTAGE_BEFORE: before,
       OFFSTAGE_KNOWN: [...new Set([start.baseSha, start.headSha, before])].join(" "),
     },
-    signal,
+    limits: { ...limits, diskBytes: limits.diskBytes * moreDisk },
+    signal: AbortSignal.any([signal, overtime]),
   });
   child.stdin.end();
-  const [, said, { code }] = await Promise.all([
-    pipeline(child.stdout, createWriteStream(pack, { mode: 0o600 })),
-    tailOf(child.stderr),
-    child.exited,
-  ]);
+  const { said, code } = await listen(child, pack, limits).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw error instanceof TooLargeError ? tooMuch(`its objects: ${error.message}`) : error;
+  });
   signal.throwIfAborted();
+  if (overtime.aborted) throw tooMuch(`it took more than ${Math.round(limitMs / 60_000)} minutes`);
+  const exceeded = child.exceeded();
+  if (exceeded !== null) throw tooMuch(`it used more ${exceeded} than a sandbox may`);
   if (code === notStarted) throw noSandbox(said);
   if (code !== 0) throw brokenWorkspace(said);
   return { head: marked(said, headMark), committed: marked(said, committedMark) };
+}
+
+/** Until nothing of it runs any more. */
+async function listen(
+  child: SandboxedProcess,
+  pack: string,
+  { diskBytes }: Limits,
+): Promise<{ said: string; code: number | null }> {
+  try {
+    const file = createWriteStream(pack, { mode: 0o600 });
+    const [, said, { code }] = await Promise.all([
+      pipeline(child.stdout, atMost(diskBytes, "OFFSTAGE_SANDBOX_DISK_MB"), file),
+      tailOf(child.stderr),
+      child.exited,
+    ]);
+    return { said, code };
+  } finally {
+    child.kill();
+    await child.exited;
+  }
 }
 
 /** The commit that a line of the script's names, and nothing but a commit's name. */
@@ -177,6 +209,15 @@ function noSandbox(said: string): RunError {
     reason: `The sandbox that collects the agent's work did not start: ${said.trim().slice(-500)}`,
     retryable: true,
     mend: "Find the reason with `offstage doctor` on the worker, then retry the session: it continues with what the agent made.",
+  });
+}
+
+function tooMuch(why: string): RunError {
+  return new RunError({
+    code: "resources_exhausted",
+    reason: `The agent's work could not be taken out of its sandbox: ${why}.`,
+    retryable: false,
+    mend: "Tell the agent in a message to take out of its folder what is none of the work, and what git is set to run there.",
   });
 }
 

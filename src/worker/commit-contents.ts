@@ -16,7 +16,9 @@ export function readHistory(
 ): Promise<string> {
   const unchanged = ["--text", "--no-ext-diff", "--no-textconv", "--no-color"];
   const known = [start.baseSha, start.headSha];
-  return mustGit(["log", "--patch", ...unchanged, "--format=%an%n%ae%n%B", headSha, "--not", ...known], {
+  // Of a merge only what is in none of its parents: those are read by themselves.
+  const parameters = ["log", "--patch", "--cc", ...unchanged, "--format=%an%n%ae%n%cn%n%ce%n%B"];
+  return mustGit([...parameters, headSha, "--not", ...known], {
     cwd: mirror,
     signal,
     maximumOutput: historyLimit,

@@ -10,6 +10,8 @@ for (const [path, content] of Object.entries(JSON.parse(readFileSync(0, "utf8"))
   writeFileSync(path, content);
 }`;
 
+const limitMs = 60_000;
+
 /**
  * Writes a harness's settings below the session's home. It is done inside the sandbox: an earlier turn could have left
  * a symbolic link there, and a write from outside would follow it with the server's rights.
@@ -22,6 +24,8 @@ export async function writeHarnessFiles(
   if (Object.keys(files).length === 0) return;
   const process_ = sandbox.start({
     ...place,
+    // What an agent left in a file's place, a pipe for example, may take for ever to be written to.
+    signal: AbortSignal.any([place.signal, AbortSignal.timeout(limitMs)]),
     command: process.execPath,
     arguments: ["-e", writer],
     environment: { HOME: place.home },

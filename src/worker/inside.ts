@@ -8,6 +8,9 @@ export type InsidePlace = Pick<SandboxRequest, "workspace" | "workingDirectory" 
 export type InsideCommand = Pick<SandboxRequest, "command" | "arguments"> &
   Partial<Pick<SandboxRequest, "environment">>;
 
+/** What an agent left may make git wait for ever. */
+const limitMs = 30 * 60_000;
+
 /**
  * Runs a command of ours among a session's files. It is done inside the sandbox, where a link or a setting that the agent
  * left leads nowhere else. Nothing but files is needed: there is no network, and no secret.
@@ -27,7 +30,7 @@ export async function inside(
     ...command,
     environment: { ...insideVariables(place.home), ...command.environment },
     limits: run.dependencies.limits,
-    signal: run.signal,
+    signal: AbortSignal.any([run.signal, AbortSignal.timeout(limitMs)]),
   });
   try {
     const [said] = await Promise.all([tailOf(child.stderr), use(child)]);

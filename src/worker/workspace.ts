@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { NotFoundError } from "../domain/errors.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
 import { listLockFiles, readCommittedFile, readHistory } from "./commit-contents.ts";
 import { git, mustGit } from "./git.ts";
@@ -41,6 +41,7 @@ export interface WorkspaceOptions {
   readonly sandbox: Sandbox;
   readonly author: { readonly name: string; readonly email: string };
   readonly allowLocalRepositories: boolean;
+  readonly limits: Limits;
 }
 
 export interface CollectRequest {
@@ -203,6 +204,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
         sessionId,
         start,
         identity,
+        limits: options.limits,
         signal,
       });
       const diff = await git(

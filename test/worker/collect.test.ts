@@ -1,4 +1,6 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -16,8 +18,11 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Takes the work out of a repository with one commit. */
-async function collectWith(sandbox: Sandbox): Promise<unknown> {
+/** Takes the work out of a repository with one commit. @param spoil what the agent did to its repository */
+async function collectWith(
+  sandbox: Sandbox,
+  options: { spoil?: readonly string[]; file?: Buffer; limitMs?: number; diskBytes?: number } = {},
+): Promise<unknown> {
   const [mirror, workspace, home] = ["mirror.git", "workspace", "home"].map((name) => join(folder, name)) as [
     string,
     string,
@@ -30,7 +35,13 @@ async function collectWith(sandbox: Sandbox): Promise<unknown> {
   await git(one, "-c", "user.name=A", "-c", "user.email=a@example", "commit", "--allow-empty", "--message", "base");
   await git(folder, "clone", "--quiet", "--bare", one, mirror);
   const baseSha = (await git(one, "rev-parse", "HEAD")).trim();
+  const { spoil, file = Buffer.from("work"), limitMs, diskBytes = 2 ** 30 } = options;
+  if (spoil !== undefined) await git(one, ...spoil);
+  await writeFile(join(one, ".gitattributes"), "work filter=own\n");
+  await writeFile(join(one, "work"), file);
   return collectRepository({
+    limits: { memoryBytes: 2 ** 30, processes: 500, diskBytes, cpus: 2 },
+    ...(limitMs !== undefined && { limitMs }),
     sandbox,
     mirror,
     place: { workspace, home, readOnly: [], directory: "one" },
@@ -54,5 +65,22 @@ test("a sandbox that does not start is no fault of the work's: a retry may take 
 });
 
 test("a sandbox that starts takes out what is there", async () => {
-  expect(await collectWith(createUnsandboxed())).toMatchObject({ commits: [] });
+  expect(await collectWith(createUnsandboxed())).toMatchObject({ commits: [{ by: "offstage" }] });
+});
+
+test("what an agent set git to run holds the work up no longer than it may", async () => {
+  const spoil = ["config", "filter.own.clean", "sleep 616"];
+  await expect(collectWith(createUnsandboxed(), { spoil, limitMs: 1_000 })).rejects.toMatchObject({
+    code: "resources_exhausted",
+    message: expect.stringContaining("it took more than") as string,
+  });
+  expect(execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })).not.toContain("sleep 616");
+});
+
+test("work that is larger than a sandbox's disk fills no other", async () => {
+  const work = collectWith(createUnsandboxed(), { file: randomBytes(3_000_000), diskBytes: 1_000_000 });
+  await expect(work).rejects.toMatchObject({
+    code: "resources_exhausted",
+    message: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string,
+  });
 });

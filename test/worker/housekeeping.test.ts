@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readConfig } from "../../src/config/config.ts";
 import { createObjectStore, type ObjectStore } from "../../src/objects/object-store.ts";
+import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { tidy } from "../../src/worker/housekeeping.ts";
@@ -35,6 +35,7 @@ function house(objects: ObjectStore | null = null) {
       sandbox: createUnsandboxed(),
       author: { name: "Offstage", email: "offstage@localhost" },
       allowLocalRepositories: false,
+      limits: readConfig({}).limits,
     }),
     recordingsDirectory: join(data, "recordings"),
     retention: readConfig({ OFFSTAGE_DATA: data }).retention,

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { keepMirrors } from "../../src/worker/mirror-upkeep.ts";
@@ -24,6 +25,7 @@ beforeEach(async () => {
     sandbox: createUnsandboxed(),
     author: { name: "Offstage", email: "offstage@localhost" },
     allowLocalRepositories: true,
+    limits: readConfig({}).limits,
   });
 });
 
