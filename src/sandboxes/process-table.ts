@@ -26,6 +26,32 @@ export function carriersOf(variable: string): number[] {
   });
 }
 
+/**
+ * A process with all that it started, and what those did. Who sets an environment of its own is among them; who lives on
+ * when its parent ends is where its namespace has a first process (pid_namespaces(7)), as that of bubblewrap.
+ */
+export function familyOf(first: number): number[] {
+  const children = new Map<number, number[]>();
+  for (const pid of processes()) {
+    const parent = parentOf(pid);
+    if (parent !== null) children.set(parent, [...(children.get(parent) ?? []), pid]);
+  }
+  const found = [first];
+  for (const pid of found) found.push(...(children.get(pid) ?? []));
+  return found;
+}
+
+/** The fourth field of proc_pid_stat(5); the name before it may hold anything. */
+function parentOf(pid: number): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+  } catch {
+    // Gone in the meantime.
+    return null;
+  }
+}
+
 function processes(): number[] {
   try {
     return readdirSync("/proc")

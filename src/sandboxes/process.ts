@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { Writable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
-import { carriersOf, endProcess } from "./process-table.ts";
+import { carriersOf, endProcess, familyOf } from "./process-table.ts";
 import type { SandboxedProcess, SandboxRequest } from "./sandbox.ts";
 
 /** Carried by every process of one start, so that those that left its process group are found again. */
@@ -82,5 +82,9 @@ export function startProcess(
   child.stdin.on("error", () => undefined);
   child.stderr.on("error", () => undefined);
   const { stdin, stdout, stderr } = child;
-  return { stdin, stdout, stderr, exited, kill, exceeded: () => null, pids: descendants };
+  const pids = (): number[] => {
+    const family = child.pid === undefined || ended ? [] : familyOf(child.pid);
+    return [...new Set([...family, ...descendants()])];
+  };
+  return { stdin, stdout, stderr, exited, kill, exceeded: () => null, pids };
 }

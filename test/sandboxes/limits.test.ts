@@ -138,6 +138,7 @@ describe("looking", () => {
       `for i in 1 2 3 4 5; do perl -e 'my $a = qq(x) x 6e7; sleep 20' & done; wait`,
       "memory",
     ],
+    ["memory, of one with an environment of its own", `env -i perl -e 'my $a = qq(x) x 3e8; sleep 20'`, "memory"],
     ["processes, that left their group", `for i in $(seq 40); do setsid sleep 20 & done; wait`, "processes"],
   ])("ends what takes too much of %s", async (_, command, reason) => {
     expect(await look(command, { memoryBytes: 200 * megabyte, processes: 30 })).toBe(reason);
