@@ -28,6 +28,13 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 
+let serves = false;
+// Whoever read it has gone, as `head` does: a command has nobody to go on for, a server has.
+process.stdout.on("error", () => {
+  if (!serves) stopping.abort();
+});
+process.stderr.on("error", () => undefined);
+
 const terminal: Terminal = {
   write: (text) => void process.stdout.write(text),
   warn: (text) => void process.stderr.write(text),
@@ -81,6 +88,7 @@ function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
 
 /** Serves until the signal, then lets running sessions go back to the queue. */
 async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole = "all"): Promise<void> {
+  serves = true;
   const config = configOf(flags);
   if (config.sandbox === "none") {
     terminal.warn(

@@ -46,7 +46,7 @@ function shell(argv: string[], variables: Record<string, string> = {}, onOutput?
   });
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
   const ended = new Promise<Ended>((resolve) => child.once("close", (code) => resolve({ code, out, err })));
-  return { ended, interrupt: () => child.kill("SIGINT") };
+  return { ended, interrupt: () => child.kill("SIGINT"), stopReading: () => child.stdout.destroy() };
 }
 
 function sessionIdIn(out: string): string | undefined {
@@ -61,6 +61,17 @@ test("run --follow prints the steps and the pull request, and ends with 0", asyn
   expect(out).toMatch(/pull request {2}http\S+\n$/u);
   expect(out).not.toContain("\u001b");
   expect(code).toBe(0);
+});
+
+test("run --follow ends without a word of our own code when its output is read no further, and the session goes on", async () => {
+  const followed = shell(["run", "shell sleep 1", "--repository", url, "--follow"], {}, (out) => {
+    if (out.includes("agent")) followed.stopReading();
+  });
+  const { code, out, err } = await followed.ended;
+  expect(err).toMatch(/^\nno longer following; session \S+ goes on\n$/u);
+  expect(code).toBe(130);
+  const id = sessionIdIn(out) ?? "";
+  await waitFor(async () => (await client.session.get(id)).status === "completed", "the session is over");
 });
 
 test("run without --follow prints the session's page and nothing else", async () => {
