@@ -26,8 +26,8 @@ export class ClientError extends OffstageError {
   readonly code = "refused";
   readonly status: number;
 
-  constructor(status: number, message: string) {
-    super(message);
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.status = status;
   }
 }
@@ -77,7 +77,16 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
     });
     if (!response.ok) throw await refusal(response);
-    return schema.parse(await response.json());
+    const read = schema.safeParse(await response.json().catch(() => null));
+    if (read.success) return read.data;
+    const place = baseUrl === "" ? "the server" : baseUrl;
+    throw new ClientError(
+      response.status,
+      `${place} is no Offstage, or one of another version: it answered otherwise`,
+      {
+        cause: read.error,
+      },
+    );
   }
 
   return {

@@ -27,7 +27,7 @@ function exitCodeOf(session: SessionDetail): number {
 
 /** What the session led to: its pull requests, else why there is none. */
 export function outcome(session: SessionDetail, color: boolean): string {
-  const lines = session.pullRequests.map((pullRequest) => `pull request  ${pullRequest.url}`);
+  const lines = session.pullRequests.map((pullRequest) => `pull request  ${printable(pullRequest.url)}`);
   if (session.failure !== null) {
     lines.push(shade("red", `failed: ${printable(session.failure.reason)}`, color), session.failure.mend);
     if (session.failure.retryable) lines.push("a retry may help");

@@ -2,6 +2,7 @@ import { InvalidArgumentError, type Command } from "commander";
 import { scopes, type Key, type Scope } from "../domain/key.ts";
 import { roles, scopesOf, type Role } from "../domain/user.ts";
 import type { CommandContext } from "./commands.ts";
+import { printable } from "./event-lines.ts";
 import { parseId } from "./id.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
@@ -81,7 +82,13 @@ function parseDays(value: string): number {
 }
 
 function keyTable(keys: readonly Key[]): string {
-  const rows = keys.map((key) => [key.id, `${key.prefix}…`, key.scopes.join(","), stateOf(key), key.name]);
+  const rows = keys.map((key) => [
+    key.id,
+    `${key.prefix}…`,
+    key.scopes.join(","),
+    stateOf(key),
+    printable(key.name).replaceAll(/\s+/gu, " "),
+  ]);
   const all = [["ID", "PREFIX", "SCOPES", "STATE", "NAME"], ...rows];
   const widths = [0, 1, 2, 3].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
   return all.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}\n`).join("");

@@ -154,6 +154,13 @@ describe("offstage keys and login-link", () => {
     expect(calls).toEqual([["revokeKey", {}, key.id]]);
   });
 
+  it("lists a key whatever was put into its name", async () => {
+    const name = "\u001b[2J\u001b]0;title\u0007ci\nof mine";
+    const { out } = await program(["keys", "list"], { listKeys: () => Promise.resolve([{ ...key, name }]) });
+    expect(out).toMatch(/ {2}ci of mine\n$/u);
+    expect(out).not.toContain("\u001b");
+  });
+
   it("prints the link, good for the minutes asked for", async () => {
     const { out, calls } = await program(["login-link", "--minutes", "5", "--scopes", "read"]);
     expect(out).toBe("http://127.0.0.1:4747/sign-in#token\n");

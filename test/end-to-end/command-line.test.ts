@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -72,6 +74,16 @@ test("run --follow ends without a word of our own code when its output is read n
   expect(code).toBe(130);
   const id = sessionIdIn(out) ?? "";
   await waitFor(async () => (await client.session.get(id)).status === "completed", "the session is over");
+});
+
+test("a server that is no Offstage is told as such, without a stack", async () => {
+  const page = createServer((_request, response) => response.end("<html>"));
+  await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
+  const server = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
+  const { code, err } = await shell(["run", "say x"], { OFFSTAGE_SERVER: server }).ended;
+  page.close();
+  expect(code).toBe(1);
+  expect(err).toBe(`offstage: ${server} is no Offstage, or one of another version: it answered otherwise\n`);
 });
 
 test("run without --follow prints the session's page and nothing else", async () => {
