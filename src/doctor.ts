@@ -7,6 +7,7 @@ import type { Config } from "./config/config.ts";
 import { ObjectStoreError, OffstageError } from "./domain/errors.ts";
 import { createObjectStore } from "./objects/object-store.ts";
 import { openBeside } from "./beside.ts";
+import { canBeHeld } from "./worker/git.ts";
 import { chooseDefaultAgent, createRegistry, createSandbox } from "./wiring.ts";
 
 /** What this machine has and what it lacks, each with the exact mend: the substance of `offstage doctor`. */
@@ -45,9 +46,13 @@ function nodeCheck(): Check {
 
 async function gitCheck(): Promise<Check> {
   const { failed, stdout } = await execa("git", ["--version"], { reject: false });
-  return failed
-    ? { name: "git", ok: false, detail: "not found", mend: "install git, for example `apt-get install git`" }
-    : { name: "git", ok: true, detail: stdout.replace("git version ", ""), mend: null };
+  const name = "git";
+  if (failed) return { name, ok: false, detail: "not found", mend: "install git, for example `apt-get install git`" };
+  const detail = stdout.replace("git version ", "");
+  if (canBeHeld(detail)) return { name, ok: true, detail, mend: null };
+  const mend =
+    "install git 2.37 or newer: with this one only repositories on hosts that OFFSTAGE_FORGES names can be used";
+  return { name, ok: false, detail, mend, optional: true };
 }
 
 async function sandboxCheck(config: Config): Promise<Check> {

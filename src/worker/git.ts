@@ -83,6 +83,27 @@ export async function mustGit(parameters: readonly string[], options: GitOptions
   return stdout.trim();
 }
 
+/** The first git that can be held to an address (`http.curloptResolve`); an older one takes no notice of it. */
+const firstHeld = [2, 37] as const;
+
+/** Whether this version of git, as it tells it, can be held to an address over HTTP. */
+export function canBeHeld(version: string): boolean {
+  const [major = 0, minor = 0] = (/(\d+)\.(\d+)/u.exec(version) ?? []).slice(1).map(Number);
+  return major > firstHeld[0] || (major === firstHeld[0] && minor >= firstHeld[1]);
+}
+
+/** @throws RunError where git would look the host's name up once more, and ask whatever it leads to by then */
+export async function requireHeldGit(options: GitOptions): Promise<void> {
+  const version = await mustGit(["--version"], options);
+  if (canBeHeld(version)) return;
+  throw new RunError({
+    code: "repository_unreachable",
+    reason: `The repository's host is none that the operator named, and this worker's git is too old to be held to its address (${version}).`,
+    retryable: false,
+    mend: "Install git 2.37 or newer on the worker, or add the host to OFFSTAGE_FORGES (docs/forges.md).",
+  });
+}
+
 /** Lets one byte more than the limit through, by which the caller sees that there was more; drains the rest. */
 async function* bounded(source: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Buffer> {
   let passed = 0;

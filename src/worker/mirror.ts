@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { RunError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
 import { pinPublicHost } from "./remote-address.ts";
-import { git, mustGit, remoteError, type GitOptions } from "./git.ts";
+import { git, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
 
 /** The service's own bare copy of a repository: fetched, never cloned again, and never written by an agent. */
 export interface Mirror {
@@ -217,5 +217,6 @@ function pushError(mirror: Mirror, branch: string, said: string): RunError {
 async function remoteOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptions> {
   const credentials = await mirror.credentials();
   const pinned = mirror.named || mirror.local ? null : await pinPublicHost(mirror.url);
+  if (pinned !== null && /^https?:/u.test(mirror.url)) await requireHeldGit({ cwd: mirror.path, signal });
   return { cwd: mirror.path, signal, local: mirror.local, remote: { url: mirror.url, credentials, pinned } };
 }

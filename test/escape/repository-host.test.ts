@@ -1,9 +1,14 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import { git, remoteError } from "../../src/worker/git.ts";
+import { lookUpHeads } from "../../src/worker/mirror.ts";
 import { pinPublicHost } from "../../src/worker/remote-address.ts";
 import { script } from "../end-to-end/script.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
@@ -100,4 +105,28 @@ it("a public address is pinned with its port", async () => {
     address: "2606:4700::1111",
   });
   expect(await pinPublicHost("git@1.1.1.1:a/b")).toMatchObject({ port: 22 });
+});
+
+it("a git that can't be held to an address is not sent to a host that nobody named", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "offstage-old-git-"));
+  const asked = join(folder, "asked");
+  const old = `#!/bin/sh\n[ "$1" = --version ] && echo git version 2.34.1 && exit\necho "$@" >> ${asked}\nexit 1\n`;
+  await writeFile(join(folder, "git"), old, { mode: 0o755 });
+  const path = process.env["PATH"];
+  process.env["PATH"] = `${folder}:${path}`;
+  const url = "https://1.1.1.1/a/b";
+  const mirror = { path: folder, url, named: false, local: false, credentials: () => Promise.resolve(null) };
+  const wanted = { targetBranch: "main", branch: "work" };
+  try {
+    await expect(lookUpHeads(mirror, wanted, AbortSignal.timeout(20_000))).rejects.toMatchObject({
+      code: "repository_unreachable",
+      mend: expect.stringContaining("git 2.37") as string,
+    });
+    expect(existsSync(asked)).toBe(false);
+    await expect(lookUpHeads({ ...mirror, named: true }, wanted, AbortSignal.timeout(20_000))).rejects.toThrow(url);
+    expect(existsSync(asked)).toBe(true);
+  } finally {
+    process.env["PATH"] = path;
+    await rm(folder, { recursive: true, force: true });
+  }
 });
