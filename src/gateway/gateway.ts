@@ -19,6 +19,8 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+/** Of one sandbox: each costs the worker two descriptors, and other sessions need some too. */
+const mostConnections = 1_000;
 /** Longer paths are cut by the kernel (unix(7)). */
 const longestSocketPath = 107;
 
@@ -58,6 +60,7 @@ export async function openGateway(
     else response.writeHead(404).end();
   });
   server.requestTimeout = 0;
+  server.maxConnections = mostConnections;
   server.on("connect", (request, client, head) => void egress.tunnel(request, client, head));
   server.on("connection", (client) => {
     open.add(client);

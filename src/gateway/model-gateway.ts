@@ -77,6 +77,8 @@ const errorLimit = 4_000;
 const silenceLimitMs = 15 * 60_000;
 /** Images and whole files are in what models are asked, and no more. */
 const requestLimit = 64 * 1024 * 1024;
+/** The same of all that are under way together, which wait in the worker's memory. */
+const heldLimit = 256 * 1024 * 1024;
 const attempts = 3;
 
 /**
@@ -89,6 +91,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   let answered = 0;
   let failed = 0;
   let lastError: string | null = null;
+  let held = 0;
   const touch = (): void => void (lastActivity = performance.now());
 
   function fail(message: string): void {
@@ -99,9 +102,23 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   async function forward(route: ModelRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
     // A harness that hangs up wants no more of the answer.
     const hungUp = new AbortController();
-    response.once("close", () => hungUp.abort());
-    const body = await readBody(request);
-    if (body === null) return refuse(response, 413, `a request can have at most ${requestLimit / 1024 ** 2} MiB`);
+    let ofThis = 0;
+    response.once("close", () => {
+      hungUp.abort();
+      held -= ofThis;
+      ofThis = 0;
+    });
+    const body = await readBody(request, (bytes) => {
+      if (response.closed || ofThis + bytes > requestLimit || held + bytes > heldLimit) return false;
+      ofThis += bytes;
+      held += bytes;
+      return true;
+    });
+    if (body === null) {
+      const [one, all] = [requestLimit, heldLimit].map((bytes) => bytes / 1024 ** 2);
+      const message = `a request can have at most ${one} MiB, and all under way at once ${all} MiB`;
+      return refuse(response, 413, message);
+    }
     const model = modelOf(route, body);
     if (model !== null) {
       const refusal = await options.admit(model);
@@ -210,13 +227,11 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   };
 }
 
-/** Null where it is too long, which is then left unread. */
-async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+/** Null where it is too long, which is then left unread. @param hold asked before each part: false ends it */
+async function readBody(request: IncomingMessage, hold: (bytes: number) => boolean): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
-  let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > requestLimit) return null;
+    if (!hold(chunk.length)) return null;
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import { connect, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseEgressRule, type EgressRule } from "../../src/domain/egress.ts";
 import type { ModelProviders } from "../../src/domain/model.ts";
@@ -381,6 +382,22 @@ it("is closed with its connections, and leaves no socket", async () => {
   await gateway.close();
   await gone;
   await expect(ask(gateway, { path: "/" })).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+it("has no more connections of one sandbox than leave descriptors to others", async () => {
+  const { gateway } = await open();
+  const clients: Socket[] = [];
+  for (let count = 0; count < 1_200; count += 1) {
+    const client = connect(gateway.socket).on("error", () => undefined);
+    clients.push(client);
+    await new Promise<void>((resolve) => client.once("connect", resolve).once("close", () => resolve()));
+  }
+  await pause(300);
+  expect(clients.filter((client) => client.readyState === "open").length).toBe(1_000);
+  clients[0]?.destroy();
+  await pause(100);
+  expect((await ask(gateway, { path: "/" })).status).toBe(404);
+  for (const client of clients) client.destroy();
 });
 
 it("names the folder that is too long for a socket", async () => {

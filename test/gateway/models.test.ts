@@ -268,6 +268,17 @@ describe("a model", () => {
     expect(asked).toEqual(["good", "evil", "", "", ""]);
   });
 
+  it("is asked for no more at once than the worker can hold", async () => {
+    answers = [(response) => void setTimeout(() => response.end("{}"), 3_000)];
+    const gateway = await open();
+    const large = Buffer.alloc(60 * 1024 * 1024, "a").toString();
+    const got = await Promise.all(Array.from({ length: 6 }, () => ask(gateway, large).catch(() => ({ status: 413 }))));
+    const statuses = got.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 413).length).toBeGreaterThanOrEqual(2);
+    expect(statuses).toContain(200);
+    expect(await ask(gateway, large)).toMatchObject({ status: 200 });
+  });
+
   it("that is asked is told of with how it came out, each attempt once", async () => {
     const told: unknown[] = [];
     const gateway = await open({
