@@ -20,10 +20,14 @@ const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../packag
   version: string;
 };
 const stopping = new AbortController();
+/** One Ctrl-C comes twice under `npm start`: from the terminal, and handed on by npm. A person takes longer for the second. */
+const echoMs = 500;
+let askedAt = 0;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     // Asked twice: ended at once, which loses nothing, as kill -9 does not.
-    if (stopping.signal.aborted) process.exit(130);
+    if (stopping.signal.aborted && performance.now() - askedAt > echoMs) process.exit(130);
+    if (!stopping.signal.aborted) askedAt = performance.now();
     stopping.abort();
   });
 }

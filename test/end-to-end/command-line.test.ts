@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -180,6 +181,20 @@ test("npm start hands SIGTERM on to the server, so that none is left behind", as
     await waitFor(isGone, "the server has ended");
   } finally {
     if (npm.pid !== undefined && isThere(-npm.pid)) process.kill(-npm.pid, "SIGKILL");
+    await rm(data, { recursive: true, force: true, maxRetries: 3 });
+  }
+});
+
+test("one request to stop that comes twice stops the server as one does", async () => {
+  const data = await mkdtemp(join(tmpdir(), "offstage-signals-"));
+  const usual = { ...world.variables, OFFSTAGE_DATA: data };
+  try {
+    const server = spawn(process.execPath, [main, "start"], { env: usual, stdio: ["ignore", "pipe", "ignore"] });
+    await once(server.stdout, "data");
+    // Two of one kind could come as one.
+    for (const signal of ["SIGINT", "SIGTERM"] as const) server.kill(signal);
+    expect(await once(server, "exit")).toEqual([0, null]);
+  } finally {
     await rm(data, { recursive: true, force: true, maxRetries: 3 });
   }
 });

@@ -211,7 +211,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
           const { said, complained, code } = await outcome(begin("touch ran; echo up"));
           expect([said, code]).toEqual(["", 127]);
           expect(complained).toMatch(words);
-          expect(complained).toContain("the container was not run");
+          expect(complained).toContain("the container was not started");
         }
         expect(existsSync(marker)).toBe(false);
       },
