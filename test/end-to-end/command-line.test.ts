@@ -71,7 +71,7 @@ test("run --follow ends without a word of our own code when its output is read n
     if (out.includes("agent")) followed.stopReading();
   });
   const { code, out, err } = await followed.ended;
-  expect(err).toMatch(/^\nno longer following; session \S+ goes on\n$/u);
+  expect(err).toMatch(/^\nstopped following; session \S+ continues\n$/u);
   expect(code).toBe(130);
   const id = sessionIdIn(out) ?? "";
   await waitFor(async () => (await client.session.get(id)).status === "completed", "the session is over");
