@@ -39,6 +39,11 @@ import { checkAgent, resolveRepositories } from "./resolve.ts";
 import { answers, idParameters, requireUuid } from "./shapes.ts";
 
 const tags = ["Sessions"];
+/** Narrows a list to the sessions of one status, or of one automation. */
+const sessionQuerySchema = pageQuerySchema.extend({
+  status: z.enum(sessionStatuses).optional(),
+  automationId: z.uuid().optional(),
+});
 const sessionPageSchema = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
 
 /** A session as the API shows it: the record, and its address in the web app. */
@@ -112,7 +117,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
         tags,
         operationId: "listSessions",
         summary: "List sessions, newest first",
-        querystring: pageQuerySchema.extend({ status: z.enum(sessionStatuses).optional() }),
+        querystring: sessionQuerySchema,
         response: answers(sessionPageSchema),
       },
     },
@@ -129,7 +134,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
         tags,
         operationId: "searchSessions",
         summary: "Search sessions by words",
-        querystring: pageQuerySchema.extend({ q: z.string().min(1).max(500) }),
+        querystring: sessionQuerySchema.extend({ q: z.string().min(1).max(500) }),
         response: answers(sessionPageSchema),
       },
     },

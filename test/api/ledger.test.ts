@@ -45,6 +45,22 @@ test("a trigger is under way, and then fired with its session", async () => {
   expect(await entry(id)).toMatchObject({ outcome: "fired", sessionId: expect.any(String) as string });
 });
 
+test("sessions are narrowed to those of an automation, in lists and in searches", async () => {
+  const id = await trigger({ issue: "narrow" });
+  await runNext();
+  const { sessionId } = await entry(id);
+  const other = await api.post("/session/create", { prompt: "Fix another narrow thing", queueRightAway: false });
+  const idsOf = async (path: string): Promise<string[]> =>
+    (await api.get(path)).body.sessions.map((session: { id: string }) => session.id);
+  const ofAutomation = await idsOf(`/session/list?automationId=${automationId}`);
+  expect(ofAutomation).toContain(sessionId);
+  expect(ofAutomation).not.toContain(other.body.id);
+  expect(await idsOf("/session/search?q=narrow")).toEqual([other.body.id, sessionId]);
+  expect(await idsOf(`/session/search?q=narrow&automationId=${automationId}`)).toEqual([sessionId]);
+  expect(await idsOf("/session/search?q=narrow&status=draft")).toEqual([other.body.id]);
+  expect((await api.get("/session/list?automationId=none")).status).toBe(400);
+});
+
 test("a trigger whose instructions can't be rendered has failed, and says why", async () => {
   const id = await trigger({ something: "else" });
   await runNext();
