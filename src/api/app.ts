@@ -35,7 +35,7 @@ import { addSecretOperations } from "./secrets.ts";
 import { addSessionOperations } from "./sessions.ts";
 import { addSignInOperations } from "./sign-in.ts";
 import { addUserOperations } from "./users.ts";
-import { addWebApp } from "./web-app.ts";
+import { addWebApp, asksForPage } from "./web-app.ts";
 import { addDeliveryOperations, addWebhookOperations } from "./webhooks.ts";
 
 /** Failed sign-ins from one address. */
@@ -105,7 +105,10 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addOlderOperations(app, options);
   addHealth(app, options);
   addMetrics(app, options);
-  await addWebApp(app, options.webDirectory);
+  const sendPage = await addWebApp(app, options.webDirectory);
+  app.setNotFoundHandler((request, reply) =>
+    sendPage !== null && asksForPage(request) ? sendPage(reply.status(404)) : methods.refuse(request),
+  );
   return app;
 }
 
@@ -173,7 +176,6 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
     request.log.info({ method, url: withoutKey(url), status: reply.statusCode, ms, ...trace }, "request");
     done();
   });
-  app.setNotFoundHandler((request) => methods.refuse(request));
 }
 
 function addHealth(app: App, { ready }: ApiOptions): void {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import fastifyStatic from "@fastify/static";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "./context.ts";
 
 /** The pages that the browser's own router draws: each is the same document. */
@@ -16,9 +17,20 @@ const pageHeaders = {
   "Cross-Origin-Opener-Policy": "same-origin",
 };
 
-/** Serves the built web app beside the API, whose operations win. */
-export async function addWebApp(app: App, directory: string | null): Promise<void> {
-  if (directory === null || !existsSync(join(directory, "index.html"))) return;
+/** Whether somebody opens an address in a browser, and is to see a page; programs are answered as the API answers. */
+export function asksForPage({ method, headers }: FastifyRequest): boolean {
+  return method === "GET" && headers.accept?.includes("text/html") === true;
+}
+
+/**
+ * Serves the built web app beside the API, whose operations win.
+ * @returns what answers with the app's document; null where there is no app
+ */
+export async function addWebApp(
+  app: App,
+  directory: string | null,
+): Promise<((reply: FastifyReply) => FastifyReply) | null> {
+  if (directory === null || !existsSync(join(directory, "index.html"))) return null;
   await app.register(fastifyStatic, {
     root: join(directory, "assets"),
     prefix: "/assets/",
@@ -26,12 +38,11 @@ export async function addWebApp(app: App, directory: string | null): Promise<voi
     immutable: true,
     maxAge: "365d",
   });
-  for (const page of pages) {
-    app.get(page, { schema: { hide: true } }, (_request, reply) =>
-      reply
-        .headers(pageHeaders)
-        .header("Cache-Control", "no-cache")
-        .sendFile("index.html", directory, { maxAge: 0, immutable: false }),
-    );
-  }
+  const sendPage = (reply: FastifyReply): FastifyReply =>
+    reply
+      .headers(pageHeaders)
+      .header("Cache-Control", "no-cache")
+      .sendFile("index.html", directory, { maxAge: 0, immutable: false });
+  for (const page of pages) app.get(page, { schema: { hide: true } }, (_request, reply) => sendPage(reply));
+  return sendPage;
 }

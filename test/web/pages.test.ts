@@ -291,6 +291,13 @@ test("an address that leads nowhere says so", async () => {
   const page = await signedIn();
   await page.goto("/sessions/00000000-0000-4000-8000-000000000000");
   await page.getByText("There is no such session").waitFor();
+  // Whoever opens it in a browser is shown a page; programs are answered as always.
+  expect((await page.goto("/nowhere/at/all"))?.status()).toBe(404);
+  await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+  await page.getByRole("link", { name: "Go to the sessions" }).click();
+  await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  const answer = await fetch(`${offstage.url}/nowhere/at/all`);
+  expect([answer.status, Object.keys((await answer.json()) as object)]).toEqual([404, ["error"]]);
 });
 
 test("a session of a server without a sandbox says so on its page", async () => {
