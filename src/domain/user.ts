@@ -94,8 +94,8 @@ export interface SignInMethod {
   finish(attempt: SignInAttempt, callback: URL): Promise<Identity>;
 }
 
-/** A page to come to after a sign-in: a path of our own, and nothing that a browser could take for another site. */
-export const pagePath = /^(?:\/[\w-]{1,64}){1,3}$/u;
+/** A page to come to after a sign-in: an address of our own, and nothing that a browser could take for another site. */
+export const pagePath = /^(?:\/|(?:\/[\w-]{1,64}){1,3})(?:\?[\w=&.-]{1,100})?$/u;
 
 /** Why a sign-in came to nothing, as the sign-in page reads it from its address. */
 export const signInProblems = {

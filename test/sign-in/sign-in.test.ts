@@ -219,6 +219,7 @@ describe("a sign-in that was tampered with comes to nothing", () => {
     "//evil.example",
     "/\\evil.example",
     "/sessions/../../evil",
+    "/sessions?at=//evil.example",
     "javascript:alert(1)",
   ])("or leads to our own page in the place of %s", async (next) => {
     expect((await signIn("alice", next)).to).toBe("/");

@@ -87,6 +87,8 @@ test("a page asked for without a sign-in comes after it, and a wrong key is told
 test("a sign-in leads to the page that it was asked for, and to no other site", async () => {
   for (const [next, reached] of [
     ["/webhooks", "/webhooks"],
+    ["/ledger?outcome=failed", "/ledger?outcome=failed"],
+    ["/?status=failed", "/?status=failed"],
     ["//evil.example/webhooks", "/"],
     ["/\\evil.example", "/"],
     ["https://evil.example/", "/"],
