@@ -10,6 +10,7 @@ import { organizationSchema, type UpdateOrganization } from "./domain/organizati
 import { repositorySchema } from "./domain/repository.ts";
 import { secretSchema, type createSecretSchema } from "./domain/secret.ts";
 import { sessionDetailSchema, sessionDiffSchema, sessionSchema, type createSessionSchema } from "./domain/session.ts";
+import type { SessionStatus } from "./domain/status.ts";
 import { userSchema, type updateUserSchema } from "./domain/user.ts";
 import {
   createdWebhookSchema,
@@ -42,6 +43,11 @@ export interface ClientOptions {
 export interface PageOf {
   readonly limit?: number;
   readonly cursor?: string | undefined;
+}
+
+export interface SessionPageOf extends PageOf {
+  readonly status?: SessionStatus | undefined;
+  readonly automationId?: string | undefined;
 }
 
 export interface StreamOptions {
@@ -92,8 +98,8 @@ export function createClient({ baseUrl, key }: ClientOptions) {
   return {
     session: {
       create: (body: z.input<typeof createSessionSchema>) => call(sessionSchema, "/session/create", body),
-      list: (page: PageOf = {}) => call(sessionsPage, `/session/list${query({ ...page })}`),
-      search: (q: string, page: PageOf = {}) => call(sessionsPage, `/session/search${query({ q, ...page })}`),
+      list: (page: SessionPageOf = {}) => call(sessionsPage, `/session/list${query({ ...page })}`),
+      search: (q: string, page: SessionPageOf = {}) => call(sessionsPage, `/session/search${query({ q, ...page })}`),
       get: (id: string) => call(sessionDetailSchema, `/session/${id}`),
       queue: (id: string) => call(sessionDetailSchema, `/session/${id}/queue`, {}),
       cancel: (id: string) => call(sessionDetailSchema, `/session/${id}/cancel`, {}),

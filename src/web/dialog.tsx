@@ -51,7 +51,7 @@ export function ButtonDialog({
   );
 }
 
-export const CloseDialog = () => <Dialog.Close className="button">Close</Dialog.Close>;
+export const CloseDialog = () => <Dialog.Close className="button">Cancel</Dialog.Close>;
 
 /** A button for what can't be undone: it asks once more, and says what would be lost. */
 export function ConfirmButton({

@@ -44,6 +44,6 @@ export function Field({
 
 /** Which of the fields a refusal is about: its sentence begins with the field's name. */
 export function fieldOf<Name extends string>(error: Error | null, names: readonly Name[]): Name | null {
-  if (!(error instanceof ClientError) || error.status !== 400) return null;
+  if (!(error instanceof ClientError) || (error.status !== 400 && error.status !== 409)) return null;
   return names.find((name) => new RegExp(`^${name}[ .:]`, "u").test(error.message)) ?? null;
 }

@@ -1,12 +1,13 @@
-import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { useEffect, useRef, type ReactNode, type RefObject } from "react";
 import { ClientError } from "../client.ts";
 import icon from "./icon.svg";
 import { client } from "./query.ts";
 
-const navigationLink = "text-muted hover:text-ink";
+const navigationLink = "py-1 text-muted hover:text-ink";
 const pages = [
+  ["/", "Sessions"],
   ["/ledger", "Ledger"],
   ["/webhooks", "Webhooks"],
   ["/settings", "Settings"],
@@ -15,6 +16,8 @@ const pages = [
 
 export function Layout() {
   const { pathname } = useLocation();
+  const main = useFocusOnNewPage();
+  const isSignedIn = pathname !== "/sign-in";
   return (
     <div className="flex min-h-dvh flex-col">
       <a
@@ -30,10 +33,18 @@ export function Layout() {
             Offstage
           </Link>
           {/* On a phone a line of its own, below the name and the way out. */}
-          <nav aria-label="Main" className="order-last flex w-full items-center gap-4 text-sm sm:order-none sm:w-auto">
-            {pathname !== "/sign-in" &&
+          <nav
+            aria-label="Main"
+            className={`flex flex-wrap items-center gap-x-4 text-sm ${isSignedIn ? "order-last w-full md:order-none md:w-auto" : ""}`}
+          >
+            {isSignedIn &&
               pages.map(([to, name]) => (
-                <Link key={to} to={to} className={`${navigationLink} aria-[current=page]:text-ink`}>
+                <Link
+                  key={to}
+                  to={to}
+                  className={`${navigationLink} aria-[current=page]:font-medium aria-[current=page]:text-ink`}
+                  activeOptions={{ exact: to === "/", includeSearch: false }}
+                >
                   {name}
                 </Link>
               ))}
@@ -41,14 +52,30 @@ export function Layout() {
               API
             </a>
           </nav>
-          {pathname !== "/sign-in" && <SignOut />}
+          {isSignedIn && <SignOut />}
         </div>
       </header>
-      <main id="main" className="mx-auto w-full max-w-5xl flex-1 px-4 py-6">
+      <main id="main" ref={main} tabIndex={-1} className="mx-auto w-full max-w-5xl flex-1 px-4 py-6 outline-none">
         <Outlet />
       </main>
     </div>
   );
+}
+
+/** Another page begins where it begins, also for keyboards and screen readers; the first one as any document does. */
+function useFocusOnNewPage(): RefObject<HTMLElement | null> {
+  const main = useRef<HTMLElement>(null);
+  // Once it is drawn: until then what was followed is still there, and has the focus.
+  const pathname = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
+  const shown = useRef(pathname);
+  useEffect(() => {
+    const before = shown.current;
+    shown.current = pathname;
+    if (before === undefined || before === pathname) return;
+    // What the page itself has given the focus to keeps it.
+    if (main.current?.contains(document.activeElement) !== true) main.current?.focus({ preventScroll: true });
+  }, [pathname]);
+  return main;
 }
 
 function SignOut() {
@@ -108,7 +135,7 @@ export function Absent({
   }
   return (
     <Notice title={`The ${noun} could not be loaded`}>
-      <p>{error.message}</p>
+      <p className="first-letter:uppercase">{sentenceOf(error)}</p>
       <button type="button" className="button mt-4" onClick={() => void retry()}>
         Try again
       </button>
@@ -118,9 +145,16 @@ export function Absent({
 
 /** What went wrong, said aloud by screen readers as well. */
 export function ErrorText({ error }: { error: Error | null }) {
+  // Nothing at all else: an empty line would have its gap all the same.
+  if (error === null) return null;
   return (
-    <p role="alert" className="text-sm text-bad empty:hidden">
-      {error?.message}
+    <p role="alert" className="text-sm break-words text-bad first-letter:uppercase">
+      {sentenceOf(error)}
     </p>
   );
+}
+
+/** A browser that reached nobody throws a TypeError, in words of its own. */
+function sentenceOf(error: Error): string {
+  return error instanceof TypeError ? "The server can’t be reached. Is it running, and are you online?" : error.message;
 }

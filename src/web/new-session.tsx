@@ -1,21 +1,23 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useId, type FormEvent } from "react";
+import { useId, useState, type FormEvent, type KeyboardEvent } from "react";
 import { ButtonDialog, CloseDialog } from "./dialog.tsx";
-import { Field } from "./field.tsx";
+import { Field, fieldOf } from "./field.tsx";
 import { ErrorText } from "./layout.tsx";
 import { client } from "./query.ts";
 
 /** A button, and the dialog in which a session is written. */
 export function NewSession() {
+  // What was written is there again after the dialog was closed by mistake.
+  const [prompt, setPrompt] = useState("");
   return (
     <ButtonDialog button="New session" className="button button-primary" title="New session">
-      {() => <NewSessionForm />}
+      {() => <NewSessionForm prompt={prompt} onPrompt={setPrompt} />}
     </ButtonDialog>
   );
 }
 
-function NewSessionForm() {
+function NewSessionForm({ prompt, onPrompt }: { prompt: string; onPrompt: (prompt: string) => void }) {
   const navigate = useNavigate();
   const repositories = useQuery({ queryKey: ["repositories"], queryFn: () => client.repository.list({ limit: 100 }) });
   const agents = useQuery({ queryKey: ["agents"], queryFn: () => client.agent.list() });
@@ -26,7 +28,7 @@ function NewSessionForm() {
         return typeof entry === "string" ? entry.trim() : "";
       };
       return client.session.create({
-        prompt: value("prompt"),
+        prompt: prompt.trim(),
         ...(value("repository") !== "" && { repositories: [value("repository")] }),
         ...(value("targetBranch") !== "" && { targetBranch: value("targetBranch") }),
         ...(value("agent") !== "" && { agent: value("agent") }),
@@ -34,18 +36,35 @@ function NewSessionForm() {
     },
     onSuccess: ({ id }) => navigate({ to: "/sessions/$id", params: { id } }),
   });
+  const { error } = create;
+  const wrong = fieldOf(error, ["prompt", "repositories", "targetBranch", "agent"]);
+  const errorOf = (name: typeof wrong): Error | null => (wrong === name ? error : null);
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    create.mutate(new FormData(event.currentTarget));
+    if (!create.isPending) create.mutate(new FormData(event.currentTarget));
+  };
+  const submitByKeys = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
+    if (event.key === "Enter" && (event.metaKey || event.ctrlKey)) event.currentTarget.form?.requestSubmit();
   };
   const listId = useId();
   const available = agents.data?.agents.filter((agent) => agent.available) ?? [];
   return (
     <form onSubmit={submit} className="mt-4 space-y-4">
-      <Field label="What should be done?">
-        {(attributes) => <textarea {...attributes} name="prompt" required rows={6} className="field" />}
+      <Field label="What should be done?" error={errorOf("prompt")}>
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            dir="auto"
+            required
+            rows={6}
+            className="field"
+            value={prompt}
+            onChange={({ target }) => onPrompt(target.value)}
+            onKeyDown={submitByKeys}
+          />
+        )}
       </Field>
-      <Field label="Repository" hint="Its URL. Empty for a session without one.">
+      <Field label="Repository" hint="Its URL. Empty for a session without one." error={errorOf("repositories")}>
         {(attributes) => (
           <>
             <input
@@ -66,10 +85,10 @@ function NewSessionForm() {
         )}
       </Field>
       <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Target branch" hint="Empty for the default branch.">
+        <Field label="Target branch" hint="Empty for the default branch." error={errorOf("targetBranch")}>
           {(attributes) => <input {...attributes} name="targetBranch" className="field" />}
         </Field>
-        <Field label="Agent">
+        <Field label="Agent" error={errorOf("agent")}>
           {(attributes) => (
             <select {...attributes} name="agent" className="field">
               <option value="">Default</option>
@@ -82,7 +101,7 @@ function NewSessionForm() {
           )}
         </Field>
       </div>
-      <ErrorText error={create.error} />
+      <ErrorText error={wrong === null ? error : null} />
       <div className="flex justify-end gap-2">
         <CloseDialog />
         <button type="submit" className="button button-primary" disabled={create.isPending}>

@@ -14,7 +14,7 @@ export function createQueryClient(onSignedOut: () => void): QueryClient {
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
       // What the server refuses it refuses the second time too; a lost connection is tried again.
-      queries: { retry: (count, error) => !(error instanceof ClientError && error.status < 500) && count < 5 },
+      queries: { retry: (count, error) => !(error instanceof ClientError && error.status < 500) && count < 3 },
       mutations: { retry: false },
     },
   });

@@ -1,6 +1,8 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { z } from "zod";
+import { auditOutcomes } from "../domain/audit.ts";
 import { ledgerOutcomes } from "../domain/ledger.ts";
+import { sessionStatuses } from "../domain/status.ts";
 import { Layout, NotFound } from "./layout.tsx";
 import { SessionPage } from "./pages/session-page.tsx";
 import { SessionsPage } from "./pages/sessions-page.tsx";
@@ -12,7 +14,10 @@ const sessionsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
   component: SessionsPage,
-  validateSearch: z.object({ q: z.string().optional().catch(undefined) }),
+  validateSearch: z.object({
+    q: z.string().optional().catch(undefined),
+    status: z.enum(sessionStatuses).optional().catch(undefined),
+  }),
 });
 
 const sessionRoute = createRoute({
@@ -23,6 +28,7 @@ const sessionRoute = createRoute({
     // A key of its own: nothing of one session is shown in another.
     return <SessionPage key={id} id={id} />;
   },
+  validateSearch: z.object({ tab: z.enum(["changes"]).optional().catch(undefined) }),
 });
 
 const signInRoute = createRoute({
@@ -46,6 +52,7 @@ const auditRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/audit",
   component: lazyRouteComponent(() => import("./pages/audit-page.tsx"), "AuditPage"),
+  validateSearch: z.object({ outcome: z.enum(auditOutcomes).optional().catch(undefined) }),
 });
 
 const ledgerRoute = createRoute({

@@ -38,7 +38,7 @@ export function Select<Value extends string>({
   );
 }
 
-/** Values that are their own names. */
-export function asOptions<Value extends string>(values: readonly Value[]): { value: Value; name: Value }[] {
-  return values.map((value) => ({ value, name: value }));
+/** Values that are their own names, but for the capital. */
+export function asOptions<Value extends string>(values: readonly Value[]): { value: Value; name: string }[] {
+  return values.map((value) => ({ value, name: value.charAt(0).toUpperCase() + value.slice(1) }));
 }

@@ -14,3 +14,7 @@ const looks: Record<SessionStatus, { label: string; tone: Tone }> = {
 export function StatusBadge({ status }: { status: SessionStatus }) {
   return <Badge {...looks[status]} moving={status === "running"} />;
 }
+
+export function statusLabel(status: SessionStatus): string {
+  return looks[status].label;
+}

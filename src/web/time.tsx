@@ -8,15 +8,40 @@ const units = [
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const ahead = new Intl.RelativeTimeFormat("en");
 
-/** How long ago something was, with the exact time as its title. */
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+const day = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
+const longAgoMs = 30 * 86_400_000;
+
+/** The time where the browser is, with its zone. */
+export function exactTime(at: string): string {
+  return exact.format(new Date(at));
+}
+
+/** How long ago something was, with the exact time as its title; after a month, the day. */
 export function Ago({ at }: { at: string }) {
   const now = useNow(30_000);
   const age = now - Date.parse(at);
   const unit = units.find(([, ms]) => age >= ms);
-  const text = unit === undefined ? "just now" : relative.format(-Math.floor(age / unit[1]), unit[0]);
+  const text =
+    age >= longAgoMs
+      ? day.format(new Date(at))
+      : unit === undefined
+        ? "just now"
+        : relative.format(-Math.floor(age / unit[1]), unit[0]);
   return (
-    <time dateTime={at} title={new Date(at).toLocaleString()}>
+    <time dateTime={at} title={exactTime(at)} className="whitespace-nowrap">
       {text}
+    </time>
+  );
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+
+/** At what time of its day something was, with the exact time as its title. */
+export function Clock({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={exactTime(at)} className="shrink-0 text-xs leading-5 text-muted tabular-nums">
+      {clock.format(new Date(at))}
     </time>
   );
 }
@@ -26,7 +51,7 @@ export function Until({ at }: { at: string }) {
   const left = Date.parse(at) - useNow(1_000);
   const [name, ms] = units.find(([, unitMs]) => left >= unitMs) ?? (["second", 1_000] as const);
   return (
-    <time dateTime={at} title={new Date(at).toLocaleString()}>
+    <time dateTime={at} title={exactTime(at)} className="whitespace-nowrap">
       {left < 1_000 ? "now" : ahead.format(Math.floor(left / ms), name)}
     </time>
   );

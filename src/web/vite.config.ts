@@ -3,6 +3,10 @@ import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
+/** The operations of the API are below these; no page is. */
+const nouns =
+  "agent|audit|automation|delivery|job|key|ledger|login|organization|repository|secret|session|user|webhook";
+
 export default defineConfig({
   root: import.meta.dirname,
   plugins: [react(), tailwind()],
@@ -20,5 +24,5 @@ export default defineConfig({
     },
   },
   // `npx vite src/web` beside a running server: the pages come from here, the API from there.
-  server: { proxy: { "^/(session|automation|job|repository|key|agent|login|me)(/|$)": "http://127.0.0.1:4747" } },
+  server: { proxy: { [`^/(?:(?:${nouns})/|organization$|me$)`]: "http://127.0.0.1:4747" } },
 });

@@ -80,7 +80,7 @@ test("a duplicate leads to the first one, and that shows its job", async () => {
   await page.getByText(first).waitFor();
   await page.getByText("completed", { exact: true }).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
-  await page.getByRole("link", { name: "Show all" }).click();
+  await page.getByRole("main").getByRole("link", { name: "Ledger" }).click();
   await entries(page).waitFor();
   await page.goto("/ledger?entry=00000000-0000-4000-8000-000000000000");
   await page.getByRole("alert").getByText("was not found").waitFor();
@@ -102,8 +102,8 @@ test("it is filtered by automation and outcome, which the address keeps", async 
   expect(await rows(page).count()).toBe(1);
   await page.getByLabel("Outcome").selectOption("missed");
   await page.getByText("There is nothing of this kind.").waitFor();
-  await page.getByLabel("Automation").selectOption("all automations");
-  await page.getByLabel("Outcome").selectOption("all outcomes");
+  await page.getByLabel("Automation").selectOption("All automations");
+  await page.getByLabel("Outcome").selectOption("All outcomes");
   await page.waitForURL(`${site.offstage.url}/ledger`);
   await expect.poll(() => rows(page).count()).toBeGreaterThan(2);
 });

@@ -2,6 +2,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/offstage.ts";
+import { appendEvents } from "../../src/store/events.ts";
 import { pruneEvents } from "../../src/store/retention.ts";
 import { script } from "../end-to-end/script.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
@@ -74,14 +75,18 @@ test("the one-time link signs a browser in once, and leaves no token in the addr
 test("a page asked for without a sign-in comes after it, and a wrong key is told", async () => {
   const { id } = await client.session.create({ prompt: "say later", queueRightAway: false });
   const page = await openPage();
-  await page.goto(`/sessions/${id}`);
+  await page.goto(`/sessions/${id}?tab=changes`);
   await page.getByLabel("API key").fill("not-a-key");
+  await page.route("**/login/create", (route) => route.abort());
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("The server can’t be reached.").waitFor();
+  await page.unroute("**/login/create");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("the API key is wrong, revoked or expired").waitFor();
   await page.getByLabel("API key").fill(adminKey);
   await page.getByLabel("API key").press("Enter");
   await page.getByRole("heading", { name: "say later" }).waitFor();
-  expect(new URL(page.url()).pathname).toBe(`/sessions/${id}`);
+  expect(page.url()).toBe(`${offstage.url}/sessions/${id}?tab=changes`);
 });
 
 test("a sign-in leads to the page that it was asked for, and to no other site", async () => {
@@ -140,11 +145,15 @@ test("a session started in the dialog is followed live to its pull request", asy
   expect(await page.getByText("from the shell", { exact: true }).count()).toBe(0);
   await page.locator("summary", { hasText: "echo from the shell" }).click();
   await page.getByLabel("Output").getByText("from the shell").waitFor();
-  expect(await page.locator("strong", { hasText: "done" }).count()).toBe(1);
+  // What was asked is Markdown as well as what was answered.
+  expect(await page.locator("strong", { hasText: "done" }).count()).toBe(2);
 
   await page.getByRole("tab", { name: "Changes" }).click();
-  await page.getByText("hello.js").waitFor();
-  await page.getByText("const greeting = 1;").waitFor();
+  await page.getByText("1 file").waitFor();
+  await page.reload();
+  const changes = page.getByRole("region", { name: /^Changes in/u });
+  await changes.getByText("hello.js").waitFor();
+  await changes.getByText("const greeting = 1;").waitFor();
 });
 
 test("a follow-up is sent with the keyboard alone and its turn joins the conversation", async () => {
@@ -198,6 +207,7 @@ test("a refused host is shown with a button that allows it for the repository", 
   const page = await signedIn();
   await page.goto(`/sessions/${id}`);
   await page.getByText("Refused packages.example.com:443").waitFor();
+  await page.getByRole("region", { name: "Steps" }).getByText("not needed").first().waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.getByRole("button", { name: /^Allow for acme/u }).click();
   await page.getByText(/^Allowed for acme/u).waitFor();
@@ -268,6 +278,91 @@ test("the list shows sessions as they change, and searches them", async () => {
   await expect.poll(() => page.getByRole("list", { name: "Sessions" }).getByRole("listitem").count()).toBe(1);
   await page.getByRole("link", { name: "say a walrus in the list" }).press("Enter");
   await page.waitForURL(`${offstage.url}/sessions/${id}`);
+});
+
+test("the list narrows to a status, which the address keeps and back and forward do not lose", async () => {
+  const { id } = await client.session.create({ prompt: "say a narwhal as a draft", queueRightAway: false });
+  await client.session.cancel((await client.session.create({ prompt: "say a narwhal", queueRightAway: false })).id);
+  const page = await signedIn();
+  const rows = page.getByRole("list", { name: "Sessions" }).getByRole("listitem");
+  await page.goto("/?q=narwhal");
+  await expect.poll(() => rows.count()).toBe(2);
+  await page.getByLabel("Status").selectOption("Draft");
+  await expect.poll(() => rows.count()).toBe(1);
+  await page.reload();
+  await rows.getByText("Draft", { exact: true }).waitFor();
+  expect(await page.getByLabel("Search sessions").inputValue()).toBe("narwhal");
+  await page.getByLabel("Search sessions").fill("");
+  await page.waitForURL(/\?status=draft$/u);
+  await page.goBack();
+  await expect.poll(() => page.getByLabel("Search sessions").inputValue()).toBe("narwhal");
+  await page.getByRole("link", { name: "say a narwhal as a draft" }).click();
+  await page.getByRole("button", { name: "Start" }).click();
+  expect((await untilOver(client, id)).status).toBe("completed");
+});
+
+test("a page that is come to has the focus, and a dialog that was closed has kept what was written", async () => {
+  const page = await signedIn();
+  await page.goto("/");
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.locator("main:focus").waitFor();
+  await page.getByRole("link", { name: "Sessions", exact: true }).click();
+  const button = page.getByRole("button", { name: "New session" });
+  await button.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.type("Half a thought");
+  await page.keyboard.press("Escape");
+  await button.and(page.locator(":focus")).waitFor();
+  await page.keyboard.press("Enter");
+  expect(await page.getByLabel("What should be done?").inputValue()).toBe("Half a thought");
+});
+
+test("the end of a session at work stays in sight, until somebody scrolls up", async () => {
+  const { id } = await client.session.create({ prompt: "shell sleep 600" });
+  const page = await signedIn({ viewport: { width: 800, height: 600 } });
+  await page.goto(`/sessions/${id}`);
+  await page.locator("summary", { hasText: "sleep 600" }).waitFor();
+  const tell = async (...texts: string[]): Promise<void> => {
+    const events = texts.map((text) => ({ type: "agent.message" as const, data: { part: text, text } }));
+    await appendEvents(offstage.database.pool, id, events);
+    offstage.database.notify("offstage_event", id);
+  };
+  const distance = (): Promise<number> =>
+    page.evaluate<number>("document.documentElement.scrollHeight - innerHeight - scrollY");
+  await tell(...Array.from({ length: 60 }, (_, index) => `Line ${index}.`));
+  await page.getByText("Line 59.").waitFor();
+  await expect.poll(distance).toBeLessThan(2);
+  expect(await page.evaluate<number>("scrollY")).toBeGreaterThan(1_000);
+
+  const latest = page.getByRole("button", { name: "Go to the latest" });
+  expect(await latest.count()).toBe(0);
+  await page.mouse.wheel(0, -800);
+  await latest.waitFor();
+  await tell("Told meanwhile.");
+  await page.getByText("Told meanwhile.").waitFor();
+  expect(await distance()).toBeGreaterThan(500);
+  await latest.click();
+  await expect.poll(distance).toBeLessThan(2);
+  await client.session.cancel(id);
+  await page.getByRole("button", { name: "Retry" }).waitFor();
+});
+
+test("a long request is folded, and its code can be copied", async () => {
+  const lines = Array.from({ length: 40 }, (_, index) => `- point ${index}`).join("\n");
+  const prompt = `Do all of it\n\n\`\`\`sh\nnpm run all\n\`\`\`\n\n${lines}`;
+  const { id } = await client.session.create({ prompt, queueRightAway: false });
+  const page = await signedIn({ permissions: ["clipboard-read", "clipboard-write"] });
+  await page.goto(`/sessions/${id}`);
+  await page.getByRole("button", { name: "Copy the code" }).click();
+  await page.getByText("Copied", { exact: true }).waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe("npm run all\n");
+  const fold = page.getByRole("button", { name: "Show all of it" });
+  expect(await fold.getAttribute("aria-expanded")).toBe("false");
+  const height = async (): Promise<number> => (await page.getByRole("listitem").first().boundingBox())?.height ?? 0;
+  const folded = await height();
+  await fold.click();
+  await page.getByRole("button", { name: "Show less" }).waitFor();
+  expect(await height()).toBeGreaterThan(folded + 200);
 });
 
 test("no page asks for what its own Content-Security-Policy forbids", async () => {

@@ -79,7 +79,7 @@ test("what the API refuses is said by its field, and nothing is made of it", asy
   await page.getByRole("alert").getByText("url must be an http:// or https:// address").waitFor();
   expect(await url.getAttribute("aria-invalid")).toBe("true");
   const about = (await url.getAttribute("aria-describedby")) ?? "none";
-  expect(await page.locator(`[id="${about}"]`).innerText()).toContain("url must be");
+  expect(await page.locator(`[id="${about}"]`).textContent()).toContain("url must be");
   expect(await accessibilityProblems(page)).toEqual([]);
   await url.fill("https://user:word@example.com/");
   await url.press("Enter");
@@ -144,7 +144,7 @@ test("a delivery of a session leads to it, and a long log comes in pages", async
   await expect.poll(() => deliveries(page).locator("details").count()).toBe(25);
   expect(await page.getByRole("button", { name: "Show more" }).count()).toBe(0);
   await deliveries(page).locator("summary").first().click();
-  await page.getByRole("link", { name: "Session" }).click();
+  await page.getByRole("link", { name: "Session", exact: true }).click();
   await page.getByRole("heading", { name: "say found by its delivery" }).waitFor();
 });
 

@@ -4,6 +4,7 @@ import type { Automation } from "../../domain/automation.ts";
 import type { LedgerEntry, LedgerOutcome } from "../../domain/ledger.ts";
 import { Badge, type Tone } from "../badge.tsx";
 import { ErrorText } from "../layout.tsx";
+import { PageTitle } from "../page-head.tsx";
 import { client } from "../query.ts";
 import { Ago } from "../time.tsx";
 
@@ -38,47 +39,59 @@ export function Entry({
     mutationFn: () => client.ledger.replay(entry.id),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["ledger"] }),
   });
+  const badge = <Badge {...(outcome === null ? underWay : looks[outcome])} moving={outcome === null} />;
+  const again = outcome !== null && (
+    <button type="button" className="button shrink-0" disabled={replay.isPending} onClick={() => replay.mutate()}>
+      Replay<span className="sr-only"> {name}</span>
+    </button>
+  );
+  const detail = (
+    <>
+      {reason !== null && <p className="break-words text-muted first-letter:uppercase">{reason}</p>}
+      <p className="flex flex-wrap gap-x-4 text-muted">
+        <Ago at={entry.createdAt} />
+        {sessionId !== null && (
+          <Link to="/sessions/$id" params={{ id: sessionId }} className="text-accent underline">
+            Session
+          </Link>
+        )}
+        {originalId !== null && (
+          <Link to="/ledger" search={{ entry: originalId }} className="text-accent underline">
+            {outcome === "duplicate" ? "The first one" : "Replay of an earlier one"}
+          </Link>
+        )}
+      </p>
+      <output className="block text-good empty:hidden">
+        {replay.data !== undefined && (
+          <Link to="/ledger" search={{ entry: replay.data.id }} className="underline">
+            Triggered again
+          </Link>
+        )}
+      </output>
+      <ErrorText error={replay.error} />
+    </>
+  );
+  if (isAlone) {
+    return (
+      <div className="space-y-3 text-sm">
+        <PageTitle title={name}>{badge}</PageTitle>
+        {detail}
+        {again}
+      </div>
+    );
+  }
   return (
     <div className="flex items-center gap-x-4">
-      <div className="min-w-0 flex-1 space-y-1">
-        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
-          {isAlone ? (
-            <h2 className="min-w-0 font-medium break-words">{name}</h2>
-          ) : (
-            <Link to="/ledger" search={{ entry: entry.id }} className="min-w-0 font-medium break-words hover:underline">
-              {name}
-            </Link>
-          )}
-          <Badge {...(outcome === null ? underWay : looks[outcome])} moving={outcome === null} />
+      <div className="min-w-0 flex-1 space-y-1 text-sm">
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-base">
+          <Link to="/ledger" search={{ entry: entry.id }} className="min-w-0 font-medium break-words hover:underline">
+            <bdi>{name}</bdi>
+          </Link>
+          {badge}
         </div>
-        {reason !== null && <p className="break-words text-muted">{reason}</p>}
-        <p className="flex flex-wrap gap-x-4 text-muted">
-          <Ago at={entry.createdAt} />
-          {sessionId !== null && (
-            <Link to="/sessions/$id" params={{ id: sessionId }} className="text-accent underline">
-              Session
-            </Link>
-          )}
-          {originalId !== null && (
-            <Link to="/ledger" search={{ entry: originalId }} className="text-accent underline">
-              {outcome === "duplicate" ? "The first one" : "Replay of an earlier one"}
-            </Link>
-          )}
-        </p>
-        <output className="block text-good empty:hidden">
-          {replay.data !== undefined && (
-            <Link to="/ledger" search={{ entry: replay.data.id }} className="underline">
-              Triggered again
-            </Link>
-          )}
-        </output>
-        <ErrorText error={replay.error} />
+        {detail}
       </div>
-      {outcome !== null && (
-        <button type="button" className="button shrink-0" disabled={replay.isPending} onClick={() => replay.mutate()}>
-          Replay<span className="sr-only"> {name}</span>
-        </button>
-      )}
+      {again}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { auditOutcomes, type AuditEntry, type AuditOutcome } from "../../domain/audit.ts";
 import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
@@ -8,7 +8,8 @@ import { useTitle } from "../use-title.ts";
 
 /** Who changed what, from where, and what was refused: for admins. */
 export function AuditPage() {
-  const [outcome, setOutcome] = useState<AuditOutcome>();
+  const { outcome } = useSearch({ from: "/audit" });
+  const navigate = useNavigate();
   useTitle("Audit log");
   return (
     <div className="space-y-4">
@@ -17,9 +18,9 @@ export function AuditPage() {
         <Select
           label="Outcome"
           value={outcome}
-          all="all outcomes"
+          all="All outcomes"
           options={asOptions(auditOutcomes)}
-          onChange={setOutcome}
+          onChange={(chosen) => void navigate({ to: "/audit", search: { outcome: chosen }, replace: true })}
         />
       </div>
       <PagedList
@@ -35,19 +36,23 @@ export function AuditPage() {
   );
 }
 
-const looks: Record<AuditOutcome, string> = { allowed: "text-good", refused: "text-bad", failed: "text-warn" };
+const looks: Record<AuditOutcome, string> = { allowed: "text-muted", refused: "text-bad", failed: "text-warn" };
 
 function Row({ entry }: { entry: AuditEntry }) {
   return (
-    <li className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5 px-4 py-2 text-sm">
-      <span className="font-medium break-all">{entry.action}</span>
-      {entry.target !== null && <code className="text-xs break-all text-muted">{entry.target}</code>}
+    <li className="flex items-baseline gap-x-3 px-4 py-2 text-sm">
+      <div className="min-w-0 flex-1">
+        <p className="flex flex-wrap items-baseline gap-x-3">
+          <span className="font-medium break-all">{entry.action}</span>
+          {entry.target !== null && <code className="text-xs break-all text-muted">{entry.target}</code>}
+        </p>
+        <p className="wrap-anywhere text-muted">
+          {whoOf(entry)}
+          {entry.address !== null && ` from ${entry.address}`} · <Ago at={entry.createdAt} />
+        </p>
+      </div>
       <span className={looks[entry.outcome]}>
         {entry.outcome} ({entry.status})
-      </span>
-      <span className="ml-auto text-muted">
-        {whoOf(entry)}
-        {entry.address !== null && ` from ${entry.address}`} · <Ago at={entry.createdAt} />
       </span>
     </li>
   );

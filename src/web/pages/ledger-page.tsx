@@ -1,13 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automation.ts";
 import { ledgerOutcomes } from "../../domain/ledger.ts";
 import { Fact } from "../fact.tsx";
 import { ErrorText } from "../layout.tsx";
 import { Entry, type KnownAutomations } from "../ledger/entry.tsx";
+import { BackLink } from "../page-head.tsx";
 import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
 import { asOptions, Select } from "../select.tsx";
+import { exactTime } from "../time.tsx";
 import { useTitle } from "../use-title.ts";
 
 /** Every trigger that was accepted, the newest first, and how it ended; or one of them. */
@@ -18,15 +20,14 @@ export function LedgerPage() {
   const known = automations.data ?? null;
   return (
     <div className="space-y-4">
-      <div className="flex flex-wrap items-center gap-3">
-        <h1 className="mr-auto text-xl font-semibold">Ledger</h1>
-        {entry === undefined && <Filters automations={known ?? []} />}
-        {entry !== undefined && (
-          <Link to="/ledger" className="button">
-            Show all
-          </Link>
-        )}
-      </div>
+      {entry === undefined ? (
+        <div className="flex flex-wrap items-center gap-3">
+          <h1 className="mr-auto text-xl font-semibold">Ledger</h1>
+          <Filters automations={known ?? []} />
+        </div>
+      ) : (
+        <BackLink to="/ledger" name="Ledger" />
+      )}
       <ErrorText error={automations.error} />
       {entry === undefined ? <Entries automations={known} /> : <OneEntry key={entry} id={entry} automations={known} />}
     </div>
@@ -56,14 +57,14 @@ function Filters({ automations }: { automations: readonly Automation[] }) {
       <Select
         label="Automation"
         value={search.automation}
-        all="all automations"
+        all="All automations"
         options={automations.map(({ id, name }) => ({ value: id, name }))}
         onChange={(automation) => show({ automation })}
       />
       <Select
         label="Outcome"
         value={search.outcome}
-        all="all outcomes"
+        all="All outcomes"
         options={asOptions(ledgerOutcomes)}
         onChange={(outcome) => show({ outcome })}
       />
@@ -95,7 +96,7 @@ function Entries({ automations }: { automations: KnownAutomations }) {
       }
     >
       {(entry) => (
-        <li key={entry.id} className="px-4 py-3 text-sm">
+        <li key={entry.id} className="px-4 py-3">
           <Entry entry={entry} automations={automations} />
         </li>
       )}
@@ -123,11 +124,11 @@ function OneEntry({ id, automations }: { id: string; automations: KnownAutomatio
       <ErrorText error={found.error} />
       {entry === undefined && found.error === null && <p className="text-muted">Loading the entry …</p>}
       {entry !== undefined && (
-        <div className="card space-y-3 p-4 text-sm">
+        <div className="space-y-3">
           <Entry entry={entry} automations={automations} isAlone />
-          <dl className="space-y-1 border-t border-line pt-3">
-            <Fact name="Accepted">{new Date(entry.createdAt).toLocaleString()}</Fact>
-            {entry.outcome !== null && <Fact name="Ended">{new Date(entry.updatedAt).toLocaleString()}</Fact>}
+          <dl className="card space-y-1 p-4 text-sm">
+            <Fact name="Accepted">{exactTime(entry.createdAt)}</Fact>
+            {entry.outcome !== null && <Fact name="Ended">{exactTime(entry.updatedAt)}</Fact>}
             {job.data === undefined ? (
               <Fact name="Entry">{id}</Fact>
             ) : (

@@ -1,19 +1,25 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
 import { lazy, Suspense, useCallback, type ReactNode } from "react";
 import type { SessionDetail } from "../../domain/session.ts";
 import { isFinal } from "../../domain/status.ts";
+import { CopyButton } from "../copy-button.tsx";
+import { formatDollars } from "../dollars.ts";
 import { Fact } from "../fact.tsx";
 import { Absent, ErrorText } from "../layout.tsx";
+import { BackLink, PageTitle } from "../page-head.tsx";
 import { client } from "../query.ts";
+import { RepositoryName } from "../repository-name.tsx";
 import { FollowUp } from "../session/follow-up.tsx";
-import { formatDollars, RaiseBudget } from "../session/raise-budget.tsx";
+import { RaiseBudget } from "../session/raise-budget.tsx";
 import { Markdown } from "../session/markdown.tsx";
 import { RepositoriesContext } from "../session/refused-host.tsx";
 import { Steps } from "../session/steps.tsx";
 import { Timeline } from "../session/timeline.tsx";
 import type { Tokens } from "../session/session-view.ts";
-import { useSessionView } from "../session/use-session-view.ts";
+import { useSessionView, type LiveSession } from "../session/use-session-view.ts";
+import { useTail } from "../session/use-tail.ts";
 import { StatusBadge } from "../status-badge.tsx";
 import { Ago, formatDuration } from "../time.tsx";
 import { useTitle } from "../use-title.ts";
@@ -46,7 +52,14 @@ function Session({ session }: { session: SessionDetail }) {
     void queries.invalidateQueries({ queryKey: ["session", id] });
     void queries.invalidateQueries({ queryKey: ["diff", id] });
   }, [queries, id]);
-  const { view, connected, error } = useSessionView(id, !isFinal(status), onNews);
+  const live = useSessionView(id, !isFinal(status), onNews);
+  const { view, error } = live;
+  const { tab = "conversation" } = useSearch({ from: "/sessions/$id" });
+  const navigate = useNavigate();
+  const show = (chosen: string): void => {
+    const search = chosen === "changes" ? ({ tab: "changes" } as const) : {};
+    void navigate({ to: "/sessions/$id", params: { id }, search, replace: true, resetScroll: false });
+  };
   // The first of what happened is no longer there, or all of it.
   const isShortened = session.eventsRemovedThrough > 0;
   return (
@@ -65,22 +78,17 @@ function Session({ session }: { session: SessionDetail }) {
       )}
       {session.waiting !== null && <RaiseBudget session={session} />}
       <ErrorText error={error} />
-      {(view.seq > 0 || !isShortened) && <Steps steps={view.steps} />}
-      <TokenCount tokens={view.tokens} />
-      <Tabs.Root defaultValue="conversation" className="space-y-3">
+      {status !== "draft" && (view.seq > 0 || !isShortened) && (
+        <Steps steps={view.steps} completed={status === "completed"} />
+      )}
+      <Usage session={session} tokens={view.tokens} />
+      <Tabs.Root value={tab} onValueChange={show} className="space-y-4">
         <Tabs.List aria-label="Session" className="flex gap-1 border-b border-line">
           <Tab value="conversation">Conversation</Tab>
           <Tab value="changes">Changes</Tab>
         </Tabs.List>
-        <Tabs.Content value="conversation" className="space-y-4">
-          <RepositoriesContext value={session.repositories}>
-            <Timeline view={view} running={status === "running"} removed={isShortened} />
-            {isShortened && view.items.length === 0 && session.summary !== null && <Markdown text={session.summary} />}
-          </RepositoriesContext>
-          <output className="block text-sm text-warn empty:hidden">
-            {connected || error !== null ? "" : "Connection lost: reconnecting …"}
-          </output>
-          {status !== "draft" && <FollowUp id={id} onSent={onNews} />}
+        <Tabs.Content value="conversation">
+          <Conversation session={session} live={live} onSent={onNews} />
         </Tabs.Content>
         <Tabs.Content value="changes">
           <Changes id={id} />
@@ -90,36 +98,89 @@ function Session({ session }: { session: SessionDetail }) {
   );
 }
 
+/** What was said and done; of a session that is at work, its end stays in sight. */
+function Conversation({
+  session,
+  live: { view, connected, error },
+  onSent,
+}: {
+  session: SessionDetail;
+  live: LiveSession;
+  onSent: () => void;
+}) {
+  const { id, status, summary, repositories, automationId, eventsRemovedThrough } = session;
+  const isActive = !isFinal(status) && status !== "draft";
+  const { content, following, follow } = useTail(isActive);
+  const isShortened = eventsRemovedThrough > 0;
+  return (
+    <div ref={content} className="space-y-4">
+      <RepositoriesContext value={repositories}>
+        <Timeline view={view} running={status === "running"} removed={isShortened} automated={automationId !== null} />
+        {isShortened && view.items.length === 0 && summary !== null && <Markdown text={summary} />}
+      </RepositoriesContext>
+      {status !== "draft" && <FollowUp id={id} onSent={onSent} />}
+      {/* In sight wherever the page is scrolled to. */}
+      <div className="pointer-events-none fixed inset-x-0 bottom-4 flex flex-col items-center gap-2 px-4">
+        <output className="rounded-md bg-warn-soft px-3 py-1.5 text-sm text-warn shadow-lg empty:hidden">
+          {connected || error !== null ? "" : "Connection lost: reconnecting …"}
+        </output>
+        {isActive && !following && (
+          <button type="button" className="button pointer-events-auto shadow-lg" onClick={follow}>
+            Go to the latest <span aria-hidden>↓</span>
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
 function Head({ session }: { session: SessionDetail }) {
   return (
     <div className="space-y-3">
-      <div className="flex flex-wrap items-start gap-x-3 gap-y-2">
-        <h1 className="min-w-0 flex-1 basis-64 text-xl font-semibold break-words">{session.title}</h1>
+      <BackLink to="/" name="Sessions" />
+      <PageTitle title={session.title}>
         <StatusBadge status={session.status} />
-      </div>
+      </PageTitle>
       <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
         {session.repositories.map((repository) => (
           <Fact key={repository.id} name="Repository">
-            {repository.name}
+            <RepositoryName repository={repository} />
           </Fact>
         ))}
-        <Fact name="Branch">{session.branchName}</Fact>
+        <Fact name="Branch">
+          {session.branchName}{" "}
+          <CopyButton
+            text={session.branchName}
+            what="the branch"
+            className="cursor-pointer text-xs text-muted hover:text-ink"
+          />
+        </Fact>
         {session.targetBranch !== null && <Fact name="Into">{session.targetBranch}</Fact>}
         {session.agent !== null && <Fact name="Agent">{session.agent}</Fact>}
         <Fact name="Created">
           <Ago at={session.createdAt} />
         </Fact>
+        {session.startedAt !== null && session.finishedAt !== null && (
+          <Fact name="Took">{formatDuration(Date.parse(session.finishedAt) - Date.parse(session.startedAt))}</Fact>
+        )}
         {session.queuePosition !== null && <Fact name="Queue">{ahead(session)}</Fact>}
       </dl>
       <div className="flex flex-wrap items-center gap-2">
-        {session.pullRequests.map(({ url, number, state }) => (
+        {session.pullRequests.map(({ url, number, state, repositoryId }) => (
           <a key={url} href={url} target="_blank" rel="noreferrer noopener" className="button button-primary">
-            Pull request #{number}
-            <span className="sr-only"> ({state}, opens in a new tab)</span>
+            <span>
+              Pull request #{number}
+              {/* Each repository has numbers of its own. */}
+              {session.pullRequests.length > 1 &&
+                ` of ${session.repositories.find((repository) => repository.id === repositoryId)?.name ?? "another"}`}
+              {state !== "open" && `, ${state}`}
+              <span className="sr-only"> (opens in a new tab)</span>
+            </span>
             <span aria-hidden>↗</span>
           </a>
         ))}
-        <Actions session={session} />
+        {/* A key of its own: a run that begins again is not being cancelled. */}
+        <Actions key={String(isFinal(session.status))} session={session} />
       </div>
     </div>
   );
@@ -128,7 +189,9 @@ function Head({ session }: { session: SessionDetail }) {
 function ahead({ queuePosition, estimatedWaitSeconds }: SessionDetail): string {
   const place =
     queuePosition === 0 ? "next" : queuePosition === 1 ? "1 session ahead" : `${queuePosition} sessions ahead`;
-  return estimatedWaitSeconds === null ? place : `${place}, about ${formatDuration(estimatedWaitSeconds * 1_000)}`;
+  if (estimatedWaitSeconds === null) return place;
+  const minutes = Math.round(estimatedWaitSeconds / 60);
+  return `${place}, ${minutes === 0 ? "less than a minute" : `about ${minutes} min`}`;
 }
 
 function Actions({ session: { id, status } }: { session: SessionDetail }) {
@@ -137,17 +200,29 @@ function Actions({ session: { id, status } }: { session: SessionDetail }) {
     mutationFn: (verb: "cancel" | "queue") => client.session[verb](id),
     onSuccess: (session) => queries.setQueryData(["session", id], session),
   });
-  const verb = status === "failed" || status === "cancelled" ? "Retry" : status === "draft" ? "Queue" : null;
+  const verb = status === "failed" || status === "cancelled" ? "Retry" : status === "draft" ? "Start" : null;
+  // What runs ends a little after it was told to.
+  const isCancelling = change.variables === "cancel" && change.error === null && !change.isIdle;
   return (
     <>
       {verb !== null && (
-        <button type="button" className="button" disabled={change.isPending} onClick={() => change.mutate("queue")}>
+        <button
+          type="button"
+          className={`button ${status === "draft" ? "button-primary" : ""}`}
+          disabled={change.isPending}
+          onClick={() => change.mutate("queue")}
+        >
           {verb}
         </button>
       )}
       {!isFinal(status) && (
-        <button type="button" className="button" disabled={change.isPending} onClick={() => change.mutate("cancel")}>
-          {change.isPending && change.variables === "cancel" ? "Cancelling …" : "Cancel"}
+        <button
+          type="button"
+          className="button"
+          disabled={change.isPending || isCancelling}
+          onClick={() => change.mutate("cancel")}
+        >
+          {isCancelling ? "Cancelling …" : "Cancel"}
         </button>
       )}
       <ErrorText error={change.error} />
@@ -169,7 +244,7 @@ function Tab({ value, children }: { value: string; children: ReactNode }) {
   return (
     <Tabs.Trigger
       value={value}
-      className="-mb-px cursor-pointer border-b-2 border-transparent px-3 py-2 text-sm font-medium text-muted data-[state=active]:border-accent data-[state=active]:text-ink"
+      className="-mb-px cursor-pointer border-b-2 border-transparent px-3 py-2 text-sm font-medium text-muted -outline-offset-2 hover:text-ink data-[state=active]:border-accent data-[state=active]:text-ink"
     >
       {children}
     </Tabs.Trigger>
@@ -178,16 +253,24 @@ function Tab({ value, children }: { value: string; children: ReactNode }) {
 
 const number = new Intl.NumberFormat("en");
 
-/** What the session's models used, as their makers count it. */
-function TokenCount({ tokens }: { tokens: Tokens }) {
-  if (tokens.input + tokens.cached + tokens.output === 0) return null;
-  return (
-    <p className="text-xs text-muted tabular-nums">
-      Tokens: {number.format(tokens.input)} in, {number.format(tokens.cached)} from cache,{" "}
-      {number.format(tokens.output)} out
-      {tokens.costUsd > 0 && ` · about ${formatDollars(tokens.costUsd)}`}
-    </p>
-  );
+/** What the session's models used, as their makers count it, and what that cost. */
+function Usage({ session, tokens }: { session: SessionDetail; tokens: Tokens }) {
+  // The events are ahead of the session while it runs, and may be gone once it is old.
+  const costUsd = Math.max(session.spentUsd, tokens.costUsd);
+  const parts = [
+    ...(tokens.input + tokens.cached + tokens.output === 0
+      ? []
+      : [
+          `Tokens: ${number.format(tokens.input)} in, ${number.format(tokens.cached)} from cache, ${number.format(tokens.output)} out`,
+        ]),
+    ...(costUsd === 0 ? [] : [`about ${formatDollars(costUsd)}${ofBudget(session)}`]),
+  ];
+  if (parts.length === 0) return null;
+  return <p className="text-xs text-muted tabular-nums">{parts.join(" · ")}</p>;
+}
+
+function ofBudget({ budgetUsd }: SessionDetail): string {
+  return budgetUsd === null ? "" : ` of ${formatDollars(budgetUsd)}`;
 }
 
 function Changes({ id }: { id: string }) {

@@ -1,56 +1,80 @@
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useId, useState } from "react";
-import type { SessionDetail } from "../../domain/session.ts";
+import { sessionStatuses } from "../../domain/status.ts";
 import { NewSession } from "../new-session.tsx";
 import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
-import { StatusBadge } from "../status-badge.tsx";
-import { Ago } from "../time.tsx";
+import { Select } from "../select.tsx";
+import { SessionRow } from "../session-row.tsx";
+import { statusLabel } from "../status-badge.tsx";
 import { useTitle } from "../use-title.ts";
 
-/** All sessions, the newest first, or those that a search finds. */
+const statuses = sessionStatuses.map((status) => ({ value: status, name: statusLabel(status) }));
+
+/** All sessions, the newest first, or those of a status, or those that a search finds. */
 export function SessionsPage() {
-  const { q } = useSearch({ from: "/" });
+  const { q, status } = useSearch({ from: "/" });
+  const navigate = useNavigate();
   useTitle("Sessions");
   return (
     <div className="space-y-4">
       <div className="flex flex-wrap items-center gap-3">
         <h1 className="mr-auto text-xl font-semibold">Sessions</h1>
-        <Search />
+        <div className="order-last grid w-full grid-cols-2 gap-3 sm:order-none sm:flex sm:w-auto">
+          <Search />
+          <Select
+            label="Status"
+            value={status}
+            all="All statuses"
+            options={statuses}
+            onChange={(chosen) => void navigate({ to: "/", search: { q, status: chosen }, replace: true })}
+          />
+        </div>
         <NewSession />
       </div>
       <PagedList
         label="Sessions"
-        queryKey={["sessions", q ?? ""]}
+        queryKey={["sessions", q ?? "", status ?? ""]}
         readPage={(cursor) => {
-          const page = { limit: 30, cursor };
+          const page = { limit: 30, cursor, status };
           return q === undefined ? client.session.list(page) : client.session.search(q, page);
         }}
         itemsOf={(page) => page.sessions}
         refreshMs={3_000}
-        empty={
-          q === undefined
-            ? "No sessions yet. Start one here, with `offstage run`, or through the API."
-            : "No session has these words."
-        }
+        empty={emptyText(q, status !== undefined)}
       >
-        {(session) => <Row key={session.id} session={session} />}
+        {(session) => <SessionRow key={session.id} session={session} />}
       </PagedList>
     </div>
   );
 }
 
+function emptyText(q: string | undefined, isFiltered: boolean): string {
+  if (isFiltered) return "There is nothing of this kind.";
+  if (q !== undefined) return "No session has these words.";
+  return "No sessions yet. Start one here, with offstage run, or through the API.";
+}
+
 function Search() {
-  const { q } = useSearch({ from: "/" });
+  const { q, status } = useSearch({ from: "/" });
   const [text, setText] = useState(q ?? "");
+  const [asked, setAsked] = useState(q);
   const navigate = useNavigate();
   const fieldId = useId();
+  // Back and forward change the words as well.
+  if (asked !== q) {
+    setAsked(q);
+    setText(q ?? "");
+  }
+  const search = (words: string): void => {
+    void navigate({ to: "/", search: { q: words.trim() === "" ? undefined : words.trim(), status } });
+  };
   return (
-    <search>
+    <search className="min-w-0">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void navigate({ to: "/", search: text.trim() === "" ? {} : { q: text.trim() } });
+          search(text);
         }}
       >
         <label htmlFor={fieldId} className="sr-only">
@@ -62,31 +86,13 @@ function Search() {
           className="field"
           placeholder="Search"
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => {
+            setText(event.target.value);
+            // The cross in the field: what it emptied is to be seen.
+            if (event.target.value === "" && q !== undefined) search("");
+          }}
         />
       </form>
     </search>
-  );
-}
-
-function Row({ session }: { session: SessionDetail }) {
-  const pullRequest = session.pullRequests[0];
-  return (
-    <li className="relative flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-3 hover:bg-sunken">
-      <div className="min-w-0 flex-1 basis-56">
-        <Link
-          to="/sessions/$id"
-          params={{ id: session.id }}
-          className="font-medium break-words after:absolute after:inset-0"
-        >
-          {session.title}
-        </Link>
-        <p className="text-sm break-all text-muted">
-          {session.repositories.map(({ name }) => name).join(", ") || "No repository"} · <Ago at={session.createdAt} />
-          {pullRequest !== undefined && ` · pull request #${pullRequest.number}`}
-        </p>
-      </div>
-      <StatusBadge status={session.status} />
-    </li>
   );
 }

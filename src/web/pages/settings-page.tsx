@@ -6,7 +6,7 @@ import { roles, type Role, type User } from "../../domain/user.ts";
 import { Field } from "../field.tsx";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
-import { formatDollars } from "../session/raise-budget.tsx";
+import { formatDollars } from "../dollars.ts";
 import { Ago } from "../time.tsx";
 import { useTitle } from "../use-title.ts";
 

@@ -1,16 +1,17 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Webhook } from "../../domain/webhook.ts";
 import { ButtonDialog, ConfirmButton } from "../dialog.tsx";
 import { Fact } from "../fact.tsx";
 import { Absent, ErrorText } from "../layout.tsx";
+import { BackLink, PageTitle } from "../page-head.tsx";
 import { client } from "../query.ts";
 import { Ago } from "../time.tsx";
 import { Deliveries } from "../webhooks/deliveries.tsx";
-import { SecretOnce } from "../webhooks/secret-once.tsx";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
+import { SecretOnce } from "../webhooks/secret-once.tsx";
 import { useTitle } from "../use-title.ts";
 
 /** One address: what it is told of, and how telling it went. */
@@ -38,13 +39,10 @@ function Found({ webhook }: { webhook: Webhook }) {
   return (
     <div className="space-y-6">
       <div className="space-y-3">
-        <Link to="/webhooks" className="text-sm text-muted hover:text-ink">
-          <span aria-hidden>‹ </span>Webhooks
-        </Link>
-        <div className="flex flex-wrap items-start gap-x-3 gap-y-2">
-          <h1 className="min-w-0 flex-1 basis-64 text-xl font-semibold break-all">{webhook.url}</h1>
+        <BackLink to="/webhooks" name="Webhooks" />
+        <PageTitle title={webhook.url}>
           <WebhookBadge webhook={webhook} />
-        </div>
+        </PageTitle>
         <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
           <Fact name="Told of">{eventsText(webhook)}</Fact>
           <Fact name="Created">

@@ -7,9 +7,9 @@ import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
 import { Ago } from "../time.tsx";
 import { useTitle } from "../use-title.ts";
-import { SecretOnce } from "../webhooks/secret-once.tsx";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
+import { SecretOnce } from "../webhooks/secret-once.tsx";
 
 /** Addresses that are told of what happens: for admins. */
 export function WebhooksPage() {

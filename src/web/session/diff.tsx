@@ -18,7 +18,14 @@ export function Diff({ repository }: { repository: Repository }) {
   const files = useMemo(() => filesOf(repository.patch), [repository.patch]);
   return (
     <section aria-label={`Changes in ${repository.name}`} className="space-y-3">
-      <h2 className="font-mono text-sm text-muted">{repository.name}</h2>
+      <div className="flex flex-wrap items-baseline gap-x-3 text-sm">
+        <h2 className="font-medium wrap-anywhere">{repository.name}</h2>
+        {files !== null && (
+          <p className="text-xs text-muted">
+            {files.length === 1 ? "1 file" : `${files.length} files`} <LineCount files={files} />
+          </p>
+        )}
+      </div>
       {files === null ? (
         <pre tabIndex={0} aria-label="Patch" className="card overflow-x-auto p-3 font-mono text-xs">
           {repository.patch}
@@ -44,18 +51,35 @@ function filesOf(patch: string): FileDiffMetadata[] | null {
   }
 }
 
-function FileFold({ file, open }: { file: FileDiffMetadata; open: boolean }) {
-  const added = file.hunks.reduce((sum, hunk) => sum + hunk.additionLines, 0);
-  const removed = file.hunks.reduce((sum, hunk) => sum + hunk.deletionLines, 0);
+function LineCount({ files }: { files: readonly FileDiffMetadata[] }) {
+  const hunks = files.flatMap((file) => file.hunks);
+  const added = hunks.reduce((sum, hunk) => sum + hunk.additionLines, 0);
+  const removed = hunks.reduce((sum, hunk) => sum + hunk.deletionLines, 0);
   return (
-    <details className="card overflow-hidden" open={open}>
-      <summary className="flex cursor-pointer items-center gap-3 px-3 py-2 text-sm hover:bg-sunken">
+    <span className="text-xs tabular-nums">
+      <span className="text-good">
+        +{added}
+        <span className="sr-only"> lines added,</span>
+      </span>{" "}
+      <span className="text-bad">
+        −{removed}
+        <span className="sr-only"> lines removed</span>
+      </span>
+    </span>
+  );
+}
+
+function FileFold({ file, open }: { file: FileDiffMetadata; open: boolean }) {
+  return (
+    <details className="card group overflow-hidden" open={open}>
+      <summary className="flex cursor-pointer list-none items-center gap-3 px-3 py-2 text-sm -outline-offset-2 hover:bg-sunken">
+        <span aria-hidden className="text-muted group-open:rotate-90">
+          ›
+        </span>
         <span className="min-w-0 flex-1 font-mono text-[0.85em] break-all">
           {file.prevName === undefined || file.prevName === file.name ? file.name : `${file.prevName} → ${file.name}`}
         </span>
-        <span className="text-xs tabular-nums">
-          <span className="text-good">+{added}</span> <span className="text-bad">−{removed}</span>
-        </span>
+        <LineCount files={[file]} />
       </summary>
       <div className="border-t border-line text-xs">
         {file.hunks.length === 0 ? (

@@ -25,6 +25,7 @@ export function FollowUp({ id, onSent }: { id: string; onSent: () => void }) {
       </label>
       <textarea
         id={fieldId}
+        dir="auto"
         className="field"
         rows={3}
         value={text}

@@ -1,6 +1,7 @@
 import { memo, type ReactNode } from "react";
-import ReactMarkdown, { type Components } from "react-markdown";
+import ReactMarkdown, { type Components, type ExtraProps } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { CopyButton } from "../copy-button.tsx";
 
 const components: Components = {
   a: ({ href, children }) => (
@@ -15,10 +16,31 @@ const components: Components = {
     </a>
   ),
   // A region that scrolls must be reachable by keyboard.
-  pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
+  pre: Code,
   table: ({ children }) => <table tabIndex={0}>{children}</table>,
   ...Object.fromEntries(["h1", "h2", "h3", "h4", "h5", "h6"].map((tag) => [tag, Heading])),
 };
+
+function Code({ node, children }: { node?: Element | undefined; children?: ReactNode }) {
+  return (
+    <div className="group relative">
+      <pre tabIndex={0}>{children}</pre>
+      <CopyButton
+        text={textOf(node)}
+        what="the code"
+        className="button absolute top-1.5 right-1.5 min-h-7 px-2 text-xs opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 pointer-coarse:opacity-100"
+      />
+    </div>
+  );
+}
+
+type Element = NonNullable<ExtraProps["node"]>;
+
+function textOf(node: Element | Element["children"][number] | undefined): string {
+  if (node === undefined) return "";
+  if (node.type === "text") return node.value;
+  return "children" in node ? node.children.map(textOf).join("") : "";
+}
 
 /** A message's headings are no part of the page's outline, whose levels they would skip. */
 function Heading({ children }: { children?: ReactNode }) {
@@ -30,7 +52,7 @@ const plugins = [remarkGfm];
 /** What a model or a person wrote, as Markdown; HTML in it is text. */
 export const MarkdownView = memo(function MarkdownView({ text }: { text: string }) {
   return (
-    <div className="prose">
+    <div dir="auto" className="prose">
       <ReactMarkdown remarkPlugins={plugins} components={components}>
         {text}
       </ReactMarkdown>

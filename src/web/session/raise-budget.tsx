@@ -1,14 +1,9 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
 import type { SessionDetail } from "../../domain/session.ts";
+import { formatDollars } from "../dollars.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
-
-const dollars = new Intl.NumberFormat("en", { style: "currency", currency: "USD", maximumFractionDigits: 4 });
-
-export function formatDollars(amount: number): string {
-  return dollars.format(amount);
-}
 
 /** What a waiting session waits for; where it is its own budget, the field to raise it. */
 export function RaiseBudget({ session }: { session: SessionDetail }) {

@@ -22,7 +22,6 @@ export type Item = { readonly key: number; readonly at: string } & (
 export interface StepView {
   readonly name: StepName;
   readonly state: "waiting" | "running" | "done" | "failed";
-  readonly attempt: number;
   readonly startedAt: string | null;
   readonly durationMs: number | null;
   readonly progress: DataOf<"step.progress"> | null;
@@ -59,7 +58,7 @@ export interface SessionView {
   readonly turnStart: number;
 }
 
-const notStarted = { state: "waiting", attempt: 0, startedAt: null, durationMs: null, progress: null } as const;
+const notStarted = { state: "waiting", startedAt: null, durationMs: null, progress: null } as const;
 const allSteps: readonly StepView[] = stepNames.map((name) => ({ name, ...notStarted }));
 const noSteps = allSteps.filter(({ name }) => !optionalSteps.has(name));
 
@@ -191,7 +190,6 @@ function moveStep(step: StepView, event: Extract<SessionEvent, { type: `step.${s
       return {
         ...step,
         state: "running",
-        attempt: event.data.attempt,
         startedAt: event.createdAt,
         durationMs: null,
         progress: null,

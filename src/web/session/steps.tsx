@@ -18,14 +18,17 @@ const looks: Record<StepView["state"], { mark: string; className: string; word: 
   failed: { mark: "✕", className: "text-bad", word: "failed" },
 };
 
-/** The steps of the run, each with its time; for the one that runs, how far it is. */
-export function Steps({ steps }: { steps: readonly StepView[] }) {
+/**
+ * The steps of the run, each with its time; for the one that runs, how far it is.
+ * @param completed what has not begun by now was not needed
+ */
+export function Steps({ steps, completed }: { steps: readonly StepView[]; completed: boolean }) {
   const running = steps.find((step) => step.state === "running");
   return (
     <section aria-label="Steps" className="card p-3">
       <ol className="grid grid-cols-2 gap-2 sm:flex sm:flex-wrap sm:justify-between sm:gap-4">
         {steps.map((step) => (
-          <Step key={step.name} step={step} />
+          <Step key={step.name} step={step} completed={completed} />
         ))}
       </ol>
       {running?.progress != null && <Progress step={running} />}
@@ -33,8 +36,9 @@ export function Steps({ steps }: { steps: readonly StepView[] }) {
   );
 }
 
-function Step({ step }: { step: StepView }) {
+function Step({ step, completed }: { step: StepView; completed: boolean }) {
   const { mark, className, word } = looks[step.state];
+  const isNotNeeded = completed && step.state === "waiting";
   return (
     <li className="flex items-start gap-2 text-sm" aria-current={step.state === "running" ? "step" : undefined}>
       <span aria-hidden className={`${className} ${step.state === "running" ? "animate-spin" : ""}`}>
@@ -42,10 +46,9 @@ function Step({ step }: { step: StepView }) {
       </span>
       <span>
         <span className="font-medium">{labels[step.name]}</span>
-        <span className="sr-only"> {word}</span>
+        {!isNotNeeded && <span className="sr-only"> {word}</span>}
         <span className="block text-xs text-muted tabular-nums">
-          <StepTime step={step} />
-          {step.attempt > 1 && ` · attempt ${step.attempt}`}
+          {isNotNeeded ? "not needed" : <StepTime step={step} />}
         </span>
       </span>
     </li>

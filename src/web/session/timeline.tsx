@@ -1,20 +1,34 @@
 import { memo } from "react";
+import { Ago, Clock } from "../time.tsx";
+import { Request } from "./request.tsx";
 import { Markdown } from "./markdown.tsx";
 import type { Item, Plan, SessionView } from "./session-view.ts";
 import { RefusedHost } from "./refused-host.tsx";
 import { ToolCall } from "./tool-call.tsx";
 
 /** What was said and done, in order. */
-export function Timeline({ view, running, removed }: { view: SessionView; running: boolean; removed: boolean }) {
+export function Timeline({
+  view,
+  running,
+  removed,
+  automated,
+}: {
+  view: SessionView;
+  running: boolean;
+  removed: boolean;
+  /** The first request was an automation's. */
+  automated: boolean;
+}) {
   const { usage } = view;
+  const first = view.items.find(({ kind }) => kind === "user");
   return (
     <div className="space-y-3">
       {removed && <p className="text-sm text-muted">What happened before was removed for its age.</p>}
       {view.plan.length > 0 && <PlanList plan={view.plan} />}
-      <ol aria-label="Conversation" className="space-y-3">
-        {view.items.map((item) => (
-          <li key={item.key}>
-            <Line item={item} />
+      <ol aria-label="Conversation">
+        {view.items.map((item, index) => (
+          <li key={item.key} className={gapAbove(view.items[index - 1], item)}>
+            <Line item={item} by={automated && item === first && !removed ? "The automation asked" : "You asked"} />
           </li>
         ))}
       </ol>
@@ -42,21 +56,34 @@ const tones: Record<Extract<Item, { kind: "note" }>["tone"], string> = {
   bad: "text-bad",
 };
 
-const Line = memo(function Line({ item }: { item: Item }) {
+/** Tool calls one after another stand together, and so do notes. */
+function gapAbove(before: Item | undefined, { kind }: Item): string {
+  if (before === undefined) return "";
+  return before.kind === kind && (kind === "tool" || kind === "note") ? "mt-1" : "mt-4";
+}
+
+const Line = memo(function Line({ item, by }: { item: Item; by: string }) {
   switch (item.kind) {
     case "user":
       return (
         <div className="ml-auto max-w-[90%] rounded-lg bg-accent-soft px-4 py-3 sm:max-w-[80%]">
-          <p className="mb-1 text-xs text-muted">You asked</p>
-          <p className="text-[0.94rem] break-words whitespace-pre-wrap">{item.text}</p>
+          <p className="mb-1 text-xs text-muted">
+            {by} · <Ago at={item.at} />
+          </p>
+          <Request text={item.text} />
         </div>
       );
     case "message":
       return <Markdown text={item.text} />;
     case "thought":
       return (
-        <details className="text-sm text-muted">
-          <summary className="cursor-pointer">Thought</summary>
+        <details className="group text-sm text-muted">
+          <summary className="w-fit cursor-pointer list-none hover:text-ink">
+            Thought{" "}
+            <span aria-hidden className="inline-block group-open:rotate-90">
+              ›
+            </span>
+          </summary>
           <div className="mt-1 border-l-2 border-line pl-3">
             <Markdown text={item.text} />
           </div>
@@ -70,7 +97,7 @@ const Line = memo(function Line({ item }: { item: Item }) {
       return (
         <p className={`flex gap-2 text-sm ${tones[item.tone]}`}>
           <span aria-hidden>—</span>
-          <span className="min-w-0 break-words">
+          <span className="min-w-0 flex-1 break-words">
             {item.url === undefined ? (
               item.text
             ) : (
@@ -79,6 +106,7 @@ const Line = memo(function Line({ item }: { item: Item }) {
               </a>
             )}
           </span>
+          <Clock at={item.at} />
         </p>
       );
   }

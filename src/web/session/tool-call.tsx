@@ -1,5 +1,6 @@
 import { AnsiUp } from "ansi_up";
 import { lazy, Suspense, useState } from "react";
+import { CopyButton } from "../copy-button.tsx";
 import type { ToolCall as Tool } from "./session-view.ts";
 
 const FileChange = lazy(() => import("./diff.tsx").then(({ FileChange: component }) => ({ default: component })));
@@ -25,14 +26,15 @@ const states: Record<Tool["status"], { word: string; className: string }> = {
 export function ToolCall({ tool }: { tool: Tool }) {
   const [open, setOpen] = useState(false);
   const state = states[tool.status];
+  const isDone = tool.status === "completed";
   return (
     <details className="card group text-sm" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="flex cursor-pointer list-none items-center gap-2 px-3 py-2 hover:bg-sunken">
+      <summary className="flex cursor-pointer list-none items-center gap-2 px-3 py-2 -outline-offset-2 hover:bg-sunken">
         <span aria-hidden className="w-4 text-center text-muted">
           {marks[tool.kind] ?? "•"}
         </span>
         <span className="min-w-0 flex-1 truncate font-mono text-[0.85em]">{tool.title}</span>
-        <span className={`text-xs ${state.className}`}>{state.word}</span>
+        <span className={isDone ? "sr-only" : `text-xs ${state.className}`}>{state.word}</span>
         <span aria-hidden className="text-muted group-open:rotate-90">
           ›
         </span>
@@ -43,15 +45,15 @@ export function ToolCall({ tool }: { tool: Tool }) {
 }
 
 function ToolDetail({ tool }: { tool: Tool }) {
-  const isEmpty = tool.input === undefined && tool.content.length === 0 && tool.locations.length === 0;
+  const places = tool.locations
+    .map(({ path, line }) => (line === undefined ? inWorkspace(path) : `${inWorkspace(path)}:${line}`))
+    .filter((place) => !place.endsWith(tool.title));
+  const input = inputOf(tool);
+  const isEmpty = input === null && tool.content.length === 0 && places.length === 0;
   return (
     <div className="space-y-2 border-t border-line p-3">
-      {tool.locations.length > 0 && (
-        <p className="font-mono text-xs break-all text-muted">
-          {tool.locations.map(({ path, line }) => (line === undefined ? path : `${path}:${line}`)).join(", ")}
-        </p>
-      )}
-      {tool.input !== undefined && <Output label="Input" text={prettyJson(tool.input)} />}
+      {places.length > 0 && <p className="font-mono text-xs break-all text-muted">{places.join(", ")}</p>}
+      {input !== null && <Output label="Input" text={input} />}
       {tool.content.map((content, index) =>
         content.type === "text" ? (
           <Output key={index} label="Output" text={content.text} />
@@ -72,7 +74,10 @@ function Output({ label, text }: { label: string; text: string }) {
   ansi.use_classes = true;
   return (
     <figure>
-      <figcaption className="text-xs text-muted">{label}</figcaption>
+      <figcaption className="flex items-baseline gap-3 text-xs text-muted">
+        <span className="mr-auto">{label}</span>
+        <CopyButton text={text} what={`the ${label.toLowerCase()}`} className="cursor-pointer hover:text-ink" />
+      </figcaption>
       <pre
         tabIndex={0}
         aria-label={label}
@@ -83,11 +88,22 @@ function Output({ label, text }: { label: string; text: string }) {
   );
 }
 
-function prettyJson(text: string): string {
+/** Where the sandbox has its workspace says nothing to a reader. */
+function inWorkspace(path: string): string {
+  return path.replace(/^.*\/sessions\/[0-9a-f-]{36}\/workspace\//u, "");
+}
+
+/** What it was given, as far as neither its title nor its change shows that already. */
+function inputOf({ input, title, content }: Tool): string | null {
+  if (input === undefined || content.some(({ type }) => type === "diff")) return null;
+  let value: unknown;
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    value = JSON.parse(input);
   } catch {
     // Cut in the middle, or no JSON at all: shown as it came.
-    return text;
+    return input;
   }
+  const all = typeof value === "object" && value !== null ? Object.values(value) : [value];
+  const isShown = all.every((each) => typeof each === "string" && each.endsWith(title));
+  return isShown ? null : JSON.stringify(value, null, 2);
 }

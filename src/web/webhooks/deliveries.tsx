@@ -20,7 +20,7 @@ export function Deliveries({ webhook }: { webhook: Webhook }) {
         <Select
           label="Status"
           value={status}
-          all="all statuses"
+          all="All statuses"
           options={asOptions(deliveryStatuses)}
           onChange={setStatus}
         />
@@ -57,13 +57,13 @@ function Row({ delivery, enabled }: { delivery: Delivery; enabled: boolean }) {
   return (
     <li className="text-sm">
       <details className="group" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary className="flex cursor-pointer list-none flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 hover:bg-sunken">
+        <summary className="flex cursor-pointer list-none flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 -outline-offset-2 hover:bg-sunken">
           <span aria-hidden className="text-muted group-open:rotate-90">
             ›
           </span>
           <code className="font-medium break-all sm:min-w-40">{delivery.type}</code>
           <Badge {...looks[delivery.status]} moving={delivery.status === "pending"} />
-          <span className="ml-auto text-muted">
+          <span className="w-full pl-5 text-muted sm:ml-auto sm:w-auto sm:pl-0">
             {attempts === 1 ? "1 attempt" : `${attempts} attempts`}
             {nextAttemptAt !== null && attempts > 0 && (
               <>

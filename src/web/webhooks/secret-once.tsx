@@ -1,18 +1,14 @@
-import { useEffect, useId, useRef, useState } from "react";
+import { useEffect, useId, useRef } from "react";
+import { CopyButton } from "../copy-button.tsx";
 
 /** A new secret, while the page is open: the server never shows it again. */
 export function SecretOnce({ secret, url, onDone }: { secret: string; url: string; onDone: () => void }) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
-  const [copied, setCopied] = useState(false);
   useEffect(() => {
     field.current?.focus();
     field.current?.select();
   }, []);
-  async function copy(): Promise<void> {
-    await navigator.clipboard.writeText(secret);
-    setCopied(true);
-  }
   return (
     <section aria-label="New secret" className="card space-y-3 border-accent p-4">
       <div className="text-sm">
@@ -33,16 +29,10 @@ export function SecretOnce({ secret, url, onDone }: { secret: string; url: strin
           className="field min-w-0 flex-1 basis-64 bg-sunken font-mono"
           onFocus={({ target }) => target.select()}
         />
-        {/* Browsers give pages the clipboard over TLS alone, and on the machine itself. */}
-        {window.isSecureContext && (
-          <button type="button" className="button" onClick={() => void copy()}>
-            {copied ? "Copied" : "Copy"}
-          </button>
-        )}
+        <CopyButton text={secret} what="the secret" />
         <button type="button" className="button button-primary" onClick={onDone}>
           Done
         </button>
-        <output className="sr-only">{copied ? "Copied" : ""}</output>
       </div>
     </section>
   );

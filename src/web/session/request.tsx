@@ -1,0 +1,31 @@
+import { useState } from "react";
+import { Markdown } from "./markdown.tsx";
+
+/** Of a request that is longer, the beginning is shown at first. */
+const longest = { characters: 1_500, lines: 20 };
+
+/** What the agent was asked, as Markdown; a long one folded. */
+export function Request({ text }: { text: string }) {
+  const [open, setOpen] = useState(false);
+  const isLong = text.length > longest.characters || text.split("\n", longest.lines + 1).length > longest.lines;
+  return (
+    <>
+      <div
+        dir="auto"
+        className={`[&_p]:whitespace-pre-line ${isLong && !open ? "max-h-72 overflow-hidden mask-b-from-75%" : ""}`}
+      >
+        <Markdown text={text} />
+      </div>
+      {isLong && (
+        <button
+          type="button"
+          aria-expanded={open}
+          className="mt-2 cursor-pointer text-sm text-accent underline"
+          onClick={() => setOpen(!open)}
+        >
+          {open ? "Show less" : "Show all of it"}
+        </button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,59 @@
+import { useCallback, useEffect, useRef, useState, type RefObject } from "react";
+
+/** Nearer to the page's end than this, in pixels, is at its end. */
+const near = 80;
+
+export interface Tail {
+  /** What grows while more comes. */
+  readonly content: RefObject<HTMLDivElement | null>;
+  /** Whether the end of the page stays in sight. */
+  readonly following: boolean;
+  readonly follow: () => void;
+}
+
+/**
+ * Keeps the end of the page in sight while more is added to it. Who scrolls up, or opens something to read it, is left
+ * there until they come back to the end.
+ */
+export function useTail(active: boolean): Tail {
+  const content = useRef<HTMLDivElement>(null);
+  const [following, setFollowing] = useState(true);
+
+  useEffect(() => {
+    if (!active || !following || content.current === null) return undefined;
+    scrollToEnd();
+    const grown = new ResizeObserver(scrollToEnd);
+    grown.observe(content.current);
+    return () => grown.disconnect();
+  }, [active, following]);
+
+  useEffect(() => {
+    if (!active) return undefined;
+    let before = window.scrollY;
+    const onScroll = (): void => {
+      if (isAtEnd()) setFollowing(true);
+      else if (window.scrollY < before) setFollowing(false);
+      before = window.scrollY;
+    };
+    const onToggle = ({ target }: Event): void => {
+      if (target instanceof HTMLDetailsElement && target.open) setFollowing(false);
+    };
+    const of = content.current;
+    window.addEventListener("scroll", onScroll, { passive: true });
+    of?.addEventListener("toggle", onToggle, { capture: true });
+    return () => {
+      window.removeEventListener("scroll", onScroll);
+      of?.removeEventListener("toggle", onToggle, { capture: true });
+    };
+  }, [active]);
+
+  return { content, following, follow: useCallback(() => setFollowing(true), []) };
+}
+
+function isAtEnd(): boolean {
+  return window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - near;
+}
+
+function scrollToEnd(): void {
+  window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+}
