@@ -5,6 +5,7 @@ import { automationSchema, type createAutomationSchema, type EventContext } from
 import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/event.ts";
 import { OffstageError } from "./domain/errors.ts";
 import { jobSchema, queuedJobSchema } from "./domain/job.ts";
+import { createdKeySchema, keySchema, type createKeySchema } from "./domain/key.ts";
 import { ledgerEntrySchema, type LedgerOutcome } from "./domain/ledger.ts";
 import { organizationSchema, type UpdateOrganization } from "./domain/organization.ts";
 import { repositorySchema } from "./domain/repository.ts";
@@ -61,6 +62,7 @@ export interface StreamOptions {
 const sessionsPage = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
 const repositoriesPage = z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() });
 const secretsPage = z.object({ secrets: z.array(secretSchema), nextCursor: z.string().nullable() });
+const keysPage = z.object({ keys: z.array(keySchema), nextCursor: z.string().nullable() });
 const usersPage = z.object({ users: z.array(userSchema), nextCursor: z.string().nullable() });
 const signInMethods = z.object({ methods: z.array(z.object({ id: z.string(), name: z.string() })) });
 const auditPage = z.object({ entries: z.array(auditEntrySchema), nextCursor: z.string().nullable() });
@@ -118,6 +120,12 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     organization: {
       get: () => call(organizationSchema, "/organization"),
       update: (body: UpdateOrganization) => call(organizationSchema, "/organization/update", body),
+    },
+    key: {
+      /** The answer has the key itself, once. */
+      create: (body: z.input<typeof createKeySchema>) => call(createdKeySchema, "/key/create", body),
+      list: (page: PageOf = {}) => call(keysPage, `/key/list${query({ ...page })}`),
+      revoke: (id: string) => call(keySchema, `/key/${id}/revoke`, {}),
     },
     secret: {
       create: (body: z.input<typeof createSecretSchema>) => call(secretSchema, "/secret/create", body),

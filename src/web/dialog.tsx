@@ -56,12 +56,15 @@ export const CloseDialog = () => <Dialog.Close className="button">Cancel</Dialog
 /** A button for what can't be undone: it asks once more, and says what would be lost. */
 export function ConfirmButton({
   button,
+  of,
   disabled,
   question,
   children,
   onConfirm,
 }: {
   readonly button: string;
+  /** Which of several, for those who only hear the button. */
+  readonly of?: string;
   readonly disabled: boolean;
   readonly question: string;
   readonly children: ReactNode;
@@ -71,6 +74,7 @@ export function ConfirmButton({
     <AlertDialog.Root>
       <AlertDialog.Trigger className="button" disabled={disabled}>
         {button}
+        {of !== undefined && <span className="sr-only"> {of}</span>}
       </AlertDialog.Trigger>
       <AlertDialog.Portal>
         <AlertDialog.Overlay className={overlay} />

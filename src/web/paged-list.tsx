@@ -10,6 +10,7 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
   itemsOf,
   empty,
   refreshMs,
+  className = "card divide-y divide-line",
   children,
 }: {
   label: string;
@@ -20,6 +21,7 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
   empty: ReactNode;
   /** How often it is read again while it is looked at; else only when something changed here. */
   refreshMs?: number;
+  className?: string;
   /** A row: a list item with its key. */
   children: (item: Item) => ReactNode;
 }) {
@@ -42,7 +44,7 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
       )}
       {found?.length === 0 && <div className="card px-4 py-12 text-center text-muted">{empty}</div>}
       {found !== undefined && found.length > 0 && (
-        <ul aria-label={label} className="card divide-y divide-line">
+        <ul aria-label={label} className={className}>
           {found.map(children)}
         </ul>
       )}

@@ -35,6 +35,15 @@ export function Ago({ at }: { at: string }) {
   );
 }
 
+/** The day of something, with the exact time as its title. */
+export function Day({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={exactTime(at)} className="whitespace-nowrap">
+      {day.format(new Date(at))}
+    </time>
+  );
+}
+
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 
 /** At what time of its day something was, with the exact time as its title. */

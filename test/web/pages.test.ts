@@ -397,6 +397,31 @@ test("an address that leads nowhere says so", async () => {
   expect([answer.status, Object.keys((await answer.json()) as object)]).toEqual([404, ["error"]]);
 });
 
+test("an admin makes an API key, which is shown once, and revokes it", async () => {
+  const page = await signedIn();
+  await page.goto("/settings");
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("alert").getByText(/^name/u).waitFor();
+  await page.getByRole("textbox", { name: "Name" }).fill("Continuous integration");
+  await page.getByLabel("Role").selectOption("viewer");
+  await page.getByLabel("Expires").selectOption("In 7 days");
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Create" }).click();
+  const key = await page.getByLabel("Key Continuous integration").inputValue();
+  const listWith = () => fetch(`${offstage.url}/session/list`, { headers: { Authorization: `Bearer ${key}` } });
+  expect((await listWith()).status).toBe(200);
+  await page.getByRole("button", { name: "Done" }).click();
+  const row = page.getByRole("list", { name: "Keys" }).getByRole("listitem").filter({ hasText: "Continuous" });
+  await row.getByText(/^read · .*expires/u).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  expect(await page.content()).not.toContain(key);
+  await row.getByRole("button", { name: "Revoke Continuous integration" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Revoke" }).click();
+  await row.getByText("Revoked").waitFor();
+  expect((await listWith()).status).toBe(401);
+});
+
 test("a session of a server without a sandbox says so on its page", async () => {
   const bare = await createWorld(script);
   const started = await startInProcess(bare, { OFFSTAGE_SANDBOX: "none" });
@@ -432,6 +457,7 @@ test("an admin sets budgets, lists and secrets, and the audit log tells of it", 
   await page.reload();
   expect(await page.getByLabel("All of them in a month").inputValue()).toBe("250");
   await row.getByRole("button", { name: "Delete NPM_TOKEN" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click();
   await row.waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Audit" }).click();
   const entries = page.getByRole("list", { name: "Entries" });

@@ -3,10 +3,13 @@ import { useId, useState, type FormEvent } from "react";
 import type { Organization, UpdateOrganization } from "../../domain/organization.ts";
 import { secretPhases, type SecretPhase } from "../../domain/secret.ts";
 import { roles, type Role, type User } from "../../domain/user.ts";
-import { Field } from "../field.tsx";
-import { ErrorText } from "../layout.tsx";
-import { client } from "../query.ts";
+import { ConfirmButton } from "../dialog.tsx";
 import { formatDollars } from "../dollars.ts";
+import { Field, fieldOf } from "../field.tsx";
+import { ErrorText } from "../layout.tsx";
+import { linesOf } from "../lines.ts";
+import { client } from "../query.ts";
+import { Keys } from "../settings/keys.tsx";
 import { Ago } from "../time.tsx";
 import { useTitle } from "../use-title.ts";
 
@@ -18,9 +21,22 @@ export function SettingsPage() {
     <div className="space-y-6">
       <h1 className="text-xl font-semibold">Settings</h1>
       <ErrorText error={organization.error} />
-      {organization.data !== undefined && <OrganizationForm organization={organization.data} />}
-      <Secrets />
-      <Users />
+      {organization.data === undefined && organization.error !== null && (
+        <button type="button" className="button" onClick={() => void organization.refetch()}>
+          Try again
+        </button>
+      )}
+      {organization.data === undefined && organization.error === null && (
+        <p className="text-muted">Loading the settings …</p>
+      )}
+      {organization.data !== undefined && (
+        <>
+          <OrganizationForm organization={organization.data} />
+          <Secrets />
+          <Keys />
+          <Users />
+        </>
+      )}
     </div>
   );
 }
@@ -30,11 +46,15 @@ const budgets = [
   ["runBudgetUsd", "Each run of an automation"],
   ["monthlyBudgetUsd", "All of them in a month"],
 ] as const;
+/** As the API calls what is no budget. */
+const others = ["defaultAgent", "maxRunningSessions", "models", "egress"] as const;
 
 function OrganizationForm({ organization }: { organization: Organization }) {
   const queries = useQueryClient();
   const [values, setValues] = useState<Record<string, string>>(() => ({
     ...Object.fromEntries(budgets.map(([name]) => [name, organization[name]?.toString() ?? ""])),
+    defaultAgent: organization.defaultAgent ?? "",
+    maxRunningSessions: organization.maxRunningSessions?.toString() ?? "",
     models: organization.models?.join("\n") ?? "",
     egress: organization.egress.join("\n"),
   }));
@@ -44,35 +64,60 @@ function OrganizationForm({ organization }: { organization: Organization }) {
   });
   const field = (name: string) => ({
     value: values[name] ?? "",
-    onChange: (event: { target: { value: string } }) => setValues({ ...values, [name]: event.target.value }),
+    onChange: (event: { target: { value: string } }) => {
+      setValues({ ...values, [name]: event.target.value });
+      save.reset();
+    },
   });
+  const wrong = fieldOf(save.error, [...budgets.map(([name]) => name), ...others]);
+  const errorOf = (name: typeof wrong): Error | null => (wrong === name ? save.error : null);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const models = linesOf(values["models"]);
+    const models = linesOf(values["models"] ?? "");
+    const agent = (values["defaultAgent"] ?? "").trim();
+    const running = values["maxRunningSessions"] ?? "";
     save.mutate({
+      defaultAgent: agent === "" ? null : agent,
+      maxRunningSessions: running === "" ? null : Number(running),
       ...Object.fromEntries(budgets.map(([name]) => [name, values[name] === "" ? null : Number(values[name])])),
       models: models.length === 0 ? null : models,
-      egress: linesOf(values["egress"]),
+      egress: linesOf(values["egress"] ?? ""),
     });
   };
   return (
     <form onSubmit={submit} className="card space-y-4 p-4">
-      <h2 className="font-medium">Models and hosts</h2>
+      <h2 className="font-medium">Sessions</h2>
       <p className="text-sm text-muted">Spent on models this month: {formatDollars(organization.spentUsd)}</p>
       <fieldset className="grid gap-3 sm:grid-cols-3">
         <legend className="mb-2 text-sm">Budgets in US dollars; empty for no limit</legend>
         {budgets.map(([name, label]) => (
-          <Field key={name} label={label}>
+          <Field key={name} label={label} error={errorOf(name)}>
             {(attributes) => (
               <input {...attributes} type="number" min="0" step="any" className="field" {...field(name)} />
             )}
           </Field>
         ))}
       </fieldset>
-      <Field label="Models that may be asked" hint="One on each line, * for any characters. Empty for all.">
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Field label="Default agent" hint="provider:model. Empty for the server’s." error={errorOf("defaultAgent")}>
+          {(attributes) => (
+            <input {...attributes} autoComplete="off" spellCheck={false} className="field" {...field("defaultAgent")} />
+          )}
+        </Field>
+        <Field label="Sessions at once" hint="Empty for the server’s limit." error={errorOf("maxRunningSessions")}>
+          {(attributes) => (
+            <input {...attributes} type="number" min="1" step="1" className="field" {...field("maxRunningSessions")} />
+          )}
+        </Field>
+      </div>
+      <Field
+        label="Models that may be asked"
+        hint="One on each line, * for any characters. Empty for all."
+        error={errorOf("models")}
+      >
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("models")} />}
       </Field>
-      <Field label="Hosts that every sandbox may reach" hint="One on each line.">
+      <Field label="Hosts that every sandbox may reach" hint="One on each line." error={errorOf("egress")}>
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("egress")} />}
       </Field>
       <div className="flex items-center gap-3">
@@ -81,16 +126,9 @@ function OrganizationForm({ organization }: { organization: Organization }) {
         </button>
         <output className="text-sm text-good">{save.isSuccess ? "Saved" : ""}</output>
       </div>
-      <ErrorText error={save.error} />
+      <ErrorText error={wrong === null ? save.error : null} />
     </form>
   );
-}
-
-function linesOf(text: string | undefined): string[] {
-  return (text ?? "")
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
 }
 
 function Secrets() {
@@ -110,20 +148,23 @@ function Secrets() {
       {secrets.data !== undefined && secrets.data.secrets.length > 0 && (
         <ul aria-label="Secrets" className="divide-y divide-line text-sm">
           {secrets.data.secrets.map((secret) => (
-            <li key={secret.id} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2">
-              <code className="font-medium break-all">{secret.name}</code>
-              <span className="text-muted">
-                {secret.phases.join(" and ")}
-                {secret.repositoryId !== null && ", one repository"} · <Ago at={secret.updatedAt} />
-              </span>
-              <button
-                type="button"
-                className="button ml-auto"
+            <li key={secret.id} className="flex items-center gap-x-3 py-2">
+              <div className="min-w-0 flex-1">
+                <code className="font-medium break-all">{secret.name}</code>
+                <p className="text-muted">
+                  {secret.phases.join(" and ")}
+                  {secret.repositoryId !== null && ", one repository"} · <Ago at={secret.updatedAt} />
+                </p>
+              </div>
+              <ConfirmButton
+                button="Delete"
+                of={secret.name}
                 disabled={remove.isPending}
-                onClick={() => remove.mutate(secret.id)}
+                question={`Delete ${secret.name}?`}
+                onConfirm={() => remove.mutate(secret.id)}
               >
-                Delete<span className="sr-only"> {secret.name}</span>
-              </button>
+                Setups and agents no longer get it, and its value can’t be read back.
+              </ConfirmButton>
             </li>
           ))}
         </ul>
@@ -192,12 +233,14 @@ function NewSecret({ onMade }: { onMade: () => Promise<void> }) {
           </label>
         ))}
       </fieldset>
-      <button type="submit" className="button" disabled={create.isPending || phases.length === 0}>
+      <button type="submit" className="button justify-self-start" disabled={create.isPending || phases.length === 0}>
         Add
       </button>
-      <div className="sm:col-span-4">
-        <ErrorText error={create.error} />
-      </div>
+      {create.error !== null && (
+        <div className="sm:col-span-4">
+          <ErrorText error={create.error} />
+        </div>
+      )}
     </form>
   );
 }
@@ -233,16 +276,18 @@ function UserRow({ user }: { user: User }) {
   const isDisabled = user.disabledAt !== null;
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2">
-      <span className={`font-medium break-words ${isDisabled ? "text-muted line-through" : ""}`}>{user.name}</span>
-      <span className="break-all text-muted">
-        {user.email ?? user.issuer} · <Ago at={user.lastSignInAt} />
-      </span>
+      <div className="min-w-0 flex-1 basis-full sm:basis-48">
+        <span className={`font-medium wrap-anywhere ${isDisabled ? "text-muted line-through" : ""}`}>{user.name}</span>
+        <p className="wrap-anywhere text-muted">
+          {user.email ?? user.issuer} · signed in <Ago at={user.lastSignInAt} />
+        </p>
+      </div>
       <label htmlFor={id} className="sr-only">
         Role of {user.name}
       </label>
       <select
         id={id}
-        className="field ml-auto w-auto"
+        className="field w-auto"
         value={user.role}
         disabled={update.isPending}
         onChange={({ target }) => {

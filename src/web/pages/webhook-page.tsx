@@ -11,7 +11,7 @@ import { Ago } from "../time.tsx";
 import { Deliveries } from "../webhooks/deliveries.tsx";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
-import { SecretOnce } from "../webhooks/secret-once.tsx";
+import { WebhookSecret } from "../webhooks/webhook-secret.tsx";
 import { useTitle } from "../use-title.ts";
 
 /** One address: what it is told of, and how telling it went. */
@@ -56,7 +56,9 @@ function Found({ webhook }: { webhook: Webhook }) {
         )}
         <Actions webhook={webhook} onSecret={setSecret} />
       </div>
-      {secret !== null && <SecretOnce key={secret} secret={secret} url={webhook.url} onDone={() => setSecret(null)} />}
+      {secret !== null && (
+        <WebhookSecret key={secret} secret={secret} url={webhook.url} onDone={() => setSecret(null)} />
+      )}
       <Deliveries webhook={webhook} />
     </div>
   );

@@ -9,7 +9,7 @@ import { Ago } from "../time.tsx";
 import { useTitle } from "../use-title.ts";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
-import { SecretOnce } from "../webhooks/secret-once.tsx";
+import { WebhookSecret } from "../webhooks/webhook-secret.tsx";
 
 /** Addresses that are told of what happens: for admins. */
 export function WebhooksPage() {
@@ -33,7 +33,7 @@ export function WebhooksPage() {
           )}
         </ButtonDialog>
       </div>
-      {made !== null && <SecretOnce key={made.secret} {...made} onDone={() => setMade(null)} />}
+      {made !== null && <WebhookSecret key={made.secret} {...made} onDone={() => setMade(null)} />}
       <PagedList
         label="Webhooks"
         queryKey={["webhooks"]}

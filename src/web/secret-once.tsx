@@ -1,8 +1,19 @@
 import { useEffect, useId, useRef } from "react";
-import { CopyButton } from "../copy-button.tsx";
+import { CopyButton } from "./copy-button.tsx";
 
 /** A new secret, while the page is open: the server never shows it again. */
-export function SecretOnce({ secret, url, onDone }: { secret: string; url: string; onDone: () => void }) {
+export function SecretOnce({
+  label,
+  about,
+  secret,
+  onDone,
+}: {
+  label: string;
+  /** What it is for. */
+  about: string;
+  secret: string;
+  onDone: () => void;
+}) {
   const id = useId();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
@@ -13,10 +24,10 @@ export function SecretOnce({ secret, url, onDone }: { secret: string; url: strin
     <section aria-label="New secret" className="card space-y-3 border-accent p-4">
       <div className="text-sm">
         <label htmlFor={id} className="block font-medium break-all">
-          Secret of {url}
+          {label}
         </label>
         <p id={`${id}-about`} className="text-muted">
-          Deliveries are signed with it from now on. Give it to the receiver now: it is shown this once.
+          {about}
         </p>
       </div>
       <div className="flex flex-wrap gap-2">

@@ -1,0 +1,13 @@
+import { SecretOnce } from "../secret-once.tsx";
+
+/** The secret of a webhook that was made, or that has a new one. */
+export function WebhookSecret({ secret, url, onDone }: { secret: string; url: string; onDone: () => void }) {
+  return (
+    <SecretOnce
+      label={`Secret of ${url}`}
+      about="Deliveries are signed with it from now on. Give it to the receiver now: it is shown this once."
+      secret={secret}
+      onDone={onDone}
+    />
+  );
+}
