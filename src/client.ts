@@ -1,7 +1,13 @@
 import { z } from "zod";
 import { agentListSchema } from "./domain/agent.ts";
 import { auditEntrySchema } from "./domain/audit.ts";
-import { automationSchema, type createAutomationSchema, type EventContext } from "./domain/automation.ts";
+import {
+  automationPreviewSchema,
+  automationSchema,
+  type createAutomationSchema,
+  type EventContext,
+  type updateAutomationSchema,
+} from "./domain/automation.ts";
 import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/event.ts";
 import { OffstageError } from "./domain/errors.ts";
 import { jobSchema, queuedJobSchema } from "./domain/job.ts";
@@ -67,6 +73,7 @@ const usersPage = z.object({ users: z.array(userSchema), nextCursor: z.string().
 const signInMethods = z.object({ methods: z.array(z.object({ id: z.string(), name: z.string() })) });
 const auditPage = z.object({ entries: z.array(auditEntrySchema), nextCursor: z.string().nullable() });
 const automationsPage = z.object({ automations: z.array(automationSchema), nextCursor: z.string().nullable() });
+const runsPage = z.object({ runs: z.array(jobSchema), nextCursor: z.string().nullable() });
 const ledgerPage = z.object({ entries: z.array(ledgerEntrySchema), nextCursor: z.string().nullable() });
 const webhooksPage = z.object({ webhooks: z.array(webhookSchema), nextCursor: z.string().nullable() });
 const deliveriesPage = z.object({ deliveries: z.array(deliverySchema), nextCursor: z.string().nullable() });
@@ -115,7 +122,15 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     automation: {
       create: (body: z.input<typeof createAutomationSchema>) => call(automationSchema, "/automation/create", body),
       list: (page: PageOf = {}) => call(automationsPage, `/automation/list${query({ ...page })}`),
+      get: (keyOrId: string) => call(automationSchema, `/automation/${keyOrId}`),
+      update: (keyOrId: string, body: z.input<typeof updateAutomationSchema>) =>
+        call(automationSchema, `/automation/${keyOrId}/update`, body),
+      delete: (keyOrId: string) => call(automationSchema, `/automation/${keyOrId}/delete`, {}),
+      /** The prompt that this event would make. */
+      preview: (keyOrId: string, event: EventContext) =>
+        call(automationPreviewSchema, `/automation/${keyOrId}/preview`, { event }),
       trigger: (keyOrId: string, event: EventContext) => call(queuedJobSchema, `/automation/${keyOrId}/trigger`, event),
+      runs: (keyOrId: string, page: PageOf = {}) => call(runsPage, `/automation/${keyOrId}/runs${query({ ...page })}`),
     },
     organization: {
       get: () => call(organizationSchema, "/organization"),

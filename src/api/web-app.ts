@@ -5,7 +5,18 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "./context.ts";
 
 /** The pages that the browser's own router draws: each is the same document. */
-const pages = ["/", "/sessions/:id", "/sign-in", "/settings", "/audit", "/ledger", "/webhooks", "/webhooks/:id"];
+const pages = [
+  "/",
+  "/sessions/:id",
+  "/automations",
+  "/automations/:id",
+  "/sign-in",
+  "/settings",
+  "/audit",
+  "/ledger",
+  "/webhooks",
+  "/webhooks/:id",
+];
 
 /** Only what we serve ourselves runs in the page; it can't be framed, and tells no other site where it was. */
 const pageHeaders = {

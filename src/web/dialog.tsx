@@ -12,11 +12,13 @@ const box =
 export function ButtonDialog({
   button,
   className = "button",
+  disabled = false,
   title,
   children,
 }: {
   readonly button: string;
   readonly className?: string;
+  readonly disabled?: boolean;
   readonly title: string;
   readonly children: (close: (then?: () => void) => void) => ReactNode;
 }) {
@@ -35,7 +37,9 @@ export function ButtonDialog({
   }
   return (
     <Dialog.Root open={open} onOpenChange={setOpen}>
-      <Dialog.Trigger className={className}>{button}</Dialog.Trigger>
+      <Dialog.Trigger className={className} disabled={disabled}>
+        {button}
+      </Dialog.Trigger>
       <Dialog.Portal>
         <Dialog.Overlay className={overlay} />
         <Dialog.Content

@@ -8,6 +8,7 @@ import { client } from "./query.ts";
 const navigationLink = "py-1 text-muted hover:text-ink";
 const pages = [
   ["/", "Sessions"],
+  ["/automations", "Automations"],
   ["/ledger", "Ledger"],
   ["/webhooks", "Webhooks"],
   ["/settings", "Settings"],

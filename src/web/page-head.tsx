@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
 /** From one thing to the list of all of them. */
-export function BackLink({ to, name }: { to: "/" | "/webhooks" | "/ledger"; name: string }) {
+export function BackLink({ to, name }: { to: "/" | "/automations" | "/webhooks" | "/ledger"; name: string }) {
   return (
     <Link to={to} className="block w-fit text-sm text-muted hover:text-ink">
       <span aria-hidden>‹ </span>

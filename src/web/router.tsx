@@ -55,6 +55,22 @@ const auditRoute = createRoute({
   validateSearch: z.object({ outcome: z.enum(auditOutcomes).optional().catch(undefined) }),
 });
 
+const automationsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/automations",
+  component: lazyRouteComponent(() => import("./pages/automations-page.tsx"), "AutomationsPage"),
+});
+
+const AutomationPage = lazyRouteComponent(() => import("./pages/automation-page.tsx"), "AutomationPage");
+const automationRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/automations/$id",
+  component: function Automation() {
+    const { id } = automationRoute.useParams();
+    return <AutomationPage key={id} id={id} />;
+  },
+});
+
 const ledgerRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ledger",
@@ -88,6 +104,8 @@ export function createAppRouter() {
     routeTree: rootRoute.addChildren([
       sessionsRoute,
       sessionRoute,
+      automationsRoute,
+      automationRoute,
       ledgerRoute,
       webhooksRoute,
       webhookRoute,

@@ -375,6 +375,7 @@ test("no page asks for what its own Content-Security-Policy forbids", async () =
     ["/", "Sessions"],
     ["/settings", "Settings"],
     ["/audit", "Audit log"],
+    ["/automations", "Automations"],
     ["/ledger", "Ledger"],
     ["/webhooks", "Webhooks"],
   ] as const) {

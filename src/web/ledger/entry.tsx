@@ -31,8 +31,9 @@ export function Entry({
   automations: KnownAutomations;
   isAlone?: boolean;
 }) {
-  const { outcome, reason, sessionId, originalId } = entry;
+  const { outcome, reason, sessionId, originalId, automationId } = entry;
   const name = nameOf(entry, automations);
+  const isThere = automations?.some(({ id }) => id === automationId) === true;
   const queries = useQueryClient();
   // With what the entry came with.
   const replay = useMutation({
@@ -53,6 +54,11 @@ export function Entry({
         {sessionId !== null && (
           <Link to="/sessions/$id" params={{ id: sessionId }} className="text-accent underline">
             Session
+          </Link>
+        )}
+        {isAlone && automationId !== null && isThere && (
+          <Link to="/automations/$id" params={{ id: automationId }} className="text-accent underline">
+            Automation
           </Link>
         )}
         {originalId !== null && (

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
 import { lazy, Suspense, useCallback, type ReactNode } from "react";
 import type { SessionDetail } from "../../domain/session.ts";
@@ -157,6 +157,13 @@ function Head({ session }: { session: SessionDetail }) {
         </Fact>
         {session.targetBranch !== null && <Fact name="Into">{session.targetBranch}</Fact>}
         {session.agent !== null && <Fact name="Agent">{session.agent}</Fact>}
+        {session.automationId !== null && (
+          <Fact name="Started by">
+            <Link to="/automations/$id" params={{ id: session.automationId }} className="underline">
+              an automation
+            </Link>
+          </Fact>
+        )}
         <Fact name="Created">
           <Ago at={session.createdAt} />
         </Fact>

@@ -1,0 +1,7 @@
+import type { Automation } from "../../domain/automation.ts";
+import { Badge } from "../badge.tsx";
+
+/** Whether a trigger starts anything. */
+export function AutomationBadge({ automation: { paused } }: { automation: Automation }) {
+  return paused ? <Badge tone="warn" label="Paused" /> : <Badge tone="good" label="Active" />;
+}

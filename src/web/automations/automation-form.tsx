@@ -1,0 +1,184 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useId, useState, type FormEvent } from "react";
+import type { z } from "zod";
+import type { Automation, createAutomationSchema } from "../../domain/automation.ts";
+import { CloseDialog } from "../dialog.tsx";
+import { Field, fieldOf } from "../field.tsx";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+import { linesOf } from "../lines.ts";
+
+export type AutomationInput = z.input<typeof createAutomationSchema>;
+
+/** As the API calls them: its refusals begin with these names. */
+const fields = [
+  "name",
+  "macro",
+  "instructions",
+  "repositories",
+  "agent",
+  "targetBranch",
+  "priority",
+  "budgetUsd",
+] as const;
+type FieldName = (typeof fields)[number];
+type Values = Readonly<Record<FieldName, string>>;
+
+const priorities = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+const words: Readonly<Record<number, string>> = { 1: " (most urgent)", 5: " (usual)", 9: " (least urgent)" };
+
+/** The fields of an automation, for a new one and for one that changes. */
+export function AutomationForm({
+  automation,
+  verb,
+  save,
+}: {
+  /** What the form begins with. */
+  readonly automation?: Automation;
+  readonly verb: string;
+  readonly save: (input: AutomationInput) => Promise<unknown>;
+}) {
+  const [values, setValues] = useState(() => valuesOf(automation));
+  // As long as nobody wrote one, the macro follows the name.
+  const [ownMacro, setOwnMacro] = useState(automation !== undefined);
+  const saving = useMutation({ mutationFn: () => save(inputOf(values)) });
+  const agents = useQuery({ queryKey: ["agents"], queryFn: () => client.agent.list() });
+  const agentsId = useId();
+  const { error } = saving;
+  const wrong = fieldOf(error, fields);
+  const set = (name: FieldName, value: string): void => {
+    const follows = name === "name" && !ownMacro;
+    setValues({ ...values, [name]: value, ...(follows && { macro: macroOf(value) }) });
+  };
+  const input = (name: FieldName) => ({
+    className: "field",
+    value: values[name],
+    onChange: ({ target }: { target: { value: string } }) => set(name, target.value),
+  });
+  const errorOf = (name: FieldName): Error | null => (wrong === name ? error : null);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!saving.isPending) saving.mutate();
+  };
+  return (
+    <form onSubmit={submit} noValidate className="mt-4 space-y-4">
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Field label="Name" error={errorOf("name")}>
+          {(attributes) => <input {...attributes} {...input("name")} autoComplete="off" />}
+        </Field>
+        <Field label="Macro" hint="Its key in addresses." error={errorOf("macro")}>
+          {(attributes) => (
+            <input
+              {...attributes}
+              {...input("macro")}
+              autoComplete="off"
+              autoCapitalize="none"
+              spellCheck={false}
+              className="field font-mono"
+              onInput={() => setOwnMacro(true)}
+            />
+          )}
+        </Field>
+      </div>
+      <Field
+        label="Instructions"
+        hint="What the agent is asked. {{ event.issue.url }} is filled in from what triggers it."
+        error={errorOf("instructions")}
+      >
+        {(attributes) => <textarea {...attributes} {...input("instructions")} rows={7} />}
+      </Field>
+      <Field label="Repositories" hint="Their URLs, one on each line. Empty for none." error={errorOf("repositories")}>
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            {...input("repositories")}
+            rows={2}
+            spellCheck={false}
+            placeholder="https://github.com/owner/name"
+          />
+        )}
+      </Field>
+      <div className="grid gap-4 sm:grid-cols-2">
+        <Field label="Target branch" hint="Empty for the default branch." error={errorOf("targetBranch")}>
+          {(attributes) => <input {...attributes} {...input("targetBranch")} autoComplete="off" spellCheck={false} />}
+        </Field>
+        <Field label="Agent" hint="provider:model. Empty for the default." error={errorOf("agent")}>
+          {(attributes) => (
+            <>
+              <input {...attributes} {...input("agent")} list={agentsId} autoComplete="off" spellCheck={false} />
+              <datalist id={agentsId}>
+                {agents.data?.agents
+                  .filter(({ available }) => available)
+                  .map(({ id, name, defaultModel }) => (
+                    <option key={id} value={`${id}:${defaultModel ?? "default"}`}>
+                      {name}
+                    </option>
+                  ))}
+              </datalist>
+            </>
+          )}
+        </Field>
+        <Field label="Priority" error={errorOf("priority")}>
+          {(attributes) => (
+            <select {...attributes} {...input("priority")}>
+              {priorities.map((priority) => (
+                <option key={priority} value={priority}>
+                  {priority}
+                  {words[priority]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <Field label="Budget of a run" hint="US dollars. Empty for the organization’s." error={errorOf("budgetUsd")}>
+          {(attributes) => <input {...attributes} {...input("budgetUsd")} type="number" min="0" step="any" />}
+        </Field>
+      </div>
+      <ErrorText error={wrong === null ? error : null} />
+      <div className="flex justify-end gap-2">
+        <CloseDialog />
+        <button type="submit" className="button button-primary" disabled={saving.isPending}>
+          {saving.isPending ? "Saving …" : verb}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function valuesOf(automation: Automation | undefined): Values {
+  return {
+    name: automation?.name ?? "",
+    macro: automation?.macro ?? "",
+    instructions: automation?.instructions ?? "",
+    repositories: automation?.repositories.map(({ url }) => url).join("\n") ?? "",
+    agent: automation?.agent ?? "",
+    targetBranch: automation?.targetBranch ?? "",
+    priority: String(automation?.priority ?? 5),
+    budgetUsd: automation?.budgetUsd?.toString() ?? "",
+  };
+}
+
+function inputOf(values: Values): AutomationInput {
+  const orNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
+  const budget = orNull(values.budgetUsd);
+  return {
+    name: values.name.trim(),
+    macro: values.macro.trim(),
+    instructions: values.instructions,
+    repositories: linesOf(values.repositories),
+    agent: orNull(values.agent),
+    targetBranch: orNull(values.targetBranch),
+    priority: Number(values.priority),
+    budgetUsd: budget === null ? null : Number(budget),
+  };
+}
+
+function macroOf(name: string): string {
+  return name
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/\p{M}/gu, "")
+    .replace(/[^a-z0-9]+/gu, "-")
+    .slice(0, 63)
+    .replace(/^-+|-+$/gu, "");
+}

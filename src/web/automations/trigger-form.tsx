@@ -1,0 +1,86 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import { eventContextSchema, type Automation, type EventContext } from "../../domain/automation.ts";
+import { CloseDialog } from "../dialog.tsx";
+import { Field } from "../field.tsx";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+import { sampleEvent } from "./sample-event.ts";
+
+/** Triggers an automation by hand, with an event that is written here; what it would ask the agent is seen before. */
+export function TriggerForm({
+  automation: { id, instructions },
+  onTriggered,
+}: {
+  readonly automation: Automation;
+  readonly onTriggered: () => void;
+}) {
+  const [text, setText] = useState(() => JSON.stringify(sampleEvent(instructions), null, 2));
+  const preview = useMutation({ mutationFn: async () => client.automation.preview(id, eventOf(text)) });
+  const trigger = useMutation({
+    mutationFn: async () => client.automation.trigger(id, eventOf(text)),
+    onSuccess: onTriggered,
+  });
+  const error = trigger.error ?? preview.error;
+  const isWrong = error instanceof NoEvent;
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!trigger.isPending) trigger.mutate();
+  };
+  return (
+    <form onSubmit={submit} className="mt-4 space-y-4">
+      <Field label="Event" hint="A JSON object, which the instructions see as event." error={isWrong ? error : null}>
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            rows={8}
+            spellCheck={false}
+            className="field font-mono text-xs"
+            value={text}
+            onChange={({ target }) => {
+              setText(target.value);
+              preview.reset();
+              trigger.reset();
+            }}
+          />
+        )}
+      </Field>
+      {preview.data !== undefined && (
+        <figure className="text-sm">
+          <figcaption className="font-medium">What the agent would be asked</figcaption>
+          <pre
+            tabIndex={0}
+            aria-label="What the agent would be asked"
+            className="mt-1 max-h-60 overflow-auto rounded-md bg-sunken p-3 font-sans break-words whitespace-pre-wrap"
+          >
+            {preview.data.prompt}
+          </pre>
+        </figure>
+      )}
+      <ErrorText error={isWrong ? null : error} />
+      <div className="flex flex-wrap justify-end gap-2">
+        <CloseDialog />
+        <button type="button" className="button" disabled={preview.isPending} onClick={() => preview.mutate()}>
+          Preview
+        </button>
+        <button type="submit" className="button button-primary" disabled={trigger.isPending}>
+          {trigger.isPending ? "Triggering …" : "Trigger"}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+class NoEvent extends Error {}
+
+function eventOf(text: string): EventContext {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.trim() === "" ? "{}" : text);
+  } catch (error) {
+    throw new NoEvent(`This is no JSON: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+  const event = eventContextSchema.safeParse(value);
+  if (!event.success) throw new NoEvent("An event is a JSON object: write it in { and }.");
+  return event.data;
+}

@@ -1,0 +1,144 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import type { Automation } from "../../domain/automation.ts";
+import { AutomationBadge } from "../automations/automation-badge.tsx";
+import { AutomationForm } from "../automations/automation-form.tsx";
+import { Runs } from "../automations/runs.tsx";
+import { TriggerForm } from "../automations/trigger-form.tsx";
+import { CopyButton } from "../copy-button.tsx";
+import { ButtonDialog, ConfirmButton } from "../dialog.tsx";
+import { formatDollars } from "../dollars.ts";
+import { Fact } from "../fact.tsx";
+import { Absent, ErrorText } from "../layout.tsx";
+import { BackLink, PageTitle } from "../page-head.tsx";
+import { client } from "../query.ts";
+import { RepositoryName } from "../repository-name.tsx";
+import { Ago } from "../time.tsx";
+import { useTitle } from "../use-title.ts";
+
+/** One automation: what it asks of whom, how it is triggered, and what that led to. */
+export function AutomationPage({ id }: { id: string }) {
+  const automation = useQuery({ queryKey: ["automation", id], queryFn: () => client.automation.get(id) });
+  useTitle(automation.data?.name ?? "Automation");
+  if (automation.data !== undefined) return <Found automation={automation.data} shownAs={id} />;
+  return (
+    <Absent
+      noun="automation"
+      error={automation.error}
+      reason="It was deleted, or it belongs to another organization."
+      retry={automation.refetch}
+    />
+  );
+}
+
+function Found({ automation, shownAs }: { automation: Automation; shownAs: string }) {
+  const { name, macro, repositories, targetBranch, agent, priority, budgetUsd, createdAt, instructions } = automation;
+  const address = `${location.origin}/automation/${macro}/trigger`;
+  return (
+    <div className="space-y-6">
+      <div className="space-y-3">
+        <BackLink to="/automations" name="Automations" />
+        <PageTitle title={name}>
+          <AutomationBadge automation={automation} />
+        </PageTitle>
+        <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
+          {repositories.map((repository) => (
+            <Fact key={repository.id} name="Repository">
+              <RepositoryName repository={repository} />
+            </Fact>
+          ))}
+          {targetBranch !== null && <Fact name="Into">{targetBranch}</Fact>}
+          {agent !== null && <Fact name="Agent">{agent}</Fact>}
+          <Fact name="Priority">{priority}</Fact>
+          {budgetUsd !== null && <Fact name="Budget of a run">{formatDollars(budgetUsd)}</Fact>}
+          <Fact name="Created">
+            <Ago at={createdAt} />
+          </Fact>
+        </dl>
+        <Actions automation={automation} shownAs={shownAs} />
+      </div>
+      <section aria-labelledby="instructions" className="space-y-3">
+        <h2 id="instructions" className="font-medium">
+          Instructions
+        </h2>
+        <div className="card divide-y divide-line">
+          <pre
+            tabIndex={0}
+            aria-label="Instructions"
+            className="max-h-80 overflow-auto p-4 font-sans text-sm break-words whitespace-pre-wrap"
+          >
+            {instructions}
+          </pre>
+          <p className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 py-2 text-sm">
+            <span className="text-muted">Triggered by</span>
+            <code className="min-w-0 flex-1 text-xs break-all">POST {address}</code>
+            <CopyButton text={address} what="its address" />
+          </p>
+        </div>
+      </section>
+      <Runs automationId={automation.id} />
+    </div>
+  );
+}
+
+function Actions({ automation, shownAs }: { automation: Automation; shownAs: string }) {
+  const { id, paused } = automation;
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const show = (changed: Automation): void => {
+    queries.setQueryData(["automation", shownAs], changed);
+    void queries.invalidateQueries({ queryKey: ["automations"] });
+  };
+  const pause = useMutation({
+    mutationFn: () => client.automation.update(id, { paused: !paused }),
+    onSuccess: show,
+  });
+  const remove = useMutation({
+    mutationFn: () => client.automation.delete(id),
+    onSuccess: async () => {
+      await navigate({ to: "/automations" });
+      queries.removeQueries({ queryKey: ["automation", shownAs] });
+      await queries.invalidateQueries({ queryKey: ["automations"] });
+    },
+  });
+  const isPending = pause.isPending || remove.isPending;
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <ButtonDialog button="Trigger" className="button button-primary" disabled={paused} title="Trigger the automation">
+        {(close) => (
+          <TriggerForm
+            automation={automation}
+            onTriggered={() => {
+              close();
+              void queries.invalidateQueries({ queryKey: ["runs", id] });
+            }}
+          />
+        )}
+      </ButtonDialog>
+      <ButtonDialog button="Edit" title="Edit the automation">
+        {(close) => (
+          <AutomationForm
+            automation={automation}
+            verb="Save"
+            save={async (input) => {
+              show(await client.automation.update(id, input));
+              close();
+            }}
+          />
+        )}
+      </ButtonDialog>
+      <button type="button" className="button" disabled={isPending} onClick={() => pause.mutate()}>
+        {paused ? "Resume" : "Pause"}
+      </button>
+      <ConfirmButton
+        button="Delete"
+        disabled={isPending}
+        question="Delete the automation?"
+        onConfirm={() => remove.mutate()}
+      >
+        Its macro leads nowhere from then on. The sessions that it started stay.
+      </ConfirmButton>
+      <ErrorText error={pause.error ?? remove.error} />
+    </div>
+  );
+}

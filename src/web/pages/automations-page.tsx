@@ -1,0 +1,63 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import type { Automation } from "../../domain/automation.ts";
+import { AutomationBadge } from "../automations/automation-badge.tsx";
+import { AutomationForm } from "../automations/automation-form.tsx";
+import { ButtonDialog } from "../dialog.tsx";
+import { PagedList } from "../paged-list.tsx";
+import { client } from "../query.ts";
+import { Ago } from "../time.tsx";
+import { useTitle } from "../use-title.ts";
+
+/** Prompts that are saved, with the blanks that an event fills. */
+export function AutomationsPage() {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  useTitle("Automations");
+  return (
+    <div className="space-y-4">
+      <div className="flex flex-wrap items-center gap-3">
+        <h1 className="mr-auto text-xl font-semibold">Automations</h1>
+        <ButtonDialog button="New automation" className="button button-primary" title="New automation">
+          {() => (
+            <AutomationForm
+              verb="Create"
+              save={async (input) => {
+                const { id } = await client.automation.create(input);
+                void queries.invalidateQueries({ queryKey: ["automations"] });
+                await navigate({ to: "/automations/$id", params: { id } });
+              }}
+            />
+          )}
+        </ButtonDialog>
+      </div>
+      <PagedList
+        label="Automations"
+        queryKey={["automations", "pages"]}
+        readPage={(cursor) => client.automation.list({ limit: 30, cursor })}
+        itemsOf={(page) => page.automations}
+        empty="No automations yet. One is a prompt that is saved, with blanks that whatever triggers it fills."
+      >
+        {(automation) => <Row key={automation.id} automation={automation} />}
+      </PagedList>
+    </div>
+  );
+}
+
+function Row({ automation }: { automation: Automation }) {
+  const { id, name, macro, repositories, createdAt } = automation;
+  return (
+    <li className="relative flex items-center gap-x-3 px-4 py-3 hover:bg-sunken">
+      <div className="min-w-0 flex-1">
+        <Link to="/automations/$id" params={{ id }} className="font-medium break-words after:absolute after:inset-0">
+          <bdi>{name}</bdi>
+        </Link>
+        <p className="text-sm break-words text-muted">
+          <code className="text-xs break-all">{macro}</code> ·{" "}
+          {repositories.map((repository) => repository.name).join(", ") || "No repository"} · <Ago at={createdAt} />
+        </p>
+      </div>
+      <AutomationBadge automation={automation} />
+    </li>
+  );
+}
