@@ -81,6 +81,25 @@ describe("a session's view", () => {
     expect(again.steps.every(({ state }) => state === "waiting")).toBe(true);
   });
 
+  it("has nothing run on once the session was cancelled, and counts no time after that", () => {
+    const ran = viewOf(
+      { type: "step.started", data: { step: "agent", attempt: 1 } },
+      started,
+      tool("a", "completed", "first"),
+      tool("b", "in_progress", "second"),
+    );
+    const cancelled = applyEvents(ran, [
+      {
+        seq: 5,
+        createdAt: "2026-11-21T00:00:03.000Z",
+        type: "session.status",
+        data: { from: "running", to: "cancelled" },
+      },
+    ]);
+    expect(cancelled.steps.map(({ state, durationMs }) => [state, durationMs])).toContainEqual(["stopped", 3_000]);
+    expect(shown(cancelled)).toEqual(["Started opencode", "first completed", "second stopped", "Cancelled"]);
+  });
+
   it("says why a session failed", () => {
     const failure = {
       code: "push_rejected",

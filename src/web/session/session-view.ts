@@ -2,7 +2,9 @@ import type { SessionEvent } from "../../domain/event.ts";
 import { optionalSteps, stepNames, type StepName } from "../../domain/step.ts";
 
 type DataOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>["data"];
-export type ToolCall = DataOf<"agent.tool">;
+type KnownCall = DataOf<"agent.tool">;
+/** One that was at work when its run ended is stopped. */
+export type ToolCall = Omit<KnownCall, "status"> & { readonly status: KnownCall["status"] | "stopped" };
 export type Plan = DataOf<"agent.plan">["entries"];
 
 /** One line of the conversation. `key` is the number of the event that began it. */
@@ -21,7 +23,7 @@ export type Item = { readonly key: number; readonly at: string } & (
 
 export interface StepView {
   readonly name: StepName;
-  readonly state: "waiting" | "running" | "done" | "failed";
+  readonly state: "waiting" | "running" | "done" | "failed" | "stopped";
   readonly startedAt: string | null;
   readonly durationMs: number | null;
   readonly progress: DataOf<"step.progress"> | null;
@@ -165,8 +167,9 @@ function replace(view: SessionView, index: number, item: Item): SessionView {
   return { ...view, items: view.items.with(index, item) };
 }
 
-function applyStatus(view: SessionView, event: Extract<SessionEvent, { type: "session.status" }>): SessionView {
+function applyStatus(before: SessionView, event: Extract<SessionEvent, { type: "session.status" }>): SessionView {
   const { from, to, reason, failure } = event.data;
+  const view = from === "running" ? stop(before, event) : before;
   if (to === "failed") return note(view, event, "bad", failure?.reason ?? reason ?? "Failed");
   if (to === "cancelled") return note(view, event, "warning", "Cancelled");
   if (to === "completed") return note(view, event, "good", reason ?? "Completed");
@@ -175,6 +178,24 @@ function applyStatus(view: SessionView, event: Extract<SessionEvent, { type: "se
   // A new run begins: after a follow-up or a retry, or because the worker of this one died.
   const lost = from === "running" ? note(view, event, "warning", reason ?? "The worker was lost: queued again") : view;
   return { ...lost, steps: noSteps, plan: [] };
+}
+
+/** What was at work goes no further: whatever ended the run told of no end of its steps and tools. */
+function stop(view: SessionView, { createdAt }: SessionEvent): SessionView {
+  return {
+    ...view,
+    steps: view.steps.map((step) => (step.state === "running" ? stopStep(step, createdAt) : step)),
+    items: view.items.map((item) =>
+      item.kind === "tool" && (item.tool.status === "in_progress" || item.tool.status === "pending")
+        ? { ...item, tool: { ...item.tool, status: "stopped" } }
+        : item,
+    ),
+  };
+}
+
+function stopStep(step: StepView, at: string): StepView {
+  const durationMs = step.startedAt === null ? null : Math.max(0, Date.parse(at) - Date.parse(step.startedAt));
+  return { ...step, state: "stopped", durationMs, progress: null };
 }
 
 function applyStep(view: SessionView, event: Extract<SessionEvent, { type: `step.${string}` }>): SessionView {

@@ -16,6 +16,7 @@ const looks: Record<StepView["state"], { mark: string; className: string; word: 
   running: { mark: "◐", className: "text-accent", word: "running" },
   done: { mark: "✓", className: "text-good", word: "done" },
   failed: { mark: "✕", className: "text-bad", word: "failed" },
+  stopped: { mark: "◼", className: "text-muted", word: "stopped" },
 };
 
 /**

@@ -20,6 +20,7 @@ const states: Record<Tool["status"], { word: string; className: string }> = {
   in_progress: { word: "running", className: "text-accent" },
   completed: { word: "done", className: "text-muted" },
   failed: { word: "failed", className: "text-bad" },
+  stopped: { word: "stopped", className: "text-warn" },
 };
 
 /** A tool call, folded: its title and state; unfolded, what it was given and what came out. */
