@@ -20,6 +20,8 @@ export interface GitOptions {
   readonly onProgress?: (line: string) => void;
   /** What the process reads on stdin; nothing without it. */
   readonly input?: Readable;
+  /** Of address space: for what looks through an agent's objects, where a few bytes can stand for endless folders. */
+  readonly memoryBytes?: number;
   /** Bytes of stdout that are kept; what is beyond is dropped. */
   readonly maximumOutput?: number;
 }
@@ -47,9 +49,10 @@ const alwaysOff = {
  * No settings of the machine are read, and nothing is asked on a terminal.
  */
 export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
+  const [program, ...before] = options.memoryBytes === undefined ? ["git"] : boundedGit(options.memoryBytes);
   const child = startProcess(
-    "git",
-    parameters,
+    program ?? "git",
+    [...before, ...parameters],
     { environment: environmentOf(options), signal: options.signal },
     {
       cwd: options.cwd,
@@ -74,6 +77,16 @@ export async function git(parameters: readonly string[], options: GitOptions): P
     stderr,
     truncated: output.length > limit,
   };
+}
+
+/** Enough for what people make: trees of a million files and patches of hundreds of megabytes. */
+export const looksWithBytes = 4 * 1024 ** 3;
+
+/** git through a shell, which sets the bound; where a system has none, as macOS, it is without one. */
+function boundedGit(bytes: number): string[] {
+  const script = `ulimit -v ${Math.floor(bytes / 1024)} 2> /dev/null; exec git "$@"`;
+  // Packs are looked at in windows, which may not take all of it.
+  return ["/bin/sh", "-c", script, "sh", "-c", "core.packedGitWindowSize=32m", "-c", "core.packedGitLimit=256m"];
 }
 
 /** As `git`, for what can't fail unless something is broken. @throws Error with git's words */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { git, mustGit } from "./git.ts";
+import { git, looksWithBytes, mustGit } from "./git.ts";
 import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "./mirror.ts";
 import {
   knownOf,
@@ -51,7 +51,7 @@ export async function layOut(
   await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
   await mustGit(["remote", "add", "origin", repository.url], options);
   await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
-  await mustGit(["reset", "--quiet", "--hard", headSha], options);
+  await mustGit(["reset", "--quiet", "--hard", headSha], { ...options, memoryBytes: looksWithBytes });
   if (!existsSync(join(folder, ".git/HEAD"))) throw new Error(`the clone in ${folder} was not made`);
 }
 

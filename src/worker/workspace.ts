@@ -4,7 +4,7 @@ import { NotFoundError } from "../domain/errors.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
 import { listLockFiles, readCommittedFile, readHistory } from "./commit-contents.ts";
-import { git, mustGit } from "./git.ts";
+import { git, looksWithBytes, mustGit } from "./git.ts";
 import { openKeptWork, type WaitingWork } from "./kept-work.ts";
 import { fetchHeads, goesOnFrom, layOut, unpin } from "./lay-out.ts";
 import { ensureMirror, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
@@ -213,6 +213,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
           cwd: mirror.path,
           signal,
           maximumOutput: patchLimit,
+          memoryBytes: looksWithBytes,
         },
       );
       collected.push({
@@ -220,7 +221,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
         commits,
         changed: headSha !== start.baseSha,
         patch: diff.stdout,
-        patchTruncated: diff.truncated,
+        patchTruncated: diff.truncated || diff.code !== 0,
       });
     }
     return collected;
