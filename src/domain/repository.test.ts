@@ -35,6 +35,8 @@ describe("a repository's URL", () => {
     ["ftp://example.com/a/b", "scheme"],
     ["ext::sh -c id", "white space"],
     ["--upload-pack=id", "dash"],
+    ["ssh://git@$(id)/acme/shop", "host"],
+    ["ssh://git@example.com;id/acme/shop", "host"],
     ["https://github.com/", "path"],
     ["https://github.com/acme/shop?x=1", "query"],
     ["file:///srv/a%zz", "%"],

@@ -120,6 +120,8 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
     return { problem: "has an empty or .. part in its path" };
   const bare = path.replace(/\.git$/u, "");
   const host = parsed.host.toLowerCase();
+  // Of ssh's addresses a URL leaves the host as it is, with all that means something to a shell.
+  if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/u.test(host)) return { problem: "has no name of a host in it" };
   return {
     cloneUrl:
       isSsh && !original.includes("://")
