@@ -25,10 +25,12 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   const errors = readErrors(child);
   const updates = createUpdates(request.emit, errors.touch, request.mask);
   const connection = connect(child, request, updates);
+  let sessionId = request.resume;
+  const onSession = (id: string): Promise<void> => request.onSession((sessionId = id));
   let result: TurnResult;
   try {
     const crash = crashed(child, errors);
-    const work = converse(connection, request, updates).catch((error: unknown) => {
+    const work = converse(connection, { ...request, onSession }, updates).catch((error: unknown) => {
       // The harness refused a request of the protocol: what it says is most often what the model's server said.
       if (error instanceof acp.RequestError) throw modelFailure(`${error.message} ${JSON.stringify(error.data ?? "")}`);
       // A closed connection is told by the program's end, which says more.
@@ -39,7 +41,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
       crash,
       stalled(request, updates, errors, signal),
       tooLong(request.limitMs, signal),
-      aborted(request, connection, updates),
+      aborted(request, connection, () => sessionId),
     ]);
     // Whichever comes later has nobody left to hear it.
     work.catch(() => undefined);
@@ -306,14 +308,17 @@ function modelFailure(said: string): RunError {
 }
 
 /** Never resolves: on the signal asks the harness to cancel, gives it a moment, then rejects with the signal's reason. */
-function aborted(request: TurnRequest, connection: acp.ClientConnection, updates: Updates): Promise<never> {
+function aborted(
+  request: TurnRequest,
+  connection: acp.ClientConnection,
+  sessionOf: () => string | null,
+): Promise<never> {
   return new Promise((_, reject) => {
     const stop = (): void => {
-      if (request.resume !== null || updates.started()) {
+      const sessionId = sessionOf();
+      if (sessionId !== null) {
         // The notification may find the harness gone already, which is as good.
-        connection.agent
-          .notify(acp.methods.agent.session.cancel, { sessionId: request.resume ?? "" })
-          .catch(() => undefined);
+        connection.agent.notify(acp.methods.agent.session.cancel, { sessionId }).catch(() => undefined);
       }
       setTimeout(() => reject(request.signal.reason as Error), cancelGraceMs);
     };

@@ -133,9 +133,8 @@ describe("a turn", () => {
   });
 });
 
-it("a harness that says more than can be told is not heard until it was", async () => {
-  const count = 30_000;
-  const progress = join(folder, "said");
+/** A harness that opens the session `s`. @param asked what it does when it is asked something; `say` sends a message */
+function harness(asked: string, cancelled = ""): TurnRequest["launch"] {
   const program = `
     const { writeSync, writeFileSync } = require("node:fs");
     const say = (message) => {
@@ -149,27 +148,46 @@ it("a harness that says more than can be told is not heard until it was", async 
       const lines = (rest + chunk).split("\\n");
       rest = lines.pop();
       for (const line of lines) {
-        const { id, method } = JSON.parse(line);
+        const { id, method, params } = JSON.parse(line);
         if (method === "initialize") say({ id, result: { protocolVersion: 1 } });
         if (method === "session/new") say({ id, result: { sessionId: "s" } });
-        if (method !== "session/prompt") continue;
-        for (let said = 1; said <= ${count}; said += 1) {
-          const update = { sessionUpdate: "tool_call", toolCallId: String(said), title: "x".repeat(200) };
-          say({ method: "session/update", params: { sessionId: "s", update } });
-          if (said % 100 === 0) writeFileSync(${JSON.stringify(progress)}, String(said));
-        }
+        if (method === "session/prompt") { ${asked} }
+        if (method === "session/cancel") { ${cancelled} }
       }
     });`;
+  return {
+    command: process.execPath,
+    arguments: ["-e", program],
+    environment: {},
+    readOnly: [],
+    files: {},
+    model: null,
+  };
+}
+
+it("a harness is told to cancel the session that it opened in this very turn", async () => {
+  const told = join(folder, "told");
+  const ended = new AbortController();
+  const cancelled = `writeFileSync(${JSON.stringify(told)}, params.sessionId);`;
+  const { result, events } = await turn([], { launch: harness("", cancelled), signal: ended.signal });
+  await waitFor(() => events.length > 0, "the turn began");
+  ended.abort(new Error("cancelled"));
+  await expect(result).rejects.toThrow("cancelled");
+  expect(readFileSync(told, "utf8")).toBe("s");
+});
+
+it("a harness that says more than can be told is not heard until it was", async () => {
+  const count = 30_000;
+  const progress = join(folder, "said");
+  const program = harness(`
+    for (let said = 1; said <= ${count}; said += 1) {
+      const update = { sessionUpdate: "tool_call", toolCallId: String(said), title: "x".repeat(200) };
+      say({ method: "session/update", params: { sessionId: "s", update } });
+      if (said % 100 === 0) writeFileSync(${JSON.stringify(progress)}, String(said));
+    }`);
   const ended = new AbortController();
   const { result } = await turn([], {
-    launch: {
-      command: process.execPath,
-      arguments: ["-e", program],
-      environment: {},
-      readOnly: [],
-      files: {},
-      model: null,
-    },
+    launch: program,
     emit: () => pause(20),
     signal: ended.signal,
   });
