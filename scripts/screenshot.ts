@@ -40,6 +40,9 @@ try {
   await page.getByRole("list", { name: "Sessions" }).waitFor();
   await page.goto(`${offstage.url}/sessions/${id}`);
   await page.getByText("Pull request #1 opened").waitFor();
+  // Markdown is drawn a moment after the words.
+  await page.locator("code", { hasText: "node --test" }).last().waitFor();
+  await page.locator("p code", { hasText: "--shout" }).first().waitFor();
   await page.screenshot({ path: "docs/session.png" });
 } finally {
   await browser.close();
