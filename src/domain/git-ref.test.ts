@@ -27,6 +27,11 @@ it("takes no branch name that git itself refuses", () => {
   );
 });
 
+it("takes as many bytes as forges do, and no more", () => {
+  expect(isBranchName("é".repeat(122))).toBe(true);
+  expect(isBranchName("é".repeat(123))).toBe(false);
+});
+
 it("takes no half of a surrogate pair, which no file system keeps", () => {
   expect(isBranchName("a\ud800b")).toBe(false);
 });

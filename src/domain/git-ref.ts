@@ -1,9 +1,13 @@
+/** Bytes that forges take, and that a file system has room for where a reference is a file. */
+const longestBytes = 244;
+
 /**
  * Whether git takes `name` as a branch name: the rules of git-check-ref-format(1) with `--branch`.
  * https://git-scm.com/docs/git-check-ref-format
  */
 export function isBranchName(name: string): boolean {
-  if (name === "" || name === "@" || name === "HEAD" || name.length > 244) return false;
+  if (name === "" || name === "@" || name === "HEAD") return false;
+  if (new TextEncoder().encode(name).length > longestBytes) return false;
   if (name.startsWith("-") || name.startsWith("/") || name.endsWith("/") || name.endsWith(".")) return false;
   if (name.includes("..") || name.includes("//") || name.includes("@{")) return false;
   if (!name.isWellFormed()) return false;

@@ -72,7 +72,10 @@ export function newSession(request: SessionRequest): NewSession {
   };
 }
 
-/** Each repository's folder in the workspace: the last part of its name, made safe, numbered where two are alike. */
+/**
+ * Each repository's folder in the workspace: the last part of its name, made safe, numbered where two are alike. It is part of
+ * the names of git references too.
+ */
 function withDirectories(repositories: SessionRequest["repositories"]): { id: string; directory: string }[] {
   const taken = new Set<string>();
   return repositories.map(({ id, name }) => {
@@ -80,8 +83,10 @@ function withDirectories(repositories: SessionRequest["repositories"]): { id: st
     const safe =
       last
         .replace(/[^A-Za-z0-9._-]+/gu, "-")
+        .replace(/\.{2,}/gu, ".")
         .replace(/^[.-]+/u, "")
-        .slice(0, 60) || "repository";
+        .slice(0, 60)
+        .replace(/\.lock$/iu, "-lock") || "repository";
     let directory = safe;
     for (let number = 2; taken.has(directory.toLowerCase()); number += 1) directory = `${safe}-${number}`;
     taken.add(directory.toLowerCase());
