@@ -34,7 +34,14 @@ export async function fetchHeads(
   if (branchSha !== null) {
     await fetchBranch(mirror, { branch: repository.branch, sha: branchSha, into: `${pin}/start` }, report, signal);
   }
-  return { baseSha: repository.baseSha ?? targetSha, headSha: branchSha ?? targetSha, targetBranch, branchSha };
+  return { baseSha: await baseOf(), headSha: branchSha ?? targetSha, targetBranch, branchSha };
+
+  /** As before where the work goes on from there; a target branch that was rewritten no longer has it. */
+  async function baseOf(): Promise<string> {
+    if (branchSha === null || repository.baseSha === null) return targetSha;
+    const { code } = await git(["merge-base", repository.baseSha, branchSha], { cwd: mirror.path, signal });
+    return code === 0 ? repository.baseSha : targetSha;
+  }
 }
 
 /** A clone of the session's own: its objects borrowed from the mirror, its work branch checked out. */

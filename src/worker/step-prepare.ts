@@ -24,7 +24,7 @@ export async function prepareStep(run: Run): Promise<Prepared> {
     : await withLastCheckpoint(run, (checkpoint) => layOut(run, checkpoint));
   for (const [index, repository] of run.session.repositories.entries()) {
     const baseSha = repositories[index]?.baseSha;
-    if (baseSha != null && repository.baseSha === null) {
+    if (baseSha !== undefined && baseSha !== repository.baseSha) {
       await saveRepository(database, run.session, repository.position, { baseSha });
     }
   }
@@ -49,10 +49,12 @@ export async function settleWorkspace(run: Run, prepared: Prepared): Promise<"di
 
 /** Whether what the session had made of its repositories, as far as it was collected, is where it began here. */
 function isOnRemote({ session }: Run, { repositories }: Prepared): boolean {
-  return session.repositories.every(({ headSha }, index) => {
-    const start = repositories[index];
-    return headSha !== null && (headSha === start?.headSha || headSha === start?.baseSha);
-  });
+  return (
+    session.repositories.length > 0 &&
+    session.repositories.every(({ headSha, baseSha }, index) => {
+      return headSha !== null && (headSha === repositories[index]?.headSha || headSha === baseSha);
+    })
+  );
 }
 
 function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<LaidOut> {
