@@ -154,13 +154,34 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
   });
 }
 
-/** Commits that the session's events tell of already. */
-export async function toldCommits(database: Database, { sessionId }: Claim): Promise<ReadonlySet<string>> {
-  const { rows } = await database.pool.query<{ sha: string }>(
-    "select data ->> 'sha' as sha from event where session_id = $1 and type = 'workspace.commit'",
+/** What a session's events tell of its work on one repository. */
+export interface ToldWork {
+  /** All that are the session's own. */
+  readonly commits: ReadonlySet<string>;
+  /** The last push, and whether a pull request was opened or found after it; null where nothing was pushed. */
+  readonly pushed: { readonly sha: string; readonly hasPullRequest: boolean } | null;
+}
+
+const nothingTold: ToldWork = { commits: new Set(), pushed: null };
+
+/** @returns what is told of a repository, by its id */
+export async function toldWork(database: Database, { sessionId }: Claim): Promise<(repositoryId: string) => ToldWork> {
+  const { rows } = await database.pool.query<{ type: string; repositoryId: string; sha: string | null }>(
+    `select type, data ->> 'repositoryId' as "repositoryId", data ->> 'sha' as sha from event
+     where session_id = $1 and type in ('workspace.commit', 'branch.pushed', 'pullRequest.opened') order by seq`,
     [sessionId],
   );
-  return new Set(rows.map(({ sha }) => sha));
+  const told = new Map<string, ToldWork>();
+  for (const { type, repositoryId, sha } of rows) {
+    const { commits, pushed } = told.get(repositoryId) ?? nothingTold;
+    told.set(repositoryId, {
+      // What was pushed may be a commit that joins the work to what was there.
+      commits: sha === null ? commits : new Set([...commits, sha]),
+      pushed: type === "branch.pushed" && sha !== null ? { sha, hasPullRequest: false } : pushed,
+      ...(type === "pullRequest.opened" && pushed !== null && { pushed: { ...pushed, hasPullRequest: true } }),
+    });
+  }
+  return (repositoryId) => told.get(repositoryId) ?? nothingTold;
 }
 
 /** What was said in the turns before, for a harness that can't resume. */

@@ -95,9 +95,9 @@ export async function queueSession(database: Database, organizationId: string, i
       throw new ConflictError(`session ${id} is already ${session.status}`);
     }
     if (session.status === "failed" || session.status === "cancelled") {
-      // The message that did not get its answer is asked again.
+      // The message that did not get its answer is asked again; of those that did only what came after is to be done.
       await transaction.query(
-        `update message set status = 'pending' where session_id = $1
+        `update message set status = 'pending' where session_id = $1 and status <> 'done'
            and position = (select max(position) from message where session_id = $1)`,
         [id],
       );

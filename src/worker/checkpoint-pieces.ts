@@ -6,6 +6,7 @@ import { atMost } from "./at-most.ts";
 import { authorVariables } from "./git.ts";
 import { inside, type InsideCommand, type InsidePlace } from "./inside.ts";
 import type { Run } from "./run.ts";
+import { stageFunction } from "./stage.ts";
 
 const sizeLimit = ({ dependencies }: Run) => atMost(dependencies.checkpointBytes, "OFFSTAGE_CHECKPOINT_MB");
 
@@ -16,6 +17,7 @@ const sizeLimit = ({ dependencies }: Run) => atMost(dependencies.checkpointBytes
  */
 const packScript = `
 set -eu
+${stageFunction}
 scratch="$HOME/pack"
 rm -rf "$scratch"
 mkdir -p "$scratch/objects"
@@ -31,7 +33,7 @@ else
 fi
 export GIT_INDEX_FILE="$scratch/index" GIT_OBJECT_DIRECTORY="$scratch/objects"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_KEPT:$OFFSTAGE_MIRROR"
-git add --all
+stage
 tree="$(git write-tree)"
 if [ "$head $tree" != "$OFFSTAGE_LAST" ]; then
   commit="$(git commit-tree "$tree" -p "$head" -m checkpoint)"

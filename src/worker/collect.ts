@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -8,6 +8,7 @@ import { RunError } from "../domain/errors.ts";
 import type { Limits, Sandbox, SandboxedProcess } from "../sandboxes/sandbox.ts";
 import { atMost, TooLargeError } from "./at-most.ts";
 import { authorVariables, git, insideVariables, looksWithBytes, mustGit, type GitOptions } from "./git.ts";
+import { stageFunction } from "./stage.ts";
 import { tailOf } from "./tail.ts";
 
 export interface CollectedCommit {
@@ -28,6 +29,8 @@ interface Collection {
     readonly directory: string;
   };
   readonly sessionId: string;
+  /** The session's, on which the agent began. */
+  readonly branch: string;
   readonly start: { readonly baseSha: string; readonly headSha: string };
   readonly identity: {
     readonly author: { readonly name: string; readonly email: string };
@@ -51,10 +54,13 @@ const headMark = "offstage-head ";
  * Runs inside the sandbox, where the agent's own hooks and settings can do no more than the agent could.
  * Nothing else runs there by then: a lock is one that a killed git left, and would stop every later one.
  * An agent may have broken its repository, or begun another: its files count all the same, on top of where it was.
- * Commits what is left, then writes all that is new on HEAD as a pack to stdout; nothing where nothing is new.
+ * Commits what is left, then says which commit counts, and writes all that is new on it as a pack to stdout; nothing where
+ * nothing is new. HEAD counts, whatever branch it is; where there is nothing new on it the agent only looked there, and
+ * the session's branch counts, which may also have gone back.
  */
 const script = `
 set -eu
+${stageFunction}
 if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   export GIT_DIR="$HOME/.offstage-repository" GIT_WORK_TREE="$PWD"
   rm -rf "$GIT_DIR"
@@ -64,24 +70,28 @@ if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   git read-tree HEAD
 fi
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
-git add --all
+stage
 if ! git diff --cached --quiet; then
   git commit --quiet --no-verify --no-gpg-sign --message "$OFFSTAGE_MESSAGE"
   echo "${committedMark}$(git rev-parse HEAD)" >&2
 fi
-new="$(git rev-list --max-count=1 HEAD --not $OFFSTAGE_KNOWN)"
-if [ -n "$new" ]; then
-  printf '%s\\n' HEAD $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
-  echo "${headMark}$(git rev-parse HEAD)" >&2
-fi`;
+newest() { git rev-list --max-count=1 "$1" --not $OFFSTAGE_KNOWN; }
+head="$(git rev-parse HEAD)"
+if [ -z "$(newest "$head")" ] && git merge-base "refs/heads/$OFFSTAGE_BRANCH" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
+  git checkout --quiet --force "$OFFSTAGE_BRANCH" -- 2> /dev/null || true
+  head="$(git rev-parse "refs/heads/$OFFSTAGE_BRANCH^{commit}")"
+fi
+if [ -n "$(newest "$head")" ]; then
+  printf '%s\\n' "$head" $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
+fi
+echo "${headMark}$head" >&2`;
 
 /**
  * Takes one repository's work out of the sandbox: as objects only, each checked, into the mirror, under a name of ours.
- * What counts is HEAD, whatever branch the agent left checked out.
  */
 export async function collectRepository(
   collection: Collection,
-): Promise<{ headSha: string; commits: CollectedCommit[] }> {
+): Promise<{ headSha: string; commits: CollectedCommit[]; isMoved: boolean }> {
   const { mirror, sessionId, place, start, signal } = collection;
   const ref = `refs/offstage/${sessionId}/${place.directory}/head`;
   const options = { cwd: mirror, signal, local: true, memoryBytes: looksWithBytes };
@@ -90,8 +100,12 @@ export async function collectRepository(
   try {
     const pack = join(folder, "work.pack");
     const { head, committed } = await writePack(collection, pack, before);
-    if (head === null) return { headSha: before, commits: [] };
-    const headSha = await takePack(createReadStream(pack), head, [start.baseSha, start.headSha, before], options);
+    const known = [start.baseSha, start.headSha, before];
+    if (head === null || head === before) return { headSha: before, commits: [], isMoved: false };
+    const isNew = (await stat(pack)).size > 0;
+    const headSha = isNew
+      ? await takePack(createReadStream(pack), head, known, options)
+      : await requireKnown(head, known, options);
     await mustGit(["update-ref", ref, headSha], options);
     const log = await mustGit(
       ["log", "--reverse", "--max-count=200", "--format=%H %s", headSha, "--not", before, start.headSha],
@@ -104,7 +118,7 @@ export async function collectRepository(
         const sha = line.slice(0, line.indexOf(" "));
         return { sha, subject: line.slice(sha.length + 1), by: sha === committed ? "offstage" : "agent" };
       });
-    return { headSha, commits };
+    return { headSha, commits, isMoved: true };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -127,15 +141,22 @@ export async function takePack(
   return head;
 }
 
+/** A commit that the session went back to must be one of those before. @throws RunError workspace_broken */
+async function requireKnown(head: string, known: readonly string[], options: GitOptions): Promise<string> {
+  const beyond = await git(["rev-list", "--max-count=1", head, "--not", ...known], options);
+  if (beyond.code !== 0 || beyond.stdout !== "") throw brokenWorkspace(`${head} is no commit of this work`);
+  return head;
+}
+
 interface Written {
-  /** Null where there is nothing new. */
+  /** The commit that counts; null where the agent's own words came between. */
   readonly head: string | null;
   /** The commit that was made of what the agent left, if any. */
   readonly committed: string | null;
 }
 
 async function writePack(collection: Collection, pack: string, before: string): Promise<Written> {
-  const { sandbox, mirror, place, start, identity, limits, limitMs = usualLimitMs, signal } = collection;
+  const { sandbox, mirror, place, branch, start, identity, limits, limitMs = usualLimitMs, signal } = collection;
   const overtime = AbortSignal.timeout(limitMs);
   const { author, message, coAuthor } = identity;
   const trailer =
@@ -153,6 +174,7 @@ async function writePack(collection: Collection, pack: string, before: string): 
       OFFSTAGE_MESSAGE: `${message}${trailer}`,
       OFFSTAGE_OBJECTS: join(mirror, "objects"),
       OFFSTAGE_BASE: start.baseSha,
+      OFFSTAGE_BRANCH: branch,
       OFFSTAGE_BEFORE: before,
       OFFSTAGE_KNOWN: [...new Set([start.baseSha, start.headSha, before])].join(" "),
     },

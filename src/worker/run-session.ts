@@ -147,24 +147,25 @@ async function doWork(
   const turn = await step(run, "agent", () => agentStep(run, { ...agent, safePoints }));
   // What is left to do is short, and better done here.
   safePoints.leave();
+  const said = lastWords(run, turn);
   const collected = await step(run, "commit", () => commitStep(run, prepared.repositories));
   // What is pushed from here on is what another worker would push too.
   await checkpointer.take();
   const changed = collected.filter((repository) => repository.changed);
   if (changed.length === 0) {
-    await run.emit({
-      type: "notice",
-      data: { level: "info", text: "The agent changed nothing: there is no pull request." },
-    });
-    return summaryOf(turn, "The agent changed nothing.");
+    const wasPushed = collected.some((repository) => repository.wasPushed);
+    const text = `The agent changed nothing${wasPushed ? " more" : ": there is no pull request"}.`;
+    await run.emit({ type: "notice", data: { level: "info", text } });
+    return said ?? "The agent changed nothing.";
   }
   await step(run, "push", () => pushStep(run, changed));
-  await step(run, "pullRequest", () => pullRequestStep(run, changed, turn?.finalMessage ?? ""));
-  return summaryOf(turn, "Done.");
+  await step(run, "pullRequest", () => pullRequestStep(run, changed, said ?? ""));
+  return said ?? "Done.";
 }
 
-function summaryOf(turn: TurnResult | null, otherwise: string): string {
-  return turn === null || turn.finalMessage === "" ? otherwise : turn.finalMessage;
+/** The agent's last words, in this run or, where all was answered before it, in an earlier one; null where it had none. */
+function lastWords(run: Run, turn: TurnResult | null): string | null {
+  return (turn === null ? run.session.summary : turn.finalMessage) || null;
 }
 
 /** Runs one named step, and records its start, its end and its duration. */

@@ -1,8 +1,8 @@
 import { RunError } from "../domain/errors.ts";
 import { createMask } from "../domain/mask.ts";
-import { saveRepository, toldCommits } from "../store/progress.ts";
+import { saveRepository, toldWork, type ToldWork } from "../store/progress.ts";
 import type { Run } from "./run.ts";
-import { workspaceRepository } from "./session-repositories.ts";
+import { addressOf, workspaceRepository, type SessionRepository } from "./session-repositories.ts";
 import type { CollectedRepository } from "./workspace.ts";
 import type { PreparedRepository, WorkspaceRepository } from "./workspace-repository.ts";
 
@@ -10,24 +10,57 @@ import type { PreparedRepository, WorkspaceRepository } from "./workspace-reposi
 export interface Collected extends CollectedRepository {
   readonly position: number;
   readonly targetBranch: string;
+  /** Whether there is something to push, or to open a pull request of. */
+  readonly changed: boolean;
+  /** Whether something was pushed before. */
+  readonly wasPushed: boolean;
 }
 
 /** Commits what the agent left, takes the commits out of the sandbox as objects, and keeps the diff on the session. */
 export async function commitStep(run: Run, prepared: readonly PreparedRepository[]): Promise<Collected[]> {
   const collected = await collect(run);
   const results: Collected[] = [];
-  const told = await toldCommits(run.dependencies.database, run.session);
+  const told = await toldWork(run.dependencies.database, run.session);
   for (const [index, repository] of run.session.repositories.entries()) {
     const result = collected[index];
     const before = prepared[index];
     if (result === undefined || before === undefined) continue;
-    for (const commit of result.commits.filter(({ sha }) => !told.has(sha))) {
+    const known = told(repository.id);
+    for (const commit of result.commits.filter(({ sha }) => !known.commits.has(sha))) {
       await run.emit({ type: "workspace.commit", data: { repositoryId: repository.id, ...commit } });
     }
-    if (result.changed) await requireNoSecret(run, workspaceRepository(run, repository), before, result.headSha);
-    results.push({ ...result, position: repository.position, targetBranch: before.targetBranch });
+    const changed = isChanged(run, repository, { collected: result, start: before, told: known });
+    if (changed) await requireNoSecret(run, workspaceRepository(run, repository), before, result.headSha);
+    const { position } = repository;
+    results.push({
+      ...result,
+      position,
+      targetBranch: before.targetBranch,
+      changed,
+      wasPushed: known.pushed !== null,
+    });
   }
   return results;
+}
+
+/**
+ * What this run made is to be pushed, and so is what an earlier one left on the way there. What came to its pull request is
+ * not brought there again: that may be merged by now, or closed, and its branch gone.
+ */
+function isChanged(
+  run: Run,
+  repository: SessionRepository,
+  work: { readonly collected: CollectedRepository; readonly start: PreparedRepository; readonly told: ToldWork },
+): boolean {
+  const { collected, start, told } = work;
+  const { isMoved, isAhead, headSha } = collected;
+  if (isMoved && headSha !== repository.headSha) return isAhead || told.pushed !== null;
+  const { opensPullRequests } = run.dependencies.forgeOf(addressOf(repository));
+  const isThere = told.pushed !== null && told.pushed.sha === repository.headSha;
+  const isBrought = isThere && (told.pushed.hasPullRequest || !opensPullRequests);
+  // What a run that failed had made is told of nowhere; what others had made of the branch is none of the session's.
+  const isOwn = told.commits.size > 0 || headSha !== start.headSha;
+  return isAhead && isOwn && !isBrought;
 }
 
 /** What is pushed is out of our hands: a known secret in any of the commits stops them all. @throws RunError secret_in_work */

@@ -1,4 +1,4 @@
-import { saveRepository, toldCommits } from "../store/progress.ts";
+import { saveRepository, toldWork } from "../store/progress.ts";
 import type { Run } from "./run.ts";
 import type { Collected } from "./step-commit.ts";
 import { workspaceRepository } from "./session-repositories.ts";
@@ -6,10 +6,11 @@ import { workspaceRepository } from "./session-repositories.ts";
 /** Pushes each changed repository's work branch, from the mirror; what is there already is not pushed again. */
 export async function pushStep(run: Run, changed: readonly Collected[]): Promise<void> {
   const { database, traces, workspaces } = run.dependencies;
-  const own = await toldCommits(database, run.session);
+  const told = await toldWork(database, run.session);
   for (const { position, headSha: made } of changed) {
     const repository = run.session.repositories.find((candidate) => candidate.position === position);
     if (repository === undefined) continue;
+    const own = told(repository.id).commits;
     const request = { headSha: made, own, message: run.session.title, signal: run.signal };
     const attributes = { "offstage.repository.id": repository.id };
     const headSha = await traces.span("push", { kind: "client", attributes }, () =>

@@ -30,8 +30,10 @@ export interface CollectedRepository {
   readonly headSha: string;
   /** Those that are new since the last time. */
   readonly commits: readonly CollectedCommit[];
-  /** Whether the work branch differs from the base. */
-  readonly changed: boolean;
+  /** Whether it is another than at the last time, or at the start. */
+  readonly isMoved: boolean;
+  /** Whether it has commits that the base has not. */
+  readonly isAhead: boolean;
   readonly patch: string;
   readonly patchTruncated: boolean;
 }
@@ -197,11 +199,12 @@ export function createWorkspaces(options: WorkspaceOptions) {
       const mirror = mirrorOf(repository);
       const place = { ...folders(sessionId, [repository.url]), directory: repository.directory };
       const identity = { author: options.author, message: request.message, coAuthor: request.coAuthor };
-      const { headSha, commits } = await collectRepository({
+      const { headSha, commits, isMoved } = await collectRepository({
         sandbox: options.sandbox,
         mirror: mirror.path,
         place,
         sessionId,
+        branch: repository.branch,
         start,
         identity,
         limits: options.limits,
@@ -216,10 +219,12 @@ export function createWorkspaces(options: WorkspaceOptions) {
           memoryBytes: looksWithBytes,
         },
       );
+      const ahead = ["rev-list", "--max-count=1", headSha, "--not", start.baseSha];
       collected.push({
         headSha,
         commits,
-        changed: headSha !== start.baseSha,
+        isMoved,
+        isAhead: (await mustGit(ahead, { cwd: mirror.path, signal })) !== "",
         patch: diff.stdout,
         patchTruncated: diff.truncated || diff.code !== 0,
       });

@@ -199,7 +199,7 @@ const retry = (index: number): Step =>
     const asked = queueSession(testDatabase.database, organizationId, session.id);
     if (session.status === "queued" || session.status === "running") return refused(asked, ConflictError);
     await asked;
-    if (session.status === "failed" || session.status === "cancelled")
+    if ((session.status === "failed" || session.status === "cancelled") && session.messages.at(-1) !== "done")
       session.messages[session.messages.length - 1] = "pending";
     session.status = "queued";
     session.claims = 0;

@@ -7,8 +7,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
 import { collectRepository } from "../../src/worker/collect.ts";
-import { mustGit } from "../../src/worker/git.ts";
+import { authorVariables, mustGit } from "../../src/worker/git.ts";
 
+const author = { name: "A", email: "a@example" };
 let folder: string;
 const { signal } = new AbortController();
 
@@ -18,11 +19,11 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Takes the work out of a repository with one commit. @param spoil what the agent did to its repository */
+/** Takes the work out of a repository with one commit. @param options.commands what makes that which the agent left */
 async function collectWith(
   sandbox: Sandbox,
-  options: { spoil?: readonly string[]; file?: Buffer; limitMs?: number; diskBytes?: number } = {},
-): Promise<unknown> {
+  options: { commands?: string; spoil?: readonly string[]; file?: Buffer; limitMs?: number; diskBytes?: number } = {},
+): Promise<{ headSha: string; files: string[] }> {
   const [mirror, workspace, home] = ["mirror.git", "workspace", "home"].map((name) => join(folder, name)) as [
     string,
     string,
@@ -31,25 +32,35 @@ async function collectWith(
   const git = (cwd: string, ...command: string[]) => mustGit(command, { cwd, signal, local: true });
   await Promise.all([mkdir(join(workspace, "one"), { recursive: true }), mkdir(home), mkdir(mirror)]);
   const one = join(workspace, "one");
-  await git(one, "init", "--quiet");
-  await git(one, "-c", "user.name=A", "-c", "user.email=a@example", "commit", "--allow-empty", "--message", "base");
+  await git(one, "init", "--quiet", "--initial-branch", "work");
+  await writeFile(join(one, "a.txt"), "a\n");
+  await git(one, "add", "a.txt");
+  await git(one, "-c", "user.name=A", "-c", "user.email=a@example", "commit", "--message", "base");
   await git(folder, "clone", "--quiet", "--bare", one, mirror);
   const baseSha = (await git(one, "rev-parse", "HEAD")).trim();
-  const { spoil, file = Buffer.from("work"), limitMs, diskBytes = 2 ** 30 } = options;
+  const { commands, spoil, file = Buffer.from("work"), limitMs, diskBytes = 2 ** 30 } = options;
   if (spoil !== undefined) await git(one, ...spoil);
-  await writeFile(join(one, ".gitattributes"), "work filter=own\n");
-  await writeFile(join(one, "work"), file);
-  return collectRepository({
+  if (commands === undefined) {
+    await writeFile(join(one, ".gitattributes"), "work filter=own\n");
+    await writeFile(join(one, "work"), file);
+  } else {
+    const env = { ...process.env, ...authorVariables(author) };
+    execFileSync("sh", ["-ec", commands], { cwd: one, env, stdio: "pipe" });
+  }
+  const collected = await collectRepository({
     limits: { memoryBytes: 2 ** 30, processes: 500, diskBytes, cpus: 2 },
     ...(limitMs !== undefined && { limitMs }),
     sandbox,
     mirror,
     place: { workspace, home, readOnly: [], directory: "one" },
     sessionId: crypto.randomUUID(),
+    branch: "work",
     start: { baseSha, headSha: baseSha },
-    identity: { author: { name: "A", email: "a@example" }, message: "Work", coAuthor: null },
+    identity: { author, message: "Work", coAuthor: null },
     signal,
   });
+  const listed = await git(mirror, "ls-tree", "-r", "--name-only", "-z", collected.headSha);
+  return { ...collected, files: listed.split("\0").filter((name) => name !== "") };
 }
 
 test("a sandbox that does not start is no fault of the work's: a retry may take it out", async () => {
@@ -83,4 +94,40 @@ test("work that is larger than a sandbox's disk fills no other", async () => {
     code: "resources_exhausted",
     message: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string,
   });
+});
+
+const commit = "echo b > b.txt && git add . && git commit -qm B";
+const conflict =
+  "git checkout -qb x && echo x > a.txt && git commit -qam X && git checkout -q work && echo y > a.txt && git commit -qam Y";
+
+test.each<[string, string, string[]]>([
+  ["a commit of its own", commit, ["b.txt"]],
+  ["another branch", `git checkout -qb other && ${commit}`, ["b.txt"]],
+  ["a detached HEAD", `git checkout -q --detach && ${commit}`, ["b.txt"]],
+  ["a look at where it began, after a commit", `${commit} && git checkout -q HEAD~1`, ["b.txt"]],
+  ["a look at another branch, after a commit", `git branch main && ${commit} && git checkout -q main`, ["b.txt"]],
+  ["no .git", "echo b > b.txt && rm -rf .git", ["b.txt"]],
+  ["another .git", `rm -rf .git && git init -q && ${commit}`, ["b.txt"]],
+  ["a branch without a commit", "echo b > b.txt && git checkout -q --orphan new", ["b.txt"]],
+  ["half a merge", `${conflict} && ! git merge -q x && echo b > b.txt`, ["b.txt"]],
+  ["half a rebase", `${conflict} && ! git rebase -q x && echo b > b.txt`, ["b.txt"]],
+  ["locks of gits that were killed", "touch .git/index.lock .git/HEAD.lock && echo b > b.txt", ["b.txt"]],
+  [
+    "a repository without a commit inside",
+    "git init -q sub && echo b > sub/b.txt && echo c > c.txt",
+    ["c.txt", "sub/b.txt"],
+  ],
+  [
+    "repositories inside each other",
+    `git init -q sub && cd sub && ${commit} && git init -q in && echo c > in/c.txt`,
+    ["sub/b.txt", "sub/in/c.txt"],
+  ],
+  ["a clone of another project", "git clone -q . clone && echo b > b.txt", ["b.txt", "clone"]],
+  ["a worktree", "git worktree add -q tree && echo b > b.txt", ["b.txt"]],
+  ["an empty repository inside", "git init -q empty && echo b > b.txt", ["b.txt"]],
+  ["odd names", "echo > 'b\\c' && mkdir 'd e' && echo > 'd e/ü' && echo > 'new\nline'", ["b\\c", "d e/ü", "new\nline"]],
+  ["a pipe and a link that leads nowhere", "mkfifo pipe && ln -s nowhere link", ["link"]],
+])("takes out what there is where an agent leaves %s", async (_, commands, files) => {
+  const collected = await collectWith(createUnsandboxed(), { commands });
+  expect(collected.files.filter((name) => name !== "a.txt").toSorted()).toEqual(files.toSorted());
 });

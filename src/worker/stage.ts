@@ -1,0 +1,26 @@
+/**
+ * A function `stage` for scripts that run among a session's files: puts all that stands in the folder into the index. Files
+ * count in whatever state they are left:
+ * - a repository that the agent began inside is a folder like any other; git would refuse one without a commit, and of one
+ *   with commits take its name alone. One that was cloned from elsewhere stays what it is to git
+ * - another worktree of the same repository is none of its files
+ * - what may not be read is made readable
+ */
+export const stageFunction = `
+stage() {
+  while [ -n "$(git -c core.quotePath=false ls-files --others --exclude-standard | grep '/$' | while IFS= read -r inner; do
+    [ -d "$inner.git" ] || continue
+    if git --git-dir="$inner.git" rev-parse --verify --quiet HEAD > /dev/null &&
+      [ -n "$(git --git-dir="$inner.git" remote)" ]; then continue; fi
+    # With one entry in the index git looks inside; it goes again at once, since there is no such file.
+    git update-index --add --replace --cacheinfo "100644,$(git hash-object --stdin < /dev/null),$inner.offstage"
+    echo found
+  done)" ]; do :; done
+  git add --all || {
+    find . -name .git -prune -o -type f ! -perm -400 -exec chmod u+r {} + || true
+    git add --all
+  }
+  git worktree list --porcelain | sed -n "s|^worktree $PWD/||p" | while IFS= read -r inner; do
+    if [ -f "$inner/.git" ]; then git update-index --force-remove "$inner"; fi
+  done
+}`;
