@@ -76,14 +76,22 @@ async function layOutWith(
     }
     const isShown = run.dependencies.sandbox.isolates && checkpoint.harness !== null;
     const laidOut = await layOut({ keptWork, madeAt: isShown ? checkpoint.madeAt : null });
-    return { ...laidOut, restore: () => restore(run, checkpoint, laidOut) };
+    return {
+      ...laidOut,
+      // Until then the folders are not for whatever keeps the diff, nor for this worker's next run.
+      restore: async () => {
+        const isRestored = await restore(run, checkpoint, laidOut);
+        await run.dependencies.workspaces.markStarted(run.session.sessionId, laidOut.repositories);
+        return isRestored;
+      },
+    };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: LaidOut): Promise<boolean> {
-  const { sandbox, metrics, workspaces } = run.dependencies;
+  const { sandbox, metrics } = run.dependencies;
   let remembers = true;
   try {
     for (const work of waiting) await restoreKeptWork(run, placeOf(run, work.directory), work);
@@ -92,11 +100,7 @@ async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: Laid
     if (checkpoint.harness !== null)
       remembers = sandbox.isolates && (await restoreMemory(run, checkpoint.harness.piece));
   } catch (error) {
-    await tellUnusable(run, error).catch(async (problem: unknown) => {
-      // Folders without the work in them must not be taken for it: by what keeps the diff now, or by this worker's next run.
-      await workspaces.forget(run.session.sessionId);
-      throw problem;
-    });
+    await tellUnusable(run, error);
     return false;
   }
   metrics.checkpointRestored(remembers ? "restored" : "withoutMemory");

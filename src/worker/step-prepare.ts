@@ -63,6 +63,7 @@ function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<LaidOut
     repositories: run.session.repositories.map((repository) => workspaceRepository(run, repository)),
     keptWork: checkpoint?.keptWork ?? new Map(),
     madeAt: checkpoint?.madeAt ?? null,
+    isRestored: checkpoint !== null,
     progress: createProgress(run),
     signal: run.signal,
   });

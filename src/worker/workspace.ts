@@ -85,7 +85,10 @@ export function createWorkspaces(options: WorkspaceOptions) {
     return { ...onDisk.placeOf(sessionId), readOnly: urls.map((url) => mirrorPath(mirrors, url)) };
   }
 
-  /** Lays out the session's clones, or finds them as they were left: the record is written last, so that a half-made one is made again. */
+  /**
+   * Lays out the session's clones, or finds them as they were left: the record is written last, so that a half-made one is made
+   * again. Where something is to be brought into them, that is by whoever did.
+   */
   async function prepare(request: {
     readonly sessionId: string;
     readonly repositories: readonly WorkspaceRepository[];
@@ -93,6 +96,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
     readonly keptWork: ReadonlyMap<string, KeptCheckpoint>;
     /** Folders in which that was made, where its harness is to find them. */
     readonly madeAt: MadeAt | null;
+    /** Whether something is to be brought into them. */
+    readonly isRestored: boolean;
     readonly progress: (progress: { text: string; fraction?: number }) => void;
     readonly signal: AbortSignal;
   }): Promise<LaidOut> {
@@ -111,7 +116,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     await options.sandbox.makeWritable(workspace);
     await options.sandbox.makeWritable(home);
     if (request.madeAt !== null) await onDisk.markMoved(sessionId, request.madeAt);
-    await onDisk.markStarted(sessionId, prepared);
+    if (!request.isRestored) await onDisk.markStarted(sessionId, prepared);
     return { repositories: prepared, from: "remote", waiting };
   }
 
@@ -239,6 +244,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     prepare,
     prepareAgain,
     collect,
+    markStarted: onDisk.markStarted,
     seenAt: onDisk.seenAt,
     aliases: onDisk.aliases,
     isSetUp: onDisk.isSetUp,

@@ -7,7 +7,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/session.ts";
 import type { Offstage } from "../../src/offstage.ts";
+import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { callApi } from "../call.ts";
 import type { Script } from "../model/server.ts";
 import { script as ordered } from "./script.ts";
 
@@ -179,6 +181,30 @@ test("a session that begins anew after the target moved on has only its own chan
   expect(patch).not.toContain("theirs.txt");
 });
 
+test("what a session without a repository had made is made again where its folder is lost and nothing else has it", async () => {
+  const other = await createWorld(script);
+  const settings = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", OFFSTAGE_CHECKPOINT_MB: "0" };
+  try {
+    const before = await startInProcess(other, settings);
+    const { id } = await before.client.session.create({ prompt: "write b.txt: alpha" });
+    await before.client.session.message(id, { message: "shell sleep 3; cat b.txt" });
+    await waitFor(async () => {
+      const { events } = await before.client.session.events(id, { limit: 1_000 });
+      return events.some((event) => event.type === "agent.tool" && JSON.stringify(event.data).includes("sleep 3"));
+    }, "the second message is answered");
+    await before.offstage.stop();
+    await rm(join(other.data, "sessions"), { recursive: true });
+    const after = await startInProcess(other, settings);
+    expect(await untilOver(after.client, id)).toMatchObject({ status: "completed", failure: null });
+    const { events } = await after.client.session.events(id, { limit: 1_000 });
+    const shown = events.filter((event) => event.type === "agent.tool").map(({ data }) => JSON.stringify(data));
+    expect(shown.findLast((data) => data.includes("sleep 3"))).toContain("alpha");
+    await after.offstage.stop();
+  } finally {
+    await other.close();
+  }
+});
+
 test("a session whose target was rewritten since goes on, on a machine that never had what it began with", async () => {
   const { url } = await repository();
   const first = await run(url, "say nothing to do");
@@ -186,6 +212,20 @@ test("a session whose target was rewritten since goes on, on a machine that neve
   await forget(first);
   await rm(join(world.data, "mirrors"), { recursive: true });
   expect(await followUp(first, "shell echo b > b.txt")).toMatchObject({ status: "completed", failure: null });
+});
+
+test("a setup that fails before the work of a checkpoint is back leaves the diff alone, and a retry goes on from the work", async () => {
+  const { url } = await repository();
+  const first = await run(url, "write b.txt: alpha");
+  await rm(join(world.data, "sessions", first.id), { recursive: true });
+  const environment = `/repository/${first.repositories[0]?.id}/environment`;
+  await callApi(offstage.url, environment, { setupScript: "exit 1" });
+  expect(await followUp(first, "write c.txt: gamma")).toMatchObject({ failure: { code: "setup_failed" } });
+  expect((await client.session.diff(first.id)).repositories[0]?.patch).toContain("+alpha");
+  await callApi(offstage.url, environment, { setupScript: "true" });
+  await client.session.queue(first.id);
+  expect(await untilOver(client, first.id)).toMatchObject({ status: "completed", failure: null });
+  expect(await filesOf(url, first)).toEqual(["a.txt", "b.txt", "c.txt"]);
 });
 
 test.each(["a..b", "yarn.lock"])("a repository named %s is worked on", async (name) => {

@@ -67,7 +67,15 @@ const repositoryAt = (url: string): WorkspaceRepository => ({
 async function begin(url: string, id: string = crypto.randomUUID()): Promise<{ id: string; clone: string }> {
   const repositories = [repositoryAt(url)];
   const progress = (): void => undefined;
-  await workspaces.prepare({ sessionId: id, repositories, keptWork: new Map(), madeAt: null, progress, signal });
+  await workspaces.prepare({
+    sessionId: id,
+    repositories,
+    keptWork: new Map(),
+    madeAt: null,
+    isRestored: false,
+    progress,
+    signal,
+  });
   return { id, clone: join(workspaces.folders(id, []).workspace, "clone") };
 }
 
