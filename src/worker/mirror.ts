@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { RunError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
 import { pinPublicHost } from "./remote-address.ts";
@@ -36,6 +37,33 @@ export const usedMark = "offstage-used";
 export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
   if (!existsSync(mirror.path)) await makeMirror(mirror, signal);
   await writeFile(join(mirror.path, usedMark), "");
+}
+
+/** Longer than any git holds a mirror's list of references. */
+const lockLimitMs = 10_000;
+const lockLookMs = 100;
+
+/**
+ * Removes what gits that were killed along with their machine or container left locked: the session's own references, which
+ * nothing else writes, and, once it is too old to be held, the list of all of them.
+ */
+export async function breakLocks(mirror: string, sessionId: string, signal: AbortSignal): Promise<void> {
+  const pins = join(mirror, "refs/offstage", sessionId);
+  const fetching = join(mirror, "refs/offstage/fetching");
+  for (const folder of [pins, fetching]) {
+    const names = await readdir(folder, { recursive: true }).catch(() => []);
+    for (const name of names) {
+      const isOwn = folder === pins || name.includes(sessionId);
+      if (isOwn && name.endsWith(".lock")) await rm(join(folder, name), { force: true });
+    }
+  }
+  const list = join(mirror, "packed-refs.lock");
+  for (let waitedMs = 0; waitedMs <= lockLimitMs; waitedMs += lockLookMs) {
+    const found = await stat(list).catch(() => null);
+    if (found === null) return;
+    if (Date.now() - found.mtimeMs > lockLimitMs) return rm(list, { force: true });
+    await pause(lockLookMs, undefined, { signal });
+  }
 }
 
 /** Beside, then renamed, so that a half-made one never counts. */

@@ -7,7 +7,7 @@ import { listLockFiles, readCommittedFile, readHistory } from "./commit-contents
 import { git, looksWithBytes, mustGit } from "./git.ts";
 import { openKeptWork, type WaitingWork } from "./kept-work.ts";
 import { fetchHeads, goesOnFrom, layOut, unpin } from "./lay-out.ts";
-import { ensureMirror, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
+import { breakLocks, ensureMirror, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
 import { createMirrorUse } from "./mirror-use.ts";
 import { createSessionFolders, namesIn, type MadeAt } from "./session-folders.ts";
 import {
@@ -102,6 +102,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     readonly signal: AbortSignal;
   }): Promise<LaidOut> {
     const { sessionId, repositories } = request;
+    for (const repository of repositories) await breakLocks(mirrorOf(repository).path, sessionId, request.signal);
     const known = await onDisk.started(sessionId);
     if (known !== null && (await hasObjects(known, request))) return { repositories: known, from: "disk", waiting: [] };
     const { workspace, home } = await onDisk.begin(sessionId);

@@ -254,3 +254,22 @@ test("recordings go to which nothing was added for so many days", async () => {
   expect(await readdir(folder)).toEqual(["young.jsonl"]);
   expect(await pruneRecordings(join(data, "none"), 30, signal)).toBe(0);
 });
+
+test("locks that gits left which were killed along with their machine stop no session", async () => {
+  const url = await createRemote("locked");
+  const { id } = await begin(url);
+  const mirror = mirrorOf(url);
+  await rm(join(data, "sessions", id), { recursive: true });
+  await commit(url, "second");
+  const left = [
+    "packed-refs.lock",
+    `refs/offstage/${id}/clone/target.lock`,
+    `refs/offstage/fetching/refs-offstage-${id}-clone-target.lock`,
+  ];
+  await mkdir(join(mirror, "refs/offstage/fetching"), { recursive: true });
+  for (const name of left) await writeFile(join(mirror, name), "");
+  const then = new Date(Date.now() - 60_000);
+  await utimes(join(mirror, "packed-refs.lock"), then, then);
+  const { clone } = await begin(url, id);
+  expect(await readFile(join(clone, "file.txt"), "utf8")).toBe("second\n");
+});
