@@ -3,6 +3,7 @@ import pg from "pg";
 import type { Logger } from "../observability.ts";
 import { openError } from "./connection-errors.ts";
 import { startEmbeddedServer } from "./embedded.ts";
+import { keepAlive } from "./keep-alive.ts";
 import { migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 
@@ -42,7 +43,8 @@ export async function openDatabase(options: {
       : null;
   const url = server?.url ?? options.url ?? "";
   // A process that is frozen in a transaction must not hold its locks for ever.
-  const pool = new pg.Pool({ connectionString: url, max: poolSize, idle_in_transaction_session_timeout: idleLimitMs });
+  const limits = { max: poolSize, idle_in_transaction_session_timeout: idleLimitMs };
+  const pool = new pg.Pool({ connectionString: url, ...limits, ...keepAlive });
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection broke"));
   // So would one that breaks between two statements of a transaction, of which the next statement tells.

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "../observability.ts";
+import { keepAlive } from "./keep-alive.ts";
 
 export interface Subscription {
   close(): Promise<void>;
@@ -35,7 +36,7 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
 
   async function connect(): Promise<void> {
     for (let attempt = 0; !closed; attempt += 1) {
-      const fresh = new pg.Client({ connectionString: url });
+      const fresh = new pg.Client({ connectionString: url, ...keepAlive });
       try {
         await fresh.connect();
         const { rows } = await fresh.query<{ own: number }>("select pg_backend_pid() as own");
@@ -46,8 +47,9 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         // Not once: a connection that the server ends tells of two errors, and one unheard would end the process.
         fresh.on("error", (error) => lost(fresh, error));
         fresh.once("end", () => lost(fresh, null));
-        client = fresh;
         for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
+        // Not before: one that is lost until then is tried again here, and nowhere else.
+        client = fresh;
         if (attempt > 0) for (const all of listeners.values()) for (const heard of all) heard("");
         return;
       } catch (error) {

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { openDatabase, type Database } from "../../src/database/database.ts";
 import { createLogger } from "../../src/observability.ts";
@@ -54,4 +56,60 @@ test("who lost its connection is told to look itself, and hears what is said aft
   await waitFor(() => heard.includes(""), "it is told to look");
   speaker.notify("channel", "after");
   await waitFor(() => heard.includes("after"), "it hears again");
+});
+
+/** A database over TCP. @param heard is called with what a node sends over a connection before it goes on */
+async function overTcp(heard: (text: string, socket: Socket) => void = () => undefined) {
+  const own = await createTestDatabase();
+  const { host, searchParams, pathname } = new URL(
+    own.url.replace("postgres://offstage@/", "postgres://offstage@host/"),
+  );
+  const socketPath = `${searchParams.get("host") ?? host}/.s.PGSQL.5432`;
+  const relay = createServer((node) => {
+    const server = connect(socketPath);
+    node.on("data", (chunk: Buffer) => heard(chunk.toString("latin1"), node));
+    for (const [from, to] of [
+      [node, server],
+      [server, node],
+    ] as const) {
+      from.pipe(to);
+      from.on("error", () => to.destroy()).on("close", () => to.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  const { port } = relay.address() as AddressInfo;
+  const url = `postgres://offstage@127.0.0.1:${port}${pathname}`;
+  const database = await openDatabase({ url, directory: "", logger: createLogger("error") });
+  closing.push(own.close, () => new Promise((resolve) => relay.close(() => resolve())), database.close);
+  return { database, port };
+}
+
+test("a connection that is lost while it begins to listen is replaced by one, and no word is heard twice", async () => {
+  const listening: Socket[] = [];
+  const { database } = await overTcp((text, socket) => {
+    if (!text.includes("listen ")) return;
+    listening.push(socket);
+    if (listening.length === 1) socket.destroy();
+  });
+  const heard: string[] = [];
+  await database.listen("channel", (word) => heard.push(word));
+  await database.pool.query("select pg_sleep(1)");
+  expect(listening.filter((socket) => !socket.destroyed)).toHaveLength(1);
+  await database.pool.query("select pg_notify('channel', 'once')");
+  await waitFor(() => heard.includes("once"), "it hears");
+  expect(heard.filter((word) => word === "once")).toHaveLength(1);
+});
+
+test.skipIf(process.platform !== "linux")("the kernel looks whether the database is still there", async () => {
+  const { database, port } = await overTcp();
+  await database.listen("channel", () => undefined);
+  await database.pool.query("select 1");
+  const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const connections = (await readFile("/proc/net/tcp", "utf8"))
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/u))
+    // Established ones; timer 02 is that of keep-alive (proc_net_tcp.txt of the kernel).
+    .filter(([, , to, state]) => to === remote && state === "01");
+  expect(connections.length).toBeGreaterThanOrEqual(2);
+  expect(connections.map((columns) => columns[5]?.slice(0, 2))).toEqual(connections.map(() => "02"));
 });
