@@ -127,17 +127,26 @@ export interface OpenedPullRequest {
   readonly state: "open" | "merged" | "closed";
 }
 
-/** Once for each (repository, head, target). @returns whether it was not known before @throws LeaseLostError */
+/**
+ * One for each (repository, head, target): another takes the place of one that was closed, and is followed as long.
+ * @returns whether it was not known before
+ * @throws LeaseLostError
+ */
 export function savePullRequest(database: Database, claim: Claim, opened: OpenedPullRequest): Promise<boolean> {
   return underClaim(database, claim, async (transaction) => {
-    const { rows } = await transaction.query<{ inserted: boolean }>(
-      `with saved as (
+    const { rows } = await transaction.query<{ isNew: boolean }>(
+      `with before as (
+         select number from pull_request where repository_id = $4 and head = $5 and target = $6),
+       saved as (
          insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          on conflict (repository_id, head, target) do update
-           set number = excluded.number, url = excluded.url, state = excluded.state
-         returning xmax = 0 as inserted, pull_request as changed)
-       select inserted, case when inserted then announce_pull_request(changed, 'opened') end from saved`,
+           set number = excluded.number, url = excluded.url, state = excluded.state,
+             session_id = case when pull_request.number = excluded.number then pull_request.session_id
+               else excluded.session_id end,
+             created_at = case when pull_request.number = excluded.number then pull_request.created_at else now() end
+         returning pull_request as changed, (select number from before) is distinct from number as is_new)
+       select is_new as "isNew", case when is_new then announce_pull_request(changed, 'opened') end from saved`,
       [
         crypto.randomUUID(),
         claim.organizationId,
@@ -150,7 +159,7 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
         opened.state,
       ],
     );
-    return rows[0]?.inserted === true;
+    return rows[0]?.isNew === true;
   });
 }
 

@@ -317,6 +317,24 @@ test("a pull request that was merged is told, once, and shown on its session", a
   expect(events.filter(({ type }) => type === "pullRequest.closed")).toHaveLength(1);
 });
 
+test("a pull request that takes the place of a merged one is told as well, and followed as long", async () => {
+  const { receiver } = await receive(["pullRequest.opened"]);
+  const { url } = await world.forge.createRepository("acme", "again", { "README.md": "# Before\n" });
+  const session = await client.session.create({ prompt: "write a.txt: alpha", repositories: [url] });
+  await untilOver(client, session.id);
+  world.forge.endPullRequest("acme", "again", 1, "merged");
+  await offstage.database.pool.query("update pull_request set created_at = now() - interval '1 year'");
+  await client.session.message(session.id, { message: "write b.txt: beta" });
+  await untilOver(client, session.id);
+  await waitFor(() => receiver.told.length >= 2, "both are told");
+  expect(receiver.told.map(({ data }) => data["number"])).toEqual([1, 2]);
+  const { rows } = await offstage.database.pool.query(
+    "select number from pull_request where session_id = $1 and created_at > now() - interval '1 day'",
+    [session.id],
+  );
+  expect(rows).toEqual([{ number: 2 }]);
+});
+
 test.each([
   [{ url: "ftp://example.com/" }, /url must be an http:\/\/ or https:\/\/ address/u],
   [{ url: "https://user:password@example.com/" }, /url must not have credentials in it/u],
