@@ -50,7 +50,7 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
     // After the checkpoints, which hold them.
     ...(objects !== null && { objects: () => sweepObjects(database, objects, signal) }),
     deliveries: () => pruneDeliveries(database, retention.deliveryDays, signal),
-    workspaces: () => pruneWorkspaces({ database, logger }, workspaces, retention.workspaceDays),
+    workspaces: () => pruneWorkspaces({ database, logger }, workspaces, retention.workspaceDays, signal),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
     // After the workspaces, which hold them.
     mirrors: () => keepMirrors({ mirrors: workspaces.mirrors, logger }, { days, maximumBytes }, signal),

@@ -15,9 +15,12 @@ export async function pruneWorkspaces(
   { database, logger }: { readonly database: Database; readonly logger: Logger },
   workspaces: Workspaces,
   days: number,
+  signal: AbortSignal,
 ): Promise<number> {
   let count = 0;
   for (const name of await workspaces.list()) {
+    // A worker that is to stop must not come to that late, for each may be as large as a disk.
+    if (signal.aborted) break;
     try {
       // Half removed, when the server was killed.
       const isForgotten = name.startsWith(forgottenPrefix);

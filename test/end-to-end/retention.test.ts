@@ -43,7 +43,7 @@ const prune = (days: number): Promise<number> => {
     publicUrl: () => "",
     workerId: "test",
   });
-  return pruneWorkspaces(run, run.workspaces, days);
+  return pruneWorkspaces(run, run.workspaces, days, new AbortController().signal);
 };
 
 const folderOf = (id: string): string => join(world.data, "sessions", id);

@@ -8,6 +8,7 @@ import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { tidy } from "../../src/worker/housekeeping.ts";
+import { pruneWorkspaces } from "../../src/worker/retention.ts";
 import { createWorkspaces } from "../../src/worker/workspace.ts";
 import { startS3Server } from "../objects/s3-server.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -86,4 +87,20 @@ test("once the server stops nothing more is begun", async () => {
   const file = await oldRecording();
   expect(await tidy(house(), AbortSignal.abort())).toEqual({});
   expect(existsSync(file)).toBe(true);
+});
+
+test("a worker that stops removes no more folders than the one under way", async () => {
+  const { database, logger, workspaces } = house();
+  const stopped = new AbortController();
+  const left = [1, 2, 3].map(() => join(data, "sessions", `removed-${crypto.randomUUID()}`));
+  for (const folder of left) await mkdir(folder, { recursive: true });
+  const stopping = {
+    ...workspaces,
+    remove: async (sessionId: string) => {
+      stopped.abort();
+      await workspaces.remove(sessionId);
+    },
+  };
+  expect(await pruneWorkspaces({ database, logger }, stopping, 14, stopped.signal)).toBe(1);
+  expect(left.filter((folder) => existsSync(folder))).toHaveLength(2);
 });
