@@ -35,6 +35,8 @@ export interface GitResult {
 
 /** git gives up on a connection that moves less than this for so long. */
 const slowConnection = { "http.lowSpeedLimit": "1", "http.lowSpeedTime": "120" };
+/** The same of ssh, which would wait for hours. */
+const sshLimits = "-oConnectTimeout=30 -oServerAliveInterval=15 -oServerAliveCountMax=8";
 /** What a repository names as a hook or a watcher is not started. */
 const startsNothing = { "core.hooksPath": "/dev/null", "core.fsmonitor": "false" };
 const alwaysOff = {
@@ -151,7 +153,7 @@ function environmentOf({ remote, local }: GitOptions): Record<string, string> {
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "",
-    GIT_SSH_COMMAND: `ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new${pinned === null ? "" : ` -oHostName=${pinned.address} -oHostKeyAlias=${pinned.host}`}`,
+    GIT_SSH_COMMAND: `ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new ${sshLimits}${pinned === null ? "" : ` -oHostName=${pinned.address} -oHostKeyAlias=${pinned.host}`}`,
     GIT_ALLOW_PROTOCOL: local === true ? "http:https:ssh:file" : "http:https:ssh",
     GIT_NO_REPLACE_OBJECTS: "1",
     ...settingVariables(settings),
