@@ -45,7 +45,9 @@ export function createSandbox(config: Config, logger: Logger | null = null): San
 export async function readWorkerId(dataDirectory: string): Promise<string> {
   const file = join(dataDirectory, "worker-id");
   try {
-    return await readFile(file, "utf8");
+    const known = await readFile(file, "utf8");
+    // Empty where the machine lost its power: two workers without a name would take each other's sessions for their own.
+    if (known !== "") return known;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }

@@ -33,6 +33,18 @@ export function createEnvironmentCache(options: {
 
   const madeAtFile = (folder: string): string => join(folder, "made-at.json");
 
+  /** Null where a machine that lost its power left nothing of it: it is made anew then. */
+  async function readMadeAt(folder: string): Promise<MadeAt | null> {
+    try {
+      const { workspace, home } = JSON.parse(await readFile(madeAtFile(folder), "utf8")) as MadeAt;
+      return { workspace, home };
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      await rm(folder, { recursive: true, force: true });
+      return null;
+    }
+  }
+
   async function prune(): Promise<void> {
     const folders = await Promise.all(
       (await readdir(directory)).map(async (name) => {
@@ -53,10 +65,11 @@ export function createEnvironmentCache(options: {
     async find(key) {
       const archives = archivesIn(at(key));
       if ((await sizeOf(archives.home)) === 0) return null;
-      const { workspace, home } = JSON.parse(await readFile(madeAtFile(at(key)), "utf8")) as MadeAt;
+      const madeAt = await readMadeAt(at(key));
+      if (madeAt === null) return null;
       const now = new Date();
       await utimes(at(key), now, now);
-      return { ...archives, madeAt: { workspace, home } };
+      return { ...archives, madeAt };
     },
     async keep(key, { workspace, home }, write, logger) {
       if (maximumBytes === 0) return;
