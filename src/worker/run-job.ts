@@ -1,10 +1,11 @@
 import type { Database } from "../database/database.ts";
-import { OffstageError } from "../domain/errors.ts";
+import { ConflictError, OffstageError } from "../domain/errors.ts";
 import { newSession } from "../domain/new-session.ts";
 import { renderInstructions } from "../domain/template.ts";
 import type { Logger } from "../observability.ts";
 import { completeJob, failJob, type ClaimedJob } from "../store/jobs.ts";
 import { createSession } from "../store/new-session.ts";
+import { findRepositories } from "../store/repositories.ts";
 import { kindOfError, type OpenSpan, type Traces } from "../traces.ts";
 
 /**
@@ -29,6 +30,7 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
   const logger = dependencies.logger.child({ jobId: job.id, organizationId: job.organizationId, attempt: job.attempt });
   const { automation, payload } = job;
   try {
+    await requireConnected(database, job);
     const prompt = await renderInstructions(automation.instructions, payload);
     const session = newSession({
       prompt,
@@ -56,4 +58,15 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
       logger.error({ err: error }, "a trigger's job broke off; it is tried again");
     }
   }
+}
+
+/** An automation keeps the names of repositories that were disconnected since. @throws ConflictError */
+async function requireConnected(database: Database, { organizationId, automation }: ClaimedJob): Promise<void> {
+  const { repositories } = automation;
+  if (repositories.length === 0) return;
+  const ids = repositories.map(({ id }) => id);
+  const connected = new Set((await findRepositories(database, organizationId, ids)).map(({ id }) => id));
+  const gone = repositories.find(({ id }) => !connected.has(id));
+  if (gone === undefined) return;
+  throw new ConflictError(`${gone.url} was disconnected: give the automation its repositories anew`);
 }

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createLogger } from "../../src/observability.ts";
+import { updateAutomation } from "../../src/store/automations.ts";
+import { claimJob, createJobs, getJob, type JobRecord } from "../../src/store/jobs.ts";
+import { createRepository, deleteRepository } from "../../src/store/repositories.ts";
+import { noTraces } from "../../src/traces.ts";
+import { runJob } from "../../src/worker/run-job.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { addAutomation, addOrganization, longLeaseMs } from "../store/fixtures.ts";
+
+let testDatabase: TestDatabase;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+});
+
+afterAll(() => testDatabase?.close());
+
+test("an automation's run does not work on a repository that was disconnected, and says so", async () => {
+  const { database } = testDatabase;
+  const organizationId = await addOrganization(database);
+  const automationId = await addAutomation(database, organizationId, "work");
+  const address = { url: "https://example.com/acme/one", key: "example.com/acme/one", name: "acme/one" };
+  const { id } = await createRepository(database, organizationId, { ...address, branch: null, description: null });
+  await updateAutomation(database, organizationId, automationId, { repositoryIds: [id] });
+
+  async function trigger(): Promise<JobRecord | null> {
+    const jobId = crypto.randomUUID();
+    await createJobs(database, [{ id: jobId, organizationId, automationId, priority: 5, payload: {} }]);
+    const job = await claimJob(database, { worker: "worker", leaseMs: longLeaseMs });
+    if (job === null) throw new Error("there was no job");
+    await runJob({ database, logger: createLogger("silent"), traces: noTraces, sandboxed: true }, job);
+    return getJob(database, organizationId, jobId);
+  }
+
+  expect(await trigger()).toMatchObject({ status: "completed", error: null });
+  await deleteRepository(database, organizationId, id);
+  expect(await trigger()).toMatchObject({
+    status: "failed",
+    sessionId: null,
+    error: "https://example.com/acme/one was disconnected: give the automation its repositories anew",
+  });
+});
