@@ -180,15 +180,14 @@ export async function toldWork(database: Database, { sessionId }: Claim): Promis
      where session_id = $1 and type in ('workspace.commit', 'branch.pushed', 'pullRequest.opened') order by seq`,
     [sessionId],
   );
-  const told = new Map<string, ToldWork>();
+  const told = new Map<string, { commits: Set<string>; pushed: ToldWork["pushed"] }>();
   for (const { type, repositoryId, sha } of rows) {
-    const { commits, pushed } = told.get(repositoryId) ?? nothingTold;
-    told.set(repositoryId, {
-      // What was pushed may be a commit that joins the work to what was there.
-      commits: sha === null ? commits : new Set([...commits, sha]),
-      pushed: type === "branch.pushed" && sha !== null ? { sha, hasPullRequest: false } : pushed,
-      ...(type === "pullRequest.opened" && pushed !== null && { pushed: { ...pushed, hasPullRequest: true } }),
-    });
+    const work = told.get(repositoryId) ?? { commits: new Set(), pushed: null };
+    told.set(repositoryId, work);
+    // What was pushed may be a commit that joins the work to what was there.
+    if (sha !== null) work.commits.add(sha);
+    if (type === "branch.pushed" && sha !== null) work.pushed = { sha, hasPullRequest: false };
+    if (type === "pullRequest.opened" && work.pushed !== null) work.pushed = { ...work.pushed, hasPullRequest: true };
   }
   return (repositoryId) => told.get(repositoryId) ?? nothingTold;
 }

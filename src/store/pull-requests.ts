@@ -13,6 +13,19 @@ export interface OpenPullRequest {
   readonly number: number;
 }
 
+/** Branches that a session's open pull requests go to, by their repositories' ids. */
+export async function openTargets(
+  database: Database,
+  session: { readonly sessionId: string; readonly branchName: string; readonly repositoryIds: readonly string[] },
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await database.pool.query<{ repositoryId: string; target: string }>(
+    `select repository_id as "repositoryId", target from pull_request
+     where repository_id = any($2::uuid[]) and head = $3 and session_id = $1 and state = 'open' order by created_at`,
+    [session.sessionId, session.repositoryIds, session.branchName],
+  );
+  return new Map(rows.map(({ repositoryId, target }) => [repositoryId, target]));
+}
+
 /** Nobody is asked about a pull request that has been open for longer. */
 const followedFor = "90 days";
 

@@ -88,12 +88,22 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
  */
 export async function lookUpHeads(
   mirror: Mirror,
-  wanted: { readonly targetBranch: string | null; readonly branch: string },
+  wanted: {
+    readonly targetBranch: string | null;
+    /** Goes before `targetBranch`, where the remote has it. */
+    readonly formerTarget?: string | null;
+    readonly branch: string;
+  },
   signal: AbortSignal,
 ): Promise<RemoteHeads> {
   const target = wanted.targetBranch === null ? "HEAD" : `refs/heads/${wanted.targetBranch}`;
+  const { formerTarget = null } = wanted;
   const options = await remoteOptions(mirror, signal);
-  const refs = [target, `refs/heads/${wanted.branch}`];
+  const refs = [
+    target,
+    `refs/heads/${wanted.branch}`,
+    ...(formerTarget === null ? [] : [`refs/heads/${formerTarget}`]),
+  ];
   const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, ...refs], options);
   if (code !== 0) throw remoteError(mirror.url, stderr);
   const shaOf = (ref: string): string | null => {
@@ -101,8 +111,9 @@ export async function lookUpHeads(
     return line?.split("\t")[0] ?? null;
   };
   const defaultBranch = /^ref: refs\/heads\/(\S+)\tHEAD$/mu.exec(stdout)?.[1];
-  const targetBranch = wanted.targetBranch ?? defaultBranch ?? null;
-  const targetSha = shaOf(target);
+  const formerSha = formerTarget === null ? null : shaOf(`refs/heads/${formerTarget}`);
+  const targetBranch = formerSha === null ? (wanted.targetBranch ?? defaultBranch ?? null) : formerTarget;
+  const targetSha = formerSha ?? shaOf(target);
   if (targetBranch === null || targetSha === null) throw targetNotFound(mirror, wanted.targetBranch);
   if (targetBranch === wanted.branch) throw workOnTarget(targetBranch);
   return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`) };

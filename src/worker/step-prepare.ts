@@ -1,3 +1,4 @@
+import { openTargets } from "../store/pull-requests.ts";
 import { reopenMessages, saveRepository, saveWorkspaceWorker } from "../store/progress.ts";
 import { withLastCheckpoint, type FetchedCheckpoint } from "./checkpoint-restore.ts";
 import type { Run } from "./run.ts";
@@ -57,10 +58,20 @@ function isOnRemote({ session }: Run, { repositories }: Prepared): boolean {
   );
 }
 
-function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<LaidOut> {
+async function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<LaidOut> {
+  const { sessionId, branchName, targetBranch, repositories } = run.session;
+  const repositoryIds = repositories.map(({ id }) => id);
+  // The default branch may be another by now, to which a second pull request would go.
+  const targets =
+    targetBranch === null
+      ? await openTargets(run.dependencies.database, { sessionId, branchName, repositoryIds })
+      : new Map<string, string>();
   return run.dependencies.workspaces.prepare({
-    sessionId: run.session.sessionId,
-    repositories: run.session.repositories.map((repository) => workspaceRepository(run, repository)),
+    sessionId,
+    repositories: repositories.map((repository) => ({
+      ...workspaceRepository(run, repository),
+      formerTarget: targets.get(repository.id) ?? null,
+    })),
     keptWork: checkpoint?.keptWork ?? new Map(),
     madeAt: checkpoint?.madeAt ?? null,
     isRestored: checkpoint !== null,

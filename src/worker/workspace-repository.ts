@@ -10,6 +10,8 @@ export interface WorkspaceRepository {
   readonly branch: string;
   /** Null: the remote's default branch. */
   readonly targetBranch: string | null;
+  /** Goes before that, where it is still there: what is open goes to it. */
+  readonly formerTarget?: string | null;
   /** Where the session started, if it did before. */
   readonly baseSha: string | null;
   /** What it made of it by the end of its last run, if there was one. */

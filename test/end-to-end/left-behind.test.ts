@@ -214,6 +214,18 @@ test("a session whose target was rewritten since goes on, on a machine that neve
   expect(await followUp(first, "shell echo b > b.txt")).toMatchObject({ status: "completed", failure: null });
 });
 
+test("a follow-up goes to the pull request that is open, also where the default branch is another by now", async () => {
+  const { name, url } = await repository();
+  const first = await run(url, "shell echo b > b.txt");
+  await world.forge.commit("acme", name, "develop", { "d.txt": "d\n" });
+  await promisify(execFile)("git", ["symbolic-ref", "HEAD", "refs/heads/develop"], {
+    cwd: world.forge.pathOf("acme", name),
+  });
+  await forget(first);
+  expect(await followUp(first, "shell echo c > c.txt")).toMatchObject({ failure: null, pullRequests: [{ number: 1 }] });
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
 test("a setup that fails before the work of a checkpoint is back leaves the diff alone, and a retry goes on from the work", async () => {
   const { url } = await repository();
   const first = await run(url, "write b.txt: alpha");
