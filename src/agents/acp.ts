@@ -3,6 +3,7 @@ import * as acp from "@agentclientprotocol/sdk";
 import { z } from "zod";
 import { RunError } from "../domain/errors.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
+import { boundedLines } from "./bounded-lines.ts";
 import { createUpdates, type Updates } from "./acp-updates.ts";
 import type { TurnRequest, TurnResult } from "./harness.ts";
 
@@ -11,6 +12,8 @@ const cancelGraceMs = 300;
 /** A harness that does not even answer the first request is not coming. */
 const startLimitMs = 60_000;
 const stallLookMs = 250;
+/** No message of the protocol is near to this. */
+const longestLine = 32 * 1024 * 1024;
 
 /**
  * One turn with any harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and stdout:
@@ -24,7 +27,9 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   const child = request.start(request.launch, ended.signal);
   const errors = readErrors(child);
   const updates = createUpdates(request.emit, errors.touch, request.mask);
-  const connection = connect(child, request, updates);
+  const endless = Promise.withResolvers<never>();
+  const output = boundedLines(child.stdout, longestLine, () => endless.reject(endlessError()));
+  const connection = connect({ stdin: child.stdin, stdout: output }, request, updates);
   let sessionId = request.resume;
   const onSession = (id: string): Promise<void> => request.onSession((sessionId = id));
   let result: TurnResult;
@@ -39,6 +44,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
     });
     const watch = Promise.race([
       crash,
+      endless.promise,
       stalled(request, updates, errors, signal),
       tooLong(request.limitMs, signal),
       aborted(request, connection, () => sessionId),
@@ -108,7 +114,11 @@ async function* paced(stdout: Readable, updates: Updates): AsyncGenerator<Uint8A
   }
 }
 
-function connect(child: SandboxedProcess, request: TurnRequest, updates: Updates): acp.ClientConnection {
+function connect(
+  child: Pick<SandboxedProcess, "stdin" | "stdout">,
+  request: TurnRequest,
+  updates: Updates,
+): acp.ClientConnection {
   const stream = acp.ndJsonStream(
     Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
     ReadableStream.from(paced(child.stdout, updates)),
@@ -226,6 +236,15 @@ async function crashed(child: SandboxedProcess, errors: Errors): Promise<never> 
   throw new RunError({
     code: "agent_crashed",
     reason: `The agent's program ended in the middle of its turn (${signal ?? `exit ${code}`})${errors.tail() === "" ? "." : `: ${errors.tail()}`}`,
+    retryable: true,
+    mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
+  });
+}
+
+function endlessError(): RunError {
+  return new RunError({
+    code: "agent_crashed",
+    reason: `The agent's program wrote a line of more than ${longestLine / 1024 / 1024} MiB, which is no message of its protocol.`,
     retryable: true,
     mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
   });

@@ -126,6 +126,23 @@ describe("a turn", () => {
     });
   });
 
+  it("whose program writes a line without end is ended before that fills the memory", async () => {
+    const launch = {
+      command: "sh",
+      arguments: ["-c", "head -c 50000000 /dev/zero; sleep 619"],
+      environment: {},
+      readOnly: [],
+      files: {},
+      model: null,
+    };
+    const { result } = await turn([], { launch, limitMs: 20_000 });
+    await expect(result).rejects.toMatchObject({
+      code: "agent_crashed",
+      message: expect.stringContaining("a line of more than 32 MiB") as string,
+    });
+    expect(sleepers(619)).toEqual([]);
+  });
+
   it("that can't be told to the store fails with the store's error", async () => {
     const lost = new Error("the lease was lost");
     const { result } = await turn([{ say: "hello" }], { emit: () => Promise.reject(lost) });
