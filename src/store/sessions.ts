@@ -1,4 +1,4 @@
-import type { Database } from "../database/database.ts";
+import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { Page } from "../domain/list.ts";
 import type { SessionDiff } from "../domain/session.ts";
@@ -127,7 +127,8 @@ export async function cancelSession(database: Database, organizationId: string, 
 }
 
 /**
- * Adds a follow-up, once for its id: a session that is over is queued again, a running one takes it after its turn.
+ * Adds a follow-up, once for its id: a session that is over is queued again, a running one takes it after its turn. After a
+ * cancel it takes the place of what was cancelled.
  * @throws NotFoundError
  * @throws ConflictError while the session is being cancelled, which would end the follow-up with it
  */
@@ -144,6 +145,7 @@ export async function addMessage(
     if (session.cancelRequested) {
       throw new ConflictError(`session ${id} is being cancelled: send the message again once it is`, 1);
     }
+    if (session.status === "cancelled") await withdrawMessage(transaction, id);
     await transaction.query(
       `insert into message (id, session_id, position, text)
        select $1, $2, coalesce(max(position), 0) + 1, $3 from message where session_id = $2`,
@@ -155,6 +157,17 @@ export async function addMessage(
   });
   announce(database, id, "queued");
   return requireSession(database, organizationId, id);
+}
+
+/** The message whose answer was cancelled is over: who goes on after that with another does not want it first. */
+async function withdrawMessage(transaction: Queryable, sessionId: string): Promise<void> {
+  await transaction.query(
+    `with withdrawn as (
+       update message set status = 'done' where session_id = $1 and status = 'running' returning position)
+     update session set settled_messages = greatest(settled_messages, (select max(position) from withdrawn))
+     where id = $1 and exists (select from withdrawn)`,
+    [sessionId],
+  );
 }
 
 /** What the session changed so far, each repository's patch as last taken out of its sandbox; null where there is none. */

@@ -69,7 +69,8 @@ async function turn(
         model,
         gateway,
         ...environment,
-        message: message.position === 1 ? firstPrompt(session, text) : text,
+        // The first may have been cancelled before an agent heard of it.
+        message: message.position === 1 || known == null ? firstPrompt(session, text) : text,
         transcript: transcriptText(await transcript(dependencies.database, session)),
         // Another provider's session means nothing to this one.
         resume: known?.provider === provider.id ? known.sessionId : null,

@@ -7,6 +7,7 @@ import {
   appendClaimEvents,
   completeMessage,
   nextMessage,
+  reopenMessages,
   saveHarness,
   savePullRequest,
   saveRepository,
@@ -639,6 +640,34 @@ describe("follow-up messages", () => {
         })
       ).status,
     ).toBe("queued");
+  });
+
+  test("one after a cancel takes the place of what was cancelled, and of nothing that was not begun", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await nextMessage(database, held);
+    const send = (text: string): Promise<unknown> =>
+      addMessage(database, organizationId, held.sessionId, { id: crypto.randomUUID(), text, from: null });
+    await send("Later");
+    await finishSession(database, held, { ...done, status: "cancelled" });
+    await send("This instead");
+    const again = await requireClaim(database);
+    // Also where the folders are lost.
+    expect(await reopenMessages(database, again, "all")).toBe(0);
+    expect(await nextMessage(database, again)).toMatchObject({ text: "Later", interrupted: false });
+    await answerAll(again);
+    expect((await messagesOf(held.sessionId)).map(({ text }) => text).at(-1)).toBe("This instead");
+  });
+
+  test("a retry after a cancel asks what was cancelled", async () => {
+    const organizationId = await addOrganization(database);
+    await addSession(database, organizationId);
+    const held = await requireClaim(database);
+    await nextMessage(database, held);
+    await finishSession(database, held, { ...done, status: "cancelled" });
+    await queueSession(database, organizationId, held.sessionId);
+    expect(await nextMessage(database, await requireClaim(database))).toMatchObject({ text: "Work" });
   });
 
   test("many at once keep their order, and each is answered once", async () => {

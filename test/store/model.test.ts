@@ -188,6 +188,11 @@ const message = (index: number): Step =>
     });
     if (session.cancelRequested) return refused(sent, ConflictError);
     await sent;
+    if (session.status === "cancelled") {
+      for (const [position, status] of session.messages.entries()) {
+        if (status === "running") session.messages[position] = "done";
+      }
+    }
     session.messages.push("pending");
     session.claims = 0;
     if (over(session.status)) session.status = "queued";
