@@ -78,7 +78,9 @@ fi
 newest() { git rev-list --max-count=1 "$1" --not $OFFSTAGE_KNOWN; }
 head="$(git rev-parse HEAD)"
 if [ -z "$(newest "$head")" ] && git merge-base "refs/heads/$OFFSTAGE_BRANCH" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
-  git checkout --quiet --force "$OFFSTAGE_BRANCH" -- 2> /dev/null || true
+  if [ "$(git symbolic-ref --quiet HEAD)" != "refs/heads/$OFFSTAGE_BRANCH" ]; then
+    git checkout --quiet --force "$OFFSTAGE_BRANCH" -- 2> /dev/null || true
+  fi
   head="$(git rev-parse "refs/heads/$OFFSTAGE_BRANCH^{commit}")"
 fi
 if [ -n "$(newest "$head")" ]; then
