@@ -6,7 +6,7 @@ import { backUp, move, restore } from "./backup.ts";
 import { lastAddress, noteCommand, replayBeside, withStore } from "./beside.ts";
 import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
 import { runProgram } from "./cli/program.ts";
-import { readConfig } from "./config/config.ts";
+import { readConfig, unknownVariables } from "./config/config.ts";
 import { diagnose } from "./doctor.ts";
 import { createMask } from "./domain/mask.ts";
 import { createLogger } from "./observability.ts";
@@ -90,14 +90,17 @@ function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
   return readConfig(process.env, flags);
 }
 
+function warn(sentence: string): void {
+  terminal.warn(`${styleText("yellow", "Warning")}: ${sentence}\n`);
+}
+
 /** Serves until the signal, then lets running sessions go back to the queue. */
 async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole = "all"): Promise<void> {
   serves = true;
   const config = configOf(flags);
+  for (const name of unknownVariables(process.env)) warn(`${name} is not a setting of Offstage and is ignored.`);
   if (config.sandbox === "none") {
-    terminal.warn(
-      `${styleText("yellow", "Warning")}: --sandbox none: agents run with this server's rights and can read all that it can read.\n`,
-    );
+    warn("--sandbox none: agents run with this server's rights and can read all that it can read.");
   }
   const offstage = await startOffstage(
     config,

@@ -34,6 +34,13 @@ it("names only variables in deploy/ and docs/deployment.md that the service read
   expect([...found]).toEqual(expect.arrayContaining(["DATABASE_URL", "OFFSTAGE_MASTER_KEY", "GITHUB_TOKEN"]));
 });
 
+it("keeps Kubernetes from setting variables of ours to the addresses of Services", async () => {
+  for (const file of ["api", "worker"]) {
+    const template = await readFile(join(root, `deploy/helm/offstage/templates/${file}.yaml`), "utf8");
+    expect(template).toContain("enableServiceLinks: false");
+  }
+});
+
 it("gives values in deploy/offstage.env.example that every node starts with", async () => {
   const text = await readFile(join(root, "deploy/offstage.env.example"), "utf8");
   const variables = Object.fromEntries(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readConfig } from "./config.ts";
+import { readConfig, unknownVariables } from "./config.ts";
 
 const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318/" };
 
@@ -41,6 +41,11 @@ test("without its settings there is no object store, and with some of them the o
   expect(readConfig({ OFFSTAGE_S3_REGION: "eu-west-1", OFFSTAGE_S3_PREFIX: "x" }).objects).toBeNull();
   for (const name of Object.keys(objectStore))
     expect(() => readConfig({ ...objectStore, [name]: "" })).toThrow(`${name}: must be set beside OFFSTAGE_S3_`);
+});
+
+test("a variable that is misspelt is told from settings, those of the command line and those of other programs", () => {
+  const variables = { OFFSTAGE_PORT: "1", OFFSTAGE_CONCURENCY: "4", OFFSTAGE_API_KEY: "ofs_x", OTHER_CONCURENCY: "4" };
+  expect(unknownVariables(variables)).toEqual(["OFFSTAGE_CONCURENCY"]);
 });
 
 test("a forge's addresses may end with a slash, as they are copied from a browser", () => {

@@ -49,6 +49,15 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
   return Object.freeze(configOf(parsed.data));
 }
 
+/** Of the command line, which are no settings of a server. */
+const clientVariables = ["OFFSTAGE_API_KEY", "OFFSTAGE_SERVER"];
+
+/** Variables that look like settings and are none: what a misspelt one was to set has its default. */
+export function unknownVariables(variables: Readonly<Record<string, string | undefined>>): string[] {
+  const known = new Set([...Object.keys(variablesSchema.shape), ...clientVariables]);
+  return Object.keys(variables).filter((name) => name.startsWith("OFFSTAGE_") && !known.has(name));
+}
+
 function configOf(variables: Variables) {
   const data = resolve(variables.OFFSTAGE_DATA);
   const author = /^(.*) <(.*)>$/u.exec(variables.OFFSTAGE_COMMIT_AUTHOR);
