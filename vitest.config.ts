@@ -12,11 +12,12 @@ export default defineConfig({
   test: {
     // The provider of the sign-in tests says at length that it is set up for tests.
     onConsoleLog: (log) => !log.includes("oidc-provider"),
-    // Real databases, browsers and harnesses run in these suites: two at a time is what a small machine carries.
-    maxWorkers: 2,
+    // Real databases, browsers and harnesses run in these suites, and each waits now and then: two cores carry three.
+    maxWorkers: 3,
     // For what hangs: no test says by its time how fast a machine is.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 180_000 } },
     reporters: ["default", "./test/count-reporter.ts"],
     projects: [
       { extends: true, test: { name: "unit", include: ["src/**/*.test.{ts,tsx}", ...sourceSuites] } },

@@ -70,11 +70,11 @@ describe("a server killed with SIGKILL and started again ends with exactly one p
 
 test("SIGTERM hands a running session back, and the next start goes on with it", async () => {
   const { url } = await world.forge.createRepository("acme", "drained", { "README.md": "# Drained\n" });
-  server = await startServerProcess(world);
+  server = await startServerProcess(world, basic);
   const session = await server.client.session.create({ prompt, repositories: [url] });
   await untilStep(server, session.id, "agent");
   await server.kill("SIGTERM");
-  server = await startServerProcess(world);
+  server = await startServerProcess(world, basic);
   expect((await untilOver(server.client, session.id)).status).toBe("completed");
   expect(await world.forge.pullRequests("acme", "drained")).toHaveLength(1);
 });

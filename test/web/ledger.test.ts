@@ -98,7 +98,7 @@ test("it is filtered by automation and outcome, which the address keeps", async 
   await expect.poll(() => rows(page).count()).toBe(1);
   await page.reload();
   await rows(page).getByText("Failed").waitFor();
-  expect(await page.getByLabel("Automation").inputValue()).toBe(id);
+  await expect.poll(() => page.getByLabel("Automation").inputValue()).toBe(id);
   expect(await rows(page).count()).toBe(1);
   await page.getByLabel("Outcome").selectOption("missed");
   await page.getByText("There is nothing of this kind.").waitFor();

@@ -138,7 +138,7 @@ test("a session started in the dialog is followed live to its pull request", asy
       .getAttribute("href"),
   ).toBe(`${url}/pull/${pullRequest?.number}`);
   for (const step of ["Prepare", "Agent", "Commit", "Push", "Pull request"]) {
-    expect(await page.getByRole("region", { name: "Steps" }).getByText(`${step} done`).count()).toBe(1);
+    await page.getByRole("region", { name: "Steps" }).getByText(`${step} done`).waitFor();
   }
 
   // Folded: its output is not there until it is asked for.
@@ -146,7 +146,7 @@ test("a session started in the dialog is followed live to its pull request", asy
   await page.locator("summary", { hasText: "echo from the shell" }).click();
   await page.getByLabel("Output").getByText("from the shell").waitFor();
   // What was asked is Markdown as well as what was answered.
-  expect(await page.locator("strong", { hasText: "done" }).count()).toBe(2);
+  await expect.poll(() => page.locator("strong", { hasText: "done" }).count()).toBe(2);
 
   await page.getByRole("tab", { name: "Changes" }).click();
   await page.getByText("1 file").waitFor();
