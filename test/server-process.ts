@@ -39,7 +39,8 @@ export async function startServerProcess(
       output += chunk.toString();
       const found = /answers at (http:\/\/\S+)/u.exec(output)?.[1];
       if (found !== undefined) resolve(found);
-      if (output.includes("The worker is running")) resolve("");
+      // The version before said it in other words.
+      if (/The worker is running|Offstage works/u.test(output)) resolve("");
     });
     child.once("exit", (code) => reject(new Error(`the server ended with ${code}:\n${output}`)));
   });
