@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -8,6 +7,7 @@ import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/session.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import { waitFor } from "../wait-for.ts";
+import { elsewhere } from "../elsewhere.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { callApi } from "../call.ts";
 import type { Script } from "../model/server.ts";
@@ -43,26 +43,9 @@ async function repository(name = `repository-${(count += 1)}`): Promise<{ name: 
   return { name, url: (await world.forge.createRepository("acme", name, { "a.txt": "a\n" })).url };
 }
 
-/** Runs commands in a clone of somebody else's. */
-async function elsewhere(url: string, commands: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "offstage-elsewhere-"));
-  try {
-    const authenticated = url.replace("://", `://x:${world.forge.token}@`);
-    const identity = "git config user.name Other && git config user.email other@example.com";
-    const { stdout } = await promisify(execFile)(
-      "sh",
-      ["-ec", `git clone -q ${authenticated} . && ${identity} && ${commands}`],
-      { cwd: folder },
-    );
-    return stdout.trim();
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
 /** The files of the session's branch, as the forge has it. */
 async function filesOf(url: string, { branchName }: SessionDetail): Promise<string[]> {
-  return (await elsewhere(url, `git ls-tree -r --name-only 'origin/${branchName}'`)).split("\n");
+  return (await elsewhere(world, url, `git ls-tree -r --name-only 'origin/${branchName}'`)).split("\n");
 }
 
 async function run(url: string, prompt: string, wish: { branchName?: string } = {}): Promise<SessionDetail> {
@@ -120,21 +103,22 @@ test.each(["merged", "closed"] as const)("a question after the pull request was 
   const first = await run(url, "shell echo b > b.txt");
   if (how === "merged")
     await elsewhere(
+      world,
       url,
       `git merge -q --squash 'origin/${first.branchName}' && git commit -qm squashed && git push -q origin main`,
     );
-  await elsewhere(url, `git push -q origin --delete '${first.branchName}'`);
+  await elsewhere(world, url, `git push -q origin --delete '${first.branchName}'`);
   world.forge.endPullRequest("acme", name, 1, how);
   const second = await followUp(first, "say just a question");
   expect(second.failure).toBe(null);
   expect((await world.forge.pullRequests("acme", name)).length).toBe(1);
-  expect(await elsewhere(url, "git branch -r")).not.toContain(first.branchName);
+  expect(await elsewhere(world, url, "git branch -r")).not.toContain(first.branchName);
 });
 
 test("a question after the merge is answered, and a change is another pull request", async () => {
   const { name, url } = await repository();
   const first = await run(url, "shell echo b > b.txt");
-  await elsewhere(url, `git merge -q 'origin/${first.branchName}' && git push -q origin main`);
+  await elsewhere(world, url, `git merge -q 'origin/${first.branchName}' && git push -q origin main`);
   world.forge.endPullRequest("acme", name, 1, "merged");
   expect(await followUp(first, "say just a question")).toMatchObject({
     failure: null,
@@ -156,7 +140,7 @@ test.each([
   ],
 ])("of a branch %s the target, of which a session changes nothing, no pull request is opened", async (_, commands) => {
   const { name, url } = await repository();
-  await elsewhere(url, commands);
+  await elsewhere(world, url, commands);
   const session = await run(url, "say hello", { branchName: "theirs" });
   expect(session).toMatchObject({ status: "completed", failure: null, pullRequests: [] });
   expect(await world.forge.pullRequests("acme", name)).toEqual([]);
@@ -208,7 +192,7 @@ test("what a session without a repository had made is made again where its folde
 test("a session whose target was rewritten since goes on, on a machine that never had what it began with", async () => {
   const { url } = await repository();
   const first = await run(url, "say nothing to do");
-  await elsewhere(url, "git commit -q --amend -m anew && git push -q --force origin main");
+  await elsewhere(world, url, "git commit -q --amend -m anew && git push -q --force origin main");
   await forget(first);
   await rm(join(world.data, "mirrors"), { recursive: true });
   expect(await followUp(first, "shell echo b > b.txt")).toMatchObject({ status: "completed", failure: null });
@@ -254,7 +238,7 @@ test("a retry after the push was refused pushes what was made, and has nothing m
   await client.session.queue(first.id);
   const second = await untilOver(client, first.id);
   expect(second.failure).toBe(null);
-  expect(await elsewhere(url, `git show 'origin/${first.branchName}:b.txt'`)).toBe("b");
+  expect(await elsewhere(world, url, `git show 'origin/${first.branchName}:b.txt'`)).toBe("b");
   expect(second.summary).toBe(first.summary);
   expect((await world.forge.pullRequests("acme", name))[0]?.body).toContain("Did as asked");
 });

@@ -1,11 +1,7 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/offstage.ts";
+import { elsewhere } from "../elsewhere.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
@@ -32,23 +28,6 @@ async function repository(files: Record<string, string> = { "a.txt": "a\n" }, ow
   return { name, url: (await world.forge.createRepository(owner, name, files)).url };
 }
 
-/** Runs commands in a clone of somebody else's. */
-async function elsewhere(url: string, commands: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "offstage-elsewhere-"));
-  try {
-    const authenticated = url.replace("://", `://x:${world.forge.token}@`);
-    const identity = "git config user.name Other && git config user.email other@example.com";
-    const { stdout } = await promisify(execFile)(
-      "sh",
-      ["-ec", `git clone -q ${authenticated} . && ${identity} && ${commands}`],
-      { cwd: folder },
-    );
-    return stdout.trim();
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
 test("a session over two repositories opens one pull request in each that changed", async () => {
   const [one, two, same] = [await repository(), await repository(), await repository()];
   const { id } = await client.session.create({
@@ -69,6 +48,7 @@ test("a session over two repositories opens one pull request in each that change
 test("the branch name and the target branch of the request are used", async () => {
   const { name, url } = await repository();
   await elsewhere(
+    world,
     url,
     "git checkout -q -b release/2 && echo r > r.txt && git add . && git commit -qm R && git push -q origin release/2",
   );
@@ -80,7 +60,7 @@ test("the branch name and the target branch of the request are used", async () =
   });
   expect(await untilOver(client, id)).toMatchObject({ status: "completed", branchName: "fix/seen" });
   expect(await world.forge.pullRequests("acme", name)).toMatchObject([{ head: "fix/seen", base: "release/2" }]);
-  expect(await elsewhere(url, "git show origin/fix/seen:seen.txt")).toBe("r");
+  expect(await elsewhere(world, url, "git show origin/fix/seen:seen.txt")).toBe("r");
 });
 
 test("a branch that is there already is worked on, and its open pull request is the one", async () => {
@@ -94,17 +74,21 @@ test("a branch that is there already is worked on, and its open pull request is 
   });
   expect((await untilOver(client, second.id)).pullRequests).toMatchObject([{ number: 1 }]);
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
-  expect(await elsewhere(url, "git show origin/shared:two.txt")).toBe("1");
+  expect(await elsewhere(world, url, "git show origin/shared:two.txt")).toBe("1");
 });
 
 test("a branch that somebody moved meanwhile is never overwritten", async () => {
   const { name, url } = await repository();
   const { id } = await client.session.create({ prompt: "write one.txt: 1", repositories: [url], branchName: "moved" });
   await untilOver(client, id);
-  await elsewhere(url, "git checkout -q moved && echo c > c.txt && git add . && git commit -qm C && git push -q");
+  await elsewhere(
+    world,
+    url,
+    "git checkout -q moved && echo c > c.txt && git add . && git commit -qm C && git push -q",
+  );
   await client.session.message(id, { message: "write two.txt: 2" });
   expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code: "branch_diverged" } });
-  expect(await elsewhere(url, "git log -1 --format=%s origin/moved")).toBe("C");
+  expect(await elsewhere(world, url, "git log -1 --format=%s origin/moved")).toBe("C");
   // What the agent did is not lost: it is on the session.
   expect((await client.session.diff(id)).repositories[0]?.patch).toContain("two.txt");
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
@@ -127,12 +111,12 @@ test.each([
   [{ branchName: "main" }, "pull_request_refused"],
 ])("a session with %j fails as %s, before the agent works", async (wish, code) => {
   const { url } = await repository();
-  const before = await elsewhere(url, "git rev-parse origin/main");
+  const before = await elsewhere(world, url, "git rev-parse origin/main");
   const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url], ...wish });
   expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code } });
   const { events } = await client.session.events(id, { limit: 1_000 });
   expect(events.filter(({ type }) => type === "agent.started")).toEqual([]);
-  expect(await elsewhere(url, "git rev-parse origin/main")).toBe(before);
+  expect(await elsewhere(world, url, "git rev-parse origin/main")).toBe(before);
 });
 
 test("a repository whose default branch has no commit fails with what to do", async () => {
