@@ -49,6 +49,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^execa$/u, parts: ["worker", "doctor"] },
   { packages: /^liquidjs$/u, parts: ["domain"] },
   { packages: /^openid-client$/u, parts: ["sign-in"] },
+  { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },
   { packages: /^aws4fetch$/u, parts: ["objects"] },
   { packages: /^dockerode$/u, parts: ["sandboxes"] },
   { packages: /^jsonc-parser$/u, parts: ["worker"] },

@@ -18,7 +18,9 @@ export const egressList = z
       .flatMap((entry) => {
         const rule = parseEgressRule(entry);
         if (rule !== null) return rule;
-        context.addIssue(`has ${entry} in it: write <host>, *.<host> or <host>:<port>, with commas between`);
+        context.addIssue(
+          `has ${entry} in it: write <host>, *.<host>, <host>:<port> or <host>:<port>/tcp, with commas between`,
+        );
         return [];
       }),
   )

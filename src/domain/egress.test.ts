@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
-  allowsEgress,
   canonicalHost,
+  egressRulesFor,
   egressRuleSchema,
   parseEgressRule,
   type EgressRule,
@@ -26,8 +26,10 @@ describe("a rule", () => {
     ["EXAMPLE.com.", "example.com", 443, true],
     ["192.0.2.7:9000", "192.0.2.7", 9000, true],
     ["[2001:db8::7]:9000", "2001:db8::7", 9000, true],
+    ["db.example:5432/tcp", "db.example", 5432, true],
+    ["db.example:5432/tcp", "db.example", 443, false],
   ])("%s lets %s:%i through: %s", (rule, host, port, expected) => {
-    expect(allowsEgress(rules(rule), host, port)).toBe(expected);
+    expect(egressRulesFor(rules(rule), host, port).length === 1).toBe(expected);
   });
 
   it.each([
@@ -40,11 +42,23 @@ describe("a rule", () => {
     "user@example.com",
     "example.com:0",
     "example.com:70000",
+    "example.com/tcp",
+    "example.com:443/udp",
+    "example.com:443/tcp/",
     "-x.example",
   ])("is not %j", (text) => {
     expect(parseEgressRule(text)).toBeNull();
     expect(egressRuleSchema.safeParse(text).success).toBe(false);
   });
+});
+
+it.each([
+  ["db.example:5432/tcp", true],
+  ["[2001:db8::7]:22/TCP", true],
+  ["db.example:5432", false],
+  ["db.example", false],
+])("%s lets any protocol through: %s", (rule, anyProtocol) => {
+  expect(rules(rule)).toMatchObject([{ anyProtocol }]);
 });
 
 it.each([
@@ -66,9 +80,9 @@ it("is widened by hosts and presets of further lists, and never narrowed", () =>
   const widened = widenEgress(none, ["registries", "git.example"]);
   expect(widened.open).toBe(false);
   for (const host of ["registry.npmjs.org", "pypi.org", "git.example"]) {
-    expect(allowsEgress(widened.rules, host, 443)).toBe(true);
+    expect(egressRulesFor(widened.rules, host, 443)).toHaveLength(1);
   }
-  expect(allowsEgress(widened.rules, "registries", 443)).toBe(false);
+  expect(egressRulesFor(widened.rules, "registries", 443)).toEqual([]);
   expect(widenEgress(widened, ["open"]).open).toBe(true);
   expect(widenEgress({ open: true, rules: [] }, ["registries"]).open).toBe(true);
 });

@@ -1,25 +1,33 @@
 import { z } from "zod";
 
-/** A host, or with `*.` before it all below it; with a port, else 80 and 443. */
+/** A host, or with `*.` before it all below it; with a port, else 80 and 443; with `/tcp` behind the port any protocol. */
 export interface EgressRule {
   readonly host: string;
   /** Also every name below `host`, and not `host` itself. */
   readonly below: boolean;
   readonly port: number | null;
+  /**
+   * Whether a connection may carry anything. Otherwise it must be TLS that names this host in the clear, or HTTP for this
+   * host: an address is often shared by the hosts of many.
+   */
+  readonly anyProtocol: boolean;
 }
 
 const usualPorts: ReadonlySet<number> = new Set([80, 443]);
 const name = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/u;
 
-/** Reads `example.com`, `*.example.com`, `example.com:8443`, `192.0.2.1:443`, `[2001:db8::1]:443`; null for anything else. */
+/**
+ * Reads `example.com`, `*.example.com`, `example.com:8443`, `example.com:5432/tcp`, `192.0.2.1:443`, `[2001:db8::1]:443`;
+ * null for anything else.
+ */
 export function parseEgressRule(text: string): EgressRule | null {
-  const [, below, bracketed, plain, port] =
-    /^(\*\.)?(?:\[([0-9a-f:.]+)\]|([^:[\]/@\s]+))(?::(\d{1,5}))?$/u.exec(text.trim().toLowerCase()) ?? [];
+  const [, below, bracketed, plain, port, tcp] =
+    /^(\*\.)?(?:\[([0-9a-f:.]+)\]|([^:[\]/@\s]+))(?::(\d{1,5})(\/tcp)?)?$/u.exec(text.trim().toLowerCase()) ?? [];
   const host = canonicalHost(bracketed === undefined ? (plain ?? "") : `[${bracketed}]`);
   if (host === null) return null;
   const number = port === undefined ? null : Number(port);
   if (number !== null && (number < 1 || number > 65_535)) return null;
-  return { host, below: below !== undefined, port: number };
+  return { host, below: below !== undefined, port: number, anyProtocol: tcp !== undefined };
 }
 
 /** As URLs are read: lower case, without a last dot, `0x7f.1` as 127.0.0.1, IPv6 short and without brackets. */
@@ -30,8 +38,9 @@ export function canonicalHost(host: string): string | null {
   return canonical.includes(":") || name.test(canonical) ? canonical : null;
 }
 
-export function allowsEgress(rules: readonly EgressRule[], host: string, port: number): boolean {
-  return rules.some((rule) => {
+/** Those of the rules that let a host be reached at a port. */
+export function egressRulesFor(rules: readonly EgressRule[], host: string, port: number): EgressRule[] {
+  return rules.filter((rule) => {
     if (rule.port === null ? !usualPorts.has(port) : rule.port !== port) return false;
     return rule.below ? host.endsWith(`.${rule.host}`) : host === rule.host;
   });
@@ -46,7 +55,7 @@ export const egressRuleSchema = z
   .max(300)
   .refine(
     (text) => isPreset(text) || parseEgressRule(text) !== null,
-    "must be written <host>, *.<host> or <host>:<port>, or be registries or open",
+    "must be written <host>, *.<host>, <host>:<port> or <host>:<port>/tcp, or be registries or open",
   );
 
 function isPreset(text: string): text is EgressPreset {
@@ -102,4 +111,4 @@ export const registryHosts: readonly EgressRule[] = [
   "archive.ubuntu.com",
   "security.ubuntu.com",
   "dl-cdn.alpinelinux.org",
-].map((host) => ({ host, below: false, port: null }));
+].map((host) => ({ host, below: false, port: null, anyProtocol: false }));

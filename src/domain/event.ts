@@ -90,11 +90,16 @@ const payloads = {
     /** US dollars by the table of prices; null where it has none for the model. */
     costUsd: z.number().nullable().optional(),
   }),
-  /** The sandbox asked for a host that it may not reach. */
+  /**
+   * The sandbox asked for a host that it may not reach, or used a connection to an allowed one for something else: for a host
+   * of another name, for one whose name is missing or hidden, or with a protocol that names none.
+   */
   "egress.refused": z.object({
     host: z.string(),
     port: z.number().int(),
-    reason: z.enum(["not allowed", "private address"]),
+    reason: z.enum(["not allowed", "private address", "other name", "no name", "other protocol"]),
+    /** What the connection named instead. */
+    named: z.string().optional(),
   }),
   "agent.turn": z.object({ stopReason: z.string(), durationMs: z.number().int() }),
   "workspace.commit": z.object({

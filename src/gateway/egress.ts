@@ -1,13 +1,16 @@
-import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { allowsEgress, canonicalHost, type EgressPolicy } from "../domain/egress.ts";
-import { addressesOf, isPublicAddress } from "./addresses.ts";
+import { canonicalHost, egressRulesFor, type EgressPolicy } from "../domain/egress.ts";
+import { publicAddressOf } from "./addresses.ts";
+import { join, passTunnel, type TunnelRefusal } from "./tunnel.ts";
 
 export interface Refusal {
   readonly host: string;
   readonly port: number;
-  readonly reason: "not allowed" | "private address";
+  readonly reason: "not allowed" | "private address" | TunnelRefusal["reason"];
+  /** What the connection named instead of the host. */
+  readonly named?: string;
 }
 
 export interface EgressProxy {
@@ -18,6 +21,8 @@ export interface EgressProxy {
 }
 
 const connectLimitMs = 15_000;
+/** For a client's first message, once it is connected; some connect before they have something to say. */
+const helloLimitMs = 60_000;
 /** Of one connection of the client's to its proxy, and not for who is behind it. */
 const hopByHop = new Set([
   "connection",
@@ -31,46 +36,93 @@ const hopByHop = new Set([
   "upgrade",
 ]);
 
-/** A way out that is written down: by host and port, resolved here, and to public addresses alone. */
-export function createEgressProxy(policy: EgressPolicy, onRefused: (refusal: Refusal) => void): EgressProxy {
-  /** The address to connect to; null where it is refused, or has none. The name is resolved once: what was checked is used. */
-  async function addressOf(host: string, port: number): Promise<string | null> {
-    const written = allowsEgress(policy.rules, host, port);
-    if (!written && !policy.open) {
+/** Where an allowed connection goes. */
+interface Target {
+  readonly host: string;
+  readonly port: number;
+  /** The name was resolved once: what was checked is what is connected to. */
+  readonly address: string;
+  /** Whether what it carries is not looked at. */
+  readonly anyProtocol: boolean;
+}
+
+/**
+ * A way out that is written down: by host and port, resolved here, and to public addresses alone.
+ * @param resolve finds a name's public address
+ */
+export function createEgressProxy(
+  policy: EgressPolicy,
+  onRefused: (refusal: Refusal) => void,
+  resolve: typeof publicAddressOf = publicAddressOf,
+): EgressProxy {
+  /** Null if the host is refused, or has no address. */
+  async function targetOf(host: string, port: number): Promise<Target | null> {
+    const rules = egressRulesFor(policy.rules, host, port);
+    if (rules.length === 0 && !policy.open) {
       onRefused({ host, port, reason: "not allowed" });
       return null;
     }
+    // If every host is open, there is none that another could be mistaken for.
+    const anyProtocol = rules.length === 0 || rules.some((rule) => rule.anyProtocol);
     // An operator who writes an address into the list means it, private or not.
-    if (isIP(host) !== 0 && written) return host;
-    const found = await addressesOf(host).catch(() => []);
-    const address = found.find(isPublicAddress);
-    if (address === undefined && found.length > 0) onRefused({ host, port, reason: "private address" });
-    return address ?? null;
+    if (isIP(host) !== 0 && rules.length > 0) return { host, port, address: host, anyProtocol };
+    const found = await resolve(host);
+    if (found === "private") onRefused({ host, port, reason: "private address" });
+    return found === null || found === "private" ? null : { host, port, address: found.address, anyProtocol };
   }
+
+  /** Whom the connections are for that speak HTTP in a tunnel. */
+  const targets = new WeakMap<Duplex, Target>();
+  // Never listens: connections are handed to it.
+  const tunnelled = createServer((request, response) => {
+    const target = targets.get(request.socket);
+    const named = canonicalHost((request.headers.host ?? "").replace(/:\d+$/u, ""));
+    if (target === undefined || request.url?.startsWith("/") !== true) {
+      end(response, 400, "a request in a tunnel needs a path");
+    } else if (named !== target.host) {
+      onRefused({ ...placeOf(target), reason: "other name", ...(named !== null && { named }) });
+      end(response, 421, `this connection was allowed for ${target.host} alone`);
+    } else send(target, request.url, request, response);
+  });
 
   return {
     async tunnel(request, client, head) {
       // A client that is gone is no error.
       client.on("error", () => client.destroy());
-      const target = readAuthority(request.url ?? "");
-      if (target === null) return answer(client, 400, "CONNECT needs <host>:<port>");
-      const address = await addressOf(target.host, target.port);
-      if (address === null)
-        return answer(client, 403, `${target.host}:${target.port} is not allowed from this sandbox`);
+      const asked = readAuthority(request.url ?? "");
+      if (asked === null) return answer(client, 400, "CONNECT needs <host>:<port>");
+      const target = await targetOf(asked.host, asked.port);
+      if (target === null) return answer(client, 403, `${asked.host}:${asked.port} is not allowed from this sandbox`);
       // Gone while the name was looked up.
       if (client.destroyed) return undefined;
-      const upstream = connect({ host: address, port: target.port, timeout: connectLimitMs, allowHalfOpen: true });
-      client.once("close", () => upstream.destroy());
+      const { host, port, address } = target;
+      const upstream = connect({ host: address, port, timeout: connectLimitMs, allowHalfOpen: true });
+      const giveUp = (): void => void upstream.destroy();
+      client.once("close", giveUp);
       upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
-      upstream.once("error", () => answer(client, 502, `${target.host}:${target.port} could not be reached`));
+      upstream.once("error", () => answer(client, 502, `${host}:${port} could not be reached`));
       upstream.once("connect", () => {
         upstream.setTimeout(0);
         upstream.removeAllListeners("error");
         upstream.on("error", () => client.destroy());
         client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-        upstream.write(head);
-        client.pipe(upstream);
-        upstream.pipe(client);
+        if (target.anyProtocol) {
+          upstream.write(head);
+          join(client, upstream);
+          return;
+        }
+        const onHttp = (): void => {
+          client.off("close", giveUp);
+          targets.set(client, target);
+          tunnelled.emit("connection", client);
+        };
+        void passTunnel(client, upstream, {
+          head,
+          host,
+          isAddress: isIP(host) !== 0,
+          limitMs: helloLimitMs,
+          onHttp,
+        }).then((refusal) => refusal !== null && onRefused({ host, port, ...refusal }));
       });
       return undefined;
     },
@@ -80,38 +132,46 @@ export function createEgressProxy(policy: EgressPolicy, onRefused: (refusal: Ref
       const host = url?.protocol === "http:" ? canonicalHost(url.host.replace(/:\d+$/u, "")) : null;
       if (url === null || host === null) return end(response, 400, "a proxied request needs a whole http:// address");
       const port = Number(url.port || 80);
-      const address = await addressOf(host, port);
-      if (address === null) return end(response, 403, `${host}:${port} is not allowed from this sandbox`);
-      const headers = Object.entries(request.headers).filter(([name]) => !hopByHop.has(name));
-      const upstream = httpRequest({
-        host: address,
-        port,
-        method: request.method,
-        path: `${url.pathname}${url.search}`,
-        headers: { ...Object.fromEntries(headers), host: url.host },
-        timeout: connectLimitMs,
-      });
-      // Also where it was not heard to the end: what nobody reads would never be over.
-      response.once("close", () => upstream.destroy());
-      upstream.once("socket", (socket) => {
-        const isConnected = (): void => void upstream.setTimeout(0);
-        if (socket.connecting) socket.once("connect", isConnected);
-        else isConnected();
-      });
-      upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
-      upstream.on("error", () => end(response, 502, `${host}:${port} could not be reached`));
-      upstream.once("upgrade", (_answered, socket) => {
-        socket.destroy();
-        end(response, 502, `${host}:${port} changed to another protocol, which a proxied request can't`);
-      });
-      upstream.once("response", (answered) => {
-        answered.once("error", () => response.destroy());
-        passOn(answered, response);
-      });
-      request.pipe(upstream);
-      return undefined;
+      const target = await targetOf(host, port);
+      if (target === null) return end(response, 403, `${host}:${port} is not allowed from this sandbox`);
+      return send(target, `${url.pathname}${url.search}`, request, response);
     },
   };
+}
+
+const placeOf = ({ host, port }: Target) => ({ host, port });
+
+/** Asks the target, by its own name, what the sandbox asked. */
+function send(target: Target, path: string, request: IncomingMessage, response: ServerResponse): void {
+  const { host, port, address } = target;
+  const headers = Object.entries(request.headers).filter(([name]) => !hopByHop.has(name));
+  const written = isIP(host) === 6 ? `[${host}]` : host;
+  const upstream = httpRequest({
+    host: address,
+    port,
+    method: request.method,
+    path,
+    headers: { ...Object.fromEntries(headers), host: port === 80 ? written : `${written}:${port}` },
+    timeout: connectLimitMs,
+  });
+  // Also if it was not heard to the end: what nobody reads would never be over.
+  response.once("close", () => upstream.destroy());
+  upstream.once("socket", (socket) => {
+    const isConnected = (): void => void upstream.setTimeout(0);
+    if (socket.connecting) socket.once("connect", isConnected);
+    else isConnected();
+  });
+  upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
+  upstream.on("error", () => end(response, 502, `${host}:${port} could not be reached`));
+  upstream.once("upgrade", (_answered, socket) => {
+    socket.destroy();
+    end(response, 502, `${host}:${port} changed to another protocol, which a proxied request can't`);
+  });
+  upstream.once("response", (answered) => {
+    answered.once("error", () => response.destroy());
+    passOn(answered, response);
+  });
+  request.pipe(upstream);
 }
 
 /** What a server says may be nothing that HTTP knows. */

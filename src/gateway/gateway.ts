@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { EgressPolicy } from "../domain/egress.ts";
 import { InvalidInputError } from "../domain/errors.ts";
 import { modelProviderIds, type ModelProviders } from "../domain/model.ts";
+import type { publicAddressOf } from "./addresses.ts";
 import { createEgressProxy, type Refusal } from "./egress.ts";
 import { createModelGateway, type ModelGateway, type ModelGatewayOptions, type ModelTraffic } from "./model-gateway.ts";
 import { modelBaseUrl, modelPrefix } from "./model-routes.ts";
@@ -35,6 +36,8 @@ export async function openGateway(
     readonly models: ModelProviders;
     readonly egress: EgressPolicy;
     readonly onRefused: (refusal: Refusal) => void;
+    /** Finds the public address of a host; by the system's resolver if it is not given. */
+    readonly resolve?: typeof publicAddressOf;
     /** Answers requests of models; asks them where it is not given. */
     readonly answers?: (models: ModelProviders) => ModelGateway;
   } & Partial<Pick<ModelGatewayOptions, "admit" | "onUsage" | "onRequest" | "recorder">>,
@@ -51,7 +54,7 @@ export async function openGateway(
   const { onRequest = () => undefined } = options;
   const gateway =
     options.answers?.(models) ?? createModelGateway({ models, token, admit, onUsage, onRequest, recorder });
-  const egress = createEgressProxy(options.egress, options.onRefused);
+  const egress = createEgressProxy(options.egress, options.onRefused, options.resolve);
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
     // An address of its own means a proxy's request; a path alone is meant for us.

@@ -1,6 +1,6 @@
 import { RunError } from "../domain/errors.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../domain/repository.ts";
-import { addressesOf, isPublicAddress } from "../gateway/addresses.ts";
+import { publicAddressOf } from "../gateway/addresses.ts";
 
 /** A host and where it was found to be: git is held to that, so that what was checked is what is asked. */
 export interface PinnedHost {
@@ -21,13 +21,14 @@ export async function pinPublicHost(url: string): Promise<PinnedHost | null> {
   if (isAddressProblem(parsed) || parsed.host === null) return null;
   const { protocol, hostname, port } = new URL(url.includes("://") ? url : `ssh://${parsed.host}/`);
   const host = hostname.replace(/^\[|\]$/gu, "");
-  const found = await addressesOf(host).catch(() => []);
-  const address = found.find(isPublicAddress);
-  if (address !== undefined) return { host, port: Number(port) || (usualPorts[protocol] ?? 443), address };
+  const found = await publicAddressOf(host);
+  if (found !== null && found !== "private") {
+    return { host, port: Number(port) || (usualPorts[protocol] ?? 443), address: found.address };
+  }
   throw new RunError({
     code: "repository_unreachable",
     reason:
-      found.length === 0
+      found === null
         ? `The name of the repository's host, ${host}, could not be resolved.`
         : `The repository's host ${host} is in a private network, and the operator of this server has not allowed it.`,
     retryable: false,

@@ -30,7 +30,7 @@ beforeAll(async () => {
   gateway = await openGateway({
     directory,
     models: {},
-    egress: { open: false, rules: [parseEgressRule(address) as EgressRule] },
+    egress: { open: false, rules: [parseEgressRule(`${address}/tcp`) as EgressRule] },
     onRefused: () => undefined,
   });
 });

@@ -10,22 +10,33 @@ export const RepositoriesContext = createContext<SessionDetail["repositories"]>(
 const reasons = {
   "not allowed": "it is not on the list of what this sandbox may reach",
   "private address": "it is a private address, which no sandbox may reach by name",
+  "other name": "the connection was meant for another host at the same address",
+  "no name": "the connection did not say in the clear for which host it is meant",
+  "other protocol": "the connection was neither TLS nor HTTP",
 };
 
 interface Refused {
   readonly host: string;
   readonly port: number;
   readonly reason: keyof typeof reasons;
+  readonly named?: string | undefined;
 }
 
 /** A host that the sandbox asked for in vain, and the way to let it through the next time. */
-export function RefusedHost({ host, port, reason }: Refused) {
+export function RefusedHost({ host, port, reason, named }: Refused) {
   const repositories = use(RepositoriesContext);
   const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   return (
     <div className="rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
       <p className="break-words">
-        Refused <code>{place}</code>: {reasons[reason]}.
+        Refused <code>{place}</code>: {reasons[reason]}
+        {named !== undefined && (
+          <>
+            {" "}
+            (<code>{named}</code>)
+          </>
+        )}
+        .
       </p>
       {reason === "not allowed" &&
         repositories.map(({ id, name }) => <Allow key={id} repositoryId={id} name={name} place={place} />)}

@@ -92,7 +92,7 @@ const Line = memo(function Line({ item, by }: { item: Item; by: string }) {
     case "tool":
       return <ToolCall tool={item.tool} />;
     case "refused":
-      return <RefusedHost host={item.host} port={item.port} reason={item.reason} />;
+      return <RefusedHost host={item.host} port={item.port} reason={item.reason} named={item.named} />;
     case "note":
       return (
         <p className={`flex gap-2 text-sm ${tones[item.tone]}`}>
