@@ -7,6 +7,7 @@ import type { Config } from "./config/config.ts";
 import { ObjectStoreError, OffstageError } from "./domain/errors.ts";
 import { createObjectStore } from "./objects/object-store.ts";
 import { openBeside } from "./beside.ts";
+import { childEnvironment } from "./domain/child-environment.ts";
 import { canBeHeld } from "./worker/git.ts";
 import { chooseDefaultAgent, createRegistry, createSandbox } from "./wiring.ts";
 
@@ -45,7 +46,11 @@ function nodeCheck(): Check {
 }
 
 async function gitCheck(): Promise<Check> {
-  const { failed, stdout } = await execa("git", ["--version"], { reject: false });
+  const { failed, stdout } = await execa("git", ["--version"], {
+    reject: false,
+    env: childEnvironment(process.env),
+    extendEnv: false,
+  });
   const name = "git";
   if (failed) return { name, ok: false, detail: "not found", mend: "install git, for example `apt-get install git`" };
   const detail = stdout.replace("git version ", "");

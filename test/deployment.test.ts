@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { parse } from "yaml";
 import { readConfig } from "../src/config/config.ts";
 import { variablesSchema } from "../src/config/variables.ts";
 
@@ -41,11 +42,52 @@ it("keeps Kubernetes from setting variables of ours to the addresses of Services
   }
 });
 
-it("gives values in deploy/offstage.env.example that every node starts with", async () => {
-  const text = await readFile(join(root, "deploy/offstage.env.example"), "utf8");
-  const variables = Object.fromEntries(
-    [...text.matchAll(/^([A-Z][A-Z0-9_]*)=(.*)$/gmu)].map(([, name = "", value = ""]) => [name, value]),
+/** The variables of an example of an environment file. */
+async function exampleVariables(name: string): Promise<Record<string, string>> {
+  const text = await readFile(join(root, `deploy/${name}.env.example`), "utf8");
+  return Object.fromEntries(
+    [...text.matchAll(/^([A-Z][A-Z0-9_]*)=(.*)$/gmu)].map(([, variable = "", value = ""]) => [variable, value]),
   );
-  expect(Object.keys(variables)).toContain("OFFSTAGE_DEFAULT_AGENT");
-  expect(readConfig(variables).publicUrl).toBe("https://offstage.company.example");
+}
+
+it("gives values in the examples of environment files that every node starts with", async () => {
+  const common = await exampleVariables("offstage");
+  const worker = await exampleVariables("worker");
+  expect(Object.keys(worker)).toContain("OFFSTAGE_DEFAULT_AGENT");
+  for (const own of [await exampleVariables("api"), worker]) {
+    expect(readConfig({ ...common, ...own }).publicUrl).toBe("https://offstage.company.example");
+  }
+});
+
+it("gives each container of compose.yml what it needs, and the keys of no other", async () => {
+  const { services } = parse(await readFile(join(root, "deploy/compose.yml"), "utf8"), { merge: true }) as {
+    services: Record<string, { env_file: string | string[]; environment?: unknown }>;
+  };
+  const given: Record<string, string[]> = {};
+  for (const [service, { env_file: files, environment }] of Object.entries(services)) {
+    expect(environment).toBeUndefined();
+    const variables = await Promise.all([files].flat().map((file) => exampleVariables(file.replace(/\.env$/u, ""))));
+    given[service] = variables.flatMap((named) => Object.keys(named));
+  }
+  expect(Object.keys(given).toSorted()).toEqual(["api-1", "api-2", "postgres", "worker"]);
+  expect(given["postgres"]).toEqual(["POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD"]);
+  const ofWorkers = [
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "GITHUB_TOKEN",
+    "OFFSTAGE_S3_SECRET_ACCESS_KEY",
+  ];
+  expect(given["worker"]).toEqual(expect.arrayContaining(ofWorkers));
+  expect(given["worker"]).not.toEqual(expect.arrayContaining(["OFFSTAGE_ADMIN_KEY"]));
+  for (const api of ["api-1", "api-2"]) {
+    expect(given[api]).toEqual(expect.arrayContaining(["DATABASE_URL", "OFFSTAGE_MASTER_KEY", "OFFSTAGE_ADMIN_KEY"]));
+    for (const name of [...ofWorkers, "POSTGRES_PASSWORD"]) expect(given[api]).not.toContain(name);
+  }
+});
+
+it("trusts no proxy before an operator names one", async () => {
+  const values = await readFile(join(root, "deploy/helm/offstage/values.yaml"), "utf8");
+  expect((parse(values) as { settings: object }).settings).toEqual({});
+  expect((await exampleVariables("api"))["OFFSTAGE_TRUSTED_PROXIES"]).toBe("");
 });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { chown, cp, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
+import { childEnvironment } from "../domain/child-environment.ts";
 import { InvalidInputError } from "../domain/errors.ts";
 import type { Place } from "./embedded-place.ts";
 
@@ -10,6 +11,9 @@ import type { Place } from "./embedded-place.ts";
 export async function isInitialized(directory: string): Promise<boolean> {
   return (await stat(join(directory, "PG_VERSION")).catch(() => null)) !== null;
 }
+
+/** PostgreSQL's user can read the environment of its processes, and so can what else runs as that user. */
+const asUser = ({ identity }: Place) => ({ ...identity, env: childEnvironment(process.env) });
 
 /**
  * The folder with PostgreSQL's bin, lib and share, readable by whom it runs as and with its library links in place.
@@ -26,7 +30,7 @@ export async function findProgram(place: Place): Promise<string> {
       { cause },
     );
   }
-  const readable = spawnSync("test", ["-x", join(packaged, "bin", "postgres")], place.identity).status === 0;
+  const readable = spawnSync("test", ["-x", join(packaged, "bin", "postgres")], asUser(place)).status === 0;
   if (readable && (await linkLibraries(packaged))) return packaged;
   const copy = `${place.directory}-program`;
   await cp(packaged, copy, { recursive: true, verbatimSymlinks: true });
@@ -65,7 +69,7 @@ export async function initialize(program: string, place: Place): Promise<void> {
   if (place.identity.uid !== undefined) await chown(unfinished, place.identity.uid, place.identity.gid);
   const flags = ["--username=offstage", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"];
   const child = spawn(join(program, "bin", "initdb"), ["-D", unfinished, ...flags], {
-    ...place.identity,
+    ...asUser(place),
     cwd: "/",
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -82,7 +86,7 @@ const settings = ["listen_addresses=", "shared_buffers=64MB", "max_connections=2
 export function launch(program: string, place: Place, log: number): ChildProcess {
   const flags = [...settings, `unix_socket_directories=${place.socketDirectory}`].flatMap((setting) => ["-c", setting]);
   return spawn(join(program, "bin", "postgres"), ["-D", place.directory, ...flags], {
-    ...place.identity,
+    ...asUser(place),
     cwd: "/",
     // A session of its own: Ctrl-C in the terminal is ours to pass on, after the work that still needs the database.
     detached: true,

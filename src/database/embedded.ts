@@ -5,6 +5,7 @@ import type pg from "pg";
 import { ConflictError } from "../domain/errors.ts";
 import type { Logger } from "../observability.ts";
 import { connect, isBetweenStates, ownerLock } from "./embedded-connection.ts";
+import { takeOver } from "./embedded-identity.ts";
 import { preparePlace, type Place } from "./embedded-place.ts";
 import { findProgram, initialize } from "./embedded-program.ts";
 import { supervise, type EmbeddedServer } from "./embedded-supervision.ts";
@@ -36,6 +37,7 @@ export async function startEmbeddedServer(options: {
     );
   }
   if (found === "left behind") await stopServer(place);
+  await takeOver(place);
   const program = await findProgram(place);
   await initialize(program, place);
   return supervise(program, place, options.logger);

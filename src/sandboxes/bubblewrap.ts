@@ -11,6 +11,7 @@ import { nodeFolders } from "./node-folders.ts";
 import { giveToSandbox, sandboxUid } from "./ownership.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { withRelay } from "./relay.ts";
+import { childEnvironment } from "../domain/child-environment.ts";
 import type { Limits, Sandbox, SandboxRequest } from "./sandbox.ts";
 
 const installHint = "install bubblewrap, for example `apt-get install bubblewrap`";
@@ -58,8 +59,9 @@ export function createBubblewrap(): Sandbox {
 
   async function check(): Promise<string | null> {
     if (process.platform !== "linux") return "bubblewrap needs Linux: run Offstage there, or choose --sandbox none";
-    if (spawnSync("bwrap", ["--version"]).error !== undefined) return `bubblewrap is not installed: ${installHint}`;
-    if (isRoot && spawnSync("setpriv", ["--version"]).error !== undefined) {
+    if (spawnSync("bwrap", ["--version"], { env: childEnvironment(process.env) }).error !== undefined)
+      return `bubblewrap is not installed: ${installHint}`;
+    if (isRoot && spawnSync("setpriv", ["--version"], { env: childEnvironment(process.env) }).error !== undefined) {
       return "setpriv, which drops root's rights, is not installed: install util-linux, or run Offstage as another user";
     }
     const folder = await mkdtemp(join(tmpdir(), "offstage-check-"));
@@ -232,12 +234,23 @@ function pathInside(): string {
   return [dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(":");
 }
 
+/** apt-get finds the way out of a company's network by these. */
+function aptProxies(): Record<string, string> {
+  const names = ["http_proxy", "https_proxy", "no_proxy"];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
 /** Installs bubblewrap where it is missing, the machine has apt and we may use it. @returns whether it is there now */
 export async function installBubblewrap(): Promise<boolean> {
-  const isThere = () => spawnSync("bwrap", ["--version"]).error === undefined;
+  const isThere = () => spawnSync("bwrap", ["--version"], { env: childEnvironment(process.env) }).error === undefined;
   if (isThere() || process.getuid?.() !== 0) return isThere();
   const run = promisify(execFile);
-  const environment = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const environment = childEnvironment(process.env, { DEBIAN_FRONTEND: "noninteractive", ...aptProxies() });
   try {
     await run("apt-get", ["update", "-qq"], { env: environment });
     await run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "bubblewrap"], { env: environment });

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, open, readFile, rename, rm, type FileHandle } from "node:fs/promises";
+import { chmod, chown, mkdtemp, open, readFile, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -122,6 +122,49 @@ test("a server that does not come up can be stopped, and stays so", async () => 
   await rename(`${control}.away`, control);
   await server.stop();
   await expect(postmaster()).rejects.toThrow("ENOENT");
+});
+
+const isRoot = process.getuid?.() === 0;
+
+/** What the kernel has of the server's main process. */
+const postmasterHas = async (file: string): Promise<string> => readFile(`/proc/${await postmaster()}/${file}`, "utf8");
+
+test("its processes have a few named variables, and none of the server's own", async () => {
+  const { logger } = recordingLogger();
+  process.env["OFFSTAGE_MASTER_KEY"] = "the-master-key-of-this-test";
+  try {
+    const server = await startEmbeddedServer({ directory, beside: false, logger });
+    const names = (await postmasterHas("environ"))
+      .split("\0")
+      .flatMap((line) => (line === "" ? [] : line.split("=")[0]));
+    expect(names).toEqual(expect.arrayContaining(["PATH", "LC_ALL"]));
+    expect(names.filter((name) => !["PATH", "LC_ALL", "TZ"].includes(name ?? "") && !name?.startsWith("PG"))).toEqual(
+      [],
+    );
+    await server.stop();
+  } finally {
+    delete process.env["OFFSTAGE_MASTER_KEY"];
+  }
+});
+
+test.runIf(isRoot)("as root it never runs as nobody, also on what an earlier version left to nobody", async () => {
+  const { logger } = recordingLogger();
+  const nobody = { uid: 65_534, gid: 65_534 };
+  const place = await preparePlace(directory);
+  const program = await findProgram(place);
+  // As the version before would have made it on a machine without a better user, and left it running.
+  await initialize(program, { ...place, identity: nobody });
+  await chown(place.socketDirectory, nobody.uid, nobody.gid);
+  const earlier = launch(program, { ...place, identity: nobody }, log.fd);
+  await waitFor(() => answers(place.url), "the earlier server answers");
+  expect(await postmasterHas("status")).toMatch(/^Uid:\s+65534/mu);
+  // Its owner is gone, and it is no longer young.
+  const server = await startEmbeddedServer({ directory, beside: false, logger });
+  expect(earlier.exitCode).toBe(0);
+  expect(await answers(server.url)).toBe(true);
+  expect(await postmasterHas("status")).not.toMatch(/^Uid:\s+(?:65534|0)\s/mu);
+  expect((await stat(join(directory, "base"))).uid).not.toBe(nobody.uid);
+  await server.stop();
 });
 
 test("a folder in which no server starts is told with the server's own words", async () => {
