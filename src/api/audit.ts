@@ -44,7 +44,7 @@ export function createAudit(database: Database, logger: Logger): Audit {
       const changes = operation.changes === true || (request.method !== "GET" && request.method !== "HEAD");
       if (!changes && outcomeOf(reply.statusCode) !== "refused") return;
       held.push(entryOf(request, reply.statusCode, body));
-      if (changes && operation.scope !== "read" && operation.scope !== "write") await flush();
+      if (changes && (operation.scope === "admin" || operation.scope === null)) await flush();
       else if (held.length >= gatherMost) void flush();
       else timer ??= setTimeout(() => void flush(), gatherMs);
     },

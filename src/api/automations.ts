@@ -9,7 +9,7 @@ import {
   type Automation,
   type EventContext,
 } from "../domain/automation.ts";
-import { NotFoundError } from "../domain/errors.ts";
+import { ForbiddenError, NotFoundError } from "../domain/errors.ts";
 import { queuedJobSchema, jobSchema, type QueuedJob } from "../domain/job.ts";
 import type { Principal } from "../domain/key.ts";
 import { pageQuerySchema } from "../domain/list.ts";
@@ -194,7 +194,7 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
   app.post(
     `/${noun}/:keyOrId/trigger`,
     {
-      config: { operation: { scope: "write", creates: true, queues: true, ledger: true, optionalBody: true } },
+      config: { operation: { scope: "trigger", creates: true, queues: true, ledger: true, optionalBody: true } },
       // Before the validator, to which none is the same as null.
       preValidation: (request, _reply, done) => {
         if (request.body === undefined) (request as { body: unknown }).body = {};
@@ -231,11 +231,25 @@ async function trigger(
   }: { readonly id: string; readonly traceParent: string | null; readonly payload: EventContext },
 ): Promise<QueuedJob> {
   checkJsonValue(payload, "the body");
-  const automation = await requireAutomation(options, principal, keyOrId);
+  const automation = await requireTriggerable(options, principal, keyOrId);
   requireNotPaused(automation);
   const { organizationId } = principal;
   const { id: automationId, priority } = automation;
   return options.intake.createJob({ id, organizationId, automationId, priority, payload, traceParent });
+}
+
+/**
+ * The same answer whether another automation is there or not: such a key is given to whom the others are no business.
+ * @throws ForbiddenError if the key is for others
+ */
+async function requireTriggerable(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {
+  const { automationIds } = principal;
+  const automation = await requireAutomation(options, principal, keyOrId).catch((error: unknown) => {
+    if (automationIds !== null && error instanceof NotFoundError) return null;
+    throw error;
+  });
+  if (automation !== null && automationIds?.includes(automation.id) !== false) return automation;
+  throw new ForbiddenError(`this key may not trigger ${keyOrId.slice(0, 100)}: it was made for other automations`);
 }
 
 async function requireAutomation(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {

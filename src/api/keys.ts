@@ -1,7 +1,10 @@
 import { z } from "zod";
+import type { Database } from "../database/database.ts";
+import { InvalidInputError } from "../domain/errors.ts";
 import { createdKeySchema, createKeySchema, keySchema } from "../domain/key.ts";
 import { scopesOf } from "../domain/user.ts";
 import { pageQuerySchema } from "../domain/list.ts";
+import { getAutomation } from "../store/automations.ts";
 import { createKey, listKeys, revokeKey } from "../store/keys.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
@@ -26,8 +29,10 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
     async (request) => {
       refuseIdempotencyKey(request);
       const { name, role, scopes = role === undefined ? ["read", "write"] : scopesOf(role), expiresAt } = request.body;
+      const { automationIds } = request.body;
       const { organizationId } = principalOfRequest(request);
-      const { record, key } = await createKey(database, organizationId, { name, scopes, expiresAt });
+      await requireAutomations(database, organizationId, automationIds ?? []);
+      const { record, key } = await createKey(database, organizationId, { name, scopes, automationIds, expiresAt });
       return { ...record, key };
     },
   );
@@ -65,4 +70,13 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
       return revokeKey(database, principalOfRequest(request).organizationId, id);
     },
   );
+}
+
+/** @throws InvalidInputError naming the entry that is no automation of the organization's */
+async function requireAutomations(database: Database, organizationId: string, ids: readonly string[]): Promise<void> {
+  for (const [index, id] of ids.entries()) {
+    if ((await getAutomation(database, organizationId, id)) === null) {
+      throw new InvalidInputError(`automationIds.${index}: this organization has no automation ${id}`);
+    }
+  }
 }

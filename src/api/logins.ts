@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { UnauthenticatedError } from "../domain/errors.ts";
+import { ForbiddenError, UnauthenticatedError } from "../domain/errors.ts";
+import { hasScope } from "../domain/key.ts";
 import { createBrowserSession, deleteBrowserSession, findBrowserPrincipal, redeemLoginLink } from "../store/logins.ts";
 import { findPrincipal } from "../store/keys.ts";
 import { cookieName, requireSameOrigin } from "./auth.ts";
@@ -62,6 +63,9 @@ export function addLoginOperations(app: App, { database, publicUrl }: ApiOptions
     const principal = await findPrincipal(database, key.trim());
     if (principal === null) failures.fail(address);
     if (principal === null) throw new UnauthenticatedError("the API key is wrong, revoked or expired");
+    if (!hasScope(principal, "read")) {
+      throw new ForbiddenError("this key is for triggering automations alone: sign in with one that may read");
+    }
     return createBrowserSession(database, principal);
   }
   app.post(

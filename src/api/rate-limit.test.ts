@@ -4,7 +4,13 @@ import type { Principal } from "../domain/key.ts";
 import { TooManyRequestsError } from "./errors.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
-const principal: Principal = { organizationId: "organization", keyId: null, userId: null, scopes: ["read"] };
+const principal: Principal = {
+  organizationId: "organization",
+  keyId: null,
+  userId: null,
+  scopes: ["read"],
+  automationIds: null,
+};
 
 function bucket(perMinute: number) {
   let time = 0;

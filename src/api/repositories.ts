@@ -83,11 +83,13 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
   app.post(
     "/repository/:id/delete",
     {
-      config: { operation: { scope: "write" } },
+      // Its secrets go with it, which an admin set.
+      config: { operation: { scope: "admin" } },
       schema: {
         tags,
         operationId: "deleteRepository",
-        summary: "Disconnect a repository",
+        summary:
+          "Disconnect a repository: its secrets are deleted, its other settings are there when it is connected again",
         params: idParameters,
         response: answers(repositorySchema),
       },

@@ -68,9 +68,12 @@ export async function createFromRequest(
   const notices =
     unknown.length === 0 ? [] : [`Offstage ignored unknown fields of the request: ${unknown.join(", ").slice(0, 500)}`];
   const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
-  const target = repositories.find(({ branch }) => targetBranch == null && branch !== null && branch === branchName);
-  if (target !== undefined) {
-    throw new InvalidInputError(`branchName must differ from ${branchName}, the target branch of ${target.name}`);
+  // Whatever the target: what is pushed onto it would be reviewed by nobody. A default branch is known only to the remote.
+  const configured = repositories.find(({ branch }) => branch !== null && branch === branchName);
+  if (configured !== undefined) {
+    throw new InvalidInputError(
+      `branchName must differ from ${branchName}, the branch that ${configured.name} is configured for`,
+    );
   }
   // Named one by one: what else the body holds is the client's, and a session has fields that are not.
   const session = newSession({

@@ -127,7 +127,7 @@ async function finish(
   const organizationId = await findDefaultOrganization(database);
   const user = await signInUser(database, organizationId, identity, role);
   if (user === null) throw new SignInRefused("disabled");
-  const principal = { organizationId, keyId: null, userId: user.id, scopes: scopesOf(user.role) };
+  const principal = { organizationId, keyId: null, userId: user.id, scopes: scopesOf(user.role), automationIds: null };
   const token = await createBrowserSession(database, principal);
   request.principal = principal;
   void reply.setCookie(cookieName, token, browserCookie(publicUrl()));

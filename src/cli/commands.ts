@@ -50,7 +50,7 @@ export interface Commands {
   doctor(flags: ServerFlags): Promise<readonly Check[]>;
   createKey(
     flags: ServerFlags,
-    key: { name: string; scopes: Scope[]; expiresAt: string | null },
+    key: { name: string; scopes: Scope[]; automationIds: string[] | null; expiresAt: string | null },
   ): Promise<{ record: Key; key: string }>;
   listKeys(flags: ServerFlags): Promise<readonly Key[]>;
   /** @throws NotFoundError where there is no such key */

@@ -20,16 +20,22 @@ function addCreate(keys: Command, { commands, terminal }: CommandContext): void 
     .command("create")
     .description("create a key and print it, this once")
     .option("--name <name>", "what the key is for", "command line")
-    .option("--scopes <list>", "read, write and admin, separated by commas (default: read,write)", parseScopes)
+    .option("--scopes <list>", "trigger, read, write and admin, separated by commas (default: read,write)", parseScopes)
     .option("--role <role>", "admin, member or viewer, instead of scopes", parseRole)
+    .option("--automation <id...>", "ids of the automations that a key with --scopes trigger may start (default: all)")
     .option("--expires-in-days <days>", "days until it expires (default: never)", parseDays);
   withDataFlag(command).action(
-    async (options: { name: string; scopes?: Scope[]; role?: Role; expiresInDays?: number }) => {
+    async (options: { name: string; scopes?: Scope[]; role?: Role; automation?: string[]; expiresInDays?: number }) => {
       const expiresAt =
         options.expiresInDays === undefined ? null : new Date(Date.now() + options.expiresInDays * dayMs).toISOString();
       const { name } = options;
       const chosen = options.role === undefined ? (options.scopes ?? ["read", "write"]) : [...scopesOf(options.role)];
-      const created = await commands.createKey(serverFlags({ ...options }), { name, scopes: chosen, expiresAt });
+      const automationIds = options.automation?.map(parseId("an automation")) ?? null;
+      if (automationIds !== null && chosen.join() !== "trigger") {
+        throw new InvalidArgumentError("--automation goes with --scopes trigger alone.");
+      }
+      const key = { name, scopes: chosen, automationIds, expiresAt };
+      const created = await commands.createKey(serverFlags({ ...options }), key);
       // The key alone on stdout, so that a script can take it.
       terminal.write(`${created.key}\n`);
       terminal.warn(
@@ -62,7 +68,7 @@ export function parseScopes(value: string): Scope[] {
   return value.split(",").map((part) => {
     const scope = scopes.find((known) => known === part.trim());
     if (scope === undefined)
-      throw new InvalidArgumentError(`"${part}" is no scope: use read, write and admin, separated by commas.`);
+      throw new InvalidArgumentError(`"${part}" is no scope: use trigger, read, write and admin, separated by commas.`);
     return scope;
   });
 }

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from "commander";
-import { scopes, type Scope } from "../domain/key.ts";
+import type { Scope } from "../domain/key.ts";
 import type { CommandContext } from "./commands.ts";
 import { parseScopes } from "./keys.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
@@ -14,7 +14,7 @@ export function addLoginLinkCommand(program: Command, { commands, terminal }: Co
     .option("--scopes <list>", "read, write and admin, separated by commas (default: all three)", parseScopes)
     .option("--minutes <number>", "how long the link works", parseMinutes, 60);
   withDataFlag(command).action(async (options: { scopes?: Scope[]; minutes: number }) => {
-    const link = { scopes: options.scopes ?? [...scopes], ttlMs: options.minutes * minuteMs };
+    const link = { scopes: options.scopes ?? ["read", "write", "admin"], ttlMs: options.minutes * minuteMs };
     terminal.write(`${await commands.createLoginLink(serverFlags({ ...options }), link)}\n`);
   });
 }

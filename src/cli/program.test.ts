@@ -8,6 +8,7 @@ const key = {
   name: "laptop",
   prefix: "ofs_abc",
   scopes: ["read", "write"] as ("read" | "write")[],
+  automationIds: null,
   createdAt: "2026-01-01T00:00:00.000Z",
   expiresAt: null,
   revokedAt: null,
@@ -137,7 +138,9 @@ describe("offstage keys and login-link", () => {
     const { out, err, calls } = await program(["keys", "create", "--name", "ci", "--scopes", "write", "--data", "/d"]);
     expect(out).toBe("ofs_secret\n");
     expect(err).toContain("this once");
-    expect(calls).toEqual([["createKey", { data: "/d" }, { name: "ci", scopes: ["write"], expiresAt: null }]]);
+    expect(calls).toEqual([
+      ["createKey", { data: "/d" }, { name: "ci", scopes: ["write"], automationIds: null, expiresAt: null }],
+    ]);
   });
 
   it("lets a key expire in days from now", async () => {

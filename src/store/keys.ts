@@ -14,19 +14,21 @@ interface KeyRow {
   name: string;
   prefix: string;
   scopes: Scope[];
+  automation_ids: string[] | null;
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
   last_used_at: Date | null;
 }
 
-const columns = "id, name, prefix, scopes, created_at, expires_at, revoked_at, last_used_at";
+const columns = "id, name, prefix, scopes, automation_ids, created_at, expires_at, revoked_at, last_used_at";
 
 const toKey = (row: KeyRow): Key => ({
   id: row.id,
   name: row.name,
   prefix: row.prefix,
   scopes: row.scopes,
+  automationIds: row.automation_ids,
   createdAt: row.created_at.toISOString(),
   expiresAt: row.expires_at?.toISOString() ?? null,
   revokedAt: row.revoked_at?.toISOString() ?? null,
@@ -42,6 +44,7 @@ export function newKey(): string {
 export interface KeyInput {
   readonly name: string;
   readonly scopes: readonly Scope[];
+  readonly automationIds?: readonly string[] | null | undefined;
   readonly expiresAt?: string | null | undefined;
 }
 
@@ -63,8 +66,8 @@ export async function insertKey(
   key: string,
 ): Promise<Key> {
   const { rows } = await queryable.query<KeyRow>(
-    `insert into api_key (id, organization_id, name, prefix, hash, scopes, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
+    `insert into api_key (id, organization_id, name, prefix, hash, scopes, automation_ids, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${columns}`,
     [
       crypto.randomUUID(),
       organizationId,
@@ -73,6 +76,7 @@ export async function insertKey(
       key.startsWith(keyPrefix) ? key.slice(0, shownCharacters) : key.slice(0, 4),
       hashOf(key),
       input.scopes,
+      input.automationIds,
       input.expiresAt,
     ],
   );
@@ -119,14 +123,21 @@ export function revokeKey(database: Database, organizationId: string, id: string
 
 /** Who a key belongs to; null where it is unknown, revoked or expired. Notes its use, at most once a minute. */
 export async function findPrincipal(database: Database, key: string): Promise<Principal | null> {
-  const { rows } = await database.pool.query<{ id: string; organization_id: string; scopes: Scope[]; stale: boolean }>({
+  const { rows } = await database.pool.query<{
+    id: string;
+    organization_id: string;
+    scopes: Scope[];
+    automation_ids: string[] | null;
+    stale: boolean;
+  }>({
     name: "find_principal",
-    text: `select id, organization_id, scopes, coalesce(last_used_at < now() - interval '1 minute', true) as stale
+    text: `select id, organization_id, scopes, automation_ids, coalesce(last_used_at < now() - interval '1 minute', true) as stale
            from api_key where hash = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
     values: [hashOf(key)],
   });
   const [row] = rows;
   if (row === undefined) return null;
   if (row.stale) await database.pool.query("update api_key set last_used_at = now() where id = $1", [row.id]);
-  return { organizationId: row.organization_id, keyId: row.id, userId: null, scopes: row.scopes };
+  const { id: keyId, organization_id: organizationId, scopes, automation_ids: automationIds } = row;
+  return { organizationId, keyId, userId: null, scopes, automationIds };
 }

@@ -31,7 +31,13 @@ export function redeemLoginLink(database: Database, token: string): Promise<stri
     );
     const [link] = rows;
     if (link === undefined) return null;
-    const principal = { organizationId: link.organization_id, keyId: null, userId: null, scopes: link.scopes };
+    const principal = {
+      organizationId: link.organization_id,
+      keyId: null,
+      userId: null,
+      scopes: link.scopes,
+      automationIds: null,
+    };
     return insertBrowserSession(transaction, principal);
   });
 }
@@ -59,9 +65,11 @@ export async function findBrowserPrincipal(database: Database, token: string): P
     user_id: string | null;
     role: Role | null;
     scopes: Scope[];
+    automation_ids: string[] | null;
   }>({
     name: "find_browser_principal",
-    text: `select browser.organization_id, browser.key_id, browser.user_id, account.role, browser.scopes
+    text: `select browser.organization_id, browser.key_id, browser.user_id, account.role, browser.scopes,
+             api_key.automation_ids
            from browser_session browser left join api_key on api_key.id = browser.key_id
            left join user_account account on account.id = browser.user_id
            where browser.hash = $1 and browser.expires_at > now() and api_key.revoked_at is null
@@ -70,9 +78,9 @@ export async function findBrowserPrincipal(database: Database, token: string): P
   });
   const [row] = rows;
   if (row === undefined) return null;
-  const { organization_id: organizationId, key_id: keyId, user_id: userId, role } = row;
+  const { organization_id: organizationId, key_id: keyId, user_id: userId, role, automation_ids: automationIds } = row;
   // A role that was changed counts at once.
-  return { organizationId, keyId, userId, scopes: role === null ? row.scopes : scopesOf(role) };
+  return { organizationId, keyId, userId, scopes: role === null ? row.scopes : scopesOf(role), automationIds };
 }
 
 export async function deleteBrowserSession(database: Database, token: string): Promise<void> {

@@ -31,31 +31,62 @@ const toRecord = (row: RepositoryRow): RepositoryRecord => ({
   updatedAt: row.updated_at.toISOString(),
 });
 
-/** Connects a repository; the same address again, however spelt, is the row that is there. */
+interface RepositoryInput {
+  readonly url: string;
+  readonly key: string;
+  readonly name: string;
+  readonly branch: string | null;
+  readonly description: string | null;
+}
+
+/**
+ * Connects a repository; the same address again, however spelt, is the row that is there. One that was disconnected comes back
+ * with its limits and other settings, so that nobody is rid of them by disconnecting it.
+ */
 export async function createRepository(
   database: Database,
   organizationId: string,
-  input: {
-    readonly url: string;
-    readonly key: string;
-    readonly name: string;
-    readonly branch: string | null;
-    readonly description: string | null;
-  },
+  input: RepositoryInput,
 ): Promise<RepositoryRecord> {
-  const { rows } = await database.pool.query<RepositoryRow>({
-    name: "create_repository",
-    // An update that changes nothing, since "do nothing" would not return the row that is there.
-    text: `insert into repository (id, organization_id, name, url, address_key, branch, description)
-           values ($1, $2, $3, $4, $5, $6, $7)
-           on conflict (organization_id, address_key) where deleted_at is null
-             do update set address_key = excluded.address_key
-           returning *`,
-    values: [crypto.randomUUID(), organizationId, input.name, input.url, input.key, input.branch, input.description],
+  const row = await connect(database, organizationId, input).catch((error: unknown) => {
+    // Disconnected and connected by others at the same moment: by now it is there.
+    if ((error as { code?: string }).code === uniqueViolation) return connect(database, organizationId, input);
+    throw error;
   });
-  const [row] = rows;
   if (row === undefined) throw new Error("the repository was not returned");
   return toRecord(row);
+}
+
+/** PostgreSQL's code for a row that is there already (Appendix A of its manual). */
+const uniqueViolation = "23505";
+
+async function connect(
+  database: Database,
+  organizationId: string,
+  { name, url, key, branch, description }: RepositoryInput,
+): Promise<RepositoryRow | undefined> {
+  const { rows } = await database.pool.query<RepositoryRow>({
+    name: "create_repository",
+    // On a conflict an update that changes nothing, since "do nothing" would not return the row that is there.
+    text: `with former as (
+             select id from repository
+             where organization_id = $2 and address_key = $5 and not exists (
+               select 1 from repository where organization_id = $2 and address_key = $5 and deleted_at is null)
+             order by deleted_at desc limit 1),
+           revived as (
+             update repository set deleted_at = null, enabled_at = now(), updated_at = now(), url = $4,
+               branch = coalesce($6, branch), description = coalesce($7, description)
+             where id = (select id from former) returning *),
+           made as (
+             insert into repository (id, organization_id, name, url, address_key, branch, description)
+             select $1, $2, $3, $4, $5, $6, $7 where not exists (select 1 from former)
+             on conflict (organization_id, address_key) where deleted_at is null
+               do update set address_key = excluded.address_key
+             returning *)
+           select * from revived union all select * from made`,
+    values: [crypto.randomUUID(), organizationId, name, url, key, branch, description],
+  });
+  return rows[0];
 }
 
 export async function listRepositories(

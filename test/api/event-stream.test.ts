@@ -306,11 +306,21 @@ test("whose key is revoked, or who is disabled, reads on until the next sign of 
   const app = await api.another({ heartbeatMs: 20 });
   await app.listen({ host: "127.0.0.1", port: 0 });
   const held = await running();
-  const { record, key } = await createKey(api.database, api.organizationId, { name: "lent", scopes: ["read"] });
+  const { record, key } = await createKey(api.database, api.organizationId, {
+    name: "lent",
+    scopes: ["read"],
+    automationIds: null,
+  });
   const identity = { issuer: "https://issuer.test", subject: "reader", name: "Reader", email: null, login: null };
   const user = await signInUser(api.database, api.organizationId, { ...identity, organizations: [] }, "viewer");
   const userId = user?.id ?? "";
-  const principal = { organizationId: api.organizationId, keyId: null, userId, scopes: ["read" as const] };
+  const principal = {
+    organizationId: api.organizationId,
+    keyId: null,
+    userId,
+    scopes: ["read" as const],
+    automationIds: null,
+  };
   const cookie = `offstage_session=${await createBrowserSession(api.database, principal)}`;
   const byKey = await open(held.sessionId, { app, headers: { authorization: `Bearer ${key}` } });
   const byUser = await open(held.sessionId, { app, headers: { cookie } });

@@ -281,3 +281,74 @@ describe("organizations", () => {
     await expect(revokeKey(api.database, other, record.id)).rejects.toThrow("was not found");
   });
 });
+
+describe("a key for triggering alone", () => {
+  const automation = async (macro: string): Promise<string> =>
+    (await api.post("/automation/create", { name: macro, macro, instructions: "Do it." })).body.id;
+
+  test("starts automations by either noun, and may do nothing else of all operations", async () => {
+    const id = await automation("trigger-all");
+    const { status, body: key } = await api.post("/key/create", { name: "hook", scopes: ["trigger"] });
+    expect([status, key.scopes, key.automationIds]).toEqual([200, ["trigger"], null]);
+    for (const path of ["/automation/trigger-all/trigger", `/agent/${id}/trigger`]) {
+      expect((await api.post(path, {}, { key: key.key })).status).toBe(200);
+      expect((await api.post(`${path}?apiKey=${key.key}`, {}, { key: null })).status).toBe(200);
+    }
+    const { body: description } = await api.get("/openapi.json");
+    let refused = 0;
+    for (const [path, methods] of Object.entries(
+      description.paths as Record<string, Record<string, { security?: [] }>>,
+    )) {
+      for (const [method, { security }] of Object.entries(methods)) {
+        if (security?.length === 0 || path.endsWith("/trigger")) continue;
+        const url = path.replaceAll(/\{\w+\}/gu, id);
+        const answer = await api.request(method === "get" ? "GET" : "POST", url, { key: key.key, body: {} });
+        expect([`${method} ${path}`, answer.status]).toEqual([`${method} ${path}`, 403]);
+        refused += 1;
+      }
+    }
+    expect(refused).toBeGreaterThan(50);
+  });
+
+  test("made for one automation starts no other, and does not tell which others there are", async () => {
+    const [own, other] = [await automation("own-hook"), await automation("other-hook")];
+    const { body: key } = await api.post("/key/create", { name: "one", scopes: ["trigger"], automationIds: [own] });
+    expect(key.automationIds).toEqual([own]);
+    const trigger = (name: string) => api.post(`/automation/${name}/trigger`, {}, { key: key.key });
+    expect((await trigger("own-hook")).status).toBe(200);
+    expect((await trigger(own)).status).toBe(200);
+    for (const name of ["other-hook", other, "no-such-hook"]) {
+      expect(await trigger(name)).toMatchObject({
+        status: 403,
+        body: { error: `this key may not trigger ${name}: it was made for other automations` },
+      });
+    }
+    expect((await api.post("/automation/other-hook/trigger", {})).status).toBe(200);
+  });
+
+  test("signs no browser in", async () => {
+    const { body: key } = await api.post("/key/create", { name: "no browser", scopes: ["trigger"] });
+    const answer = await api.post("/login/create", { key: key.key }, { key: null });
+    expect([answer.status, answer.headers["set-cookie"]]).toEqual([403, undefined]);
+  });
+
+  test("is not what a reader's key can do", async () => {
+    await automation("for-readers");
+    const { body: key } = await api.post("/key/create", { name: "reader", role: "viewer" });
+    expect((await api.post("/automation/for-readers/trigger", {}, { key: key.key })).status).toBe(403);
+  });
+
+  test.each([
+    [{ scopes: ["trigger", "read"], automationIds: [crypto.randomUUID()] }, "automationIds: can only be given with"],
+    [{ role: "member", automationIds: [crypto.randomUUID()] }, "automationIds: can only be given with"],
+    [{ scopes: ["trigger"], automationIds: [] }, "automationIds"],
+    [{ scopes: ["trigger"], automationIds: ["x"] }, "automationIds.0"],
+    [
+      { scopes: ["trigger"], automationIds: [crypto.randomUUID()] },
+      "automationIds.0: this organization has no automation",
+    ],
+  ])("can't be made of %j", async (body, error) => {
+    const answer = await api.post("/key/create", { name: "wrong", ...body });
+    expect([answer.status, answer.body.error]).toEqual([400, expect.stringContaining(error)]);
+  });
+});
