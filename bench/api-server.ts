@@ -37,6 +37,7 @@ async function serve(): Promise<void> {
   const app = await createApp({
     hosts: [],
     trustedProxies: [],
+    signInDays: 30,
     signInMethods: [],
     signInPolicy: { admins: [], domains: [], githubOrganizations: [], defaultRole: "member" },
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),

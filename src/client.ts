@@ -12,6 +12,7 @@ import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain
 import { OffstageError } from "./domain/errors.ts";
 import { jobSchema, queuedJobSchema } from "./domain/job.ts";
 import { createdKeySchema, keySchema, type createKeySchema } from "./domain/key.ts";
+import { loginSchema } from "./domain/login.ts";
 import { ledgerEntrySchema, type LedgerOutcome } from "./domain/ledger.ts";
 import { organizationSchema, type UpdateOrganization } from "./domain/organization.ts";
 import { repositorySchema } from "./domain/repository.ts";
@@ -69,6 +70,7 @@ const sessionsPage = z.object({ sessions: z.array(sessionDetailSchema), nextCurs
 const repositoriesPage = z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() });
 const secretsPage = z.object({ secrets: z.array(secretSchema), nextCursor: z.string().nullable() });
 const keysPage = z.object({ keys: z.array(keySchema), nextCursor: z.string().nullable() });
+const loginsPage = z.object({ logins: z.array(loginSchema), nextCursor: z.string().nullable() });
 const usersPage = z.object({ users: z.array(userSchema), nextCursor: z.string().nullable() });
 const signInMethods = z.object({ methods: z.array(z.object({ id: z.string(), name: z.string() })) });
 const auditPage = z.object({ entries: z.array(auditEntrySchema), nextCursor: z.string().nullable() });
@@ -190,6 +192,8 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       create: (body: { token: string } | { key: string }) =>
         call(z.object({ organizationId: z.string() }), "/login/create", body),
       delete: () => call(z.object({}), "/login/delete", {}),
+      list: (page: PageOf = {}) => call(loginsPage, `/login/list${query({ ...page })}`),
+      revoke: (id: string) => call(loginSchema, `/login/${id}/revoke`, {}),
     },
     streamEvents: (id: string, options: StreamOptions = {}) =>
       streamEvents(`${baseUrl}/session/${id}/events`, headers, options),

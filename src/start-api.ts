@@ -45,6 +45,7 @@ export async function startApi(parts: Parts, stops: Stops, options: { readonly a
     trustedProxies: config.trustedProxies,
     signInMethods: createSignInMethods(config),
     signInPolicy: config.signInPolicy,
+    signInDays: config.signInDays,
     defaultAgent,
     agents: async () => {
       const known = await listAgents(providers, own);

@@ -81,7 +81,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   // After the hooks and what they put on a request: its pages go through them too.
   await addDocumentation(app);
 
-  const streams = await createEventStreams(options.database, options.metrics, options.heartbeatMs);
+  const streams = await createEventStreams(options);
   app.addHook("preClose", () => streams.close());
   addSessionOperations(app, options, streams);
   addAutomationOperations(app, options);
@@ -152,7 +152,7 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
     methods.check(request);
     if (operation === undefined) return;
     void reply.header("Cache-Control", "no-store");
-    request.principal = await authenticate(database, request, operation);
+    request.principal = await authenticate(options, request, operation);
     if (request.principal !== null) takeToken(request.principal, reply);
   });
   app.addHook("preHandler", async (request, reply) => {

@@ -1,10 +1,9 @@
 import type { FastifyRequest } from "fastify";
-import type { Database } from "../database/database.ts";
 import { ForbiddenError, InvalidInputError, UnauthenticatedError } from "../domain/errors.ts";
 import { hasScope, type Principal } from "../domain/key.ts";
 import { findPrincipal } from "../store/keys.ts";
 import { findBrowserPrincipal } from "../store/logins.ts";
-import type { OperationConfig } from "./context.ts";
+import type { ApiOptions, OperationConfig } from "./context.ts";
 
 /** The cookie of a signed-in browser. */
 export const cookieName = "offstage_session";
@@ -18,12 +17,12 @@ const noKey = "send an API key as `Authorization: Bearer <key>` or `?apiKey=<key
  * @throws ForbiddenError where the key lacks the scope
  */
 export async function authenticate(
-  database: Database,
+  options: Pick<ApiOptions, "database" | "signInDays">,
   request: FastifyRequest,
   operation: OperationConfig,
 ): Promise<Principal | null> {
   if (operation.scope === null) return null;
-  const principal = await principalOf(database, request);
+  const principal = await principalOf(options, request);
   if (principal === null) {
     if (operation.missingKey === 400) throw new InvalidInputError(`the organization cannot be determined: ${noKey}`);
     throw new UnauthenticatedError(`no API key: ${noKey}`);
@@ -38,7 +37,10 @@ export async function authenticate(
   return principal;
 }
 
-async function principalOf(database: Database, request: FastifyRequest): Promise<Principal | null> {
+async function principalOf(
+  { database, signInDays }: Pick<ApiOptions, "database" | "signInDays">,
+  request: FastifyRequest,
+): Promise<Principal | null> {
   const key = presentedKey(request);
   if (key !== null) {
     const principal = await findPrincipal(database, key);
@@ -48,7 +50,7 @@ async function principalOf(database: Database, request: FastifyRequest): Promise
   const cookie = request.cookies[cookieName];
   if (cookie === undefined) return null;
   requireSameOrigin(request);
-  const principal = await findBrowserPrincipal(database, cookie);
+  const principal = await findBrowserPrincipal(database, cookie, signInDays);
   if (principal === null) throw new UnauthenticatedError("the sign-in has expired: sign in again");
   return principal;
 }

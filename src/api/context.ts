@@ -46,6 +46,8 @@ export interface ApiOptions {
   readonly trustedProxies: readonly string[];
   readonly signInMethods: readonly SignInMethod[];
   readonly signInPolicy: SignInPolicy;
+  /** How long a browser stays signed in. */
+  readonly signInDays: number;
   readonly defaultAgent: () => Promise<string | null>;
   readonly agents: () => Promise<Agent[]>;
   readonly integrationOf: (url: string) => Repository["integration"];

@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../database/database.ts";
 import { OffstageError } from "../domain/errors.ts";
 import { isFinal } from "../domain/status.ts";
-import type { Metrics } from "../metrics/metrics.ts";
 import { listEvents } from "../store/events.ts";
 import { getSession } from "../store/sessions.ts";
 import { authenticate } from "./auth.ts";
+import type { ApiOptions } from "./context.ts";
 
 /** Proxies close a connection that is quiet for a minute or less. */
 const usualHeartbeatMs = 15_000;
@@ -29,10 +29,9 @@ export interface EventStreams {
  * fanned out. What is sent is read from the store by number, so that nothing is lost or sent twice.
  */
 export async function createEventStreams(
-  database: Database,
-  metrics: Pick<Metrics, "streamOpened" | "streamClosed">,
-  heartbeatMs = usualHeartbeatMs,
+  options: Pick<ApiOptions, "database" | "metrics" | "signInDays" | "heartbeatMs">,
 ): Promise<EventStreams> {
+  const { database, metrics, heartbeatMs = usualHeartbeatMs } = options;
   const wakers = new Map<string, Set<() => void>>();
   const open = new Set<AbortController>();
   const looks = createSharedLooks(database);
@@ -109,7 +108,7 @@ export async function createEventStreams(
   async function mayStillRead(request: FastifyRequest): Promise<boolean> {
     const { operation } = request.routeOptions.config;
     try {
-      if (operation !== undefined) await authenticate(database, request, operation);
+      if (operation !== undefined) await authenticate(options, request, operation);
       return true;
     } catch (error) {
       if (error instanceof OffstageError) return false;

@@ -9,7 +9,7 @@ import { beginSignIn, signInUser, takeSignIn } from "../store/users.ts";
 import { cookieName } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { createFailureLimit, type FailureLimit } from "./failure-limit.ts";
-import { browserCookie } from "./logins.ts";
+import { browserCookie, browserOf } from "./browser-cookie.ts";
 import { answers } from "./shapes.ts";
 
 /** Binds a sign-in to the browser that began it. */
@@ -128,9 +128,9 @@ async function finish(
   const user = await signInUser(database, organizationId, identity, role);
   if (user === null) throw new SignInRefused("disabled");
   const principal = { organizationId, keyId: null, userId: user.id, scopes: scopesOf(user.role), automationIds: null };
-  const token = await createBrowserSession(database, principal);
+  const token = await createBrowserSession(database, principal, browserOf(options, request));
   request.principal = principal;
-  void reply.setCookie(cookieName, token, browserCookie(publicUrl()));
+  void reply.setCookie(cookieName, token, browserCookie(options));
   return kept.next;
 }
 

@@ -86,6 +86,8 @@ function configOf(variables: Variables) {
       /** Of all mirrors together; 0: no limit. */
       mirrorsBytes: variables.OFFSTAGE_MIRRORS_MB * 1024 * 1024,
     },
+    /** How long a browser stays signed in. */
+    signInDays: variables.OFFSTAGE_SIGN_IN_DAYS,
     adminKey: variables.OFFSTAGE_ADMIN_KEY ?? null,
     ...signInOf(variables),
     /** Null: kept in a file of its own below the data folder. */

@@ -91,6 +91,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_ADMINS: names,
   OFFSTAGE_SIGN_IN_DOMAINS: names,
   OFFSTAGE_SIGN_IN_GITHUB_ORGANIZATIONS: names,
+  OFFSTAGE_SIGN_IN_DAYS: whole(1, 365, 30),
   OFFSTAGE_DEFAULT_ROLE: z.enum(roles).default("member"),
   OFFSTAGE_SANDBOX: z.enum(["bubblewrap", "container", "none"]).default("bubblewrap"),
   OFFSTAGE_CONTAINER_SOCKET: z.string().min(1).default("/var/run/docker.sock"),

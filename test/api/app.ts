@@ -74,6 +74,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     hasRoom: () => Promise.resolve(true),
     hosts: [],
     trustedProxies: [],
+    signInDays: 30,
     signInMethods: [],
     signInPolicy: { admins: [], domains: [], githubOrganizations: [], defaultRole: "member" },
     defaultAgent: () => Promise.resolve("opencode:m"),

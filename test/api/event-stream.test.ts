@@ -321,7 +321,7 @@ test("whose key is revoked, or who is disabled, reads on until the next sign of 
     scopes: ["read" as const],
     automationIds: null,
   };
-  const cookie = `offstage_session=${await createBrowserSession(api.database, principal)}`;
+  const cookie = `offstage_session=${await createBrowserSession(api.database, principal, { days: 30, address: null, userAgent: null })}`;
   const byKey = await open(held.sessionId, { app, headers: { authorization: `Bearer ${key}` } });
   const byUser = await open(held.sessionId, { app, headers: { cookie } });
   const kept = await open(held.sessionId, { app });

@@ -217,3 +217,96 @@ describe("another site's page", () => {
     expect((await api.post("/session/create", { prompt: "x", queueRightAway: false }, { headers })).status).toBe(200);
   });
 });
+
+describe("sign-ins of browsers", () => {
+  const list = async (cookie: string): Promise<Answer> =>
+    api.get("/login/list?limit=100", { key: null, headers: { cookie } });
+  const revoke = (cookie: string, id: string): Promise<Answer> =>
+    api.post(`/login/${id}/revoke`, {}, { key: null, headers: { cookie } });
+  const currentOf = async (cookie: string): Promise<string> =>
+    (await list(cookie)).body.logins.find(({ current }: { current: boolean }) => current).id;
+
+  async function byKey(role: string): Promise<{ key: string; cookie: string }> {
+    const { body } = await api.post("/key/create", { name: `of a ${role}`, role });
+    return { key: body.key, cookie: cookieOf(await signIn({ key: body.key })) };
+  }
+
+  test("are listed with what is known of them, and nothing by which to sign in", async () => {
+    const token = await link();
+    const headers = { "user-agent": "Browser/1.0\u0001".repeat(100) };
+    const cookie = cookieOf(await api.post("/login/create", { token }, { key: null, headers }));
+    const { status, body } = await list(cookie);
+    expect(status).toBe(200);
+    expect(body.logins[0]).toMatchObject({
+      by: "link",
+      current: true,
+      userId: null,
+      keyId: null,
+      address: "127.0.0.1",
+    });
+    expect(body.logins[0].userAgent.length).toBeLessThanOrEqual(300);
+    const days = (Date.parse(body.logins[0].expiresAt) - Date.parse(body.logins[0].createdAt)) / 86_400_000;
+    expect(days).toBeCloseTo(30, 3);
+    const text = JSON.stringify(body);
+    expect(text).not.toContain(cookie.split("=")[1]);
+    expect(text).not.toContain(token);
+  });
+
+  test("that are revoked are signed out at once, the one that asks included", async () => {
+    const [mine, other] = [await signedIn(), await signedIn()];
+    expect((await revoke(mine, await currentOf(other))).status).toBe(200);
+    expect((await read(other)).status).toBe(401);
+    expect((await read(mine)).status).toBe(200);
+    expect(await revoke(mine, await currentOf(mine))).toMatchObject({ status: 200, body: { current: true } });
+    expect(await read(mine)).toMatchObject({ status: 401, body: { error: ended } });
+  });
+
+  test("can be revoked once, and only from our own pages", async () => {
+    const [mine, other] = [await signedIn(), await signedIn()];
+    const id = await currentOf(other);
+    const foreign = { cookie: mine, origin: "https://evil.example" };
+    expect((await api.post(`/login/${id}/revoke`, {}, { key: null, headers: foreign })).status).toBe(403);
+    expect((await revoke(mine, id)).status).toBe(200);
+    expect((await revoke(mine, id)).status).toBe(404);
+    expect((await revoke(mine, "x")).status).toBe(404);
+  });
+
+  test("of others are no business of a member's, by browser or by key", async () => {
+    const admin = await signedIn();
+    const [one, two] = [await byKey("member"), await byKey("viewer")];
+    for (const seen of [await list(one.cookie), await api.get("/login/list", { key: one.key })]) {
+      expect(seen.body.logins).toHaveLength(1);
+      expect(seen.body.logins[0]).toMatchObject({ by: "key", name: "of a member" });
+    }
+    for (const foreign of [await currentOf(admin), await currentOf(two.cookie)]) {
+      expect((await revoke(one.cookie, foreign)).status).toBe(404);
+      expect((await api.post(`/login/${foreign}/revoke`, {}, { key: one.key })).status).toBe(404);
+    }
+    expect([(await read(admin)).status, (await read(two.cookie)).status]).toEqual([200, 200]);
+    expect((await list(admin)).body.logins.length).toBeGreaterThanOrEqual(3);
+    expect((await revoke(two.cookie, await currentOf(two.cookie))).status).toBe(200);
+  });
+
+  test("of a link that may only read sees itself alone", async () => {
+    const [first, second] = await Promise.all(
+      [1, 2].map(async () => cookieOf(await signIn({ token: await link(60_000, ["read"]) }))),
+    );
+    expect((await list(first ?? "")).body.logins).toMatchObject([{ current: true }]);
+    expect((await revoke(first ?? "", await currentOf(second ?? ""))).status).toBe(404);
+  });
+
+  test("end after the configured time, also those that were made when it was longer", async () => {
+    const cookie = await signedIn();
+    const app = await api.another({ signInDays: 1 });
+    const ask = async (): Promise<number> =>
+      (await app.inject({ method: "GET", url: "/session/list", headers: { cookie } })).statusCode;
+    expect(await ask()).toBe(200);
+    await api.database.pool.query("update browser_session set created_at = created_at - interval '25 hours'");
+    expect(await ask()).toBe(401);
+    // With the longer time it is still good.
+    expect((await read(cookie)).status).toBe(200);
+    const token = await link();
+    const answer = await app.inject({ method: "POST", url: "/login/create", payload: { token } });
+    expect(answer.headers["set-cookie"]).toContain("Max-Age=86400");
+  });
+});

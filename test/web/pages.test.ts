@@ -423,6 +423,37 @@ test("an admin makes an API key, which is shown once, and revokes it", async () 
   expect((await listWith()).status).toBe(401);
 });
 
+test("an admin makes a key that only triggers automations", async () => {
+  const page = await signedIn();
+  await page.goto("/settings");
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByRole("textbox", { name: "Name" }).fill("Deploy hook");
+  await page.getByLabel("Role").selectOption("only trigger automations");
+  await page.getByRole("button", { name: "Create" }).click();
+  const key = await page.getByLabel("Key Deploy hook").inputValue();
+  const headers = { Authorization: `Bearer ${key}` };
+  expect((await fetch(`${offstage.url}/session/list`, { headers })).status).toBe(403);
+  expect((await fetch(`${offstage.url}/automation/none/trigger`, { method: "POST", headers })).status).toBe(404);
+});
+
+test("a browser that is signed in elsewhere is seen in the settings, and signed out there", async () => {
+  const page = await signedIn();
+  const other = await signedIn();
+  await page.goto("/settings");
+  const rows = page.getByRole("list", { name: "Signed-in browsers" }).getByRole("listitem");
+  await rows.filter({ hasText: "this browser" }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  // The newest first.
+  const newest = rows.first();
+  expect(await newest.getByText("this browser").count()).toBe(0);
+  await newest.getByRole("button", { name: /^Sign out/u }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Sign out" }).click();
+  await other.goto("/settings");
+  await other.getByRole("heading", { name: "Sign in" }).waitFor();
+  await page.reload();
+  await rows.filter({ hasText: "this browser" }).waitFor();
+});
+
 test("a session of a server without a sandbox says so on its page", async () => {
   const bare = await createWorld(script);
   const started = await startInProcess(bare, { OFFSTAGE_SANDBOX: "none" });

@@ -10,6 +10,7 @@ import { ErrorText } from "../layout.tsx";
 import { linesOf } from "../lines.ts";
 import { client } from "../query.ts";
 import { Keys } from "../settings/keys.tsx";
+import { SignIns } from "../settings/sign-ins.tsx";
 import { Ago } from "../time.tsx";
 import { useTitle } from "../use-title.ts";
 
@@ -34,6 +35,7 @@ export function SettingsPage() {
           <OrganizationForm organization={organization.data} />
           <Secrets />
           <Keys />
+          <SignIns />
           <Users />
         </>
       )}

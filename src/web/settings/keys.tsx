@@ -118,12 +118,13 @@ const lifetimes = [
 
 function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
   const [name, setName] = useState("");
-  const [role, setRole] = useState<Role>("member");
+  const [may, setMay] = useState<Role | "trigger">("member");
   const [days, setDays] = useState("");
   const create = useMutation({
     mutationFn: () => {
       const expiresAt = days === "" ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
-      return client.key.create({ name: name.trim(), role, expiresAt });
+      const allowed = may === "trigger" ? { scopes: ["trigger" as const] } : { role: may };
+      return client.key.create({ name: name.trim(), expiresAt, ...allowed });
     },
     onSuccess: onMade,
     // The key is not to be kept beside the page.
@@ -153,12 +154,15 @@ function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
             <select
               {...attributes}
               className="field"
-              value={role}
-              onChange={({ target }) => setRole(roles.find((known) => known === target.value) ?? role)}
+              value={may}
+              onChange={({ target }) =>
+                setMay(target.value === "trigger" ? "trigger" : (roles.find((known) => known === target.value) ?? may))
+              }
             >
               {roles.map((known) => (
                 <option key={known}>{known}</option>
               ))}
+              <option value="trigger">only trigger automations</option>
             </select>
           )}
         </Field>
