@@ -35,7 +35,11 @@ export function createSandbox(config: Config, logger: Logger | null = null): San
     case "bubblewrap":
       return createBubblewrap();
     case "container":
-      return createContainerSandbox(config.container, { serverId: () => readWorkerId(config.data), logger });
+      return createContainerSandbox(config.container, {
+        serverId: () => readWorkerId(config.data),
+        makersFolder: join(config.data, "alive"),
+        logger,
+      });
     case "none":
       return createUnsandboxed();
   }

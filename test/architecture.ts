@@ -51,7 +51,6 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^openid-client$/u, parts: ["sign-in"] },
   { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },
   { packages: /^aws4fetch$/u, parts: ["objects"] },
-  { packages: /^dockerode$/u, parts: ["sandboxes"] },
   { packages: /^jsonc-parser$/u, parts: ["worker"] },
   { packages: /^commander$/u, parts: ["cli"] },
   { packages: /^pino/u, parts: ["observability"] },

@@ -50,13 +50,31 @@ describe("docs/configuration.md", () => {
   });
 });
 
-describe("docs/dependencies.md", () => {
+describe("docs/dependencies.md", async () => {
+  const table = await readFile(join(root, "docs/dependencies.md"), "utf8");
+
   it("names each dependency with its version", async () => {
     type Manifest = Record<string, Record<string, string>>;
     const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as Manifest;
-    const table = await readFile(join(root, "docs/dependencies.md"), "utf8");
     const all = { ...manifest["dependencies"], ...manifest["optionalDependencies"], ...manifest["devDependencies"] };
     const absent = Object.entries(all).filter(([name, version]) => !table.includes(`| \`${name}\` | ${version} |`));
     expect(absent).toEqual([]);
+  });
+
+  it("names each package that has an install script, and whether npm runs it", async () => {
+    const read = async (file: string) => JSON.parse(await readFile(join(root, file), "utf8")) as unknown;
+    type Locked = { readonly hasInstallScript?: boolean; readonly dev?: boolean };
+    const { packages } = (await read("package-lock.json")) as { packages: Record<string, Locked> };
+    const { allowScripts } = (await read("package.json")) as { allowScripts: Record<string, boolean> };
+    const locked = Object.entries(packages).flatMap(([path, { hasInstallScript, dev }]) => {
+      const name = path.replace(/^.*node_modules\//u, "");
+      return hasInstallScript === true ? [[name, dev !== true, allowScripts[name]]] : [];
+    });
+    const documented = [...table.matchAll(/^\| `([^`]+)` \| (yes|no) \| (yes|no) \|/gmu)].map(
+      ([, name, withService, runs]) => [name, withService === "yes", runs === "yes"],
+    );
+    expect(locked.length).toBeGreaterThan(0);
+    expect(documented).toEqual(locked);
+    expect(new Set(Object.keys(allowScripts))).toEqual(new Set(locked.map(([name]) => name)));
   });
 });

@@ -2,15 +2,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Duplex } from "node:stream";
-import type Docker from "dockerode";
 import { ConflictError } from "../domain/errors.ts";
+import type { EngineApi, Ulimit } from "./container-api.ts";
 import { callEngine, type Patience } from "./container-call.ts";
 import type { ContainerSettings } from "./container.ts";
 import { sandboxUid } from "./ownership.ts";
 import { seccompProfile } from "./seccomp.ts";
 
-/** What is particular to one engine, and calls of its API that its client has no word for. */
+/** What is particular to one engine. */
 export interface Engine {
   /** Whom a container's processes are. */
   readonly user: string;
@@ -20,20 +19,16 @@ export interface Engine {
   readonly tellsMemory: boolean;
 }
 
-/** @throws OffstageError where it does not answer, or would not do as it is told */
-export async function askEngine(docker: Docker, { runtime }: ContainerSettings, patience: Patience): Promise<Engine> {
-  const [{ SecurityOptions = [] }, { Components = [] }] = await callEngine(
-    { toDo: "say what it is", limitMs: patience.answerMs },
-    () =>
-      Promise.all([
-        docker.info() as Promise<{ SecurityOptions?: string[] }>,
-        docker.version() as Promise<{ Components?: { Name: string }[] }>,
-      ]),
+/** @throws OffstageError if it does not answer, or would not do as it is told */
+export async function askEngine(api: EngineApi, { runtime }: ContainerSettings, patience: Patience): Promise<Engine> {
+  const [info, version] = await callEngine({ toDo: "say what it is", limitMs: patience.answerMs }, (signal) =>
+    Promise.all([api.info(signal), api.version(signal)]),
   );
+  const [options, components] = [info.SecurityOptions ?? [], version.Components ?? []];
   // Root of a rootless engine is whoever runs it, and no more.
-  const user = SecurityOptions.some((option) => option.includes("rootless")) ? "0:0" : ownUser();
+  const user = options.some((option) => option.includes("rootless")) ? "0:0" : ownUser();
   const profile = seccompProfile(process.arch);
-  const isPodman = Components.some(({ Name }) => Name.includes("Podman"));
+  const isPodman = components.some(({ Name }) => Name.includes("Podman"));
   if (isPodman && runtime !== null) {
     throw new ConflictError(
       `Podman can't choose a runtime for one container: unset OFFSTAGE_CONTAINER_RUNTIME, and set ${runtime} in containers.conf`,
@@ -59,42 +54,18 @@ function ownUser(): string {
 const mostPerUser = 32_768;
 
 /** What the server itself may have open and start: some engines ask for more than a machine lets them. */
-export function ownLimits(): Docker.Ulimit[] {
+export function ownLimits(): Ulimit[] {
   const limits = existsSync("/proc/self/limits") ? readFileSync("/proc/self/limits", "utf8") : "";
-  return [
-    ["nofile", "Max open files"],
-    ["nproc", "Max processes"],
-  ].flatMap(([Name, title]) => {
+  return (
+    [
+      ["nofile", "Max open files"],
+      ["nproc", "Max processes"],
+    ] as const
+  ).flatMap(([Name, title]) => {
     const hard = new RegExp(`^${title}\\s+\\S+\\s+(\\d+|unlimited)`, "mu").exec(limits)?.[1];
     if (hard === undefined) return [];
     const value = Math.min(mostPerUser, hard === "unlimited" ? mostPerUser : Number(hard));
     return [{ Name, Soft: value, Hard: value }];
-  });
-}
-
-/**
- * The command's input and output. Asked by hand: the client's own call sends its options as a body too, which Podman gives
- * to the command to read.
- */
-export function attach(docker: Docker, id: string, abortSignal: AbortSignal): Promise<Duplex> {
-  return new Promise((resolve, reject) => {
-    docker.modem.dial(
-      {
-        path: `/containers/${id}/attach?`,
-        method: "POST",
-        isStream: true,
-        hijack: true,
-        openStdin: true,
-        abortSignal,
-        file: Buffer.alloc(0),
-        statusCodes: { 200: true, 404: "no such container", 500: "server error" },
-        options: { _query: { stream: true, stdin: true, stdout: true, stderr: true } },
-      },
-      (error: unknown, stream: unknown) => {
-        if (error === null || error === undefined) resolve(stream as Duplex);
-        else reject(error instanceof Error ? error : new Error(messageOf(error)));
-      },
-    );
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import { networkTrials, type NetworkTrial } from "./container-network.ts";
 
 /** What a container's own kernel says of it, told from inside where it can't be seen from outside. */
 const told = [
@@ -17,8 +18,8 @@ export type ToldFile = (typeof told)[number];
 
 /**
  * Stands before a container's command and becomes it when it is told to: until then nothing of the session's runs, so that
- * what the kernel keeps is known first. Only what a shell does by itself is used; it reads no more than the words that are
- * for it, and the rest of its input is the command's.
+ * what the kernel keeps is known first. Only what a shell does by itself is used, but for the trial of the network; it reads no
+ * more than the words that are for it, and the rest of its input is the command's.
  */
 const script = `echo ready
 while read -r word; do
@@ -30,6 +31,12 @@ while read -r word; do
         echo "=$file"
         while IFS= read -r line; do printf ' %s\\n' "$line"; done < $file
       done
+      echo . ;;
+    try-bash)
+      ${networkTrials.bash}
+      echo . ;;
+    try-node)
+      ${networkTrials.node}
       echo . ;;
   esac
 done
@@ -44,6 +51,8 @@ export interface Gate {
   /** Settles once whatever comes before the gate has come to its end: then the kernel's bounds are as they will be. */
   ready(): Promise<void>;
   tell(): Promise<Partial<Record<ToldFile, string>>>;
+  /** Tries to reach what must be out of reach. @returns what was said of it, for `requireNoNetwork` */
+  tryNetwork(by: NetworkTrial): Promise<string[]>;
   open(): void;
 }
 
@@ -52,6 +61,19 @@ export interface Gate {
  * @param output of the container: what comes after the gate's words is left in it
  */
 export function createGate(input: Writable, output: Readable): Gate {
+  /** @returns the lines up to the one that says that there are no more */
+  async function answerTo(word: "tell" | `try-${NetworkTrial}`): Promise<string[]> {
+    input.write(`${word}\n`);
+    const lines: string[] = [];
+    for (let length = 0; length < answerLimit;) {
+      const line = await readLine(output);
+      if (line === ".") return lines;
+      lines.push(line);
+      length += line.length + 1;
+    }
+    throw new Error(tooMuch);
+  }
+
   return {
     async ready() {
       const line = await readLine(output);
@@ -59,22 +81,23 @@ export function createGate(input: Writable, output: Readable): Gate {
         throw new Error(`the container's shell said ${JSON.stringify(line.slice(0, 200))} before anything was run`);
     },
     async tell() {
-      input.write("tell\n");
       const files: Partial<Record<ToldFile, string>> = {};
       let file: ToldFile | null = null;
-      for (;;) {
-        const line = await readLine(output);
-        if (line === ".") return files;
+      for (const line of await answerTo("tell")) {
         if (line.startsWith("=")) file = line.slice(1) as ToldFile;
         else if (file !== null) files[file] = `${files[file] ?? ""}${line.slice(1)}\n`;
       }
+      return files;
     },
+    tryNetwork: (by) => answerTo(`try-${by}`),
     open: () => void input.write("go\n"),
   };
 }
 
-/** No line of the gate's is longer. */
+/** No line of the gate's is longer, and no answer has more characters. */
 const lineLimit = 65_536;
+const answerLimit = 1_048_576;
+const tooMuch = "the container's shell says more than it should before anything was run";
 
 /** Up to the next end of line, without it; what comes after stays in the stream. @throws Error where the stream ends before */
 async function readLine(stream: Readable): Promise<string> {
@@ -88,7 +111,7 @@ async function readLine(stream: Readable): Promise<string> {
     read = Buffer.concat([read, chunk]);
     const end = read.indexOf(10);
     if (end === -1 && read.length < lineLimit) continue;
-    if (end === -1) throw new Error("the container's shell says more than it should before anything was run");
+    if (end === -1) throw new Error(tooMuch);
     if (end + 1 < read.length) stream.unshift(read.subarray(end + 1));
     return read.toString("utf8", 0, end);
   }

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
-import type Docker from "dockerode";
+import type { BindMount, CreateOptions } from "./container-api.ts";
 import type { ContainerSettings } from "./container.ts";
 import { ownLimits, type Engine } from "./container-engine.ts";
 import { gateFor } from "./container-gate.ts";
@@ -10,11 +10,7 @@ import { withRelay } from "./relay.ts";
 import type { SandboxRequest } from "./sandbox.ts";
 
 /** What a request becomes in an engine's words; its command waits behind the gate. */
-export function optionsOf(
-  request: SandboxRequest,
-  settings: ContainerSettings,
-  engine: Engine,
-): Docker.ContainerCreateOptions {
+export function optionsOf(request: SandboxRequest, settings: ContainerSettings, engine: Engine): CreateOptions {
   const { workspace, home, gateway, limits, aliases = [], workingDirectory = workspace } = request;
   const relayed = withRelay(request, true);
   // A node of the system's own needs the system's libraries: then the image's is used.
@@ -30,7 +26,7 @@ export function optionsOf(
     "/bin",
   ];
   const environment: Record<string, string> = { PATH: path.join(":"), ...relayed.environment };
-  const bind = (target: string, source: string, readOnly: boolean): Docker.MountSettings => ({
+  const bind = (target: string, source: string, readOnly: boolean): BindMount => ({
     Type: "bind",
     Target: target,
     Source: source,

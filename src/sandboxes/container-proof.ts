@@ -1,7 +1,9 @@
 import { readFile, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ConflictError } from "../domain/errors.ts";
+import type { Inspected } from "./container-api.ts";
 import type { Gate, ToldFile } from "./container-gate.ts";
+import { requireNoNetwork } from "./container-network.ts";
 import type { Limits } from "./sandbox.ts";
 
 /**
@@ -22,20 +24,6 @@ interface Kernel {
   readonly sharesNetwork: boolean | null;
 }
 
-/** What the engine says of a container, of which it is held to these. */
-export interface Inspected {
-  readonly Id: string;
-  readonly State: { readonly Pid: number };
-  readonly HostConfig: {
-    readonly NetworkMode?: string | undefined;
-    readonly Privileged?: boolean | undefined;
-    readonly ReadonlyRootfs?: boolean | undefined;
-    readonly Memory?: number | undefined;
-    readonly PidsLimit?: number | null | undefined;
-    readonly NanoCpus?: number | undefined;
-  };
-}
-
 export interface Wanted {
   readonly limits: Limits | undefined;
   /** False for a runtime with a kernel of its own (gVisor), which tells neither its filter nor its control groups. */
@@ -43,8 +31,8 @@ export interface Wanted {
 }
 
 /**
- * Holds a container that waits at its gate to what was asked for.
- * @throws ConflictError where engine or kernel have something else, which names it
+ * Holds a container that waits at its gate to what was asked for, and tries in it what must not be possible.
+ * @throws ConflictError if engine or kernel have something else, which names it, or if something can be reached
  */
 export async function proveContainer(inspected: Inspected, gate: Gate, wanted: Wanted): Promise<void> {
   const kernel = (await seenFromHere(inspected)) ?? (await toldFromInside(gate));
@@ -52,6 +40,7 @@ export async function proveContainer(inspected: Inspected, gate: Gate, wanted: W
   if (problem !== null) {
     throw new ConflictError(`the container was not started, because the engine did not set it up as asked: ${problem}`);
   }
+  await requireNoNetwork(gate.tryNetwork);
 }
 
 function wordProblem(has: Inspected["HostConfig"], limits: Limits | undefined): string | null {

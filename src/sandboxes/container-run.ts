@@ -1,12 +1,14 @@
 import { PassThrough, type Duplex } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
-import type Docker from "dockerode";
 import type { Logger } from "../observability.ts";
+import type { CreateOptions, EngineApi, Inspected } from "./container-api.ts";
 import { callEngine, type Call, type Patience } from "./container-call.ts";
-import { attach, messageOf, type Engine } from "./container-engine.ts";
+import { messageOf, type Engine } from "./container-engine.ts";
 import { createDemultiplexer } from "./container-frames.ts";
 import { createGate, type Gate } from "./container-gate.ts";
-import { isOf, proveContainer, type Inspected } from "./container-proof.ts";
+import { isOf, proveContainer } from "./container-proof.ts";
+import { EngineError } from "./container-socket.ts";
+import type { Turns } from "./container-turns.ts";
 import type { Upkeep } from "./container-upkeep.ts";
 import { endProcess } from "./process-table.ts";
 import type { Exceeded, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
@@ -19,20 +21,22 @@ const killed = 137;
 const lastWordsMs = 500;
 
 export interface ContainerRun {
-  readonly docker: Docker;
+  readonly api: EngineApi;
   readonly request: SandboxRequest;
   readonly engine: () => Promise<Engine>;
-  readonly options: (engine: Engine) => Docker.ContainerCreateOptions;
+  readonly options: (engine: Engine) => CreateOptions;
   /** False for a runtime with a kernel of its own. */
   readonly sameKernel: boolean;
   readonly upkeep: Upkeep;
+  /** In which containers are made and started. */
+  readonly starts: Turns;
   readonly patience: Patience;
   readonly logger: Logger | null;
 }
 
 /** One container from its making to its removal. */
 export function runContainer(parts: ContainerRun): SandboxedProcess {
-  const { request, upkeep, patience, docker } = parts;
+  const { request, upkeep, patience, api } = parts;
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   stdin.on("error", () => undefined);
   const ending = new AbortController();
@@ -41,39 +45,42 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
   let life: ReturnType<typeof live> | null = null;
   const within = (toDo: string, limitMs: number): Call => ({ toDo, limitMs, until: { signal, endMs: patience.endMs } });
 
+  /** @returns the container, which waits at its gate; it is removed by whoever made it */
+  async function make(engine: Engine): Promise<ReturnType<typeof live>> {
+    const name = upkeep.hold();
+    try {
+      const options = { ...parts.options(engine), Labels: await upkeep.labels(name) };
+      const id = await callEngine(within("make a container", patience.workMs), (abortSignal) =>
+        api.create(name, options, abortSignal),
+      );
+      return live(parts, { name, id }, { stdin, stdout, stderr, signal, within });
+    } catch (error) {
+      // It may be there all the same, or come to be.
+      upkeep.removeLater({ name, id: null });
+      throw error;
+    }
+  }
+
   async function run(): Promise<number | null> {
     const engine = await parts.engine();
     if (signal.aborted) return null;
-    const [made, labels] = [parts.options(engine), await upkeep.labels()];
-    const name = upkeep.hold();
-    let container: Docker.Container;
     try {
-      container = await callEngine(within("make a container", patience.workMs), (abortSignal) =>
-        // Said apart: the client puts what it is given into the address too, and with it the command's environment.
-        docker.createContainer({
-          ...({ _query: { name }, _body: { ...made, Labels: labels } } as object),
-          abortSignal,
-        }),
-      );
-    } catch (error) {
-      // It may be there all the same, or come to be.
-      upkeep.removeLater(name);
-      throw error;
-    }
-    life = live(parts, container, { stdin, stdout, stderr, signal, within });
-    try {
-      await life.start();
-      const watch = watchContainer(parts, container, (by) => {
+      const started = await parts.starts.take(async () => {
+        life = await make(engine);
+        await life.start();
+        return life;
+      }, signal);
+      const watch = watchContainer(parts, started.id, (by) => {
         exceeded ??= by;
         ending.abort();
       });
-      const code = await life.end().finally(() => watch.stop());
-      const state = await life.state();
+      const code = await started.end().finally(() => watch.stop());
+      const state = await started.state();
       const guessed = !engine.tellsMemory && request.limits !== undefined && code === killed;
       if (state?.OOMKilled === true || guessed) exceeded ??= "memory";
       return code;
     } finally {
-      await life.remove(name);
+      await life?.remove();
     }
   }
 
@@ -103,10 +110,11 @@ interface Streams {
 
 /** What becomes of a container that was made. */
 function live(
-  { docker, request, sameKernel, upkeep, patience, logger }: ContainerRun,
-  container: Docker.Container,
+  { api, request, sameKernel, upkeep, patience, logger }: ContainerRun,
+  container: { readonly name: string; readonly id: string },
   streams: Streams,
 ) {
+  const { id } = container;
   const { stdin, stdout, stderr, signal, within } = streams;
   const over = new AbortController();
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
@@ -129,7 +137,7 @@ function live(
 
   async function connect(): Promise<Gate> {
     const stream = await callEngine(within("give a container's input and output", patience.answerMs), (abortSignal) =>
-      attach(docker, container.id, abortSignal),
+      api.attach(id, abortSignal),
     );
     attached = stream;
     stream.on("error", () => undefined);
@@ -147,19 +155,18 @@ function live(
   async function start(): Promise<void> {
     const gate = await connect();
     // Asked for before it starts, so that a short one is not missed. A command takes as long as it takes.
-    const next = container.wait({ condition: "next-exit", abortSignal: over.signal }) as Promise<{
-      StatusCode: number;
-    }>;
-    waited = next.then(({ StatusCode }) => StatusCode);
+    waited = api.nextExit(id, over.signal);
     waited.catch(() => undefined);
-    await callEngine(within("start a container", patience.workMs), (abortSignal) => container.start({ abortSignal }));
+    await callEngine(within("start a container", patience.workMs), (abortSignal) => api.start(id, abortSignal));
     const [told] = await Promise.all([
-      callEngine(within("show a container", patience.answerMs), (abortSignal) => container.inspect({ abortSignal })),
+      callEngine(within("show a container", patience.answerMs), (abortSignal) => api.inspect(id, abortSignal)),
       callEngine(within("run a container's shell", patience.workMs), () => gate.ready()),
     ]);
     inspected = told;
     const wanted = { limits: request.limits, sameKernel };
-    await callEngine(within("show what a container has", patience.answerMs), () => proveContainer(told, gate, wanted));
+    await callEngine(within("show what a container has and reaches", patience.answerMs), () =>
+      proveContainer(told, gate, wanted),
+    );
     gate.open();
     isOpen = true;
     stdin.pipe(attached as unknown as Duplex);
@@ -191,20 +198,19 @@ function live(
       timer.abort();
       if (isOver) return;
     }
-    logger?.warn({ container: container.id }, "the engine did not say that a container's output is over");
+    logger?.warn({ container: id }, "the engine did not say that a container's output is over");
   }
 
   async function kill(): Promise<void> {
     try {
       await callEngine({ toDo: "end a container", limitMs: patience.answerMs }, (abortSignal) =>
-        container.kill({ abortSignal }),
+        api.kill(id, abortSignal),
       );
     } catch (error) {
-      const { statusCode } = error as { statusCode?: number };
       // It says that there is none that runs: then its end comes.
-      hangs = statusCode === undefined;
+      hangs = !(error instanceof EngineError);
       if (hangs) {
-        logger?.warn({ err: error, container: container.id }, "the engine did not end a container");
+        logger?.warn({ err: error, container: id }, "the engine did not end a container");
         await killBySight();
       }
     }
@@ -216,30 +222,31 @@ function live(
   /** Where its first process can be seen from here: with it the kernel ends all in its namespace. */
   async function killBySight(): Promise<void> {
     const pid = inspected?.State.Pid ?? 0;
-    if (await isOf(pid, container.id)) endProcess(pid);
+    if (await isOf(pid, id)) endProcess(pid);
   }
 
   return {
+    id,
     start,
     end,
     /** Whether the output ends by itself, once all of it was read. */
     endsOutput: () => isOpen,
     /** Null where the engine does not say any more. */
-    async state(): Promise<{ readonly OOMKilled?: boolean } | null> {
+    async state(): Promise<Inspected["State"] | null> {
       if (hangs) return null;
       try {
         const call: Call = { toDo: "show a container", limitMs: patience.answerMs };
-        return (await callEngine(call, (abortSignal) => container.inspect({ abortSignal }))).State;
+        return (await callEngine(call, (abortSignal) => api.inspect(id, abortSignal))).State;
       } catch (error) {
-        logger?.warn({ err: error, container: container.id }, "the engine did not say how a container ended");
+        logger?.warn({ err: error, container: id }, "the engine did not say how a container ended");
         return null;
       }
     },
-    async remove(name: string): Promise<void> {
+    async remove(): Promise<void> {
       attached?.destroy();
       frames.destroy();
-      if (hangs) upkeep.removeLater(name);
-      else if (!(await upkeep.remove(name)) && !isGone) await killBySight();
+      if (hangs) upkeep.removeLater(container);
+      else if (!(await upkeep.remove(container)) && !isGone) await killBySight();
       over.abort();
     },
   };
@@ -247,8 +254,8 @@ function live(
 
 /** Disk is looked at from outside; that the bound of processes was run into only the engine tells. */
 function watchContainer(
-  { request: { limits, workspace, home }, patience }: ContainerRun,
-  container: Docker.Container,
+  { api, request: { limits, workspace, home }, patience }: ContainerRun,
+  id: string,
   onExceeded: (by: Exceeded) => void,
 ): { stop: () => void } {
   if (limits === undefined) return { stop: () => undefined };
@@ -262,14 +269,13 @@ function watchContainer(
   async function look(): Promise<void> {
     const call: Call = { toDo: "show what a container uses", limitMs: patience.answerMs };
     const { pids_stats: pids, memory_stats: memory } = await callEngine(call, (abortSignal) =>
-      container.stats({ stream: false, "one-shot": true, ...({ abortSignal } as object) }),
+      api.stats(id, abortSignal),
     );
     if ((pids?.current ?? 0) >= (limits?.processes ?? Number.POSITIVE_INFINITY)) onExceeded("processes");
     // The engine notes that something was ended for want of memory only at the end of all.
-    const { failcnt } = memory as { failcnt?: number };
-    if (failcnt === undefined || failcnt === 0) return;
-    const { State } = await callEngine(call, (abortSignal) => container.inspect({ abortSignal }));
-    if (State.OOMKilled) onExceeded("memory");
+    if ((memory?.failcnt ?? 0) === 0) return;
+    const { State } = await callEngine(call, (abortSignal) => api.inspect(id, abortSignal));
+    if (State.OOMKilled === true) onExceeded("memory");
   }
   const looking = setInterval(() => {
     if (isLooking) return;

@@ -1,12 +1,13 @@
-import { createRequire } from "node:module";
-import type Docker from "dockerode";
 import { OffstageError } from "../domain/errors.ts";
 import type { Logger } from "../observability.ts";
+import { createEngineApi } from "./container-api.ts";
 import { callEngine, usualPatience, type Patience } from "./container-call.ts";
 import { askEngine, messageOf, type Engine } from "./container-engine.ts";
+import { createMaker } from "./container-maker.ts";
 import { optionsOf } from "./container-options.ts";
 import { runContainer } from "./container-run.ts";
 import { tryContainer } from "./container-trial.ts";
+import { createTurns, type TurnLimits } from "./container-turns.ts";
 import { createUpkeep, usualRetries, type Retries } from "./container-upkeep.ts";
 import { giveToSandbox } from "./ownership.ts";
 import type { Sandbox, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
@@ -23,10 +24,20 @@ export interface ContainerSettings {
 export interface ContainerOptions {
   /** The same over restarts of the server, and no other's: by it is known whose a container is. */
   readonly serverId: () => Promise<string>;
+  /** In the server's data folder: there its processes show each other that they live. Made if it is not there. */
+  readonly makersFolder: string;
   readonly logger?: Logger | null;
   readonly patience?: Patience;
   readonly retries?: Retries;
+  /** Of starts and of removals, each. */
+  readonly turns?: TurnLimits;
 }
+
+/**
+ * What an engine is given to do at once. Each start keeps about one core of the machine busy for a fifth of a second; who
+ * waits longer than a minute would rather be told.
+ */
+const usualTurns: TurnLimits = { atOnce: 8, waiting: 256, waitMs: 60_000 };
 
 /** Those that run a container's processes on the machine's own kernel, as an engine's own usual one does. */
 const sameKernel: ReadonlySet<string | null> = new Set([null, "runc", "crun", "io.containerd.runc.v2"]);
@@ -37,23 +48,25 @@ const sameKernel: ReadonlySet<string | null> = new Set([null, "runc", "crun", "i
  * run before the kernel was seen to have all that; no call of the engine is waited for without an end.
  */
 export function createContainerSandbox(settings: ContainerSettings, options: ContainerOptions): Sandbox {
-  const { serverId, logger = null, patience = usualPatience, retries = usualRetries } = options;
-  // Loaded only where it is used: it takes a tenth of a second and 30 MB.
-  const Client = createRequire(import.meta.url)("dockerode") as typeof Docker;
-  const docker = new Client({ socketPath: settings.socket });
-  const upkeep = createUpkeep({ docker, serverId, patience, retries, logger });
+  const { serverId, logger = null, patience = usualPatience, retries = usualRetries, turns = usualTurns } = options;
+  const api = createEngineApi(settings.socket);
+  const maker = createMaker(options.makersFolder);
+  const removals = createTurns("remove a container", turns);
+  const starts = createTurns("make a container", turns);
+  const upkeep = createUpkeep({ engine: api, serverId, maker, removals, patience, retries, logger });
   let asked: Promise<Engine> | null = null;
   let known: Promise<string | null> | null = null;
 
   function start(request: SandboxRequest): SandboxedProcess {
     request.signal.throwIfAborted();
     return runContainer({
-      docker,
+      api,
       request,
       engine,
       options: (asking) => optionsOf(request, settings, asking),
       sameKernel: sameKernel.has(settings.runtime),
       upkeep,
+      starts,
       patience,
       logger,
     });
@@ -62,7 +75,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
   /** What kind it is, asked once; again where it did not answer. */
   async function engine(): Promise<Engine> {
     try {
-      return await (asked ??= askEngine(docker, settings, patience));
+      return await (asked ??= askEngine(api, settings, patience));
     } catch (error) {
       asked = null;
       throw error;
@@ -85,17 +98,8 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
 
   /** @throws OffstageError, or the engine's, where it does not say */
   async function hasImage(image: string): Promise<boolean> {
-    return callEngine({ toDo: "say whether an image is there", limitMs: patience.answerMs }, () =>
-      docker
-        .getImage(image)
-        .inspect()
-        .then(
-          () => true,
-          (error: unknown) => {
-            if ((error as { statusCode?: number }).statusCode === undefined) throw error;
-            return false;
-          },
-        ),
+    return callEngine({ toDo: "say whether an image is there", limitMs: patience.answerMs }, (signal) =>
+      api.hasImage(image, signal),
     );
   }
 

@@ -1,16 +1,16 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { chmod } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import Docker from "dockerode";
 import { afterAll, describe, expect, it } from "vitest";
 import { createContainerSandbox } from "../../src/sandboxes/container.ts";
 import { gatewayOrigin } from "../../src/sandboxes/relay.ts";
 import type { Limits } from "../../src/sandboxes/sandbox.ts";
 import { createWorld, startInProcess, untilOver } from "../world.ts";
 import { script } from "../end-to-end/script.ts";
-import { startEngine } from "./docker.ts";
+import { containersOf, startEngine } from "./docker.ts";
 import { firstLine, usePlace } from "./place.ts";
 import { describeSandbox } from "./shared-suite.ts";
 import { longestWait } from "../longest-wait.ts";
@@ -23,18 +23,21 @@ const settings = {
   runtime: null,
 };
 
+/** Who makes and removes them. */
+const options = {
+  serverId: () => Promise.resolve("test-server"),
+  makersFolder: await mkdtemp(join(tmpdir(), "offstage-makers-")),
+};
+
 afterAll(async () => {
   if (typeof engine !== "string") await engine.close();
+  await rm(options.makersFolder, { recursive: true, force: true });
 });
-
-/** Who makes and removes them. */
-const options = { serverId: () => Promise.resolve("test-server") };
 
 describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: ${reason})`}`, () => {
   const sandbox = createContainerSandbox(settings, options);
-  const docker = new Docker({ socketPath: settings.socket });
   const place = usePlace(sandbox);
-  const containers = async (): Promise<number> => (await docker.listContainers({ all: true })).length;
+  const containers = async (): Promise<number> => (await containersOf(settings.socket)).length;
 
   describeSandbox(sandbox, ["HOME", "HOSTNAME", "TERM", "container"]);
 

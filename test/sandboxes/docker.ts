@@ -4,6 +4,8 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { askEngineSocket, type EngineRequest } from "../../src/sandboxes/container-socket.ts";
+import { longestWait } from "../longest-wait.ts";
 import { waitFor } from "../wait-for.ts";
 
 const run = promisify(execFile);
@@ -60,6 +62,34 @@ export async function startEngine(): Promise<TestEngine | string> {
     await close();
     return `the engine does not start here: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+/** A container as the engine lists it. */
+export interface ListedContainer {
+  readonly Id: string;
+  readonly Names: string[];
+  readonly Labels: Record<string, string>;
+  readonly State: string;
+}
+
+/** Asks an engine for something that Offstage itself never asks for. @returns its answer, null if that is empty */
+export async function askEngineFor<T>(
+  socket: string,
+  method: EngineRequest["method"],
+  path: string,
+  query: Record<string, string> = {},
+): Promise<T> {
+  const said = await askEngineSocket(socket, { method, path, query, signal: AbortSignal.timeout(longestWait) });
+  return (said === "" ? null : JSON.parse(said)) as T;
+}
+
+/** Every container of an engine, whether it runs or not. */
+export function containersOf(socket: string): Promise<ListedContainer[]> {
+  return askEngineFor(socket, "GET", "/containers/json", { all: "true" });
+}
+
+export async function removeContainer(socket: string, id: string): Promise<void> {
+  await askEngineFor(socket, "DELETE", `/containers/${id}`, { force: "true" });
 }
 
 async function answers(socket: string): Promise<boolean> {

@@ -13,6 +13,10 @@ export interface Meddling {
   hold?: (call: string) => "before" | "after" | null;
   /** Another answer than the engine's, which does not hear of it. */
   refuse?: (call: string) => number | null;
+  /** Told of each request with all that are open then, it among them. */
+  began?: (open: readonly string[]) => void;
+  /** The address that is asked for instead. */
+  redirect?: (address: string) => string;
   /** What the engine is asked instead. */
   ask?: (call: string, body: Json) => Json;
   /** What it is made to have said. */
@@ -29,6 +33,8 @@ export interface EngineProxy {
   passed(): number;
   /** Lets everything through again; what was held before stays unanswered. */
   mend(): void;
+  /** Breaks off every request that is unanswered. */
+  drop(): void;
   close(): Promise<void>;
 }
 
@@ -39,6 +45,7 @@ export async function startEngineProxy(engine: string): Promise<EngineProxy> {
   const meddling: Meddling = {};
   const calls: string[] = [];
   const open = new Set<Duplex>();
+  const unanswered = new Map<ServerResponse, string>();
   let passed = 0;
   const nameOf = ({ method, url }: IncomingMessage): string =>
     `${method} ${(url ?? "").replace(/^\/v[\d.]+/u, "").replace(/\?.*/u, "")}`;
@@ -46,6 +53,10 @@ export async function startEngineProxy(engine: string): Promise<EngineProxy> {
   async function carry(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
     const call = nameOf(asked);
     calls.push(`${asked.method} ${asked.url}`);
+    unanswered.set(answer, call);
+    answer.once("close", () => unanswered.delete(answer));
+    meddling.began?.([...unanswered.values()]);
+    const path = meddling.redirect?.(asked.url ?? "") ?? asked.url;
     let body = await buffer(asked);
     const refused = meddling.refuse?.(call) ?? null;
     if (refused !== null) {
@@ -58,7 +69,7 @@ export async function startEngineProxy(engine: string): Promise<EngineProxy> {
       body = Buffer.from(JSON.stringify(meddling.ask(call, JSON.parse(body.toString()) as Json)));
     }
     const headers = { ...asked.headers, ...(body.length > 0 && { "content-length": String(body.length) }) };
-    const sent = request({ socketPath: engine, method: asked.method, path: asked.url, headers }, (said) => {
+    const sent = request({ socketPath: engine, method: asked.method, path, headers }, (said) => {
       said.on("error", () => answer.destroy());
       if (held === "after") return void said.resume();
       if (meddling.answer === undefined) {
@@ -123,6 +134,9 @@ export async function startEngineProxy(engine: string): Promise<EngineProxy> {
     passed: () => passed,
     mend() {
       for (const key of Object.keys(meddling)) delete meddling[key as keyof Meddling];
+    },
+    drop() {
+      for (const answer of unanswered.keys()) answer.destroy();
     },
     async close() {
       for (const one of open) one.destroy();
