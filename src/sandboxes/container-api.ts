@@ -42,7 +42,12 @@ export type EngineInfo = z.infer<typeof infoSchema>;
 
 const inspectedSchema = z.object({
   Id: z.string(),
-  State: z.object({ Pid: z.number(), OOMKilled: z.boolean().nullish() }),
+  State: z.object({
+    Pid: z.number(),
+    Running: z.boolean().nullish(),
+    ExitCode: z.number().nullish(),
+    OOMKilled: z.boolean().nullish(),
+  }),
   HostConfig: z.object({
     NetworkMode: z.string().nullish(),
     Privileged: z.boolean().nullish(),

@@ -173,9 +173,35 @@ function live(
     early.pipe(stdout);
   }
 
+  /**
+   * Once the output is over, the engine is asked how the command ended, if it does not tell by itself: Podman looks only now and
+   * then whether a container runs, and misses a short one.
+   * @returns the exit code; never settles otherwise
+   */
+  async function seenEnd(): Promise<number> {
+    await drained;
+    while (!over.signal.aborted) {
+      await pause(patience.endMs, undefined, { ref: false });
+      const { Running, ExitCode } = (await showState()) ?? {};
+      if (Running === false && ExitCode != null) return ExitCode;
+    }
+    return new Promise(() => undefined);
+  }
+
+  /** Null if the engine does not say. */
+  async function showState(): Promise<Inspected["State"] | null> {
+    const call: Call = { toDo: "show a container", limitMs: patience.answerMs };
+    try {
+      return (await callEngine(call, (abortSignal) => api.inspect(id, abortSignal))).State;
+    } catch (error) {
+      logger?.warn({ err: error, container: id }, "the engine did not say how a container ended");
+      return null;
+    }
+  }
+
   /** @returns the command's exit code; null where it was ended */
   async function end(): Promise<number | null> {
-    const code = await Promise.race([waited, stopped]);
+    const code = await Promise.race([waited, seenEnd(), stopped]);
     if (code === undefined) {
       await kill();
       await Promise.race([drained, pause(lastWordsMs, undefined, { ref: false })]);
@@ -233,14 +259,7 @@ function live(
     endsOutput: () => isOpen,
     /** Null where the engine does not say any more. */
     async state(): Promise<Inspected["State"] | null> {
-      if (hangs) return null;
-      try {
-        const call: Call = { toDo: "show a container", limitMs: patience.answerMs };
-        return (await callEngine(call, (abortSignal) => api.inspect(id, abortSignal))).State;
-      } catch (error) {
-        logger?.warn({ err: error, container: id }, "the engine did not say how a container ended");
-        return null;
-      }
+      return hangs ? null : showState();
     },
     async remove(): Promise<void> {
       attached?.destroy();

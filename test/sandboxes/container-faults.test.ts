@@ -119,6 +119,11 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       expect(await outcome(child)).toEqual({ said: "first\nsaid\n", complained: "", code: 0 });
     });
 
+    it("when it is to tell of an end is asked how the command ended", async () => {
+      proxy.meddling.hold = (call) => (/^POST .*\/wait$/u.test(call) ? "before" : null);
+      expect(await outcome(begin("echo said; exit 7", impatient))).toEqual({ said: "said\n", complained: "", code: 7 });
+    });
+
     it("says so when it is looked at, and is found well once it goes on", async () => {
       const sandbox = behindProxy({ patience: impatient });
       proxy.meddling.hold = () => "before";
