@@ -135,6 +135,7 @@ export function createRunDependencies(
       author: config.commitAuthor,
       allowLocalRepositories: config.allowLocalRepositories,
       limits: config.limits,
+      fetch: config.fetch,
     }),
     environmentCache: createEnvironmentCache({
       directory: join(config.data, "environments"),

@@ -254,6 +254,7 @@ const usedTooMuch = {
   memory: "more memory",
   processes: "more processes and threads at once",
   disk: "more disk",
+  files: "more files",
 } as const;
 
 function exceededError(exceeded: keyof typeof usedTooMuch): RunError {
@@ -262,7 +263,7 @@ function exceededError(exceeded: keyof typeof usedTooMuch): RunError {
     code: "resources_exhausted",
     reason: `The agent, or a command that it ran, used ${used} than its sandbox allows: everything in it was stopped.`,
     retryable: true,
-    mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES or OFFSTAGE_SANDBOX_DISK_MB.",
+    mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
   });
 }
 

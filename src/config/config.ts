@@ -108,10 +108,16 @@ function configOf(variables: Variables) {
     defaultAgent: variables.OFFSTAGE_DEFAULT_AGENT ?? null,
     customProviders: variables.OFFSTAGE_PROVIDERS ?? [],
     permissions: variables.OFFSTAGE_PERMISSIONS,
+    /** Of one fetch from a repository's host. */
+    fetch: {
+      bytes: variables.OFFSTAGE_FETCH_MB * 1024 * 1024,
+      ms: variables.OFFSTAGE_FETCH_MINUTES * 60_000,
+    },
     limits: {
       memoryBytes: variables.OFFSTAGE_SANDBOX_MEMORY_MB * 1024 * 1024,
       processes: variables.OFFSTAGE_SANDBOX_PROCESSES,
       diskBytes: variables.OFFSTAGE_SANDBOX_DISK_MB * 1024 * 1024,
+      files: variables.OFFSTAGE_SANDBOX_FILES,
       cpus: variables.OFFSTAGE_SANDBOX_CPUS ?? availableParallelism(),
     },
     allowedModels: variables.OFFSTAGE_MODELS,

@@ -73,6 +73,8 @@ export const variablesSchema = z.object({
   OFFSTAGE_RECORDING_DAYS: whole(0, 36_500, 30),
   OFFSTAGE_MIRROR_DAYS: whole(0, 36_500, 30),
   OFFSTAGE_MIRRORS_MB: whole(0, 100_000_000, 0),
+  OFFSTAGE_FETCH_MB: whole(1, 100_000_000, 20_480),
+  OFFSTAGE_FETCH_MINUTES: whole(1, 1_440, 60),
   OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
   OFFSTAGE_MASTER_KEY: z.string().min(1).optional(),
   DATABASE_URL: z
@@ -108,6 +110,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_SANDBOX_MEMORY_MB: whole(256, 1_048_576, 8_192),
   OFFSTAGE_SANDBOX_PROCESSES: whole(64, 1_000_000, 4_096),
   OFFSTAGE_SANDBOX_DISK_MB: whole(16, 100_000_000, 20_480),
+  OFFSTAGE_SANDBOX_FILES: whole(1_000, 1_000_000_000, 1_000_000),
   OFFSTAGE_SANDBOX_CPUS: z.coerce.number().min(0.1).max(1_024).optional(),
   OFFSTAGE_MODELS: modelList,
   OFFSTAGE_PRICES: json(z.record(modelPatternSchema, priceSchema)).optional(),

@@ -1,4 +1,6 @@
+import { statSync } from "node:fs";
 import { createControlGroup, type ControlGroup } from "./cgroup.ts";
+import type { Holders } from "./disk-usage.ts";
 import { startProcess, type StartOptions } from "./process.ts";
 import type { Exceeded, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
 import { watchUsage } from "./watch.ts";
@@ -36,6 +38,7 @@ export function startLimited(
     limits,
     folders: [...new Set([workspace, home])],
     pids: group === null ? started.pids : null,
+    holders: () => holdersOf(home, started.pids),
     onExceeded: started.kill,
   });
   let exceeded: Exceeded | null = null;
@@ -52,6 +55,13 @@ export function startLimited(
     return result;
   });
   return { ...started, exited, exceeded: () => exceeded ?? watch.exceeded() };
+}
+
+/** Under root a session's processes are those of its home's owner, whatever they did to be hidden from a search. */
+function holdersOf(home: string, pids: () => readonly number[]): Holders | null {
+  if (process.getuid?.() !== 0) return { pids: pids() };
+  const owner = statSync(home, { throwIfNoEntry: false });
+  return owner === undefined ? null : { uid: owner.uid };
 }
 
 /** The kernel lets go of the last process a moment after it is gone. */

@@ -7,11 +7,13 @@ export interface Limits {
   readonly processes: number;
   /** Of the workspace and the home together; no file may be larger either. */
   readonly diskBytes: number;
+  /** Files and folders of the workspace and the home together; any number without it. */
+  readonly files?: number;
   /** Processor cores: more are not given. */
   readonly cpus: number;
 }
 
-export type Exceeded = "memory" | "processes" | "disk";
+export type Exceeded = "memory" | "processes" | "disk" | "files";
 
 /** What a process sees of the machine. Paths are the same inside and outside, so that locations mean the same. */
 export interface SandboxRequest {

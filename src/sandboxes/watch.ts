@@ -1,18 +1,16 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { promisify } from "node:util";
+import { diskUsage, type DiskUsage, type Holders } from "./disk-usage.ts";
 import type { Exceeded, Limits } from "./sandbox.ts";
 
-const run = promisify(execFile);
 const lookEveryMs = 500;
 /** Measuring a big folder takes its time: it is done so seldom that it takes at most this share of it. */
 const measuringShare = 0.05;
 const longestBetweenMs = 30_000;
 const longestWhenFullMs = 3_000;
-/** Where the machine's disk is nearly full, whoever filled that much of it lately is ended. */
-const nearlyFullBytes = 512 * 1024 * 1024;
-const fillingBytes = 64 * 1024 * 1024;
+/** If the machine's disk is nearly full, whoever filled that much of it lately is ended; the same of its inodes. */
+const nearlyFull = { bytes: 512 * 1024 * 1024, files: 50_000 };
+const filling = { bytes: 64 * 1024 * 1024, files: 20_000 };
 const pageBytes = 4_096;
 
 export interface Watch {
@@ -20,35 +18,52 @@ export interface Watch {
   stop(): void;
 }
 
+interface Room {
+  readonly bytes: number;
+  /** Null: the file system makes inodes as they are needed. */
+  readonly files: number | null;
+}
+
 /**
- * Watches what a sandbox uses of what the kernel does not bound by itself: its folders' disk always, and memory and processes
- * where no control group can be made. A look takes place twice a second: what is used up faster goes over by that much.
- * @param options.pids all processes inside; null where a control group bounds them
+ * Watches what a sandbox uses of what the kernel does not bound by itself: its folders' disk and files always, and memory and
+ * processes if no control group can be made. A look takes place twice a second: what is used up faster goes over by that much.
+ * @param options.pids all processes inside; null if a control group bounds them
+ * @param options.holders whose removed files count, if they are kept open
  */
 export function watchUsage(options: {
-  readonly limits: Limits;
+  readonly limits: Pick<Limits, "diskBytes" | "files"> & Partial<Limits>;
   readonly folders: readonly string[];
   readonly pids: (() => readonly number[]) | null;
-  readonly onExceeded: () => void;
+  readonly holders?: () => Holders | null;
+  readonly onExceeded: (by: Exceeded) => void;
 }): Watch {
   const { limits, folders, pids } = options;
+  const { diskBytes, files = Infinity, memoryBytes = Infinity, processes = Infinity } = limits;
   let exceeded: Exceeded | null = null;
   let stopped = false;
   let measuring = false;
   let nextMeasure = 0;
-  let usedBefore: number | null = null;
-  let freeBefore: number | null = null;
+  let sharedBytes = 0;
+  let usedBefore: DiskUsage | null = null;
+  let roomBefore: Room | null = null;
 
   function end(by: Exceeded): void {
     if (stopped || exceeded !== null) return;
     exceeded = by;
-    options.onExceeded();
+    options.onExceeded(by);
   }
 
   function lookAtProcesses(): void {
     const all = pids?.() ?? [];
-    if (all.length > limits.processes) end("processes");
-    else if (all.length > 0 && memoryOf(all) > limits.memoryBytes) end("memory");
+    if (all.length > processes) end("processes");
+    else if (all.length > 0 && memoryOf(all) + sharedBytes > memoryBytes) end("memory");
+  }
+
+  function isFilling(room: Room): boolean {
+    if (roomBefore === null) return false;
+    const bytes = roomBefore.bytes - room.bytes;
+    const inodes = roomBefore.files === null || room.files === null ? 0 : roomBefore.files - room.files;
+    return bytes > Math.min(diskBytes / 10, filling.bytes) || inodes > Math.min(files / 10, filling.files);
   }
 
   async function lookAtDisk(): Promise<void> {
@@ -56,20 +71,23 @@ export function watchUsage(options: {
     if (measuring || folder === undefined) return;
     measuring = true;
     try {
-      const free = await freeBytes(folder);
-      const shrunk =
-        freeBefore !== null && free !== null && freeBefore - free > Math.min(limits.diskBytes / 10, fillingBytes);
-      const full = free !== null && free < nearlyFullBytes;
-      if (!shrunk && performance.now() < nextMeasure) return;
-      freeBefore = free;
+      const room = await roomIn(folder);
+      if ((room === null || !isFilling(room)) && performance.now() < nextMeasure) return;
+      roomBefore = room;
       const startedAt = performance.now();
-      const used = await usedBytes(folders);
+      const used = await diskUsage(folders, options.holders?.() ?? null);
       const tookMs = performance.now() - startedAt;
-      const longest = full ? longestWhenFullMs : longestBetweenMs;
+      const isFull = room !== null && (room.bytes < nearlyFull.bytes || (room.files ?? Infinity) < nearlyFull.files);
+      const longest = isFull ? longestWhenFullMs : longestBetweenMs;
       nextMeasure = performance.now() + Math.min(longest, Math.max(1_000, tookMs / measuringShare));
       if (used === null) return;
       usedBefore ??= used;
-      if (used > limits.diskBytes || (full && used - usedBefore > fillingBytes)) end("disk");
+      // Of a sandbox whose memory the kernel bounds, this is in that bound already.
+      sharedBytes = pids === null ? 0 : used.sharedBytes;
+      if (used.bytes > diskBytes) end("disk");
+      else if (used.files > files) end("files");
+      else if (isFull && used.bytes - usedBefore.bytes > filling.bytes) end("disk");
+      else if (isFull && used.files - usedBefore.files > filling.files) end("files");
     } finally {
       measuring = false;
     }
@@ -88,21 +106,11 @@ export function watchUsage(options: {
   };
 }
 
-async function freeBytes(folder: string): Promise<number | null> {
+async function roomIn(folder: string): Promise<Room | null> {
   return statfs(folder).then(
-    ({ bavail, bsize }) => bavail * bsize,
+    ({ bavail, bsize, files, ffree }) => ({ bytes: bavail * bsize, files: files === 0 ? null : ffree }),
     () => null,
   );
-}
-
-/** As the file system counts blocks. Names in the folders are the agent's: nothing is followed, and nothing else is read. */
-async function usedBytes(folders: readonly string[]): Promise<number | null> {
-  // What vanishes while it is counted makes the program end with 1, and is counted all the same.
-  const said = await run("du", ["-s", "-x", "-B1", "--", ...folders]).catch((error: { stdout?: string }) => ({
-    stdout: error.stdout ?? "",
-  }));
-  const sums = said.stdout.split("\n").flatMap((line) => /^(\d+)\t/u.exec(line)?.[1] ?? []);
-  return sums.length === 0 ? null : sums.reduce((total, sum) => total + Number(sum), 0);
 }
 
 /** Resident and not shared with a file (proc_pid_statm(5)). */

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
@@ -22,6 +23,12 @@ export interface GitOptions {
   readonly input?: Readable;
   /** Of address space: for what looks through an agent's objects, where a few bytes can stand for endless folders. */
   readonly memoryBytes?: number;
+  /** Of each file that it writes: the kernel ends what would write more (SIGXFSZ). */
+  readonly fileBytes?: number;
+  /** Folder for what it writes of objects, beside those that it reads in the repository. */
+  readonly newObjects?: string;
+  /** Takes stdout as it comes, of which nothing is kept then. */
+  readonly onOutput?: (chunk: Buffer) => void;
   /** Bytes of stdout that are kept; what is beyond is dropped. */
   readonly maximumOutput?: number;
 }
@@ -51,7 +58,7 @@ const alwaysOff = {
  * No settings of the machine are read, and nothing is asked on a terminal.
  */
 export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
-  const [program, ...before] = options.memoryBytes === undefined ? ["git"] : boundedGit(options.memoryBytes);
+  const [program, ...before] = boundedGit(options);
   const child = startProcess(
     program ?? "git",
     [...before, ...parameters],
@@ -70,7 +77,9 @@ export async function git(parameters: readonly string[], options: GitOptions): P
     const line = chunk.split(/[\r\n]/u).findLast((part) => part.trim() !== "");
     if (line !== undefined) options.onProgress?.(line.trim());
   });
-  const limit = options.maximumOutput ?? Number.POSITIVE_INFINITY;
+  const { onOutput } = options;
+  if (onOutput !== undefined) child.stdout.on("data", onOutput);
+  const limit = onOutput === undefined ? (options.maximumOutput ?? Number.POSITIVE_INFINITY) : 0;
   const [output, { code }] = await Promise.all([buffer(bounded(child.stdout, limit)), child.exited]);
   options.signal.throwIfAborted();
   return {
@@ -84,11 +93,17 @@ export async function git(parameters: readonly string[], options: GitOptions): P
 /** Enough for what people make: trees of a million files and patches of hundreds of megabytes. */
 export const looksWithBytes = 4 * 1024 ** 3;
 
-/** git through a shell, which sets the bound; where a system has none, as macOS, it is without one. */
-function boundedGit(bytes: number): string[] {
-  const script = `ulimit -v ${Math.floor(bytes / 1024)} 2> /dev/null; exec git "$@"`;
+/** git through a shell, which sets the bounds; a system without one of them, as macOS, is without it. */
+function boundedGit({ memoryBytes, fileBytes }: GitOptions): string[] {
+  if (memoryBytes === undefined && fileBytes === undefined) return ["git"];
+  // In blocks of 512 bytes (POSIX), and in KiB.
+  const ofFiles = fileBytes === undefined ? "" : `ulimit -f ${Math.floor(fileBytes / 512)}; `;
+  const ofMemory = memoryBytes === undefined ? "" : `ulimit -v ${Math.floor(memoryBytes / 1024)} 2> /dev/null; `;
+  const shell = ["/bin/sh", "-c", `${ofFiles}${ofMemory}exec git "$@"`, "sh"];
   // Packs are looked at in windows, which may not take all of it.
-  return ["/bin/sh", "-c", script, "sh", "-c", "core.packedGitWindowSize=32m", "-c", "core.packedGitLimit=256m"];
+  return memoryBytes === undefined
+    ? shell
+    : [...shell, "-c", "core.packedGitWindowSize=32m", "-c", "core.packedGitLimit=256m"];
 }
 
 /** As `git`, for what can't fail unless something is broken. @throws Error with git's words */
@@ -128,7 +143,7 @@ async function* bounded(source: AsyncIterable<Buffer>, limit: number): AsyncGene
   }
 }
 
-function environmentOf({ remote, local }: GitOptions): Record<string, string> {
+function environmentOf({ remote, local, cwd, newObjects }: GitOptions): Record<string, string> {
   const settings: Record<string, string> = { ...alwaysOff, ...slowConnection };
   if (remote?.credentials != null) {
     const { username, password } = remote.credentials;
@@ -156,6 +171,10 @@ function environmentOf({ remote, local }: GitOptions): Record<string, string> {
     GIT_SSH_COMMAND: `ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new ${sshLimits}${pinned === null ? "" : ` -oHostName=${pinned.address} -oHostKeyAlias=${pinned.host}`}`,
     GIT_ALLOW_PROTOCOL: local === true ? "http:https:ssh:file" : "http:https:ssh",
     GIT_NO_REPLACE_OBJECTS: "1",
+    ...(newObjects !== undefined && {
+      GIT_OBJECT_DIRECTORY: newObjects,
+      GIT_ALTERNATE_OBJECT_DIRECTORIES: join(cwd, "objects"),
+    }),
     ...settingVariables(settings),
   };
 }

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
-import type { SandboxedProcess, SandboxRequest } from "../sandboxes/sandbox.ts";
+import { RunError } from "../domain/errors.ts";
+import type { Exceeded, SandboxedProcess, SandboxRequest } from "../sandboxes/sandbox.ts";
 import { insideVariables } from "./git.ts";
 import type { Run } from "./run.ts";
 import { tailOf } from "./tail.ts";
@@ -16,7 +17,7 @@ const limitMs = 30 * 60_000;
  * left leads nowhere else. Nothing but files is needed: there is no network, and no secret.
  * @param use reads what it writes, and writes what it reads
  * @returns what it said on stderr
- * @throws Error with the end of that where it does not end well
+ * @throws RunError resources_exhausted; Error with the end of what it said if it does not end well otherwise
  */
 export async function inside(
   run: Run,
@@ -38,9 +39,22 @@ export async function inside(
     run.signal.throwIfAborted();
     if (code !== 0) throw new Error(`a command in the folder ended with ${code}: ${said.trim().slice(-500)}`);
     return said;
+  } catch (error) {
+    // What was ended for its bound breaks whatever it was read by: the bound is the reason.
+    const exceeded = child.exceeded();
+    throw exceeded === null || run.signal.aborted ? error : tooMuch(exceeded);
   } finally {
     child.stdin.end();
     child.kill();
     await child.exited;
   }
+}
+
+function tooMuch(exceeded: Exceeded): RunError {
+  return new RunError({
+    code: "resources_exhausted",
+    reason: `The session's files could not be brought in or out: that used more ${exceeded} than a sandbox may.`,
+    retryable: false,
+    mend: "Raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES, or start a new session with less in its folders.",
+  });
 }

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { addCheckout, whileWithin, type DiskBounds, type Written } from "./checkout-size.ts";
 import { git, looksWithBytes, mustGit } from "./git.ts";
 import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "./mirror.ts";
 import {
@@ -44,21 +45,41 @@ export async function fetchHeads(
   }
 }
 
-/** A clone of the session's own: its objects borrowed from the mirror, its work branch checked out. */
+/** What a session's clones may take together. */
+export interface Room {
+  readonly workspace: string;
+  readonly bounds: DiskBounds;
+  /** By the clones that are there already; each adds its own. */
+  readonly written: Written;
+}
+
+/**
+ * A clone of the session's own: its objects borrowed from the mirror, its work branch checked out.
+ * @throws RunError resources_exhausted if there is no room for it, before anything is written
+ */
 export async function layOut(
   mirror: Mirror,
   folder: string,
   repository: WorkspaceRepository,
   { headSha, targetBranch, baseSha }: PreparedRepository,
+  { workspace, bounds, written }: Room,
   signal: AbortSignal,
 ): Promise<void> {
+  await addCheckout(written, mirror.path, headSha, bounds, signal);
   await mkdir(folder, { recursive: true });
   const options = { cwd: folder, signal };
   await mustGit(["init", "--quiet", "--initial-branch", repository.branch], options);
   await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
   await mustGit(["remote", "add", "origin", repository.url], options);
   await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
-  await mustGit(["reset", "--quiet", "--hard", headSha], { ...options, memoryBytes: looksWithBytes });
+  await whileWithin(workspace, bounds, signal, async (watched) => {
+    await mustGit(["reset", "--quiet", "--hard", headSha], {
+      ...options,
+      signal: watched,
+      memoryBytes: looksWithBytes,
+      fileBytes: bounds.diskBytes,
+    });
+  });
   if (!existsSync(join(folder, ".git/HEAD"))) throw new Error(`the clone in ${folder} was not made`);
 }
 

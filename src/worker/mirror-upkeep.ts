@@ -4,6 +4,7 @@ import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../observability.ts";
 import { mustGit } from "./git.ts";
+import { fetchPrefix } from "./fetch.ts";
 import { usedMark } from "./mirror.ts";
 import type { Workspaces } from "./workspace.ts";
 
@@ -48,6 +49,7 @@ export async function keepMirrors(
   for (const name of names.filter((each) => each.endsWith(".git"))) {
     if (signal.aborted) return 0;
     try {
+      await removeUnfinishedFetches(join(mirrors.directory, name));
       known.push(await look(join(mirrors.directory, name), signal));
     } catch (error) {
       if (!signal.aborted) logger.warn({ err: error, mirror: name }, "could not look at a mirror");
@@ -69,6 +71,14 @@ export async function keepMirrors(
     }
   }
   return count;
+}
+
+/** Of processes that were killed while they fetched. */
+async function removeUnfinishedFetches(mirror: string): Promise<void> {
+  for (const name of await readdir(mirror)) {
+    const path = join(mirror, name);
+    if (name.startsWith(fetchPrefix) && (await isOlderThanADay(path))) await rm(path, { recursive: true, force: true });
+  }
 }
 
 /** Of processes that were killed while they made or removed a mirror. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { RunError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
+import { fetchObjects, type FetchLimits } from "./fetch.ts";
 import { pinPublicHost } from "./remote-address.ts";
 import { git, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
 
@@ -16,6 +17,8 @@ export interface Mirror {
   /** Its host is one that the operator named: it is asked wherever it is. */
   readonly named: boolean;
   readonly credentials: () => Promise<GitCredentials | null>;
+  /** Of one fetch; a default server's without it. */
+  readonly fetchLimits?: FetchLimits;
 }
 
 /** What the remote has now: the target branch, and the work branch where it is there already. */
@@ -104,7 +107,7 @@ export async function lookUpHeads(
     `refs/heads/${wanted.branch}`,
     ...(formerTarget === null ? [] : [`refs/heads/${formerTarget}`]),
   ];
-  const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, ...refs], options);
+  const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, ...refs], asking(options));
   if (code !== 0) throw remoteError(mirror.url, stderr);
   const shaOf = (ref: string): string | null => {
     const line = stdout.split("\n").find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
@@ -117,6 +120,14 @@ export async function lookUpHeads(
   if (targetBranch === null || targetSha === null) throw targetNotFound(mirror, wanted.targetBranch);
   if (targetBranch === wanted.branch) throw workOnTarget(targetBranch);
   return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`) };
+}
+
+/** A host may send names of branches without end: what it takes to hear three is bound. */
+const asked = { memoryBytes: 1024 ** 3, outputBytes: 1024 ** 2, ms: 5 * 60_000 };
+
+function asking(options: GitOptions): GitOptions {
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(asked.ms)]);
+  return { ...options, signal, memoryBytes: asked.memoryBytes, maximumOutput: asked.outputBytes };
 }
 
 /** Known only now where the request named no target: the work would go straight onto the branch that it is reviewed for. */
@@ -157,14 +168,15 @@ export async function fetchBranch(
     return;
   }
   // The branch may have moved since it was looked up: what was looked up is what counts.
-  const fetching = `refs/offstage/fetching/${into.replaceAll("/", "-")}`;
-  const { code, stderr } = await git(
-    ["fetch", "--no-tags", "--progress", "--no-write-fetch-head", mirror.url, `+refs/heads/${branch}:${fetching}`],
-    { ...(await remoteOptions(mirror, signal)), onProgress },
-  );
-  if (code !== 0) throw remoteError(mirror.url, stderr);
+  const remote = { ...(await remoteOptions(mirror, signal)), onProgress };
+  await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${branch}`, options: remote });
   await mustGit(["update-ref", into, sha], options);
-  await mustGit(["update-ref", "-d", fetching], options);
+}
+
+const usualFetch: FetchLimits = { bytes: 20 * 1024 ** 3, ms: 60 * 60_000 };
+
+function fetchFrom({ path, url, fetchLimits = usualFetch }: Mirror) {
+  return { mirror: path, url, limits: fetchLimits };
 }
 
 /** What the next fetch builds on when no session's pins are left. */
@@ -206,7 +218,7 @@ export async function pushBranch(mirror: Mirror, push: Push, signal: AbortSignal
 }
 
 async function tipOf(mirror: Mirror, branch: string, options: GitOptions): Promise<string | null> {
-  const there = await git(["ls-remote", mirror.url, `refs/heads/${branch}`], options);
+  const there = await git(["ls-remote", mirror.url, `refs/heads/${branch}`], asking(options));
   if (there.code !== 0) throw remoteError(mirror.url, there.stderr);
   return /^[0-9a-f]{40,64}/u.exec(there.stdout)?.[0] ?? null;
 }
@@ -218,10 +230,7 @@ function pushTo(mirror: Mirror, branch: string, sha: string, options: GitOptions
 /** The work as one commit on top of what was pushed late, which stays; that itself, where it is the same. */
 async function joinTo(mirror: Mirror, late: string, push: Push, options: GitOptions): Promise<string> {
   const local = { cwd: mirror.path, signal: options.signal };
-  await mustGit(
-    ["fetch", "--no-tags", "--quiet", "--no-write-fetch-head", mirror.url, `refs/heads/${push.branch}`],
-    options,
-  );
+  await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${push.branch}`, options });
   const tree = await mustGit(["rev-parse", `${push.sha}^{tree}`], local);
   if (tree === (await mustGit(["rev-parse", `${late}^{tree}`], local))) return late;
   const { name, email } = push.author;

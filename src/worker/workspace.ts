@@ -1,12 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { NotFoundError } from "../domain/errors.ts";
+import { NotFoundError, RunError } from "../domain/errors.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
 import { listLockFiles, readCommittedFile, readHistory } from "./commit-contents.ts";
 import { git, looksWithBytes, mustGit } from "./git.ts";
+import type { FetchLimits } from "./fetch.ts";
 import { openKeptWork, type WaitingWork } from "./kept-work.ts";
-import { fetchHeads, goesOnFrom, layOut, unpin } from "./lay-out.ts";
+import { fetchHeads, goesOnFrom, layOut, unpin, type Room } from "./lay-out.ts";
 import { breakLocks, ensureMirror, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
 import { createMirrorUse } from "./mirror-use.ts";
 import { createSessionFolders, namesIn, type MadeAt } from "./session-folders.ts";
@@ -44,6 +45,8 @@ export interface WorkspaceOptions {
   readonly author: { readonly name: string; readonly email: string };
   readonly allowLocalRepositories: boolean;
   readonly limits: Limits;
+  /** Of one fetch; a default server's without it. */
+  readonly fetch?: FetchLimits;
 }
 
 export interface CollectRequest {
@@ -77,7 +80,12 @@ export function createWorkspaces(options: WorkspaceOptions) {
       named,
       local: options.allowLocalRepositories && url.startsWith("/"),
       credentials,
+      ...(options.fetch !== undefined && { fetchLimits: options.fetch }),
     };
+  }
+
+  function roomIn(workspace: string): Room {
+    return { workspace, bounds: options.limits, written: { bytes: 0, files: 0 } };
   }
 
   function folders(sessionId: string, urls: readonly string[]) {
@@ -106,13 +114,20 @@ export function createWorkspaces(options: WorkspaceOptions) {
     const known = await onDisk.started(sessionId);
     if (known !== null && (await hasObjects(known, request))) return { repositories: known, from: "disk", waiting: [] };
     const { workspace, home } = await onDisk.begin(sessionId);
+    const room = roomIn(workspace);
     const prepared: PreparedRepository[] = [];
     const waiting: WaitingWork[] = [];
-    for (const repository of repositories) {
-      const mirror = mirrorOf(repository);
-      const { start, work } = await mirrorUse.whileUsed(mirror.path, () => begin(request, repository, mirror));
-      if (work !== null) waiting.push(work);
-      prepared.push({ baseSha: start.baseSha, headSha: start.headSha, targetBranch: start.targetBranch });
+    try {
+      for (const repository of repositories) {
+        const mirror = mirrorOf(repository);
+        const { start, work } = await mirrorUse.whileUsed(mirror.path, () => begin(request, repository, mirror, room));
+        if (work !== null) waiting.push(work);
+        prepared.push({ baseSha: start.baseSha, headSha: start.headSha, targetBranch: start.targetBranch });
+      }
+    } catch (error) {
+      // What was too much is not kept until the next try.
+      if (error instanceof RunError && error.code === "resources_exhausted") await onDisk.remove(sessionId);
+      throw error;
     }
     await options.sandbox.makeWritable(workspace);
     await options.sandbox.makeWritable(home);
@@ -129,6 +144,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     { sessionId, keptWork, progress, signal }: Parameters<typeof prepare>[0],
     repository: WorkspaceRepository,
     mirror: Mirror,
+    room: Room,
   ): Promise<{ start: PreparedRepository; work: WaitingWork | null }> {
     const { directory } = repository;
     const clone = join(onDisk.placeOf(sessionId).workspace, directory);
@@ -139,7 +155,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     const checkpoint = keptWork.get(directory);
     const isKept = checkpoint !== undefined && (await goesOnFrom(mirror, checkpoint, repository, heads, signal));
     const start = isKept ? checkpoint.start : heads;
-    await layOut(mirror, clone, repository, start, signal);
+    await layOut(mirror, clone, repository, start, room, signal);
     if (!isKept) return { start, work: null };
     const kept = await openKeptWork(onDisk.keptPath(sessionId, directory), mirror.path, { anew: true, signal });
     for (const pack of checkpoint.packs) await kept.take(pack.file, pack.commit, knownOf(start));
@@ -178,6 +194,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     if (prepared === null)
       throw new NotFoundError(`the commits that session ${originalId} started from are no longer on this server`);
     const { workspace, home } = await onDisk.begin(sessionId);
+    const room = roomIn(workspace);
     for (const [index, repository] of repositories.entries()) {
       const start = prepared[index];
       if (start === undefined) continue;
@@ -187,7 +204,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
         const pin = `refs/offstage/${sessionId}/${repository.directory}/${name}`;
         await mustGit(["update-ref", pin, sha], { cwd: mirror.path, signal });
       }
-      await layOut(mirror, join(workspace, repository.directory), repository, start, signal);
+      await layOut(mirror, join(workspace, repository.directory), repository, start, room, signal);
     }
     await options.sandbox.makeWritable(workspace);
     await options.sandbox.makeWritable(home);

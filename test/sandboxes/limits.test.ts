@@ -56,6 +56,39 @@ describe("a bound of disk", () => {
     await inSandbox(`rm -rf ./* ${join(folder, "home")}/*`, {});
   });
 
+  // What a removed file holds is in no folder any more, and the file system gives it back when nobody has it open.
+  const make = `sub gone { open(my $f, "+>", "gone") or die; unlink "gone"; syswrite $f, "x" x 15e6; return $f }`;
+  it.each([
+    ["open", ""],
+    ["open by a child that left its group", "if (!fork) { setpgrp; sleep 60; exit } @f = ();"],
+    ["open in a process that hides what it has", "syscall(157, 4, 0, 0, 0, 0);"],
+    ["mapped, and not open", "for (@f) { die if syscall(9, 0, 15000000, 1, 1, fileno($_), 0) < 0 } @f = ();"],
+  ])("ends what fills it with removed files that it keeps %s", async (how, keep) => {
+    // Without root's rights nobody may look at mappings, nor into a process that is not to be traced.
+    if (process.getuid?.() !== 0 && !/^open(?: by|$)/u.test(how)) return;
+    // Only together with those that are kept in this way it is too much.
+    const last = `print -e "gone" ? "a file" : "kept"; my $g = gone(); sleep 60`;
+    const program = `$| = 1; ${make} @f = map { gone() } 1 .. 3; ${keep} ${last}`;
+    const { said, exceeded } = await inSandbox(`exec perl -e '${program}'`, { diskBytes: 48 * megabyte });
+    expect({ said, exceeded }).toEqual({ said: "kept", exceeded: "disk" });
+  });
+
+  it("ends what fills it with files of which none has content, and says that it was their number", async () => {
+    const place = { HOME: join(folder, "home") };
+    const many = `perl -e 'for my $n (1 .. 60000) { open(my $f, ">", "$ENV{HOME}/n$n") or die } sleep 60'`;
+    const { exceeded } = await inSandbox(`HOME=${place.HOME}; export HOME; exec ${many}`, { files: 20_000 });
+    expect(exceeded).toBe("files");
+    expect(readdirSync(place.HOME).length).toBeGreaterThan(20_000);
+    await inSandbox(`find ${place.HOME} -type f -delete`, {});
+  });
+
+  it("counts what is in folders that their owner closed", async () => {
+    const fill = "mkdir closed && cd closed && for i in 1 2 3 4; do head -c 15000000 /dev/zero > $i; done; chmod 000 .";
+    const { exceeded } = await inSandbox(`${fill}; sleep 60`, { diskBytes: 48 * megabyte });
+    expect(exceeded).toBe("disk");
+    await inSandbox("chmod 700 closed; rm -r closed", {});
+  });
+
   it("lets no file grow beyond it, and none into the memory of /tmp either", async () => {
     const { said, exceeded } = await inSandbox(
       "head -c 99000000 /dev/zero > /tmp/big; head -c 99000000 /dev/zero > big; stat -c %s big; rm -f big; echo went on",
@@ -121,6 +154,7 @@ describe("looking", () => {
       limits: { ...roomy, ...limits },
       folders: [folder],
       pids: child.pids,
+      holders: () => ({ pids: child.pids() }),
       onExceeded: child.kill,
     });
     child.stdin.end();
@@ -139,6 +173,11 @@ describe("looking", () => {
       "memory",
     ],
     ["memory, of one with an environment of its own", `env -i perl -e 'my $a = qq(x) x 3e8; sleep 20'`, "memory"],
+    [
+      "memory, that has no name and is not mapped",
+      `perl -e 'my $n = "x"; my $f = syscall(319, $n, 0); open(my $h, ">&=", $f); syswrite $h, "x" x 1e7 for 1 .. 30; sleep 60'`,
+      "memory",
+    ],
     ["processes, that left their group", `for i in $(seq 40); do setsid sleep 20 & done; wait`, "processes"],
   ])("ends what takes too much of %s", async (_, command, reason) => {
     expect(await look(command, { memoryBytes: 200 * megabyte, processes: 30 })).toBe(reason);
