@@ -33,11 +33,12 @@ const leastRoomBytes = 1024 * 1024;
 export function createSandbox(config: Config, logger: Logger | null = null): Sandbox {
   switch (config.sandbox) {
     case "bubblewrap":
-      return createBubblewrap();
+      return createBubblewrap(config.sandboxUids);
     case "container":
       return createContainerSandbox(config.container, {
         serverId: () => readWorkerId(config.data),
         makersFolder: join(config.data, "alive"),
+        uids: config.sandboxUids,
         logger,
       });
     case "none":

@@ -93,6 +93,8 @@ function configOf(variables: Variables) {
     /** Null: kept in a file of its own below the data folder. */
     masterKey: variables.OFFSTAGE_MASTER_KEY ?? null,
     sandbox: variables.OFFSTAGE_SANDBOX,
+    /** Of sessions under root. Null: those that nobody else has. */
+    sandboxUids: variables.OFFSTAGE_SANDBOX_UIDS ?? null,
     container: {
       socket: variables.OFFSTAGE_CONTAINER_SOCKET,
       image: variables.OFFSTAGE_CONTAINER_IMAGE,

@@ -54,6 +54,15 @@ export const signInUrl = z
     const { protocol, hostname } = new URL(value);
     return protocol === "https:" || (protocol === "http:" && ["127.0.0.1", "[::1]", "localhost"].includes(hostname));
   }, "must be an https:// address");
+/** `first-last`, of user ids that no account has; 0 is root. */
+export const uidRange = z
+  .string()
+  .regex(/^\d{1,10}-\d{1,10}$/u, "must be written <first>-<last>")
+  .transform((value) => {
+    const [first = 0, last = 0] = value.split("-").map(Number);
+    return { first, last };
+  })
+  .refine(({ first, last }) => first >= 1_000 && first <= last && last < 2 ** 32 - 1, "must be user ids from 1000 on");
 export const whole = (minimum: number, maximum: number, byDefault: number) =>
   z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
 export const json = <T extends z.ZodType>(schema: T) =>

@@ -4,7 +4,7 @@ import { egressPresets } from "../domain/egress.ts";
 import { modelPatternSchema } from "../domain/model.ts";
 import { agentNameSchema } from "../domain/session.ts";
 import { roles } from "../domain/user.ts";
-import { egressList, flag, headerList, json, modelList, names, signInUrl, whole } from "./fields.ts";
+import { egressList, flag, headerList, json, modelList, names, signInUrl, uidRange, whole } from "./fields.ts";
 
 /** Paths are put behind it. */
 const address = z.url().transform((value) => value.replace(/\/+$/u, ""));
@@ -111,6 +111,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_SANDBOX_PROCESSES: whole(64, 1_000_000, 4_096),
   OFFSTAGE_SANDBOX_DISK_MB: whole(16, 100_000_000, 20_480),
   OFFSTAGE_SANDBOX_FILES: whole(1_000, 1_000_000_000, 1_000_000),
+  OFFSTAGE_SANDBOX_UIDS: uidRange.optional(),
   OFFSTAGE_SANDBOX_CPUS: z.coerce.number().min(0.1).max(1_024).optional(),
   OFFSTAGE_MODELS: modelList,
   OFFSTAGE_PRICES: json(z.record(modelPatternSchema, priceSchema)).optional(),

@@ -8,10 +8,11 @@ import { promisify } from "node:util";
 import { canLimit } from "./cgroup.ts";
 import { startLimited } from "./limited.ts";
 import { nodeFolders } from "./node-folders.ts";
-import { giveToSandbox, sandboxUid } from "./ownership.ts";
+import { giveToSandbox, userOfHome } from "./ownership.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { withRelay } from "./relay.ts";
 import { childEnvironment } from "../domain/child-environment.ts";
+import { UidClaims, usualUids, type UidRange } from "./uids.ts";
 import type { Limits, Sandbox, SandboxRequest } from "./sandbox.ts";
 
 const installHint = "install bubblewrap, for example `apt-get install bubblewrap`";
@@ -37,9 +38,12 @@ const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
  * a read-only system, no capabilities, and nothing of the host but what is named.
  * The environment goes in through a descriptor, and is set by the last step before the command: neither as arguments, which
  * every process of the machine can read, nor as bubblewrap's own, where a variable could load code into it.
+ * @param uids users of sessions under root; without it those that nobody else has
  */
-export function createBubblewrap(): Sandbox {
+export function createBubblewrap(uids: UidRange | null = null): Sandbox {
   const isRoot = process.getuid?.() === 0;
+  const claims = new UidClaims(uids ?? usualUids());
+  const makeWritable = (directory: string): Promise<void> => giveToSandbox(directory, claims);
   const filter = seccompFilter(process.arch);
   let known: Promise<string | null> | null = null;
 
@@ -65,11 +69,12 @@ export function createBubblewrap(): Sandbox {
       return "setpriv, which drops root's rights, is not installed: install util-linux, or run Offstage as another user";
     }
     const folder = await mkdtemp(join(tmpdir(), "offstage-check-"));
+    const home = join(folder, "home");
     try {
-      await giveToSandbox(folder);
+      await makeWritable(home);
       const place = {
-        workspace: folder,
-        home: folder,
+        workspace: home,
+        home,
         readOnly: [],
         environment: {},
         signal: AbortSignal.timeout(10_000),
@@ -96,7 +101,7 @@ export function createBubblewrap(): Sandbox {
       return problem;
     },
     start,
-    makeWritable: giveToSandbox,
+    makeWritable,
   };
 }
 
@@ -141,7 +146,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     isRoot ? "/" : workingDirectory,
     "--",
     // Without its capabilities root may not enter a folder of the agent's, so that the agent's uid does.
-    ...(isRoot ? [...dropRoot, "env", "--chdir", workingDirectory] : []),
+    ...(isRoot ? [...dropRoot(userOfHome(home)), "env", "--chdir", workingDirectory] : []),
     "/bin/sh",
     "-c",
     `${limits === undefined ? "" : bounds(limits, isRoot)}${setEnvironment}`,
@@ -155,18 +160,10 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
  * bubblewrap as root makes the mounts without a user namespace, which would leave the kernel's uid 0 inside;
  * then this gives up the uid, every capability, and the way back to either.
  */
-const dropRoot = [
-  "setpriv",
-  "--reuid",
-  String(sandboxUid),
-  "--regid",
-  String(sandboxUid),
-  "--clear-groups",
-  "--inh-caps=-all",
-  "--bounding-set=-all",
-  "--no-new-privs",
-  "--",
-];
+function dropRoot(uid: number): string[] {
+  const ids = ["--reuid", String(uid), "--regid", String(uid), "--clear-groups"];
+  return ["setpriv", ...ids, "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"];
+}
 
 /**
  * Bounds of a process, which it and all that it starts have: no file larger than all may be together; no core files; and

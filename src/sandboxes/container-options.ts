@@ -6,6 +6,7 @@ import { ownLimits, type Engine } from "./container-engine.ts";
 import { gateFor } from "./container-gate.ts";
 import { nanoCpus } from "./container-proof.ts";
 import { nodeFolders } from "./node-folders.ts";
+import { userOfHome } from "./ownership.ts";
 import { withRelay } from "./relay.ts";
 import type { SandboxRequest } from "./sandbox.ts";
 
@@ -40,7 +41,7 @@ export function optionsOf(request: SandboxRequest, settings: ContainerSettings, 
     ...gateFor([relayed.command, ...relayed.arguments].map(insideOf)),
     Env: Object.entries(environment).map(([name, value]) => `${name}=${value}`),
     WorkingDir: workingDirectory,
-    User: engine.user,
+    User: userFor(home, engine),
     Hostname: "offstage",
     OpenStdin: true,
     StdinOnce: true,
@@ -78,4 +79,11 @@ export function optionsOf(request: SandboxRequest, settings: ContainerSettings, 
       ],
     },
   };
+}
+
+/** Under root a session's own user; a rootless engine's root is the user that runs it. */
+function userFor(home: string, { user }: Engine): string {
+  if (process.getuid?.() !== 0 || user === "0:0") return user;
+  const uid = userOfHome(home);
+  return `${uid}:${uid}`;
 }

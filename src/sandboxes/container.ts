@@ -10,6 +10,7 @@ import { tryContainer } from "./container-trial.ts";
 import { createTurns, type TurnLimits } from "./container-turns.ts";
 import { createUpkeep, usualRetries, type Retries } from "./container-upkeep.ts";
 import { giveToSandbox } from "./ownership.ts";
+import { UidClaims, usualUids, type UidRange } from "./uids.ts";
 import type { Sandbox, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
 
 export interface ContainerSettings {
@@ -27,6 +28,8 @@ export interface ContainerOptions {
   /** In the server's data folder: there its processes show each other that they live. Made if it is not there. */
   readonly makersFolder: string;
   readonly logger?: Logger | null;
+  /** Users of sessions under root; without it those that nobody else has. */
+  readonly uids?: UidRange | null;
   readonly patience?: Patience;
   readonly retries?: Retries;
   /** Of starts and of removals, each. */
@@ -49,6 +52,7 @@ const sameKernel: ReadonlySet<string | null> = new Set([null, "runc", "crun", "i
  */
 export function createContainerSandbox(settings: ContainerSettings, options: ContainerOptions): Sandbox {
   const { serverId, logger = null, patience = usualPatience, retries = usualRetries, turns = usualTurns } = options;
+  const claims = new UidClaims(options.uids ?? usualUids());
   const api = createEngineApi(settings.socket);
   const maker = createMaker(options.makersFolder);
   const removals = createTurns("remove a container", turns);
@@ -119,7 +123,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     },
     hasImage,
     start,
-    makeWritable: giveToSandbox,
+    makeWritable: (directory) => giveToSandbox(directory, claims),
     tend: () => upkeep.tend(),
   };
 }

@@ -66,7 +66,10 @@ export interface Sandbox {
   /** Whether a root file system of this name is on this machine; never where the sandbox has none. */
   hasImage(image: string): Promise<boolean>;
   start(request: SandboxRequest): SandboxedProcess;
-  /** Makes a directory (recursively) that sandboxed processes may write to, whatever uid they run as. */
+  /**
+   * Makes a directory (recursively) that a session's sandboxed processes may write to. Directories that lie side by side are
+   * of one session; nothing of it may run meanwhile.
+   */
   makeWritable(directory: string): Promise<void>;
   /** Removes now and then what was left behind, where it can leave something. @returns what stops that, safe to call twice */
   tend?(): () => Promise<void>;

@@ -36,7 +36,7 @@ export function createSessionFolders(dataDirectory: string) {
   return {
     placeOf,
     keptPath: (sessionId: string, directory: string): string => join(root(sessionId), "kept", `${directory}.git`),
-    keptHome: (sessionId: string): string => join(root(sessionId), "kept", "home"),
+    keptHome: (sessionId: string): string => join(root(sessionId), "checkpoint-home"),
     /** An empty workspace, and nothing else of the session. @returns its path */
     async begin(sessionId: string): Promise<MadeAt> {
       await rm(root(sessionId), { recursive: true, force: true });

@@ -84,6 +84,11 @@ export function createWorkspaces(options: WorkspaceOptions) {
     };
   }
 
+  async function giveToAgent({ workspace, home }: MadeAt): Promise<void> {
+    await options.sandbox.makeWritable(workspace);
+    await options.sandbox.makeWritable(home);
+  }
+
   function roomIn(workspace: string): Room {
     return { workspace, bounds: options.limits, written: { bytes: 0, files: 0 } };
   }
@@ -112,7 +117,10 @@ export function createWorkspaces(options: WorkspaceOptions) {
     const { sessionId, repositories } = request;
     for (const repository of repositories) await breakLocks(mirrorOf(repository).path, sessionId, request.signal);
     const known = await onDisk.started(sessionId);
-    if (known !== null && (await hasObjects(known, request))) return { repositories: known, from: "disk", waiting: [] };
+    if (known !== null && (await hasObjects(known, request))) {
+      await giveToAgent(onDisk.placeOf(sessionId));
+      return { repositories: known, from: "disk", waiting: [] };
+    }
     const { workspace, home } = await onDisk.begin(sessionId);
     const room = roomIn(workspace);
     const prepared: PreparedRepository[] = [];
@@ -129,8 +137,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
       if (error instanceof RunError && error.code === "resources_exhausted") await onDisk.remove(sessionId);
       throw error;
     }
-    await options.sandbox.makeWritable(workspace);
-    await options.sandbox.makeWritable(home);
+    await giveToAgent({ workspace, home });
     if (request.madeAt !== null) await onDisk.markMoved(sessionId, request.madeAt);
     if (!request.isRestored) await onDisk.markStarted(sessionId, prepared);
     return { repositories: prepared, from: "remote", waiting };
@@ -206,8 +213,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
       }
       await layOut(mirror, join(workspace, repository.directory), repository, start, room, signal);
     }
-    await options.sandbox.makeWritable(workspace);
-    await options.sandbox.makeWritable(home);
+    await giveToAgent({ workspace, home });
     await onDisk.markStarted(sessionId, prepared);
     return prepared;
   }

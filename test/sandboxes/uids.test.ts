@@ -1,0 +1,179 @@
+import { execFileSync } from "node:child_process";
+import { chownSync, lstatSync, readdirSync, readlinkSync, symlinkSync } from "node:fs";
+import { lutimes, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
+import { giveToSandbox } from "../../src/sandboxes/ownership.ts";
+import { UidClaims, usualUids, type UidRange } from "../../src/sandboxes/uids.ts";
+import { longestWait } from "../longest-wait.ts";
+
+const range: UidRange = { first: 2_050_000_000, last: 2_050_000_999 };
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "offstage-uids-"));
+});
+
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** Another server's view of the same machine: nothing is shared but the folder. */
+const server = (uids: UidRange = range): UidClaims => new UidClaims(uids, [join(folder, "claims")]);
+
+const session = (name: string): string => join(folder, "sessions", name);
+
+const ownerOf = (path: string): number => lstatSync(path).uid;
+
+async function make(name: string, claims: UidClaims): Promise<number> {
+  await giveToSandbox(join(session(name), "workspace"), claims);
+  await giveToSandbox(join(session(name), "home"), claims);
+  expect(ownerOf(join(session(name), "workspace"))).toBe(ownerOf(join(session(name), "home")));
+  return ownerOf(join(session(name), "home"));
+}
+
+it("a range that this server's user namespace does not have is not used", () => {
+  expect(usualUids("         0          0 4294967295\n")).toEqual({ first: 2_100_000_000, last: 2_100_999_999 });
+  expect(usualUids("         0     100000      65536\n")).toEqual({ first: 64_748, last: 65_247 });
+  expect(usualUids("         0       1000          1\n         1     100000      65536\n").last).toBeLessThan(65_536);
+});
+
+// Only root can give files away.
+describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", () => {
+  it("belong to a user of its own, whichever server of the machine made them", async () => {
+    const narrow = { first: range.first, last: range.first + 19 };
+    const servers = [server(narrow), server(narrow), server(narrow)];
+    const owners = await Promise.all(
+      Array.from({ length: 18 }, (_, index) => make(`one-${index}`, servers[index % 3] ?? server(narrow))),
+    );
+    expect(new Set(owners).size).toBe(18);
+    for (const uid of owners) expect(uid).toBeGreaterThanOrEqual(narrow.first);
+    for (const uid of owners) expect(uid).toBeLessThanOrEqual(narrow.last);
+  });
+
+  it("keep their user over restarts, and are not gone through again", async () => {
+    const before = await make("kept", server());
+    const file = join(session("kept"), "home/root");
+    // Whoever went through all of it would give this away too.
+    await writeFile(file, "x");
+    expect(await make("kept", server())).toBe(before);
+    expect(ownerOf(file)).toBe(0);
+  });
+
+  it("get another where somebody took theirs while the machine's memory of it was gone, links unfollowed", async () => {
+    const before = await make("slept", server());
+    await rm(join(folder, "claims"), { recursive: true });
+    const outside = join(folder, "outside");
+    await writeFile(outside, "x");
+    symlinkSync(outside, join(session("slept"), "home/link"));
+    await mkdir(join(folder, "claims"), { mode: 0o700 });
+    symlinkSync(session("other"), join(folder, "claims", String(before)));
+    const after = await make("slept", server());
+    expect(after).not.toBe(before);
+    expect(ownerOf(join(session("slept"), "home/link"))).toBe(after);
+    expect(ownerOf(outside)).toBe(0);
+  });
+
+  it("of a version that had one user for all are given to their own", async () => {
+    for (const name of ["workspace", "home"]) {
+      await mkdir(join(session("old"), name, "deep"), { recursive: true });
+      execFileSync("chown", ["-R", "64748:64748", join(session("old"), name)]);
+    }
+    const uid = await make("old", server());
+    expect(uid).toBeGreaterThanOrEqual(range.first);
+    expect(ownerOf(join(session("old"), "home/deep"))).toBe(uid);
+  });
+
+  it("give their user back when they are gone, and not before", async () => {
+    const two = { first: range.first, last: range.first + 1 };
+    await make("first", server(two));
+    const second = await make("second", server(two));
+    const refusal = { code: "sandbox_unavailable", mend: expect.stringContaining("OFFSTAGE_SANDBOX_UIDS") as string };
+    await expect(make("third", server(two))).rejects.toMatchObject(refusal);
+    const longAgo = new Date(Date.now() - 2 * 60 * 60_000);
+    for (const name of readdirSync(join(folder, "claims")))
+      await lutimes(join(folder, "claims", name), longAgo, longAgo);
+    await expect(make("third", server(two))).rejects.toMatchObject(refusal);
+    await rm(session("second"), { recursive: true });
+    expect(await make("third", server(two))).toBe(second);
+    expect(readlinkSync(join(folder, "claims", String(second)))).toBe(session("third"));
+  });
+
+  it("are claimed in a folder that nobody else could have made", async () => {
+    const foreign = join(folder, "foreign");
+    await mkdir(foreign, { mode: 0o777 });
+    chownSync(foreign, 65_533, 65_533);
+    const claims = new UidClaims(range, [foreign, join(folder, "own")]);
+    await make("safe", claims);
+    expect(readdirSync(foreign)).toEqual([]);
+    expect(readdirSync(join(folder, "own"))).toHaveLength(1);
+  });
+});
+
+describe.skipIf(process.getuid?.() !== 0)(
+  "under root, what one session takes of what the kernel counts for a user",
+  () => {
+    const sandbox = createBubblewrap(range);
+
+    function start(name: string, script: string) {
+      const child = sandbox.start({
+        command: "perl",
+        arguments: ["-e", script],
+        environment: {},
+        workspace: join(session(name), "workspace"),
+        home: join(session(name), "home"),
+        readOnly: [],
+        signal: AbortSignal.timeout(longestWait),
+      });
+      child.stdin.end();
+      return child;
+    }
+
+    const number = process.arch === "x64" ? { inotify: "253" } : { inotify: "26, 0" };
+
+    it("is not taken from another: watchers of files", async () => {
+      for (const name of ["a", "b"]) {
+        await sandbox.makeWritable(join(session(name), "workspace"));
+        await sandbox.makeWritable(join(session(name), "home"));
+      }
+      const exhaust = `$| = 1; my $n = 0; $n++ while syscall(${number.inotify}) >= 0; print "$n then ", $!{EMFILE} ? "EMFILE" : $!, "\\n"; sleep 60`;
+      const a = start("a", exhaust);
+      const said = await new Promise<string>((resolve) =>
+        a.stdout.once("data", (chunk: Buffer) => resolve(String(chunk))),
+      );
+      // It really took all that its user may have.
+      expect(said).toMatch(/^\d{2,} then EMFILE$/mu);
+      const once = `print syscall(${number.inotify}) >= 0 ? "has one" : "none: $!"`;
+      // A second sandbox of the same session has none left; another session's has.
+      const [same, other] = [start("a", once), start("b", once)];
+      expect(await text(same.stdout)).toMatch(/^none: Too many open files/u);
+      expect(await text(other.stdout)).toBe("has one");
+      a.kill();
+      await Promise.all([a.exited, same.exited, other.exited]);
+    });
+
+    it("nor are its files read by another, were they in sight", async () => {
+      for (const name of ["a", "b"]) {
+        await sandbox.makeWritable(join(session(name), "workspace"));
+        await sandbox.makeWritable(join(session(name), "home"));
+      }
+      await start("a", `umask 077; open(my $f, ">", "secret") or die; print $f "of a"`).exited;
+      const read = (name: string) => {
+        const child = sandbox.start({
+          command: "cat",
+          arguments: [join(session("a"), "workspace/secret")],
+          environment: {},
+          workspace: join(session(name), "workspace"),
+          home: join(session(name), "home"),
+          readOnly: [join(session("a"), "workspace")],
+          signal: AbortSignal.timeout(longestWait),
+        });
+        child.stdin.end();
+        return Promise.all([text(child.stdout), text(child.stderr)]);
+      };
+      expect(await read("b")).toEqual(["", expect.stringContaining("Permission denied")]);
+      expect(await read("a")).toEqual(["of a", ""]);
+    });
+  },
+);
