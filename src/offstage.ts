@@ -1,5 +1,5 @@
-import { mkdir } from "node:fs/promises";
 import type { Config } from "./config/config.ts";
+import { closeDataFolder } from "./data-folder.ts";
 import { openDatabase, type Database } from "./database/database.ts";
 import { InvalidInputError } from "./domain/errors.ts";
 import { createForges } from "./forges/forges.ts";
@@ -39,7 +39,7 @@ export type ServerRole = "all" | "api" | "worker";
  */
 export async function startOffstage(config: Config, logger: Logger, role: ServerRole = "all"): Promise<Offstage> {
   requireShared(config, role);
-  await mkdir(config.data, { recursive: true });
+  await closeDataFolder(config);
   const stops = createStops();
   try {
     return await start(config, logger, role, stops);

@@ -60,7 +60,7 @@ export async function startApi(parts: Parts, stops: Stops, options: { readonly a
   stops.add(() => app.close());
   const url = await listen(app, config);
   listening = config.publicUrl ?? url;
-  await writeFile(addressFile(config), `${listening}\n`);
+  await writeFile(addressFile(config), `${listening}\n`, { mode: 0o600 });
   return listening;
 }
 

@@ -58,7 +58,7 @@ export async function readWorkerId(dataDirectory: string): Promise<string> {
   }
   const id = `${hostname()}-${randomUUID()}`;
   await mkdir(dataDirectory, { recursive: true });
-  await writeFile(file, id);
+  await writeFile(file, id, { mode: 0o600 });
   return id;
 }
 

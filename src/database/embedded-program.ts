@@ -1,6 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chown, cp, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
+import { chmod, chown, cp, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { childEnvironment } from "../domain/child-environment.ts";
@@ -35,6 +35,8 @@ export async function findProgram(place: Place): Promise<string> {
   const copy = `${place.directory}-program`;
   await cp(packaged, copy, { recursive: true, verbatimSymlinks: true });
   await linkLibraries(copy);
+  if (place.identity.uid !== undefined) await chown(copy, place.identity.uid, place.identity.gid);
+  await chmod(copy, 0o700);
   return copy;
 }
 

@@ -28,7 +28,7 @@ const logLimit = 16 * 1024 * 1024;
 export async function supervise(program: string, place: Place, logger: Logger): Promise<EmbeddedServer> {
   const path = `${place.directory}.log`;
   await beginLogAnew(path);
-  const log = await open(path, "a");
+  const log = await open(path, "a", 0o600);
   const stopping = new AbortController();
   let child = launch(program, place, log.fd);
   let owner: pg.Client | null = null;

@@ -69,12 +69,12 @@ export async function openGateway(
     open.add(client);
     client.once("close", () => open.delete(client));
   });
-  await mkdir(directory, { recursive: true, mode: 0o711 });
+  await mkdir(directory, { recursive: true, mode: 0o700 });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(socket, resolve);
   });
-  // The sandbox's own user connects to it; of all others only its path is in the way, which none of them knows.
+  // The sandbox's own user connects to it, into whose sandbox it is bound; all others can't enter the folder.
   await chmod(socket, 0o666);
   return {
     socket,

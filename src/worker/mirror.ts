@@ -72,7 +72,7 @@ export async function breakLocks(mirror: string, sessionId: string, signal: Abor
 /** Beside, then renamed, so that a half-made one never counts. */
 async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
   const mirrors = join(mirror.path, "..");
-  await mkdir(mirrors, { recursive: true });
+  await mkdir(mirrors, { recursive: true, mode: 0o700 });
   const unfinished = await mkdtemp(join(mirrors, ".new-"));
   try {
     await mustGit(["init", "--quiet", "--bare", join(unfinished, "mirror.git")], { cwd: mirrors, signal });

@@ -41,7 +41,8 @@ export function createSessionFolders(dataDirectory: string) {
     async begin(sessionId: string): Promise<MadeAt> {
       await rm(root(sessionId), { recursive: true, force: true });
       const place = placeOf(sessionId);
-      await mkdir(place.workspace, { recursive: true });
+      await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
+      await mkdir(place.workspace);
       return place;
     },
     /** Whether a session has folders here, whose clones borrow from mirrors. */
