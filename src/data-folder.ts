@@ -5,6 +5,7 @@ import type { Config } from "./config/config.ts";
 /** What a server keeps in its data folder. The database's own folders belong to the user that it runs as, or are closed by it. */
 const own = new Set([
   "address",
+  "disks",
   "environments",
   "incoming",
   "master.key",

@@ -8,6 +8,7 @@ import { ObjectStoreError, OffstageError } from "./domain/errors.ts";
 import { createObjectStore } from "./objects/object-store.ts";
 import { openBeside } from "./beside.ts";
 import { childEnvironment } from "./domain/child-environment.ts";
+import { imageProblem } from "./worker/session-disk.ts";
 import { canBeHeld } from "./worker/git.ts";
 import { chooseDefaultAgent, createRegistry, createSandbox } from "./wiring.ts";
 
@@ -31,6 +32,7 @@ export async function diagnose(config: Config): Promise<Check[]> {
     await gitCheck(),
     await sandboxCheck(config),
     limitsCheck(config),
+    await disksCheck(config),
     await databaseCheck(config),
     ...(config.objects === null ? [] : [await objectStoreCheck(config.objects)]),
     modelCheck(config),
@@ -84,6 +86,25 @@ function limitsCheck(config: Config): Check {
 
 const limitsMend =
   "to have the kernel enforce them, run the server as root where it may create control groups (/sys/fs/cgroup is writable)";
+
+/** Who bounds the disk of sessions' folders, and whether it works. */
+async function disksCheck({ sessionDisks, sandbox, limits }: Config): Promise<Check> {
+  const name = "session disks";
+  const bounds = `${limits.diskBytes / 1024 ** 2} MB and ${limits.files} files`;
+  if (sessionDisks === "watch") {
+    const detail = `${bounds}, ${sandbox === "none" ? "not enforced" : "checked twice a second"}`;
+    const problem = await imageProblem();
+    const mend =
+      problem === null
+        ? "to have the kernel enforce them, set OFFSTAGE_SANDBOX_DISK=image"
+        : `the kernel can't enforce them here: ${problem}`;
+    return { name, ok: false, detail, mend, optional: true };
+  }
+  const problem = await imageProblem();
+  if (problem === null) return { name, ok: true, detail: `${bounds}, a file system image for each`, mend: null };
+  const mend = `give the server root, loop devices and mkfs.ext4 (e2fsprogs), or set OFFSTAGE_SANDBOX_DISK=watch (${problem})`;
+  return { name, ok: false, detail: "a file system image can't be made", mend };
+}
 
 async function databaseCheck(config: Config): Promise<Check> {
   const name = config.databaseUrl === null ? "database (embedded)" : "database";

@@ -24,6 +24,7 @@ import { createVault, type Vault } from "./store/vault.ts";
 import type { Traces } from "./traces.ts";
 import { createEnvironmentCache } from "./worker/environment-cache.ts";
 import type { RunDependencies } from "./worker/run.ts";
+import { createImageDisks, watchedDisks } from "./worker/session-disk.ts";
 import { createWorkspaces } from "./worker/workspace.ts";
 
 /** With less than this a disk counts as full. */
@@ -137,6 +138,8 @@ export function createRunDependencies(
       allowLocalRepositories: config.allowLocalRepositories,
       limits: config.limits,
       fetch: config.fetch,
+      disks:
+        config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks,
     }),
     environmentCache: createEnvironmentCache({
       directory: join(config.data, "environments"),
@@ -156,6 +159,7 @@ export function createRunDependencies(
     limits: config.limits,
     checkpointBytes: config.checkpointBytes,
     diskIsFull: async () => !(await hasRoom(config.data, leastRoomBytes)),
+    ownDisks: config.sessionDisks === "image",
     socketDirectory: socketDirectory(config),
     permissions: config.permissions,
   };

@@ -93,6 +93,8 @@ function configOf(variables: Variables) {
     /** Null: kept in a file of its own below the data folder. */
     masterKey: variables.OFFSTAGE_MASTER_KEY ?? null,
     sandbox: variables.OFFSTAGE_SANDBOX,
+    /** Who bounds the disk of sessions' folders: a look twice a second, or the kernel by a file system for each. */
+    sessionDisks: variables.OFFSTAGE_SANDBOX_DISK,
     /** Of sessions under root. Null: those that nobody else has. */
     sandboxUids: variables.OFFSTAGE_SANDBOX_UIDS ?? null,
     container: {

@@ -110,6 +110,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_SANDBOX_MEMORY_MB: whole(256, 1_048_576, 8_192),
   OFFSTAGE_SANDBOX_PROCESSES: whole(64, 1_000_000, 4_096),
   OFFSTAGE_SANDBOX_DISK_MB: whole(16, 100_000_000, 20_480),
+  OFFSTAGE_SANDBOX_DISK: z.enum(["watch", "image"]).default("watch"),
   OFFSTAGE_SANDBOX_FILES: whole(1_000, 1_000_000_000, 1_000_000),
   OFFSTAGE_SANDBOX_UIDS: uidRange.optional(),
   OFFSTAGE_SANDBOX_CPUS: z.coerce.number().min(0.1).max(1_024).optional(),

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
-import { stat } from "node:fs/promises";
+import { lstat, stat, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -63,6 +64,21 @@ export async function diskUsage(folders: readonly string[], holders: Holders | n
     files: named.files + removed.files,
     sharedBytes: removed.sharedBytes,
   };
+}
+
+/**
+ * What is used of a disk of the session's own, at once and with all that was removed and is open; null if its folders are on one
+ * that others have too. Such a disk is mounted over the folder in which they lie side by side.
+ */
+export async function ownDiskUsage(folder: string): Promise<Pick<DiskUsage, "bytes" | "files"> | null> {
+  try {
+    const [place, around] = await Promise.all([lstat(dirname(folder)), lstat(dirname(dirname(folder)))]);
+    if (place.dev === around.dev) return null;
+    const { blocks, bfree, bsize, files, ffree } = await statfs(folder);
+    return { bytes: (blocks - bfree) * bsize, files: files - ffree };
+  } catch {
+    return null;
+  }
 }
 
 /** In a user namespace of its own the server may look into folders whose owner may not: that owner is the server's user. */

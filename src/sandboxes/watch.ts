@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { diskUsage, type DiskUsage, type Holders } from "./disk-usage.ts";
+import { diskUsage, ownDiskUsage, type DiskUsage, type Holders } from "./disk-usage.ts";
 import type { Exceeded, Limits } from "./sandbox.ts";
 
 const lookEveryMs = 500;
@@ -71,6 +71,13 @@ export function watchUsage(options: {
     if (measuring || folder === undefined) return;
     measuring = true;
     try {
+      const own = await ownDiskUsage(folder);
+      if (own !== null) {
+        if (own.bytes > diskBytes) end("disk");
+        else if (own.files > files) end("files");
+        // Else memory without a name would not be counted.
+        if (pids === null) return;
+      }
       const room = await roomIn(folder);
       if ((room === null || !isFilling(room)) && performance.now() < nextMeasure) return;
       roomBefore = room;

@@ -4,11 +4,11 @@ import { createMask } from "../domain/mask.ts";
 import { createLogger } from "../observability.ts";
 import { failureOf } from "./failure.ts";
 
-const failed = (error: unknown, diskIsFull: boolean) =>
+const failed = (error: unknown, diskIsFull: boolean, ownDisks = false) =>
   failureOf(error, {
     mask: createMask(["a-secret-of-the-server"]),
     session: { sessionId: "the session" } as never,
-    dependencies: { logger: createLogger("silent"), diskIsFull: () => Promise.resolve(diskIsFull) },
+    dependencies: { logger: createLogger("silent"), diskIsFull: () => Promise.resolve(diskIsFull), ownDisks },
   });
 
 const broken = new RunError({
@@ -34,4 +34,14 @@ test("a failure that has nothing to do with a full disk keeps its own reason, ma
   const refused = { code: "pull_request_refused", reason: "No.", retryable: false, mend: "Ask." } as const;
   expect(await failed(new RunError(refused), true)).toEqual(refused);
   expect(await failed(new Error("who knows"), false)).toMatchObject({ code: "internal", retryable: true });
+});
+
+test("a full disk of the session's own is its bound, and the worker's is not blamed", async () => {
+  const full = new Error("error: unable to write file one.txt: No space left on device");
+  expect(await failed(full, false, true)).toMatchObject({
+    code: "resources_exhausted",
+    mend: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string,
+  });
+  expect(await failed(full, true, true)).toMatchObject({ code: "disk_full" });
+  expect(await failed(full, false)).toMatchObject({ code: "disk_full" });
 });

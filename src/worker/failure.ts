@@ -3,13 +3,13 @@ import { isDiskFull } from "./disk-full.ts";
 import type { Run, RunDependencies } from "./run.ts";
 
 type FailedRun = Pick<Run, "mask" | "session"> & {
-  readonly dependencies: Pick<RunDependencies, "logger" | "diskIsFull">;
+  readonly dependencies: Pick<RunDependencies, "logger" | "diskIsFull"> & Partial<Pick<RunDependencies, "ownDisks">>;
 };
 
 /** Why a run failed, as its session tells it, and whether a retry may help. */
 export async function failureOf(error: unknown, run: FailedRun): Promise<Failure> {
   const { mask } = run;
-  const { logger, diskIsFull } = run.dependencies;
+  const { logger, diskIsFull, ownDisks = false } = run.dependencies;
   if (error instanceof ObjectStoreError) {
     logger.warn({ err: error }, "the work so far could not be fetched from the object store");
     return {
@@ -17,6 +17,15 @@ export async function failureOf(error: unknown, run: FailedRun): Promise<Failure
       reason: `The work so far could not be fetched: ${mask.text(error.message)}.`,
       retryable: true,
       mend: "It is still stored: fix the cause (`offstage doctor` checks the object store), then retry the session.",
+    };
+  }
+  // The session's own is full, and the worker's is not.
+  if (ownDisks && isDiskFull(error) && !(await diskIsFull())) {
+    return {
+      code: "resources_exhausted",
+      reason: "The session's files took more disk than a sandbox may have.",
+      retryable: true,
+      mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
     };
   }
   // Programs that met a full disk don't always say so.

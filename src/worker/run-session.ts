@@ -11,7 +11,7 @@ import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "
 import { agentStep, type AgentStep } from "./step-agent.ts";
 import { commitStep, salvage } from "./step-commit.ts";
 import { failureOf } from "./failure.ts";
-import { leaveWithinBounds } from "./leave-within.ts";
+import { leaveFolders } from "./leave-folders.ts";
 import { createSafePoints, type SafePoints } from "./safe-points.ts";
 import { prepareStep, settleWorkspace, type Prepared } from "./step-prepare.ts";
 import { pullRequestStep } from "./step-pull-request.ts";
@@ -74,7 +74,7 @@ async function runToEnd(
     run = beginRun(dependencies, session, signal, await secretsOf(dependencies, session));
     metrics.runStarted((performance.now() - claimedAt) / 1_000);
     const summary = await carryOut(run, safePoints);
-    await leaveWithinBounds(run);
+    await leaveFolders(run);
     await finishSession(database, session, { status: "completed", summary: run.mask.text(summary), failure: null });
     return { outcome: "completed" };
   } catch (error) {
@@ -95,12 +95,12 @@ async function runToEnd(
       return { outcome: "released" };
     } else if (error instanceof BudgetUsedUp) {
       await salvage(run);
-      await leaveWithinBounds(run);
+      await leaveFolders(run);
       await parkSession(database, session, error.message);
       return { outcome: "waiting" };
     } else if (signal.reason instanceof RunCancelled) {
       await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterCancelMs) });
-      await leaveWithinBounds(run);
+      await leaveFolders(run);
       await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
       return { outcome: "cancelled" };
     } else {
@@ -108,7 +108,7 @@ async function runToEnd(
       // What can't be masked is not stored.
       if (failure.code !== "secret_unavailable")
         await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterFailureMs) });
-      await leaveWithinBounds(run);
+      await leaveFolders(run);
       await finishSession(database, session, { status: "failed", summary: null, failure });
       return { outcome: "failed", code: failure.code };
     }

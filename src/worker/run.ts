@@ -54,6 +54,8 @@ export interface RunDependencies {
   readonly socketDirectory: string;
   /** Whether the disk with the worker's folders has no room at all. */
   readonly diskIsFull: () => Promise<boolean>;
+  /** Whether each session's folders are on a disk of its own, which alone may be full. */
+  readonly ownDisks: boolean;
   /** How large a checkpoint's pieces may be; 0: none are taken. */
   readonly checkpointBytes: number;
   readonly publicUrl: () => string;

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { watchedDisks, type SessionDisks } from "./session-disk.ts";
 import type { PreparedRepository } from "./workspace-repository.ts";
 
 /** Folders as a setup or a harness saw them. */
@@ -18,7 +19,7 @@ export const forgottenPrefix = "removed-";
  * Where a session's things are on the disk: `<data>/sessions/<id>/workspace` and `home`, which its agent may write, and
  * records of ours beside them, which it may not.
  */
-export function createSessionFolders(dataDirectory: string) {
+export function createSessionFolders(dataDirectory: string, disks: SessionDisks = watchedDisks) {
   const sessions = join(dataDirectory, "sessions");
   const incoming = join(dataDirectory, "incoming");
   const root = (sessionId: string): string => join(sessions, sessionId);
@@ -39,16 +40,23 @@ export function createSessionFolders(dataDirectory: string) {
     keptHome: (sessionId: string): string => join(root(sessionId), "checkpoint-home"),
     /** An empty workspace, and nothing else of the session. @returns its path */
     async begin(sessionId: string): Promise<MadeAt> {
+      await disks.remove(sessionId, root(sessionId));
       await rm(root(sessionId), { recursive: true, force: true });
       const place = placeOf(sessionId);
       await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
+      await disks.make(sessionId, root(sessionId));
       await mkdir(place.workspace);
       return place;
     },
     /** Whether a session has folders here, whose clones borrow from mirrors. */
     isKept: (sessionId: string): boolean => existsSync(root(sessionId)),
     /** What its repositories started from; null where its folders were not made to the end. */
-    started: (sessionId: string) => readRecord<PreparedRepository[]>(startedPath(sessionId)),
+    async started(sessionId: string): Promise<PreparedRepository[] | null> {
+      await disks.open(sessionId, root(sessionId));
+      return readRecord<PreparedRepository[]>(startedPath(sessionId));
+    },
+    /** To be called when nothing works in them any longer. */
+    close: (sessionId: string): Promise<void> => disks.close(sessionId, root(sessionId)),
     /** To be called last: half-made folders have no such record, and are made again. */
     markStarted: (sessionId: string, prepared: readonly PreparedRepository[]): Promise<void> =>
       writeRecord(startedPath(sessionId), prepared),
@@ -94,10 +102,12 @@ export function createSessionFolders(dataDirectory: string) {
     /** From here on it has none; what is on the disk is removed by `remove`. */
     async forget(sessionId: string): Promise<void> {
       await rm(forgotten(sessionId), { recursive: true, force: true });
+      await disks.remove(sessionId, root(sessionId));
       await rename(root(sessionId), forgotten(sessionId)).catch(ignoreMissing);
     },
     /** The session's folders, forgotten or not. */
     async remove(sessionId: string): Promise<void> {
+      await disks.remove(sessionId, root(sessionId));
       for (const folder of [root(sessionId), forgotten(sessionId)]) await rm(folder, { recursive: true, force: true });
     },
   };

@@ -10,6 +10,7 @@ import { openKeptWork, type WaitingWork } from "./kept-work.ts";
 import { fetchHeads, goesOnFrom, layOut, unpin, type Room } from "./lay-out.ts";
 import { breakLocks, ensureMirror, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
 import { createMirrorUse } from "./mirror-use.ts";
+import type { SessionDisks } from "./session-disk.ts";
 import { createSessionFolders, namesIn, type MadeAt } from "./session-folders.ts";
 import {
   knownOf,
@@ -45,6 +46,8 @@ export interface WorkspaceOptions {
   readonly author: { readonly name: string; readonly email: string };
   readonly allowLocalRepositories: boolean;
   readonly limits: Limits;
+  /** Disks of sessions' own; without it their folders are watched. */
+  readonly disks?: SessionDisks;
   /** Of one fetch; a default server's without it. */
   readonly fetch?: FetchLimits;
 }
@@ -70,7 +73,7 @@ const patchLimit = 2 * 1024 * 1024;
 export function createWorkspaces(options: WorkspaceOptions) {
   const mirrors = join(options.dataDirectory, "mirrors");
   const mirrorUse = createMirrorUse();
-  const onDisk = createSessionFolders(options.dataDirectory);
+  const onDisk = createSessionFolders(options.dataDirectory, options.disks);
 
   function mirrorOf(repository: WorkspaceRepository): Mirror {
     const { url, named, credentials } = repository;
@@ -279,6 +282,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     list: onDisk.list,
     isUntouchedFor: onDisk.isUntouchedFor,
     forget: onDisk.forget,
+    close: onDisk.close,
     /** Where checkpoints of one repository's work are kept beside its clone. @param anew forgets those before */
     async keptWork(sessionId: string, repository: WorkspaceRepository, how: { anew: boolean; signal: AbortSignal }) {
       const { path: mirror } = mirrorOf(repository);

@@ -1,8 +1,12 @@
-import { readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import { canLimit } from "../../src/sandboxes/cgroup.ts";
+import { imageProblem } from "../../src/worker/session-disk.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -10,6 +14,7 @@ import { script } from "./script.ts";
 let world: World;
 let offstage: Offstage;
 let client: Client;
+const noImages = await imageProblem();
 
 // Control groups are root's to make; `offstage doctor` says where they are not kept.
 describe.skipIf(!canLimit())("a session that takes too much", () => {
@@ -63,5 +68,54 @@ describe.skipIf(!canLimit())("a session that takes too much", () => {
         }
       });
     await waitFor(() => groups().length === 0, "the control groups of this suite are gone");
+  });
+});
+
+/** With a disk of each session's own, which needs root and loop devices. */
+describe.skipIf(!canLimit() || noImages !== null)("a session with a disk of its own", () => {
+  beforeAll(async () => {
+    world = await createWorld(script);
+    ({ offstage, client } = await startInProcess(world, {
+      OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+      OFFSTAGE_SANDBOX_DISK: "image",
+      OFFSTAGE_SANDBOX_DISK_MB: "64",
+    }));
+  });
+
+  afterAll(async () => {
+    await offstage?.stop();
+    for (const folder of mounts()) execFileSync("umount", [folder]);
+    await world?.close();
+  });
+
+  const mounts = (): string[] =>
+    readFileSync("/proc/self/mounts", "utf8")
+      .split("\n")
+      .map((line) => line.split(" ")[1] ?? "")
+      .filter((folder) => folder.startsWith(world.data));
+
+  test("works, finds its files again in a follow-up, and has nothing mounted meanwhile", async () => {
+    const { url } = await world.forge.createRepository("acme", "own-disk", { "a.txt": "a\n" });
+    const prompt = "shell echo kept > $HOME/kept; echo b > b.txt; df -Pm . | tail -1";
+    const { id } = await client.session.create({ prompt, repositories: [url] });
+    expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
+    await waitFor(() => mounts().length === 0, "its disk is closed");
+    await client.session.message(id, { message: "shell cp $HOME/kept c.txt" });
+    await waitFor(async () => (await client.session.get(id)).pullRequests.length > 0, "there is a pull request");
+    expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
+    expect((await client.session.diff(id)).repositories[0]?.patch).toContain("+kept");
+    expect(mounts()).toEqual([]);
+  });
+
+  test("that fills it ends with that reason, and its disk is not kept", async () => {
+    const { id } = await client.session.create({
+      prompt: "shell i=0; while :; do i=$((i+1)); head -c 4000000 /dev/urandom > many$i; done",
+    });
+    expect(await untilOver(client, id)).toMatchObject({
+      status: "failed",
+      failure: { code: "resources_exhausted", mend: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string },
+    });
+    expect((await readdir(join(world.data, "disks"))).filter((name) => name.startsWith(id))).toEqual([]);
+    expect(mounts()).toEqual([]);
   });
 });
