@@ -1,8 +1,12 @@
 /**
  * A seccomp filter (seccomp(2), https://docs.kernel.org/userspace-api/seccomp_filter.html) as bubblewrap's `--seccomp`
- * takes it: what no build, test or agent needs, and what would lead past the namespaces. It allows everything else:
- * mounts, keys of the kernel, new namespaces, io_uring (which walks past such filters), programs in the kernel,
- * sockets of other families than unix, IP and netlink (AF_VSOCK leads out of `--unshare-net`), and typing into a terminal.
+ * takes it. Of the calls that are known it refuses what no build, test or agent needs, and what would lead past the namespaces:
+ * mounts, keys of the kernel, new namespaces, io_uring (which walks past such filters), programs in the kernel, memory that the
+ * kernel itself can't read, other processes' descriptors, sockets of other families than unix, IP and netlink (AF_VSOCK leads out
+ * of `--unshare-net`), and typing into a terminal. A call that is newer than what was looked at is not there at all, as on an
+ * older kernel, so that each is allowed by somebody's decision. What Docker's default profile
+ * (https://docs.docker.com/engine/security/seccomp/) refuses to a container without capabilities is refused too; and beyond it
+ * modify_ldt, memfd_secret and name_to_handle_at. Debuggers (ptrace, process_vm_readv) and aio stay: gdb and databases use them.
  */
 interface Architecture {
   /** AUDIT_ARCH_* of linux/audit.h. */
@@ -10,6 +14,7 @@ interface Architecture {
   readonly clone: number;
   readonly socket: number;
   readonly ioctl: number;
+  readonly personality: number;
   readonly denied: Readonly<Record<string, number>>;
   /** Numbers from here on belong to another interface of the same machine (x32). */
   readonly foreignFrom: number | null;
@@ -26,9 +31,20 @@ const deniedEverywhere = {
   fsconfig: 431,
   fsmount: 432,
   fspick: 433,
+  pidfd_getfd: 438,
+  process_madvise: 440,
   mount_setattr: 442,
   quotactl_fd: 443,
+  memfd_secret: 447,
+  set_mempolicy_home_node: 450,
+  statmount: 457,
+  listmount: 458,
+  lsm_get_self_attr: 459,
+  lsm_set_self_attr: 460,
+  lsm_list_modules: 461,
 };
+/** `mseal`, of Linux 6.10: those after it were not looked at. */
+const lastKnown = 462;
 const clone3 = 435;
 
 const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>> = {
@@ -37,14 +53,18 @@ const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>
     clone: 56,
     socket: 41,
     ioctl: 16,
+    personality: 135,
     foreignFrom: 0x40000000,
     denied: {
       syslog: 103,
       uselib: 134,
+      ustat: 136,
       sysfs: 139,
       vhangup: 153,
+      modify_ldt: 154,
       pivot_root: 155,
       _sysctl: 156,
+      chroot: 161,
       acct: 163,
       settimeofday: 164,
       mount: 165,
@@ -52,6 +72,8 @@ const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>
       swapon: 167,
       swapoff: 168,
       reboot: 169,
+      sethostname: 170,
+      setdomainname: 171,
       iopl: 172,
       ioperm: 173,
       init_module: 175,
@@ -60,6 +82,9 @@ const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>
       nfsservctl: 180,
       lookup_dcookie: 212,
       clock_settime: 227,
+      mbind: 237,
+      set_mempolicy: 238,
+      get_mempolicy: 239,
       kexec_load: 246,
       add_key: 248,
       request_key: 249,
@@ -72,6 +97,7 @@ const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>
       name_to_handle_at: 303,
       open_by_handle_at: 304,
       setns: 308,
+      kcmp: 312,
       finit_module: 313,
       kexec_file_load: 320,
       bpf: 321,
@@ -83,6 +109,7 @@ const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>
     clone: 220,
     socket: 198,
     ioctl: 29,
+    personality: 92,
     foreignFrom: null,
     denied: {
       lookup_dcookie: 18,
@@ -90,6 +117,7 @@ const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>
       mount: 40,
       pivot_root: 41,
       nfsservctl: 42,
+      chroot: 51,
       vhangup: 58,
       quotactl: 60,
       acct: 89,
@@ -100,12 +128,17 @@ const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>
       clock_settime: 112,
       syslog: 116,
       reboot: 142,
+      sethostname: 161,
+      setdomainname: 162,
       settimeofday: 170,
       add_key: 217,
       request_key: 218,
       keyctl: 219,
       swapon: 224,
       swapoff: 225,
+      mbind: 235,
+      get_mempolicy: 236,
+      set_mempolicy: 237,
       migrate_pages: 238,
       move_pages: 239,
       perf_event_open: 241,
@@ -113,6 +146,7 @@ const architectures: Readonly<Partial<Record<NodeJS.Architecture, Architecture>>
       name_to_handle_at: 264,
       open_by_handle_at: 265,
       setns: 268,
+      kcmp: 272,
       finit_module: 273,
       bpf: 280,
       userfaultfd: 282,
@@ -142,6 +176,9 @@ const newNamespaces = 0x7e020000; // CLONE_NEWNS | NEWCGROUP | NEWUTS | NEWIPC |
 const families = [1, 2, 10, 16]; // unix, IPv4, IPv6, netlink
 const typeIntoTerminal = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
 
+/** Linux as it is, with or without names of its own; and the question which it is (personality(2)). */
+const personalities = [0, 0x8, 0x20000, 0x20008, 0xffffffff];
+
 /** One instruction; a jump goes `then` or `otherwise` instructions further than the next. */
 type Instruction = readonly [code: number, then: number, otherwise: number, value: number];
 
@@ -156,6 +193,7 @@ export function seccompFilter(architecture: NodeJS.Architecture): Buffer | null 
     [answer, 0, 0, refuse | notPermitted],
     [load, 0, 0, atNumber],
     ...(known.foreignFrom === null ? [] : refuseIf(jumpIfGreaterOrEqual, known.foreignFrom, notPermitted)),
+    ...refuseIf(jumpIfGreaterOrEqual, lastKnown + 1, notImplemented),
     ...[...Object.values(deniedEverywhere), ...Object.values(known.denied)].flatMap((number) =>
       refuseIf(jumpIfEqual, number, notPermitted),
     ),
@@ -166,14 +204,8 @@ export function seccompFilter(architecture: NodeJS.Architecture): Buffer | null 
       [load, 0, 0, atArgument(1)],
       ...typeIntoTerminal.flatMap((command) => refuseIf(jumpIfEqual, command, notPermitted)),
     ]),
-    ...forCall(known.socket, [
-      [load, 0, 0, atArgument(0)],
-      ...families.flatMap((family): Instruction[] => [
-        [jumpIfEqual, 0, 1, family],
-        [answer, 0, 0, allow],
-      ]),
-      [answer, 0, 0, refuse | familyNotSupported],
-    ]),
+    ...forCall(known.socket, onlyIf(0, families, familyNotSupported)),
+    ...forCall(known.personality, onlyIf(0, personalities, notPermitted)),
     [answer, 0, 0, allow],
   ];
   const bytes = Buffer.alloc(program.length * 8);
@@ -189,6 +221,18 @@ export function seccompFilter(architecture: NodeJS.Architecture): Buffer | null 
 function refuseIf(jump: number, value: number, error: number): Instruction[] {
   return [
     [jump, 0, 1, value],
+    [answer, 0, 0, refuse | error],
+  ];
+}
+
+/** Allows a call with one of these values as an argument, and refuses it with any other. */
+function onlyIf(argument: number, values: readonly number[], error: number): Instruction[] {
+  return [
+    [load, 0, 0, atArgument(argument)],
+    ...values.flatMap((value): Instruction[] => [
+      [jumpIfEqual, 0, 1, value],
+      [answer, 0, 0, allow],
+    ]),
     [answer, 0, 0, refuse | error],
   ];
 }
@@ -227,6 +271,11 @@ export function seccompProfile(architecture: NodeJS.Architecture): string | null
   const otherFamilies = Array.from({ length: highest }, (_, family) => family).filter(
     (family) => !families.includes(family),
   );
+  // The question has the highest bit too; of the rest these are no value that is allowed.
+  const question = 2 ** 31;
+  const personalityFlags = Array.from({ length: 31 }, (_, bit) => 2 ** bit).filter(
+    (bit) => !personalities.some((value) => value < question && (value & bit) !== 0),
+  );
   return JSON.stringify({
     defaultAction: "SCMP_ACT_ALLOW",
     architectures: architectureNames[architecture],
@@ -237,6 +286,11 @@ export function seccompProfile(architecture: NodeJS.Architecture): string | null
         deny(["clone"], notPermitted, [{ index: 0, value: bit, valueTwo: bit, op: "SCMP_CMP_MASKED_EQ" }]),
       ),
       ...typeIntoTerminal.map((command) => deny(["ioctl"], notPermitted, [lowHalf(1, command)])),
+      ...personalityFlags.map((valueTwo) =>
+        deny(["personality"], notPermitted, [
+          { index: 0, value: question + valueTwo, valueTwo, op: "SCMP_CMP_MASKED_EQ" },
+        ]),
+      ),
       ...otherFamilies.map((family) => deny(["socket"], familyNotSupported, [equal(0, family)])),
       deny(["socket"], familyNotSupported, [{ index: 0, value: highest, op: "SCMP_CMP_GT" }]),
     ],

@@ -259,6 +259,46 @@ describe("the kernel", () => {
   ])("can't be changed: %s", (_, command) => gets(command()));
 });
 
+/** By their numbers on x86-64, with arguments that outside of a sandbox are no reason to refuse them. */
+const calls: readonly [name: string, call: string][] = [
+  ["modify_ldt", "154, 0, $b, 16"],
+  ["personality, with addresses that are known before", "135, 0x40000"],
+  ["personality, with memory that can be run", "135, 0x400000"],
+  ["kcmp", "312, $$, $$, 1, 0, 0"],
+  ["memfd_secret", "447, 0"],
+  ["pidfd_getfd", "438, 0, 0, 0"],
+  ["process_madvise", "440, -1, 0, 0, 0, 0"],
+  ["get_mempolicy", "239, 0, 0, 0, 0, 0"],
+  ["set_mempolicy", "238, 0, 0, 0"],
+  ["mbind", "237, 0, 0, 0, 0, 0, 0"],
+  ["ustat", "136, 0, $b"],
+  ["listmount", "458, 0, 0, 0, 0"],
+  ["statmount", "457, 0, 0, 0, 0"],
+];
+
+describe.skipIf(process.arch !== "x64")("system calls that no program needs", () => {
+  const script = (call: string): string =>
+    `perl -e 'my $b = "\\0" x 4096; $! = 0; my $r = syscall(${call}); print $r >= 0 ? "went" : $! + 0'`;
+
+  it.each(calls)("are refused: %s", async (_, call) => {
+    expect(await attempt(script(call))).toBe("1");
+    // Outside the kernel itself answers: not that it may not (EPERM), unless it does not know the call (ENOSYS) or is not built for it.
+    const { stdout } = await promisify(execFile)("sh", ["-c", script(call)]);
+    expect(stdout).not.toBe("1");
+  });
+
+  it("are not there if they are newer than those that were looked at", async () => {
+    for (const number of [463, 467, 469, 1_000]) expect(await attempt(script(`${number}, -1, 0, 0, 0, 0`))).toBe("38");
+  });
+
+  it("stay where they are needed: who asks what it runs as, watches its child, or reads its memory", async () => {
+    expect(await attempt(script("135, 0xffffffff"))).toBe("went");
+    expect(await attempt(script("135, 0x20000"))).toBe("went");
+    expect(await attempt(script("101, 0, 0, 0, 0"))).toBe("went");
+    expect(await attempt(script("206, 8, $b"))).toBe("went");
+  });
+});
+
 describe("devices", () => {
   it.each([
     [
