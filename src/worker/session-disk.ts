@@ -51,7 +51,11 @@ export function createImageDisks(directory: string, bounds: DiskBounds): Session
       await mkdir(directory, { recursive: true, mode: 0o700 });
       await rm(image, { force: true });
       const file = await open(image, "wx", 0o600);
-      await file.truncate(bytes).finally(() => file.close());
+      try {
+        await file.truncate(bytes);
+      } finally {
+        await file.close();
+      }
       const lazily = "lazy_itable_init=1,lazy_journal_init=1,nodiscard";
       const sizes = ["-m", "0", "-N", String(files), "-J", `size=${journalMegabytes}`, "-E", lazily];
       await run("mkfs.ext4", ["-q", "-F", ...sizes, image]);
