@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -51,6 +51,20 @@ describe.skipIf(!canLimit())("a session that takes too much", () => {
       failure: { code: "resources_exhausted", mend: expect.stringContaining("OFFSTAGE_SANDBOX_") as string },
     });
     expect(await untilOver(client, quiet.id)).toMatchObject({ status: "completed", failure: null });
+  });
+
+  test("of disk leaves nothing beyond its bound, and says so", async () => {
+    const fill = "for i in 1 2 3 4 5 6 7 8; do head -c 30000000 /dev/zero > many$i & done; wait; sleep 60";
+    const { id } = await client.session.create({ prompt: `shell ${fill}` });
+    expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code: "resources_exhausted" } });
+    expect(existsSync(join(world.data, "sessions", id))).toBe(false);
+    const { events } = await client.session.events(id, { limit: 1_000 });
+    const notices = events.flatMap((event) => (event.type === "notice" ? [event.data.text] : []));
+    expect(notices).toContainEqual(expect.stringContaining("did not keep them"));
+    // What stays within it is kept, for a follow-up.
+    const small = await client.session.create({ prompt: "shell echo small > file" });
+    await untilOver(client, small.id);
+    expect(existsSync(join(world.data, "sessions", small.id, "workspace"))).toBe(true);
   });
 
   test("of nothing is not bothered, and no control group is left of any", async () => {
