@@ -12,6 +12,7 @@ import type { Turns } from "./container-turns.ts";
 import type { Upkeep } from "./container-upkeep.ts";
 import { endProcess } from "./process-table.ts";
 import type { Exceeded, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
+import { holdersOf } from "./limited.ts";
 import { watchUsage } from "./watch.ts";
 
 const lookEveryMs = 1_000;
@@ -282,6 +283,8 @@ function watchContainer(
     limits,
     folders: [...new Set([workspace, home])],
     pids: null,
+    // By the session's own user: which processes are a container's is the engine's to know.
+    holders: () => holdersOf(home, () => []),
     onExceeded: () => onExceeded("disk"),
   });
   let isLooking = false;

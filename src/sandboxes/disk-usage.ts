@@ -1,9 +1,6 @@
-import { execFile } from "node:child_process";
 import { lstat, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { promisify } from "node:util";
-
-const run = promisify(execFile);
+import { runProgram } from "./run-program.ts";
 
 /** What a sandbox holds of a disk, and of memory that its processes share. */
 export interface DiskUsage {
@@ -134,7 +131,7 @@ async function countOpen(folders: readonly string[], holders: Holders): Promise<
 /** What vanishes while it is counted makes the program end with 1, and is counted all the same. */
 function said(command: string, parameters: readonly string[]): Promise<{ stdout: string; stderr: string }> {
   const options = { maxBuffer: mostSaid, timeout: longestLookMs, killSignal: "SIGKILL" as const };
-  return run(command, [...parameters], options).catch((error: { stdout?: string; stderr?: string }) => ({
+  return runProgram(command, parameters, options).catch((error: { stdout?: string; stderr?: string }) => ({
     stdout: error.stdout ?? "",
     stderr: error.stderr ?? "",
   }));

@@ -58,7 +58,7 @@ export function startLimited(
 }
 
 /** Under root a session's processes are those of its home's owner, whatever they did to be hidden from a search. */
-function holdersOf(home: string, pids: () => readonly number[]): Holders | null {
+export function holdersOf(home: string, pids: () => readonly number[]): Holders | null {
   if (process.getuid?.() !== 0) return { pids: pids() };
   const owner = statSync(home, { throwIfNoEntry: false });
   return owner === undefined ? null : { uid: owner.uid };

@@ -1,8 +1,7 @@
-import { execFile } from "node:child_process";
 import { lstatSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
-import { promisify } from "node:util";
+import { runProgram } from "./run-program.ts";
 import { UidClaims, usualUids } from "./uids.ts";
 
 /** The user that a container engine is told of under root, before a session's own is known. */
@@ -25,7 +24,7 @@ export async function giveToSandbox(directory: string, claims?: UidClaims): Prom
   if (process.getuid?.() !== 0) return;
   const uid = await (claims ?? (usualClaims ??= new UidClaims(usualUids()))).of(dirname(directory));
   if (ownerOf(directory) === uid) return;
-  await promisify(execFile)("chown", ["-R", "-h", `${uid}:${uid}`, directory]);
+  await runProgram("chown", ["-R", "-h", `${uid}:${uid}`, directory]);
 }
 
 /** Who owns a file, or a link itself; null if it is gone. */

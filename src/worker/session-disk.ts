@@ -1,13 +1,10 @@
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
 import { RunError } from "../domain/errors.ts";
+import { runProgram } from "../sandboxes/run-program.ts";
 import type { DiskBounds } from "./checkout-size.ts";
-
-const run = promisify(execFile);
 
 /** Where a session's folders are: on the data folder's own file system, or each session's on one that has the size of its bound. */
 export interface SessionDisks {
@@ -58,7 +55,7 @@ export function createImageDisks(directory: string, bounds: DiskBounds): Session
       }
       const lazily = "lazy_itable_init=1,lazy_journal_init=1,nodiscard";
       const sizes = ["-m", "0", "-N", String(files), "-J", `size=${journalMegabytes}`, "-E", lazily];
-      await run("mkfs.ext4", ["-q", "-F", ...sizes, image]);
+      await runProgram("mkfs.ext4", ["-q", "-F", ...sizes, image]);
       await mount(image, folder);
       await chmod(folder, 0o700);
     });
@@ -73,8 +70,8 @@ export function createImageDisks(directory: string, bounds: DiskBounds): Session
     async close(_sessionId, folder) {
       if (!(await isMounted(folder))) return;
       // What was removed in the last seconds is given back by this alone, if the disk below can do that at all.
-      await run("sync", ["-f", folder]).catch(nothing);
-      await run("fstrim", [folder]).catch(nothing);
+      await runProgram("sync", ["-f", folder]).catch(nothing);
+      await runProgram("fstrim", [folder]).catch(nothing);
       await unmount(folder);
     },
     async remove(sessionId, folder) {
@@ -88,12 +85,12 @@ export function createImageDisks(directory: string, bounds: DiskBounds): Session
 const mountOptions = "loop,nodev,nosuid,discard,noinit_itable";
 
 async function mount(image: string, folder: string): Promise<void> {
-  await run("mount", ["-t", "ext4", "-o", mountOptions, image, folder]);
+  await runProgram("mount", ["-t", "ext4", "-o", mountOptions, image, folder]);
 }
 
 /** Whatever still looks into it keeps it, out of sight, until it is gone. */
 async function unmount(folder: string): Promise<void> {
-  await run("umount", [folder]).catch(() => run("umount", ["--lazy", folder]));
+  await runProgram("umount", [folder]).catch(() => runProgram("umount", ["--lazy", folder]));
 }
 
 /** A folder on another device than the one that it lies in. */
