@@ -13,6 +13,8 @@ import {
   updateRepository,
   type RepositoryRecord,
 } from "../store/repositories.ts";
+import { hasScope } from "../domain/key.ts";
+import { ForbiddenError } from "../domain/errors.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { readAddress } from "./resolve.ts";
@@ -40,6 +42,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
     },
     async (request) => {
       const { url, name, branch = null, description = null } = request.body;
+      if (branch !== null) requireAdmin(request);
       const address = readAddress(options, "url", url);
       const input = { url: address.cloneUrl, key: address.key, name: name ?? address.name, branch, description };
       return show(await createRepository(database, principalOfRequest(request).organizationId, input));
@@ -77,6 +80,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
     },
     async (request) => {
       const id = requireUuid("repository", request.params.id);
+      if (request.body.branch !== undefined) requireAdmin(request);
       return show(await updateRepository(database, principalOfRequest(request).organizationId, id, request.body));
     },
   );
@@ -98,5 +102,13 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       const id = requireUuid("repository", request.params.id);
       return show(await deleteRepository(database, principalOfRequest(request).organizationId, id));
     },
+  );
+}
+
+/** Setup secrets go to the branch that a repository is configured for: who chooses it chooses whose code meets them. */
+function requireAdmin(request: Parameters<typeof principalOfRequest>[0]): void {
+  if (hasScope(principalOfRequest(request), "admin")) return;
+  throw new ForbiddenError(
+    "branch: only an admin may choose it, because setup secrets go to that branch; leave it out",
   );
 }

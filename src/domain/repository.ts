@@ -8,11 +8,10 @@ export type ForgeKind = (typeof forgeKinds)[number];
 export const createRepositorySchema = z.object({
   url: text(2_000).meta({ description: "http(s), ssh or scp-like URL, without credentials." }),
   name: text(200).optional(),
-  branch: z
-    .string()
-    .refine(isBranchName, "is not a valid git branch name")
-    .optional()
-    .meta({ description: "Default target branch; else the remote's default branch." }),
+  branch: z.string().refine(isBranchName, "is not a valid git branch name").optional().meta({
+    description:
+      "Default target branch, whose setup gets secrets: an admin's to choose. Else the remote's default branch.",
+  }),
   description: optionalText(2_000).optional(),
 });
 export type CreateRepository = z.infer<typeof createRepositorySchema>;
