@@ -129,6 +129,8 @@ export function createRunDependencies(
     metrics,
     traces,
     sandbox,
+    sandboxImage: config.sandbox === "container" ? config.container.image : null,
+    devcontainerImages: config.devcontainerImages,
     providers,
     publicUrl,
     workspaces: createWorkspaces({

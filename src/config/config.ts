@@ -102,6 +102,7 @@ function configOf(variables: Variables) {
       image: variables.OFFSTAGE_CONTAINER_IMAGE,
       runtime: variables.OFFSTAGE_CONTAINER_RUNTIME ?? null,
     },
+    devcontainerImages: variables.OFFSTAGE_DEVCONTAINER_IMAGES,
     concurrency: variables.OFFSTAGE_CONCURRENCY,
     maxRunningPerOrganization: variables.OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION,
     /** Null: any number. */

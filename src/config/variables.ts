@@ -99,6 +99,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_CONTAINER_SOCKET: z.string().min(1).default("/var/run/docker.sock"),
   OFFSTAGE_CONTAINER_IMAGE: z.string().min(1).default("node:24-bookworm"),
   OFFSTAGE_CONTAINER_RUNTIME: z.string().min(1).optional(),
+  OFFSTAGE_DEVCONTAINER_IMAGES: names,
   OFFSTAGE_CONCURRENCY: whole(1, 1_000, 4),
   OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: whole(1, 100_000, 20),
   OFFSTAGE_MAX_RUNNING_PER_REPOSITORY: whole(0, 100_000, 0),

@@ -71,7 +71,8 @@ function longestFirst(values: readonly string[]): string[] {
   return [...new Set(values)].sort((a, b) => b.length - a.length);
 }
 
-function spellings(secret: string): string[] {
+/** A secret as it is and as programs print it by themselves, on one line: the ways in which it is looked for. */
+export function spellings(secret: string): string[] {
   const url = encodeURIComponent(secret);
   const hex = [...bytesOf(secret)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   return [

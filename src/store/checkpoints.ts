@@ -13,7 +13,13 @@ export interface CheckpointRepository {
   /** Folder in the workspace. */
   readonly directory: string;
   /** Where the session started, as `prepare` found it. */
-  readonly start: { readonly baseSha: string; readonly headSha: string; readonly targetBranch: string };
+  readonly start: {
+    readonly baseSha: string;
+    readonly headSha: string;
+    readonly targetBranch: string;
+    /** The commit whose setup may have secrets, if there is one; omitted by earlier versions. */
+    readonly trusted?: { readonly sha: string; readonly branch: string; readonly isDefault: boolean } | null;
+  };
   /** The agent's own HEAD. */
   readonly head: string;
   /** A commit on top of it with everything that was not committed. */

@@ -7,7 +7,7 @@ import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
 import { writeHarnessFiles } from "./harness-files.ts";
 import type { Run } from "./run.ts";
 import { foldersOf } from "./session-repositories.ts";
-import { secretsFor, type RepositoryEnvironment } from "./step-setup.ts";
+import { secretsFor, type RepositoryEnvironment } from "./repository-environment.ts";
 import type { MadeAt } from "./session-folders.ts";
 
 export interface AgentTurn {

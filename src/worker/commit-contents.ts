@@ -1,11 +1,9 @@
 import { RunError } from "../domain/errors.ts";
-import { git, looksWithBytes, mustGit } from "./git.ts";
+import { git, looksWithBytes } from "./git.ts";
 import type { PreparedRepository } from "./workspace-repository.ts";
 
 /** How much of one file of a repository's is read: settings and templates. */
 const fileLimit = 100_000;
-const lockFile =
-  /[\t/](?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|deno\.lock|Cargo\.lock|poetry\.lock|uv\.lock|pdm\.lock|Pipfile\.lock|requirements[\w.-]*\.txt|Gemfile\.lock|composer\.lock|go\.sum|mix\.lock|gradle\.lockfile|packages\.lock\.json|pubspec\.lock|flake\.lock|pom\.xml|package\.json|\.tool-versions|\.nvmrc|\.python-version)$/u;
 const historyLimit = 64 * 1024 * 1024;
 
 /**
@@ -44,10 +42,4 @@ export async function readCommittedFile(
   const options = { cwd: mirror, signal, maximumOutput: fileLimit };
   const { code, stdout } = await git(["cat-file", "blob", `${sha}:${path}`], options);
   return code === 0 ? stdout : null;
-}
-
-/** The files of a commit by which package managers pin what they install, each with its content's name. */
-export async function listLockFiles(mirror: string, sha: string, signal: AbortSignal): Promise<string[]> {
-  const listed = await mustGit(["ls-tree", "-r", sha], { cwd: mirror, signal, memoryBytes: looksWithBytes });
-  return listed.split("\n").filter((line) => lockFile.test(line));
 }

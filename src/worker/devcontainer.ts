@@ -18,7 +18,7 @@ const command = z.union([one, z.record(z.string(), one)]).nullish();
 const variables = z.record(z.string(), z.string().nullable()).nullish();
 /** Run once for a new container; those that run at each start or attach are for a person's editor. */
 const schema = z.object({
-  image: z.string().nullish().catch(null),
+  image: z.string().max(500).nullish().catch(null),
   onCreateCommand: command,
   updateContentCommand: command,
   postCreateCommand: command,

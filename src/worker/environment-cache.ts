@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, copyFile, link, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../observability.ts";
 import type { MadeAt } from "./session-folders.ts";
@@ -11,15 +11,21 @@ export interface Archives {
   readonly home: string;
 }
 
+/** What is known of a result beside its files. */
+export interface SetupRecord {
+  /** Folders in which it finds itself. */
+  readonly madeAt: MadeAt;
+  /** Files that are no part of it, because a secret was in them. */
+  readonly leftOut: readonly string[];
+}
+
 export interface EnvironmentCache {
-  find(key: string): Promise<(Archives & { readonly madeAt: MadeAt }) | null>;
-  /** Keeps what `write` writes under the key, unless it throws; forgets what was not used for the longest time. */
-  keep(
-    key: string,
-    madeAt: MadeAt,
-    write: (archives: Archives, maximumBytes: number) => Promise<void>,
-    logger: Logger,
-  ): Promise<void>;
+  find(key: string): Promise<(Archives & SetupRecord) | null>;
+  /**
+   * Keeps archives under the key, which nothing writes from then on, and forgets what was not used for the longest time. What
+   * can't be kept is told of in the log: it is made anew the next time.
+   */
+  keep(key: string, result: Archives & SetupRecord, logger: Logger): Promise<void>;
 }
 
 /** Results of setups by the hash of their inputs. `maximumBytes` 0 keeps none. */
@@ -31,13 +37,13 @@ export function createEnvironmentCache(options: {
   const at = (name: string): string => join(directory, name);
   const archivesIn = (folder: string): Archives => ({ work: join(folder, "work.tar"), home: join(folder, "home.tar") });
 
-  const madeAtFile = (folder: string): string => join(folder, "made-at.json");
+  const recordFile = (folder: string): string => join(folder, "made-at.json");
 
   /** Null where a machine that lost its power left nothing of it: it is made anew then. */
-  async function readMadeAt(folder: string): Promise<MadeAt | null> {
+  async function readRecord(folder: string): Promise<SetupRecord | null> {
     try {
-      const { workspace, home } = JSON.parse(await readFile(madeAtFile(folder), "utf8")) as MadeAt;
-      return { workspace, home };
+      const { madeAt, leftOut } = JSON.parse(await readFile(recordFile(folder), "utf8")) as SetupRecord;
+      return { madeAt, leftOut };
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       await rm(folder, { recursive: true, force: true });
@@ -65,19 +71,24 @@ export function createEnvironmentCache(options: {
     async find(key) {
       const archives = archivesIn(at(key));
       if ((await sizeOf(archives.home)) === 0) return null;
-      const madeAt = await readMadeAt(at(key));
-      if (madeAt === null) return null;
+      const record = await readRecord(at(key));
+      if (record === null) return null;
       const now = new Date();
       await utimes(at(key), now, now);
-      return { ...archives, madeAt };
+      return { ...archives, ...record };
     },
-    async keep(key, { workspace, home }, write, logger) {
+    async keep(key, { work, home, madeAt, leftOut }, logger) {
       if (maximumBytes === 0) return;
       const folder = at(`${key}.${randomUUID()}`);
       try {
+        const bytes = (await sizeOf(work)) + (await sizeOf(home));
+        if (bytes > maximumBytes) throw new Error("it is larger than OFFSTAGE_SETUP_CACHE_MB");
         await mkdir(folder, { recursive: true, mode: 0o700 });
-        await write(archivesIn(folder), maximumBytes);
-        await writeFile(madeAtFile(folder), JSON.stringify({ workspace, home }));
+        await chmod(directory, 0o700);
+        const kept = archivesIn(folder);
+        await put(work, kept.work);
+        await put(home, kept.home);
+        await writeFile(recordFile(folder), JSON.stringify({ madeAt, leftOut }), { mode: 0o400 });
         await rename(folder, at(key));
         await prune();
       } catch (error) {
@@ -87,6 +98,12 @@ export function createEnvironmentCache(options: {
       }
     },
   };
+}
+
+/** The same file by another name, if the file system can do that. */
+async function put(file: string, to: string): Promise<void> {
+  await link(file, to).catch(() => copyFile(file, to));
+  await chmod(to, 0o400);
 }
 
 async function sizeOf(path: string): Promise<number> {

@@ -8,12 +8,14 @@ import {
   knownOf,
   type KeptCheckpoint,
   type PreparedRepository,
+  type TrustedCommit,
   type WorkspaceRepository,
 } from "./workspace-repository.ts";
 
 /** What the remote had when it was looked at. */
 export interface Heads extends PreparedRepository {
   readonly branchSha: string | null;
+  readonly trusted: TrustedCommit | null;
 }
 
 /** Fetches what the session starts from, pinned in the mirror by names of ours. */
@@ -24,7 +26,7 @@ export async function fetchHeads(
   progress: (progress: { text: string; fraction?: number }) => void,
   signal: AbortSignal,
 ): Promise<Heads> {
-  const { targetBranch, targetSha, branchSha } = await lookUpHeads(mirror, repository, signal);
+  const { targetBranch, targetSha, branchSha, trusted } = await lookUpHeads(mirror, repository, signal);
   const pin = `refs/offstage/${sessionId}/${repository.directory}`;
   const report = (line: string): void => {
     const percent = /(\d+)%/u.exec(line)?.[1];
@@ -35,7 +37,7 @@ export async function fetchHeads(
   if (branchSha !== null) {
     await fetchBranch(mirror, { branch: repository.branch, sha: branchSha, into: `${pin}/start` }, report, signal);
   }
-  return { baseSha: await baseOf(), headSha: branchSha ?? targetSha, targetBranch, branchSha };
+  return { baseSha: await baseOf(), headSha: branchSha ?? targetSha, targetBranch, branchSha, trusted };
 
   /** As before where the work goes on from there; a target branch that was rewritten no longer has it. */
   async function baseOf(): Promise<string> {
@@ -99,6 +101,22 @@ export async function goesOnFrom(
     if (code !== 0) return false;
   }
   return branchSha === null || branchSha === start.headSha || branchSha === head || branchSha !== recorded;
+}
+
+/**
+ * The trusted commit that a session goes on with on another worker: the one that it began with, so that a branch that moved on
+ * costs no second setup, unless the repository is configured for another branch by now or that branch was rewritten.
+ */
+export async function trustedSince(
+  mirror: Mirror,
+  { trusted: recorded = null }: PreparedRepository,
+  { trusted: now }: Heads,
+  signal: AbortSignal,
+): Promise<TrustedCommit | null> {
+  if (now === null || recorded === null) return now;
+  if (recorded.branch !== now.branch || recorded.isDefault !== now.isDefault) return now;
+  const { code } = await git(["merge-base", "--is-ancestor", recorded.sha, now.sha], { cwd: mirror.path, signal });
+  return code === 0 ? recorded : now;
 }
 
 /** Lets go of what a session kept from being pruned. */

@@ -8,6 +8,7 @@ import type { GitCredentials } from "../forges/forge.ts";
 import { fetchObjects, type FetchLimits } from "./fetch.ts";
 import { pinPublicHost } from "./remote-address.ts";
 import { git, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
+import type { TrustedCommit } from "./workspace-repository.ts";
 
 /** The service's own bare copy of a repository: fetched, never cloned again, and never written by an agent. */
 export interface Mirror {
@@ -26,6 +27,8 @@ export interface RemoteHeads {
   readonly targetBranch: string;
   readonly targetSha: string;
   readonly branchSha: string | null;
+  /** The target's commit, if the repository's configured branch is at the same; null if it is not. */
+  readonly trusted: TrustedCommit | null;
 }
 
 /** Where a repository's mirror lies; one for each address, since an organization's sessions share it. */
@@ -95,15 +98,19 @@ export async function lookUpHeads(
     readonly targetBranch: string | null;
     /** Goes before `targetBranch`, where the remote has it. */
     readonly formerTarget?: string | null;
+    /** Of the repository's own settings; null or omitted: the remote's default branch. */
+    readonly configuredBranch?: string | null;
     readonly branch: string;
   },
   signal: AbortSignal,
 ): Promise<RemoteHeads> {
   const target = wanted.targetBranch === null ? "HEAD" : `refs/heads/${wanted.targetBranch}`;
-  const { formerTarget = null } = wanted;
+  const { formerTarget = null, configuredBranch = null } = wanted;
+  const configured = configuredBranch === null ? "HEAD" : `refs/heads/${configuredBranch}`;
   const options = await remoteOptions(mirror, signal);
   const refs = [
     target,
+    configured,
     `refs/heads/${wanted.branch}`,
     ...(formerTarget === null ? [] : [`refs/heads/${formerTarget}`]),
   ];
@@ -119,7 +126,12 @@ export async function lookUpHeads(
   const targetSha = formerSha ?? shaOf(target);
   if (targetBranch === null || targetSha === null) throw targetNotFound(mirror, wanted.targetBranch);
   if (targetBranch === wanted.branch) throw workOnTarget(targetBranch);
-  return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`) };
+  const branch = configuredBranch ?? defaultBranch ?? null;
+  // By its commit, in this one answer of the remote's: a branch of another name at the same commit has the same code. An older
+  // commit of the configured branch does not count: a branch may be made at a commit that was never reviewed by itself.
+  const isTrusted = branch !== null && shaOf(configured) === targetSha;
+  const trusted = isTrusted ? { sha: targetSha, branch, isDefault: configuredBranch === null } : null;
+  return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`), trusted };
 }
 
 /** A host may send names of branches without end: what it takes to hear three is bound. */

@@ -11,7 +11,8 @@ import { beginRun, secretsOf, type Run, type RunDependencies } from "./run.ts";
 import { recordingFile } from "./session-gateway.ts";
 import { requireSandbox } from "./step-agent.ts";
 import { workspaceRepository } from "./session-repositories.ts";
-import { readEnvironments, setupStep, withoutSetup } from "./step-setup.ts";
+import { readEnvironments } from "./repository-environment.ts";
+import { setupStep, withoutSetup } from "./step-setup.ts";
 
 export interface ReplayResult {
   /** Repositories whose changes came out otherwise than in the session. */

@@ -17,7 +17,8 @@ import { prepareStep, settleWorkspace, type Prepared } from "./step-prepare.ts";
 import { pullRequestStep } from "./step-pull-request.ts";
 import { pushStep } from "./step-push.ts";
 import type { RunSignals } from "./worker.ts";
-import { readEnvironments, setupStep, withoutSetup } from "./step-setup.ts";
+import { readEnvironments } from "./repository-environment.ts";
+import { setupStep, withoutSetup } from "./step-setup.ts";
 
 /** Time to save what the agent wrote after the run was over anyway: it must not hold up a cancel. */
 const salvageAfterCancelMs = 1_000;

@@ -34,6 +34,10 @@ export interface RunDependencies {
   readonly workspaces: Workspaces;
   readonly environmentCache: EnvironmentCache;
   readonly sandbox: Sandbox;
+  /** Root file system of containers, unless a repository's is used; null if the sandbox has none. */
+  readonly sandboxImage: string | null;
+  /** Patterns of images that a repository's devcontainer file may choose. */
+  readonly devcontainerImages: readonly string[];
   readonly providers: readonly Provider[];
   /** The agent where the session names none; null where nothing is installed. */
   readonly defaultAgent: () => Promise<string | null>;

@@ -1,5 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { watchedDisks, type SessionDisks } from "./session-disk.ts";
 import type { PreparedRepository } from "./workspace-repository.ts";
@@ -64,6 +65,17 @@ export function createSessionFolders(dataDirectory: string, disks: SessionDisks 
     /** Folders as the session's harness sees them: where they are, or where they were on the machine that it began on. */
     seenAt: async (sessionId: string): Promise<MadeAt> =>
       (await readRecord<MadeAt>(movedPath(sessionId))) ?? placeOf(sessionId),
+    /** An empty folder for one setup, another each time: what a killed one left goes with the session. */
+    setupFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "setups", randomUUID())),
+    /** What is left of the session's setups; some programs make folders that even their owner may not change. */
+    async endSetups(sessionId: string): Promise<void> {
+      const folder = join(root(sessionId), "setups");
+      await rm(folder, { recursive: true, force: true }).catch(async (error: unknown) => {
+        if (!["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+        await makeRemovable(folder);
+        await rm(folder, { recursive: true, force: true });
+      });
+    },
     /** An empty folder for a checkpoint's pieces on their way out; beside the session's own, since they are not sealed yet. */
     piecesFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "kept", "pieces")),
     /** The same for pieces on their way in. What a killed server left there is removed when the next one starts. */
@@ -111,6 +123,14 @@ export function createSessionFolders(dataDirectory: string, disks: SessionDisks 
       for (const folder of [root(sessionId), forgotten(sessionId)]) await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Links are not followed: only folders that lie in it are changed. */
+async function makeRemovable(folder: string): Promise<void> {
+  await chmod(folder, 0o700);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) await makeRemovable(join(folder, entry.name));
+  }
 }
 
 async function emptyFolder(path: string): Promise<string> {

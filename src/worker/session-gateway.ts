@@ -13,9 +13,9 @@ import type { Run } from "./run.ts";
 /** Hosts of which one gateway tells; a program that tries again and again is told of once. */
 const refusalLimit = 50;
 
-/** The way out of a sandbox that asks no model: while a repository is set up. */
-export function openSetupGateway(run: Run): Promise<Gateway> {
-  return openGateway({ ...wayOut(run), models: {} });
+/** The way out of a sandbox that asks no model: while one repository is set up, by its own list of hosts. */
+export function openSetupGateway(run: Run, repository: Run["session"]["repositories"][number]): Promise<Gateway> {
+  return openGateway({ ...wayOut(run, [repository]), models: {} });
 }
 
 /**
@@ -31,7 +31,7 @@ export async function openSessionGateway(run: Run, onUsedUp: (reason: BudgetUsed
   const { metrics } = run.dependencies;
   const { admit, count, settled } = createBudget(run, onUsedUp);
   const gateway = await openGateway({
-    ...wayOut(run),
+    ...wayOut(run, run.session.repositories),
     models,
     admit,
     onUsage: count,
@@ -74,9 +74,9 @@ function tell(run: Run, event: NewEvent): void {
   run.emit(event).catch((error: unknown) => logger.debug({ err: error }, "could not tell what the gateway saw"));
 }
 
-function wayOut(run: Run) {
+function wayOut(run: Run, repositories: Run["session"]["repositories"]) {
   const { egress, socketDirectory } = run.dependencies;
-  const { organization, repositories } = run.session;
+  const { organization } = run.session;
   const lists = [...organization.egress, ...repositories.flatMap(({ egress: allowed }) => allowed)];
   const told = new Set<string>();
   return {

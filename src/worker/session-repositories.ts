@@ -24,6 +24,7 @@ export function workspaceRepository(run: Run, repository: SessionRepository): Wo
     directory: repository.directory,
     branch: run.session.branchName,
     targetBranch: run.session.targetBranch ?? repository.branch,
+    configuredBranch: repository.branch,
     baseSha: repository.baseSha,
     headSha: repository.headSha,
     named: forge.webUrl !== null,

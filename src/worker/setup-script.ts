@@ -1,17 +1,17 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { cutMiddle } from "../domain/text.ts";
-import type { Exceeded, Limits, SandboxRequest } from "../sandboxes/sandbox.ts";
+import type { Exceeded, SandboxRequest } from "../sandboxes/sandbox.ts";
 import { atMost } from "./at-most.ts";
 import type { Archives } from "./environment-cache.ts";
 import { writeHarnessFiles } from "./harness-files.ts";
-import { inside } from "./inside.ts";
+import { inside, type InsidePlace } from "./inside.ts";
 import type { Run } from "./run.ts";
+import { openSetupGateway } from "./session-gateway.ts";
+import type { SessionRepository } from "./session-repositories.ts";
 
-/** Where a setup runs: the session's own clone and home. */
-export type SetupPlace = Pick<SandboxRequest, "workspace" | "home" | "readOnly" | "environment" | "image"> & {
-  readonly workingDirectory: string;
-};
+/** Where a setup runs, and where it sees that. */
+export type SetupPlace = InsidePlace & Pick<SandboxRequest, "environment" | "aliases">;
 
 export interface SetupResult {
   readonly code: number | null;
@@ -26,9 +26,18 @@ const tailLength = 2_000;
 /** Output of which a session's page tells; what comes after is only run. */
 const toldLimit = 200_000;
 const gatherMs = 300;
+const namedFiles = 3;
+/** Of an archive: what its headers and paddings add to many small files. */
+const packedFactor = 2;
+/** Where an archive has `.git/info/exclude`, which adds to the one that is there. */
+const excludeFile = ".git/offstage-exclude";
 
-/** With a line `#!` as that says, else by bash, which stops at the first command that fails; by sh where there is no bash. */
+/**
+ * With a line `#!` as that says, else by bash, which stops at the first command that fails; by sh where there is no bash.
+ * What it writes, tokens among it, is for no other user of the machine.
+ */
 const interpret = `
+umask 077
 file="$HOME/${scriptFile}"
 chmod +x "$file"
 exec 2>&1 < /dev/null
@@ -36,28 +45,32 @@ case "$(head -c 2 "$file")" in "#!") exec "$file" ;; esac
 command -v bash > /dev/null && exec bash -eo pipefail "$file"
 exec sh -e "$file"`;
 
-/** Runs a repository's setup script in its sandbox, and tells what it prints. */
-export async function runSetupScript(
-  run: Run,
-  options: {
-    readonly place: SetupPlace;
-    readonly script: string;
-    readonly gateway: string;
-    readonly limits: Limits;
-    readonly limitMs: number;
-    readonly repository: { readonly id: string; readonly name: string };
-  },
-): Promise<SetupResult> {
-  const { place, limitMs, repository } = options;
-  const { sandbox } = run.dependencies;
-  await writeHarnessFiles(sandbox, { ...place, signal: run.signal }, { [scriptFile]: options.script });
-  const overtime = AbortSignal.timeout(limitMs);
+interface ScriptRun {
+  readonly place: SetupPlace;
+  readonly script: string;
+  readonly repository: SessionRepository;
+}
+
+/** Runs a repository's setup script in its sandbox, with a way out of its own, and tells what it prints. */
+export async function runRepositoryScript(run: Run, asked: ScriptRun): Promise<SetupResult> {
+  const gateway = await openSetupGateway(run, asked.repository);
+  try {
+    return await runThrough(run, gateway.socket, asked);
+  } finally {
+    await gateway.close();
+  }
+}
+
+async function runThrough(run: Run, gateway: string, { place, script, repository }: ScriptRun): Promise<SetupResult> {
+  const { sandbox, limits, setupLimitMs } = run.dependencies;
+  await writeHarnessFiles(sandbox, { ...place, signal: run.signal }, { [scriptFile]: script });
+  const overtime = AbortSignal.timeout(setupLimitMs);
   const child = sandbox.start({
     ...place,
     command: "sh",
     arguments: ["-c", interpret],
-    gateway: options.gateway,
-    limits: options.limits,
+    gateway,
+    limits,
     signal: AbortSignal.any([run.signal, overtime]),
   });
   child.stdin.end();
@@ -69,6 +82,10 @@ export async function runSetupScript(
   const exceeded = child.exceeded();
   await output.end(code === 0 && exceeded === null && !overtime.aborted ? "completed" : "failed");
   return { code, exceeded, timedOut: overtime.aborted, tail: output.tail() };
+}
+
+export function hasFailed({ code, exceeded, timedOut }: SetupResult): boolean {
+  return code !== 0 || exceeded !== null || timedOut;
 }
 
 /** Gathers what is printed into events; a secret that comes in pieces is not told in pieces. */
@@ -126,55 +143,101 @@ git -c core.quotePath=false ls-files --others --exclude-standard --directory |
   sed 's/[][\\\\*?!# ]/\\\\&/g; s/^/\\//' >> "$(git rev-parse --git-dir)/info/exclude"`;
 
 /** To be run once a script has ended well, and before anything is kept. */
-export async function settleSetup(run: Run, place: SetupPlace): Promise<void> {
+export async function settleSetup(run: Run, place: InsidePlace): Promise<void> {
   await runInside(run, place, settle, (child) => void child.stdout.resume());
 }
 
+/** What is not in git, and what says that it stays out of it; submodules that were checked out are in git by their names alone. */
 const archiveWork = `
 set -eu
-{ git ls-files --others -z; printf '.git/info/exclude\\0'; } | tar --create --file=- --null --verbatim-files-from --files-from=-`;
+{
+  git ls-files --others -z
+  git -c core.quotePath=false ls-files --stage | grep '^160000' | while read -r _ _ _ inner; do
+    if [ -e "$inner/.git" ]; then printf '%s\\0' "$inner"; fi
+  done
+  if [ -d .git/modules ]; then printf '.git/modules\\0'; fi
+  printf '.git/info/exclude\\0'
+} | tar --create --file=- --null --verbatim-files-from --files-from=- --transform='s,^\\.git/info/exclude$,${excludeFile},'`;
 const archiveHome = `exec tar --create --file=- --directory="$HOME" .`;
 
+/**
+ * What is there already stays: files of the commit, of another repository's setup, and of an agent. Links are followed only
+ * within the sandbox, which has nothing but the session's own folders. A submodule that the commit has at another place of its
+ * history would be taken for a change.
+ */
+const unpackWork = `
+set -eu
+umask 077
+tar --extract --file=- --no-same-owner --skip-old-files || [ $? = 2 ]
+if [ -f ${excludeFile} ]; then
+  mkdir -p .git/info
+  cat ${excludeFile} >> .git/info/exclude
+  rm -f ${excludeFile}
+fi
+git -c core.quotePath=false ls-files --stage | grep '^160000' | while read -r _ sha _ inner; do
+  [ -e "$inner/.git" ] || continue
+  if [ "$(git -C "$inner" rev-parse HEAD)" = "$sha" ] || git -C "$inner" checkout --quiet --force "$sha" 2> /dev/null; then continue; fi
+  rm -rf "$inner"
+  mkdir "$inner"
+done`;
+const unpackHome = `
+umask 077
+tar --extract --file=- --no-same-owner --skip-old-files --directory="$HOME" || [ $? = 2 ]`;
+/** Words of GNU tar: at its end if it passed over files, and if that is not because of others in their place. */
+const passedOver = /^tar: Exiting with failure status/mu;
+const broken = /not recoverable|No space left|quota exceeded|Unexpected EOF/iu;
+
 /** Writes what a setup made: packed inside the sandbox, so that nothing out here follows a link of the script's. */
-export async function archiveSetup(
-  run: Run,
-  place: SetupPlace,
-  archives: Archives,
-  maximumBytes: number,
-): Promise<void> {
+export async function archiveSetup(run: Run, place: InsidePlace, archives: Archives): Promise<void> {
+  const maximumBytes = run.dependencies.limits.diskBytes * packedFactor;
   for (const [script, file] of [
     [archiveWork, archives.work],
     [archiveHome, archives.home],
   ] as const) {
     await runInside(run, place, script, (child) =>
-      pipeline(child.stdout, atMost(maximumBytes, "OFFSTAGE_SETUP_CACHE_MB"), createWriteStream(file, { mode: 0o600 })),
+      pipeline(
+        child.stdout,
+        atMost(maximumBytes, "OFFSTAGE_SANDBOX_DISK_MB"),
+        createWriteStream(file, { mode: 0o600 }),
+      ),
     );
   }
 }
 
-/** Puts it into another clone of the same inputs. */
-export async function unpackSetup(run: Run, place: SetupPlace, archives: Archives): Promise<void> {
+/**
+ * Puts it into another clone and home. Files that can't be there, because the commit or an agent has a link or a file in the
+ * place of their folder, are passed over with a notice.
+ */
+export async function unpackSetup(
+  run: Run,
+  place: InsidePlace,
+  { name }: SessionRepository,
+  archives: Archives,
+): Promise<void> {
   for (const [script, file] of [
-    [`exec tar --extract --file=- --no-same-owner`, archives.work],
-    [`exec tar --extract --file=- --no-same-owner --directory="$HOME"`, archives.home],
+    [unpackWork, archives.work],
+    [unpackHome, archives.home],
   ] as const) {
-    await runInside(run, place, script, async (child) => {
+    const said = await runInside(run, place, script, async (child) => {
       child.stdout.resume();
       await pipeline(createReadStream(file), child.stdin);
     });
+    if (broken.test(said)) throw new Error(`what a setup made could not be unpacked: ${said.trim().slice(-500)}`);
+    if (!passedOver.test(said)) continue;
+    const files = said.split("\n").filter((line) => line.startsWith("tar: ") && !passedOver.test(line));
+    const text = `Not all that the setup of ${name} made could be put beneath what is there: ${files.slice(0, namedFiles).join("; ")}`;
+    await run.emit({ type: "notice", data: { level: "warning", text } });
   }
 }
 
-/** With none of the script's own variables. */
 async function runInside(
   run: Run,
-  { workspace, workingDirectory, home, readOnly, image }: SetupPlace,
+  place: InsidePlace,
   script: string,
   use: Parameters<typeof inside>[3],
-): Promise<void> {
+): Promise<string> {
   try {
-    const place = { workspace, workingDirectory, home, readOnly, image };
-    await inside(run, place, { command: "sh", arguments: ["-c", script] }, use);
+    return await inside(run, place, { command: "sh", arguments: ["-c", script] }, use);
   } catch (cause) {
     run.signal.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);

@@ -9,7 +9,7 @@ import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 import type { Run } from "./run.ts";
 import { openSessionGateway } from "./session-gateway.ts";
 import type { SafePoints } from "./safe-points.ts";
-import type { RepositoryEnvironment } from "./step-setup.ts";
+import type { RepositoryEnvironment } from "./repository-environment.ts";
 
 export interface AgentStep {
   readonly environments: readonly RepositoryEnvironment[];

@@ -1,198 +1,184 @@
 import { createHash } from "node:crypto";
 import { RunError } from "../domain/errors.ts";
-import type { SecretPhase } from "../domain/secret.ts";
-import { devcontainerPaths, readDevcontainer, type Devcontainer } from "./devcontainer.ts";
+import { secretsFor, type Preparation, type RepositoryEnvironment } from "./repository-environment.ts";
 import type { Run } from "./run.ts";
-import { archiveSetup, runSetupScript, settleSetup, unpackSetup, type SetupPlace } from "./setup-script.ts";
-import { openSetupGateway } from "./session-gateway.ts";
-import { placeOf, workspaceRepository, type SessionRepository } from "./session-repositories.ts";
-import type { PreparedRepository } from "./workspace-repository.ts";
+import { placeOf, type SessionRepository } from "./session-repositories.ts";
+import type { MadeAt } from "./session-folders.ts";
+import { runSetupApart, setupVariables, type AppliedSetup } from "./setup-apart.ts";
+import { hasFailed, runRepositoryScript, settleSetup, unpackSetup, type SetupResult } from "./setup-script.ts";
 
-/** What one repository's clone needs beside its files. */
-export interface RepositoryEnvironment {
-  readonly repository: SessionRepository;
-  readonly prepared: PreparedRepository;
-  readonly script: string | null;
-  readonly variables: Readonly<Record<string, string>>;
-  readonly image: string | null;
-}
-
-/** As the repository's settings say and, where they are silent, its devcontainer file on the branch that it goes back to. */
-export async function readEnvironments(
-  run: Run,
-  prepared: readonly PreparedRepository[],
-): Promise<RepositoryEnvironment[]> {
-  const environments: RepositoryEnvironment[] = [];
-  for (const [index, repository] of run.session.repositories.entries()) {
-    const start = prepared[index];
-    if (start === undefined) continue;
-    const file = await devcontainerOf(run, repository, start);
-    const image = await imageOf(run, repository, file);
-    environments.push({
-      repository,
-      prepared: start,
-      script: repository.setupScript ?? file.script,
-      variables: { ...file.variables, ...repository.variables },
-      image,
-    });
-  }
-  return environments;
-}
-
-const none: Devcontainer = { image: null, script: null, variables: {} };
-
-/** Of the base, never of the work branch: setup secrets are for code that was accepted. */
-async function devcontainerOf(run: Run, repository: SessionRepository, start: PreparedRepository) {
-  const wanted = workspaceRepository(run, repository);
-  for (const path of devcontainerPaths) {
-    const text = await run.dependencies.workspaces.readFile(wanted, start.baseSha, path, run.signal);
-    if (text === null) continue;
-    try {
-      return readDevcontainer(text, placeOf(run, repository.directory).workingDirectory);
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      await run.emit({
-        type: "notice",
-        data: { level: "warning", text: `${repository.name}: ${path} is not used: ${reason}` },
-      });
-    }
-  }
-  return none;
-}
-
-/** Only an image that is on this machine: a repository's file makes nobody fetch anything. */
-async function imageOf(run: Run, { name }: SessionRepository, { image }: Devcontainer): Promise<string | null> {
-  const { sandbox } = run.dependencies;
-  if (image === null || sandbox.kind !== "container") return null;
-  if (await sandbox.hasImage(image)) return image;
-  const text = `${name}: this server does not have the image ${image} of its devcontainer file (docker pull ${image}), so it uses its own.`;
-  await run.emit({ type: "notice", data: { level: "warning", text } });
-  return null;
-}
-
-/** Those whose script has not been run in this session's clone yet. */
+/** Those whose script has not been run for this session yet. */
 export async function withoutSetup(run: Run, environments: readonly RepositoryEnvironment[]) {
   const missing: RepositoryEnvironment[] = [];
   for (const environment of environments) {
-    if (environment.script === null || environment.script.trim() === "") continue;
+    if (!hasScript(environment)) continue;
     const { directory } = environment.repository;
     if (!(await run.dependencies.workspaces.isSetUp(run.session.sessionId, directory))) missing.push(environment);
   }
   return missing;
 }
 
-/** Runs each repository's script, or unpacks what the same script made before of the same inputs. */
+/** Of those that were left out. */
+const namedFiles = 5;
+const hasScript = ({ script }: Preparation): boolean => script !== null && script.trim() !== "";
+
+/**
+ * Runs each repository's script, or brings what the same script made before of the same inputs.
+ * A setup secret meets nothing but the trusted commit: no other commit's code, no other repository, and nothing of an agent's.
+ */
 export async function setupStep(run: Run, environments: readonly RepositoryEnvironment[]): Promise<void> {
-  const { environmentCache, workspaces } = run.dependencies;
+  const { sandbox, workspaces } = run.dependencies;
+  const { sessionId } = run.session;
   for (const environment of environments) {
-    const { repository, prepared } = environment;
-    const place = setupPlaceOf(run, environment);
-    // A branch that an agent has worked on could leave something for later sessions: only accepted code is kept or reused.
-    // Without a sandbox what was made in one folder would be used there.
-    const shared = run.dependencies.sandbox.isolates && prepared.headSha === prepared.baseSha;
-    const key = shared ? await keyOf(run, environment) : null;
-    const found = key === null ? null : await environmentCache.find(key);
-    if (found !== null) {
-      await unpackSetup(run, place, found);
-      await workspaces.markSetUp(run.session.sessionId, repository.directory, found.madeAt);
-      await tell(
-        run,
-        environment,
-        "Reused the result of an earlier setup with the same script, lock files and settings.\n",
-      );
-    } else {
-      await runScript(run, environment, place);
-      await settleSetup(run, place);
-      if (key !== null) {
-        await environmentCache.keep(
-          key,
-          place,
-          (archives, maximumBytes) => archiveSetup(run, place, archives, maximumBytes),
-          run.dependencies.logger,
-        );
-      }
-      await workspaces.markSetUp(run.session.sessionId, repository.directory, null);
+    try {
+      const madeAt = await (sandbox.isolates ? setUpApart : setUpInPlace)(run, environment);
+      await workspaces.markSetUp(sessionId, environment.repository.directory, madeAt);
+    } finally {
+      await workspaces.endSetups(sessionId);
     }
   }
 }
 
-function tell(run: Run, { repository }: RepositoryEnvironment, text: string): Promise<void> {
-  const { id: repositoryId, name } = repository;
-  return run.emit({ type: "setup.output", data: { repositoryId, repository: name, text, state: "completed" } });
+/** @returns folders in which it was made, if that was in another session */
+async function setUpApart(run: Run, environment: RepositoryEnvironment): Promise<MadeAt | null> {
+  const { repository, prepared } = environment;
+  const trusted = environment.trusted !== null && hasScript(environment.trusted) ? environment.trusted : null;
+  const isAtTrusted = prepared.headSha === trusted?.commit.sha;
+  const secrets = secretsFor(run, "setup", repository.id);
+  const hasSecrets = Object.keys(secrets).length > 0;
+  // Without secrets the head's own setup lacks nothing that the trusted one could bring.
+  const beneath = trusted !== null && (isAtTrusted || hasSecrets) ? await trustedSetup(run, repository, trusted) : null;
+  const isWithheld = hasSecrets && !isAtTrusted;
+  if (isWithheld) await tellWithheld(run, environment);
+  const result = isAtTrusted && beneath !== null ? beneath : await headSetup(run, environment, { beneath, isWithheld });
+  await unpackSetup(run, placeOf(run, repository.directory), repository, result);
+  return result.madeAt;
 }
 
-async function runScript(run: Run, environment: RepositoryEnvironment, place: SetupPlace): Promise<void> {
-  const { repository } = environment;
-  const gateway = await openSetupGateway(run);
-  try {
-    const { code, exceeded, timedOut, tail } = await runSetupScript(run, {
-      place,
-      script: environment.script ?? "",
-      gateway: gateway.socket,
-      limits: run.dependencies.limits,
-      limitMs: run.dependencies.setupLimitMs,
-      repository: { id: repository.id, name: repository.name },
-    });
-    if (code === 0 && exceeded === null && !timedOut) return;
-    const why = timedOut
-      ? `took longer than ${Math.round(run.dependencies.setupLimitMs / 60_000)} minutes`
-      : exceeded === null
-        ? `ended with ${code}`
-        : `used more ${exceeded} than its sandbox allows`;
-    throw new RunError({
-      code: "setup_failed",
-      reason: `The setup of ${repository.name} ${why}${tail === "" ? "." : `:\n${tail}`}`,
-      retryable: true,
-      mend: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
-    });
-  } finally {
-    await gateway.close();
-  }
-}
-
-function setupPlaceOf(run: Run, { repository, variables, image }: RepositoryEnvironment): SetupPlace {
+/** The setup of the trusted commit, with secrets: as it was kept, or made now and kept. @throws RunError setup_failed */
+async function trustedSetup(
+  run: Run,
+  repository: SessionRepository,
+  trusted: NonNullable<RepositoryEnvironment["trusted"]>,
+): Promise<AppliedSetup> {
+  const { environmentCache, logger } = run.dependencies;
   const place = placeOf(run, repository.directory);
-  return {
-    ...place,
-    ...(image !== null && { image }),
-    environment: {
-      HOME: place.home,
-      LANG: "C.UTF-8",
-      TERM: "dumb",
-      CI: "true",
-      ...variables,
-      ...secretsFor(run, "setup", repository.id),
-    },
-  };
+  const key = keyOf(run, repository, trusted);
+  const found = await environmentCache.find(key);
+  if (found !== null) {
+    const text = `Reused the result of an earlier setup of the same commit (${trusted.commit.sha.slice(0, 12)}) with the same settings.\n`;
+    await tell(run, repository, text, "completed");
+    await tellLeftOut(run, repository, found.leftOut);
+    return { ...found, madeAt: found.madeAt.workspace === place.workspace ? null : found.madeAt };
+  }
+  const secrets = secretsFor(run, "setup", repository.id);
+  const { result, made } = await runSetupApart(run, { ...trusted, repository, secrets, beneath: null });
+  if (made === null) throw setupFailed(run, repository, result, false);
+  await tellLeftOut(run, repository, made.leftOut);
+  await environmentCache.keep(key, { ...made, madeAt: { workspace: place.workspace, home: place.home } }, logger);
+  return made;
 }
 
-/** Variables of the secrets for a phase; a repository's own win over the organization's. */
-export function secretsFor(run: Run, phase: SecretPhase, repositoryId: string): Record<string, string> {
-  return Object.fromEntries(
-    run.secrets
-      .filter((secret) => secret.phases.includes(phase))
-      .filter((secret) => secret.repositoryId === null || secret.repositoryId === repositoryId)
-      .map(({ name, value }) => [name, value]),
-  );
+/**
+ * The setup of what the session works on, without secrets. Its result is this session's alone.
+ * @param options.beneath what the trusted setup made: in place before it, and used in its stead if it fails
+ * @throws RunError setup_failed
+ */
+async function headSetup(
+  run: Run,
+  environment: RepositoryEnvironment,
+  options: { readonly beneath: AppliedSetup | null; readonly isWithheld: boolean },
+): Promise<AppliedSetup> {
+  const { repository, prepared } = environment;
+  const { beneath, isWithheld } = options;
+  const commit = { sha: prepared.headSha, branch: run.session.branchName };
+  const { result, made } = await runSetupApart(run, { ...environment, commit, secrets: {}, beneath });
+  if (made !== null) return made;
+  if (beneath === null) throw setupFailed(run, repository, result, isWithheld);
+  const text = `The setup of ${repository.name} failed there. The agent works with what the setup of ${environment.trusted?.commit.branch} made.`;
+  await run.emit({ type: "notice", data: { level: "warning", text } });
+  return beneath;
 }
 
-/** Everything that the result depends on and that can be known before. */
-async function keyOf(run: Run, environment: RepositoryEnvironment): Promise<string> {
-  const { repository, prepared, script, variables, image } = environment;
-  const { workspaces, sandbox } = run.dependencies;
+/** Without a sandbox: in the session's own folders, which nothing keeps apart from anything. */
+async function setUpInPlace(run: Run, environment: RepositoryEnvironment): Promise<null> {
+  const { repository, variables, script, trusted } = environment;
+  const secrets = secretsFor(run, "setup", repository.id);
+  const isWithheld = trusted === null && Object.keys(secrets).length > 0;
+  if (isWithheld) await tellWithheld(run, environment);
+  const folders = placeOf(run, repository.directory);
+  const place = { ...folders, environment: setupVariables(folders.home, variables, isWithheld ? {} : secrets) };
+  const result = await runRepositoryScript(run, { place, script: script ?? "", repository });
+  if (hasFailed(result)) throw setupFailed(run, repository, result, isWithheld);
+  await settleSetup(run, folders);
+  return null;
+}
+
+/** On the session and in the step's log. */
+async function tellWithheld(run: Run, { repository, prepared, trusted }: RepositoryEnvironment): Promise<void> {
+  const { branchName } = run.session;
+  const own = "its own branch (the configured one, or else the default one)";
+  const why = !run.dependencies.sandbox.isolates
+    ? `without a sandbox, they are for sessions alone in which each repository is at the tip of ${own} and no agent has worked yet`
+    : trusted === null
+      ? `they are for ${own} alone, and the target branch ${prepared.targetBranch} is another commit`
+      : `they are for ${trusted.commit.branch} alone, not for the commits of ${branchName}; what the setup of ${trusted.commit.branch} made is put beneath`;
+  const text = `The setup of ${repository.name} runs without its setup secrets: ${why}.`;
+  await run.emit({ type: "notice", data: { level: "info", text } });
+  await tell(run, repository, `${text}\n`, "running");
+}
+
+/** Files that the agent may miss. */
+async function tellLeftOut(run: Run, { name }: SessionRepository, files: readonly string[]): Promise<void> {
+  if (files.length === 0) return;
+  const others = files.length > namedFiles ? ` and ${files.length - namedFiles} more` : "";
+  const text = `The setup of ${name} wrote a setup secret into ${files.slice(0, namedFiles).join(", ")}${others}: agents do not get that. For them to have the secret, an admin gives it the phase agent too.`;
+  await run.emit({ type: "notice", data: { level: "warning", text } });
+}
+
+function tell(run: Run, { id, name }: SessionRepository, text: string, state: "running" | "completed"): Promise<void> {
+  return run.emit({ type: "setup.output", data: { repositoryId: id, repository: name, text, state } });
+}
+
+function setupFailed(
+  run: Run,
+  { name }: SessionRepository,
+  { code, exceeded, timedOut, tail }: SetupResult,
+  isWithheld: boolean,
+): RunError {
+  const why = timedOut
+    ? `took longer than ${Math.round(run.dependencies.setupLimitMs / 60_000)} minutes`
+    : exceeded === null
+      ? `ended with ${code}`
+      : `used more ${exceeded} than its sandbox allows`;
+  const without = isWithheld ? "ran without its setup secrets, and " : "";
+  return new RunError({
+    code: "setup_failed",
+    reason: `The setup of ${name} ${without}${why}${tail === "" ? "." : `:\n${tail}`}`,
+    retryable: true,
+    mend: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
+  });
+}
+
+/** Names all that a trusted setup's result depends on and that can be known before: only the same is reused. */
+function keyOf(
+  run: Run,
+  repository: SessionRepository,
+  { commit, script, variables, image }: NonNullable<RepositoryEnvironment["trusted"]>,
+): string {
+  const { sandbox, sandboxImage } = run.dependencies;
   const inputs = {
-    format: 1,
+    format: 2,
     repositoryId: repository.id,
     directory: repository.directory,
+    commit: commit.sha,
     script,
-    variables: Object.entries(variables).toSorted(([a], [b]) => a.localeCompare(b)),
-    image,
+    variables: Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    image: image ?? sandboxImage,
     secrets: run.secrets
-      .filter(
-        ({ phases, repositoryId }) => phases.includes("setup") && (repositoryId ?? repository.id) === repository.id,
-      )
-      .map(({ id, version }) => [id, version]),
-    lockFiles: await workspaces.lockFiles(workspaceRepository(run, repository), prepared.baseSha, run.signal),
+      .filter(({ phases }) => phases.includes("setup"))
+      .filter(({ repositoryId }) => repositoryId === null || repositoryId === repository.id)
+      .map(({ id, version, phases }) => [id, version, phases.toSorted()]),
     machine: [sandbox.kind, process.platform, process.arch, process.version],
   };
   return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");

@@ -10,6 +10,8 @@ export interface WorkspaceRepository {
   readonly branch: string;
   /** Null: the remote's default branch. */
   readonly targetBranch: string | null;
+  /** The repository's own setting, never a request's; null or omitted: the remote's default branch. */
+  readonly configuredBranch?: string | null;
   /** Goes before that, where it is still there: what is open goes to it. */
   readonly formerTarget?: string | null;
   /** Where the session started, if it did before. */
@@ -27,6 +29,19 @@ export interface PreparedRepository {
   /** Where the work began: the base, or the tip of a branch that was there already. */
   readonly headSha: string;
   readonly targetBranch: string;
+  /**
+   * The commit whose setup may have secrets: the tip of the branch that the repository itself is configured for, as the remote
+   * had it when it was looked at. Null if the session's target is another commit; omitted in records of earlier versions.
+   */
+  readonly trusted?: TrustedCommit | null;
+}
+
+/** A commit that nobody but the repository's own configured branch decided. */
+export interface TrustedCommit {
+  readonly sha: string;
+  readonly branch: string;
+  /** Whether the branch is the remote's default one, because the repository's settings name none. */
+  readonly isDefault: boolean;
 }
 
 /** A repository's work as another worker kept it. */

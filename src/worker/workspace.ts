@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { NotFoundError, RunError } from "../domain/errors.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
-import { listLockFiles, readCommittedFile, readHistory } from "./commit-contents.ts";
+import { readCommittedFile, readHistory } from "./commit-contents.ts";
 import { git, looksWithBytes, mustGit } from "./git.ts";
 import type { FetchLimits } from "./fetch.ts";
 import { openKeptWork, type WaitingWork } from "./kept-work.ts";
-import { fetchHeads, goesOnFrom, layOut, unpin, type Room } from "./lay-out.ts";
+import { fetchHeads, goesOnFrom, layOut, trustedSince, unpin, type Room } from "./lay-out.ts";
 import { breakLocks, ensureMirror, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
 import { createMirrorUse } from "./mirror-use.ts";
 import type { SessionDisks } from "./session-disk.ts";
@@ -38,6 +38,14 @@ export interface CollectedRepository {
   readonly isAhead: boolean;
   readonly patch: string;
   readonly patchTruncated: boolean;
+}
+
+/** Where one setup runs, apart from the session's own folders. */
+export interface SetupFolders extends MadeAt {
+  /** Of the server's alone; the others are in it. To be removed when the setup is over. */
+  readonly folder: string;
+  /** The one mirror that the clone borrows from. */
+  readonly readOnly: readonly string[];
 }
 
 export interface WorkspaceOptions {
@@ -133,7 +141,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
         const mirror = mirrorOf(repository);
         const { start, work } = await mirrorUse.whileUsed(mirror.path, () => begin(request, repository, mirror, room));
         if (work !== null) waiting.push(work);
-        prepared.push({ baseSha: start.baseSha, headSha: start.headSha, targetBranch: start.targetBranch });
+        const { baseSha, headSha, targetBranch, trusted = null } = start;
+        prepared.push({ baseSha, headSha, targetBranch, trusted });
       }
     } catch (error) {
       // What was too much is not kept until the next try.
@@ -164,7 +173,9 @@ export function createWorkspaces(options: WorkspaceOptions) {
     const heads = await fetchHeads(mirror, sessionId, repository, progress, signal);
     const checkpoint = keptWork.get(directory);
     const isKept = checkpoint !== undefined && (await goesOnFrom(mirror, checkpoint, repository, heads, signal));
-    const start = isKept ? checkpoint.start : heads;
+    const start = isKept
+      ? { ...checkpoint.start, trusted: await trustedSince(mirror, checkpoint.start, heads, signal) }
+      : heads;
     await layOut(mirror, clone, repository, start, room, signal);
     if (!isKept) return { start, work: null };
     const kept = await openKeptWork(onDisk.keptPath(sessionId, directory), mirror.path, { anew: true, signal });
@@ -210,7 +221,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
       if (start === undefined) continue;
       const mirror = mirrorOf(repository);
       // So that the mirror stays while this is at work, whatever becomes of the other session.
-      for (const [name, sha] of Object.entries({ target: start.baseSha, start: start.headSha })) {
+      const pinned = { target: start.baseSha, start: start.headSha, trusted: start.trusted?.sha ?? start.baseSha };
+      for (const [name, sha] of Object.entries(pinned)) {
         const pin = `refs/offstage/${sessionId}/${repository.directory}/${name}`;
         await mustGit(["update-ref", pin, sha], { cwd: mirror.path, signal });
       }
@@ -219,6 +231,23 @@ export function createWorkspaces(options: WorkspaceOptions) {
     await giveToAgent({ workspace, home });
     await onDisk.markStarted(sessionId, prepared);
     return prepared;
+  }
+
+  /** A clone and a home that nothing was done in yet, for one setup. What stands in the workspace is one repository alone. */
+  async function beginSetup(
+    sessionId: string,
+    repository: WorkspaceRepository,
+    { sha, branch }: { readonly sha: string; readonly branch: string },
+    signal: AbortSignal,
+  ): Promise<SetupFolders> {
+    const folder = await onDisk.setupFolder(sessionId);
+    const place = { workspace: join(folder, "workspace"), home: join(folder, "home") };
+    const mirror = mirrorOf(repository);
+    const start = { baseSha: sha, headSha: sha, targetBranch: branch };
+    const clone = join(place.workspace, repository.directory);
+    await layOut(mirror, clone, { ...repository, branch }, start, roomIn(place.workspace), signal);
+    await giveToAgent(place);
+    return { folder, ...place, readOnly: [mirror.path] };
   }
 
   async function collect(request: CollectRequest): Promise<CollectedRepository[]> {
@@ -270,6 +299,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
     exists: async (sessionId: string): Promise<boolean> => (await onDisk.started(sessionId)) !== null,
     prepare,
     prepareAgain,
+    beginSetup,
+    endSetups: onDisk.endSetups,
     collect,
     markStarted: onDisk.markStarted,
     seenAt: onDisk.seenAt,
@@ -308,8 +339,6 @@ export function createWorkspaces(options: WorkspaceOptions) {
       readHistory(mirrorOf(repository).path, start, headSha, signal),
     readFile: (repository: WorkspaceRepository, sha: string, path: string, signal: AbortSignal) =>
       readCommittedFile(mirrorOf(repository).path, sha, path, signal),
-    lockFiles: (repository: WorkspaceRepository, sha: string, signal: AbortSignal) =>
-      listLockFiles(mirrorOf(repository).path, sha, signal),
     /** The session's folders, forgotten or not, and what it pinned in the mirrors. */
     async remove(sessionId: string): Promise<void> {
       await onDisk.remove(sessionId);

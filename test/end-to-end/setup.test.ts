@@ -286,7 +286,9 @@ describe("devcontainer.json", () => {
       ".devcontainer.json": '{ "postCreateCommand": "echo evil" }',
     });
     const { id } = await client.session.create({ prompt: "say x", repositories: [made.url], branchName: "evil" });
-    expect((await look(await untilOver(client, id))).setup).toBe("good\n");
+    const { setup } = await look(await untilOver(client, id));
+    expect(setup).toContain("good\n");
+    expect(setup).not.toContain("evil\n");
   });
 
   test("that can't be read is told of and passed over", async () => {

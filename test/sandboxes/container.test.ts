@@ -166,12 +166,13 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     expect(await createContainerSandbox({ ...settings, ...wrong }, options).check()).toMatch(mend);
   });
 
-  it("takes the image that a repository's devcontainer file names, where it is on this machine", async () => {
+  it("takes the image that a repository's devcontainer file names, if the operator allows it and it is on this machine", async () => {
     const world = await createWorld(script);
     const { offstage, client } = await startInProcess(world, {
       OFFSTAGE_SANDBOX: "container",
       OFFSTAGE_CONTAINER_SOCKET: settings.socket,
       OFFSTAGE_CONTAINER_IMAGE: settings.image,
+      OFFSTAGE_DEVCONTAINER_IMAGES: `${settings.image}-other, example.com/not/*`,
       OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
     });
     const outputOf = async (image: string): Promise<string> => {
@@ -187,6 +188,11 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
       expect(named).toContain("set up in other.");
       expect(named).toContain("worked in other.");
       expect(await outputOf("example.com/not/there")).toContain("(docker pull example.com/not/there)");
+      // On this machine under this name too, and not allowed.
+      const refused = await outputOf(`${settings.image}-other:latest`);
+      expect(refused).toContain("OFFSTAGE_DEVCONTAINER_IMAGES does not allow it");
+      expect(refused).toContain("set up in .");
+      expect(refused).toContain("worked in .");
     } finally {
       await offstage.stop();
       await world.close();
