@@ -78,6 +78,7 @@ export const failureCodes = [
   "disk_full",
   "secret_unavailable",
   "secret_in_work",
+  "token_in_work",
   "setup_failed",
   "workspace_broken",
   "repository_not_found",

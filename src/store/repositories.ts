@@ -1,6 +1,7 @@
 import type { Database } from "../database/database.ts";
-import { NotFoundError } from "../domain/errors.ts";
+import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { Environment } from "../domain/environment.ts";
+import { allowedFindingsLimit, type AllowedFinding } from "../domain/finding.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
 import type { Repository, RepositoryLimits, UpdateRepository } from "../domain/repository.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
@@ -209,6 +210,63 @@ export async function allowEgress(
     [id, organizationId, rule],
   );
   return egressOf(rows, id);
+}
+
+/** Findings that don't keep its work from being pushed. @throws NotFoundError */
+export async function getAllowedFindings(
+  database: Database,
+  organizationId: string,
+  id: string,
+): Promise<AllowedFinding[]> {
+  const { rows } = await database.pool.query<{ allowed: AllowedFinding[] }>(
+    `select allowed_findings as allowed from repository where id = $1 and organization_id = $2 and deleted_at is null`,
+    [id, organizationId],
+  );
+  return allowedOf(rows, id);
+}
+
+/** Puts another list in its place. @throws NotFoundError */
+export async function setAllowedFindings(
+  database: Database,
+  organizationId: string,
+  id: string,
+  allowed: readonly AllowedFinding[],
+): Promise<AllowedFinding[]> {
+  const { rows } = await database.pool.query<{ allowed: AllowedFinding[] }>(
+    `update repository set allowed_findings = $3, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning allowed_findings as allowed`,
+    [id, organizationId, JSON.stringify(allowed)],
+  );
+  return allowedOf(rows, id);
+}
+
+/** Adds one, once. @throws NotFoundError; ConflictError if the list is full */
+export async function allowFinding(
+  database: Database,
+  organizationId: string,
+  id: string,
+  finding: AllowedFinding,
+): Promise<AllowedFinding[]> {
+  const { rows } = await database.pool.query<{ allowed: AllowedFinding[] }>(
+    `update repository set updated_at = now(), allowed_findings = case
+         when $3::jsonb -> 0 in (select jsonb_array_elements(allowed_findings))
+         then allowed_findings else allowed_findings || $3::jsonb end
+     where id = $1 and organization_id = $2 and deleted_at is null
+       and (jsonb_array_length(allowed_findings) < $4 or $3::jsonb -> 0 in (select jsonb_array_elements(allowed_findings)))
+     returning allowed_findings as allowed`,
+    [id, organizationId, JSON.stringify([finding]), allowedFindingsLimit],
+  );
+  if (rows[0] !== undefined) return rows[0].allowed;
+  await getAllowedFindings(database, organizationId, id);
+  throw new ConflictError(
+    `the repository allows ${allowedFindingsLimit} findings already: replace the list by one with patterns`,
+  );
+}
+
+function allowedOf(rows: readonly { allowed: AllowedFinding[] }[], id: string): AllowedFinding[] {
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return row.allowed;
 }
 
 /** How its clones are made ready. @throws NotFoundError */

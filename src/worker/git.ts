@@ -6,6 +6,7 @@ import { RunError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
 import type { PinnedHost } from "./remote-address.ts";
 import { startProcess } from "../sandboxes/process.ts";
+import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
 
 export interface GitOptions {
   readonly cwd: string;
@@ -58,16 +59,7 @@ const alwaysOff = {
  * No settings of the machine are read, and nothing is asked on a terminal.
  */
 export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
-  const [program, ...before] = boundedGit(options);
-  const child = startProcess(
-    program ?? "git",
-    [...before, ...parameters],
-    { environment: environmentOf(options), signal: options.signal },
-    {
-      cwd: options.cwd,
-      endsDescendants: false,
-    },
-  );
+  const child = startGit(parameters, options);
   // Where git stops reading early, its exit code and words say why.
   if (options.input === undefined) child.stdin.end();
   else pipeline(options.input, child.stdin).catch(() => undefined);
@@ -88,6 +80,23 @@ export async function git(parameters: readonly string[], options: GitOptions): P
     stderr,
     truncated: output.length > limit,
   };
+}
+
+/** As `git`, for what is read while it runs: the caller reads all of its output, or ends it. */
+export function startGit(
+  parameters: readonly string[],
+  options: Omit<GitOptions, "input" | "onProgress" | "onOutput" | "maximumOutput">,
+): SandboxedProcess {
+  const [program, ...before] = boundedGit(options);
+  return startProcess(
+    program ?? "git",
+    [...before, ...parameters],
+    { environment: environmentOf(options), signal: options.signal },
+    {
+      cwd: options.cwd,
+      endsDescendants: false,
+    },
+  );
 }
 
 /** Enough for what people make: trees of a million files and patches of hundreds of megabytes. */

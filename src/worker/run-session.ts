@@ -106,8 +106,8 @@ async function runToEnd(
       return { outcome: "cancelled" };
     } else {
       const failure = await failureOf(error, run);
-      // What can't be masked is not stored.
-      if (failure.code !== "secret_unavailable")
+      // What can't be masked is not stored; what was found to look like a secret is stored already, with that masked.
+      if (failure.code !== "secret_unavailable" && failure.code !== "token_in_work")
         await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterFailureMs) });
       await leaveFolders(run);
       await finishSession(database, session, { status: "failed", summary: null, failure });

@@ -1,4 +1,4 @@
-import { spellings } from "../domain/mask.ts";
+import { spellingsOf } from "../domain/spellings.ts";
 import { inside, type InsidePlace } from "./inside.ts";
 import type { Run } from "./run.ts";
 
@@ -48,6 +48,17 @@ function needlesOf(value: string): string[] {
   const looked = lines.length === 1 || telling.length === 0 ? lines : telling;
   return [value.trim(), ...looked]
     .filter((line) => line.length >= shortestLine)
-    .flatMap(spellings)
+    .flatMap(writtenAs)
     .filter((line) => line.length >= shortestLine && !line.includes("\n"));
+}
+
+/** A line as it is and as programs write it by themselves: in base64, hexadecimal, JSON and URLs. */
+function writtenAs(line: string): string[] {
+  const url = encodeURIComponent(line);
+  return [
+    ...spellingsOf(line).map((bytes) => new TextDecoder().decode(bytes)),
+    JSON.stringify(line).slice(1, -1),
+    url,
+    url.replaceAll(/%[0-9A-F]{2}/gu, (code) => code.toLowerCase()),
+  ];
 }

@@ -1,10 +1,9 @@
-import { RunError } from "../domain/errors.ts";
-import { createMask } from "../domain/mask.ts";
 import { saveRepository, toldWork, type ToldWork } from "../store/progress.ts";
+import { requireNoSecret } from "./require-no-secret.ts";
 import type { Run } from "./run.ts";
 import { addressOf, workspaceRepository, type SessionRepository } from "./session-repositories.ts";
 import type { CollectedRepository } from "./workspace.ts";
-import type { PreparedRepository, WorkspaceRepository } from "./workspace-repository.ts";
+import type { PreparedRepository } from "./workspace-repository.ts";
 
 /** A repository after the agent's work came out of the sandbox, with the place it has in the session. */
 export interface Collected extends CollectedRepository {
@@ -30,7 +29,7 @@ export async function commitStep(run: Run, prepared: readonly PreparedRepository
       await run.emit({ type: "workspace.commit", data: { repositoryId: repository.id, ...commit } });
     }
     const changed = isChanged(run, repository, { collected: result, start: before, told: known });
-    if (changed) await requireNoSecret(run, workspaceRepository(run, repository), before, result.headSha);
+    if (changed) await requireNoSecret(run, repository, { start: before, collected: result });
     const { position } = repository;
     results.push({
       ...result,
@@ -61,25 +60,6 @@ function isChanged(
   // What a run that failed had made is told of nowhere; what others had made of the branch is none of the session's.
   const isOwn = told.commits.size > 0 || headSha !== start.headSha;
   return isAhead && isOwn && !isBrought;
-}
-
-/** What is pushed is out of our hands: a known secret in any of the commits stops them all. @throws RunError secret_in_work */
-async function requireNoSecret(
-  run: Run,
-  repository: WorkspaceRepository,
-  start: PreparedRepository,
-  headSha: string,
-): Promise<void> {
-  const history = await run.dependencies.workspaces.history(repository, start, headSha, run.signal);
-  if (run.mask.text(history) === history) return;
-  const named = run.secrets.filter(({ value }) => createMask([value]).text(history) !== history);
-  const which = named.length === 0 ? "a key of this server" : named.map(({ name }) => name).join(", ");
-  throw new RunError({
-    code: "secret_in_work",
-    reason: `The commits hold the value of ${which}: nothing was pushed.`,
-    retryable: false,
-    mend: "Send a message that asks the agent to remove it from every commit, or start a new session. Change the value, because the agent has seen it.",
-  });
 }
 
 async function collect(run: Run): Promise<CollectedRepository[]> {

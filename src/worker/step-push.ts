@@ -11,7 +11,7 @@ export async function pushStep(run: Run, changed: readonly Collected[]): Promise
     const repository = run.session.repositories.find((candidate) => candidate.position === position);
     if (repository === undefined) continue;
     const own = told(repository.id).commits;
-    const request = { headSha: made, own, message: run.session.title, signal: run.signal };
+    const request = { headSha: made, own, message: run.mask.text(run.session.title), signal: run.signal };
     const attributes = { "offstage.repository.id": repository.id };
     const headSha = await traces.span("push", { kind: "client", attributes }, () =>
       workspaces.push({ repository: workspaceRepository(run, repository), ...request }),

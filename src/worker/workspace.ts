@@ -3,13 +3,14 @@ import { join } from "node:path";
 import { NotFoundError, RunError } from "../domain/errors.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
-import { readCommittedFile, readHistory } from "./commit-contents.ts";
+import { readCommittedFile } from "./commit-contents.ts";
 import { git, looksWithBytes, mustGit } from "./git.ts";
 import type { FetchLimits } from "./fetch.ts";
 import { openKeptWork, type WaitingWork } from "./kept-work.ts";
 import { fetchHeads, goesOnFrom, layOut, trustedSince, unpin, type Room } from "./lay-out.ts";
 import { breakLocks, ensureMirror, mirrorPath, pushBranch, type Mirror } from "./mirror.ts";
 import { createMirrorUse } from "./mirror-use.ts";
+import { lookThroughPush, type PushLook } from "./push-look.ts";
 import type { SessionDisks } from "./session-disk.ts";
 import { createSessionFolders, namesIn, type MadeAt } from "./session-folders.ts";
 import {
@@ -335,8 +336,12 @@ export function createWorkspaces(options: WorkspaceOptions) {
       const push = { branch: repository.branch, sha, own, message, author: options.author };
       return pushBranch(mirrorOf(repository), push, signal);
     },
-    history: (repository: WorkspaceRepository, start: PreparedRepository, headSha: string, signal: AbortSignal) =>
-      readHistory(mirrorOf(repository).path, start, headSha, signal),
+    /** What of a push would show a secret. @throws ObjectsError */
+    lookThrough: (
+      repository: WorkspaceRepository,
+      start: PreparedRepository,
+      push: Pick<PushLook, "head" | "secrets" | "allowed" | "signal">,
+    ) => lookThroughPush({ ...push, cwd: mirrorOf(repository).path, known: knownOf(start) }),
     readFile: (repository: WorkspaceRepository, sha: string, path: string, signal: AbortSignal) =>
       readCommittedFile(mirrorOf(repository).path, sha, path, signal),
     /** The session's folders, forgotten or not, and what it pinned in the mirrors. */

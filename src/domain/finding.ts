@@ -1,0 +1,87 @@
+import { z } from "zod";
+
+/** What stands in place of a rule for a file that can't be looked through: too large, or it takes too long. */
+export const notReadRule = "not-read";
+
+export const allowedFindingsLimit = 500;
+const patternLimit = 300;
+
+/** A finding of token shapes that an admin lets pass: everything that is given must fit. */
+export const allowedFindingSchema = z
+  .object({
+    path: z
+      .string()
+      .min(1, "must not be empty")
+      .max(patternLimit, `must be at most ${patternLimit} characters`)
+      .refine(
+        (path) => !path.startsWith("/") && !path.includes("\0"),
+        "is a path within the repository: without / before it",
+      )
+      .optional()
+      .meta({ description: "Path in the repository; `*` stands for any part of a name, `**` for any folders." }),
+    rule: z
+      .string()
+      .regex(/^[a-z0-9-]{1,100}$/u, "must be a rule as a failure names it, for example github")
+      .optional()
+      .meta({ description: "Rule as a failure names it, for example `github`; `not-read` for what is too large." }),
+    fingerprint: z
+      .string()
+      .regex(/^[0-9a-f]{24}$/u, "must be the 24 hexadecimal digits that a failure names")
+      .optional()
+      .meta({ description: "Of the value, as a failure names it." }),
+  })
+  .strict()
+  .refine(
+    ({ path, rule, fingerprint }) => path !== undefined || rule !== undefined || fingerprint !== undefined,
+    "must have a path, a rule or a fingerprint",
+  );
+export type AllowedFinding = z.infer<typeof allowedFindingSchema>;
+
+export const allowedFindingsSchema = z
+  .array(allowedFindingSchema)
+  .max(allowedFindingsLimit, `must be at most ${allowedFindingsLimit} entries`);
+
+/** Whether an entry of the list lets it pass. @param finding.fingerprint null for what was not read */
+export function isAllowed(
+  allowed: readonly AllowedFinding[],
+  finding: { readonly path: string; readonly rule: string; readonly fingerprint: string | null },
+): boolean {
+  return allowed.some(
+    ({ path, rule, fingerprint }) =>
+      (path === undefined || matchesPath(path, finding.path)) &&
+      (rule === undefined || rule === finding.rule) &&
+      (fingerprint === undefined || fingerprint === finding.fingerprint),
+  );
+}
+
+/**
+ * Whether a path fits a pattern: `*` stands for any characters but `/`, `**` for any, and `**` with a slash after it for any
+ * folders or none. Row by row, so that no pattern takes longer than its length times the path's.
+ */
+export function matchesPath(pattern: string, path: string): boolean {
+  let reached = new Uint8Array(path.length + 1);
+  reached[0] = 1;
+  for (const [part] of pattern.matchAll(/\*\*\/|\*+|[^*]/gsu)) {
+    const next = new Uint8Array(path.length + 1);
+    if (part === "**/") {
+      let before = false;
+      for (let at = 0; at <= path.length; at += 1) {
+        before ||= reached[at] === 1;
+        if (reached[at] === 1 || (before && path[at - 1] === "/")) next[at] = 1;
+      }
+    } else if (part.startsWith("*")) {
+      let within = false;
+      for (let at = 0; at <= path.length; at += 1) {
+        if (part === "*" && at > 0 && path[at - 1] === "/") within = false;
+        within ||= reached[at] === 1;
+        if (within) next[at] = 1;
+      }
+    } else {
+      for (let at = 0; at < path.length; at += 1) {
+        if (reached[at] === 1 && path.startsWith(part, at)) next[at + part.length] = 1;
+      }
+    }
+    reached = next;
+  }
+  return reached[path.length] === 1;
+}

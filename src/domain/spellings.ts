@@ -1,0 +1,44 @@
+/**
+ * The ways in which programs print a value by themselves, as bytes: as it is, with `+` for blanks, hexadecimal, base64 at any
+ * offset and for URLs, and in UTF-16 (without its NULs). Percent-encoding and the escapes of JSON are the reader's to undo.
+ */
+export function spellingsOf(value: string): Uint8Array[] {
+  const bytes = bytesOf(value);
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const ascii = [...inBase64(bytes), hex, hex.toUpperCase()];
+  if (value.includes(" ")) ascii.push(value.replaceAll(" ", "+"));
+  return [bytes, ...inUtf16(value), ...[...new Set(ascii)].map(bytesOf)];
+}
+
+export function bytesOf(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+/** By what stands before it, a text has three spellings in base64; its first and last characters depend on its neighbours. */
+function inBase64(bytes: Uint8Array): string[] {
+  return [0, 1, 2].flatMap((offset) => {
+    const shifted = new Uint8Array(offset + bytes.length);
+    shifted.set(bytes, offset);
+    const encoded = btoa(binary(shifted)).replace(/=+$/u, "");
+    const fixed = encoded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
+    return [fixed, fixed.replaceAll("+", "-").replaceAll("/", "_")];
+  });
+}
+
+/** What is not ASCII has two bytes that are not NUL, in one order or the other. */
+function inUtf16(value: string): Uint8Array[] {
+  if (/^[\0-\u007f]*$/u.test(value)) return [];
+  const units = Array.from({ length: value.length }, (_, index) => value.charCodeAt(index));
+  const withoutNul = (bytes: readonly number[]): Uint8Array => Uint8Array.from(bytes.filter((byte) => byte !== 0));
+  return [
+    withoutNul(units.flatMap((unit) => [unit & 255, unit >> 8])),
+    withoutNul(units.flatMap((unit) => [unit >> 8, unit & 255])),
+  ];
+}
+
+/** One character for each byte, as `btoa` reads it. */
+function binary(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8_192) text += String.fromCharCode(...bytes.subarray(at, at + 8_192));
+  return text;
+}

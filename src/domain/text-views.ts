@@ -1,0 +1,310 @@
+/** A text as something reads it. */
+export interface TextView {
+  readonly bytes: Uint8Array;
+  /** Where its bytes stand in the text; null if the view is the text itself. */
+  readonly places: Places | null;
+}
+
+/** Where the bytes of a view stand in its text, as runs: what follows each other in both. */
+export class Places {
+  /** Of each run, its first byte in the view. */
+  #from = new Uint32Array(64);
+  /** Of each run, where it begins in the text. */
+  #at = new Uint32Array(64);
+  /** Of each run that is one escape sequence, its length in the text; 0 for all others. */
+  #escape = new Uint8Array(64);
+  #count = 0;
+
+  /** @param from where in the view the run begins: after all those before */
+  add(from: number, at: number, escape = 0): void {
+    if (this.#count === this.#from.length) {
+      this.#from = grown(this.#from, new Uint32Array(this.#count * 2));
+      this.#at = grown(this.#at, new Uint32Array(this.#count * 2));
+      this.#escape = grown(this.#escape, new Uint8Array(this.#count * 2));
+    }
+    this.#from[this.#count] = from;
+    this.#at[this.#count] = at;
+    this.#escape[this.#count] = escape;
+    this.#count += 1;
+  }
+
+  /** Adds the part of a view's runs that was taken over into another view. */
+  addPart(of: Places, from: number, to: number, into: number): void {
+    for (let run = of.#runOf(from); run < of.#count; run += 1) {
+      const begin = Math.max(from, of.#from[run] ?? 0);
+      if (begin >= to) return;
+      const escape = of.#escape[run] ?? 0;
+      const at = (of.#at[run] ?? 0) + (escape > 0 ? 0 : begin - (of.#from[run] ?? 0));
+      this.add(into + begin - from, at, escape);
+    }
+  }
+
+  /** Where in the text the byte begins. */
+  startOf(byte: number): number {
+    const run = this.#runOf(byte);
+    return (this.#at[run] ?? 0) + ((this.#escape[run] ?? 0) > 0 ? 0 : byte - (this.#from[run] ?? 0));
+  }
+
+  /** The pieces of the text in which these bytes of the view stand, one for each run. */
+  *pieces(from: number, to: number): Generator<{ readonly start: number; readonly end: number }> {
+    for (let run = this.#runOf(from); run < this.#count; run += 1) {
+      const first = this.#from[run] ?? 0;
+      const begin = Math.max(from, first);
+      if (begin >= to) return;
+      const at = this.#at[run] ?? 0;
+      const escape = this.#escape[run] ?? 0;
+      const next = run + 1 < this.#count ? Math.min(to, this.#from[run + 1] ?? to) : to;
+      yield escape > 0 ? { start: at, end: at + escape } : { start: at + begin - first, end: at + next - first };
+    }
+  }
+
+  /** The last run that begins there or before. */
+  #runOf(byte: number): number {
+    let low = 0;
+    let high = this.#count - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#from[middle] ?? 0) <= byte) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
+
+function grown<T extends Uint8Array | Uint32Array>(before: T, after: T): T {
+  after.set(before);
+  return after;
+}
+
+const newline = 10;
+const carriageReturn = 13;
+const backslash = 92;
+const percent = 37;
+
+/**
+ * The ways in which a text can carry a value: as it stands; percent-encoded; with the escapes of JSON; with NUL between the
+ * characters, as ASCII in UTF-16; and each of these broken into lines, with a diff's sign, indentation, a line's number
+ * or a program's quotes between them. All of them together are a fixed number of passes over the text.
+ */
+export function* viewsOf(text: Uint8Array): Generator<TextView> {
+  const plain: TextView = { bytes: text, places: null };
+  yield* linesOf(plain, lineMarks);
+  if (text.includes(percent)) yield* linesOf(decoded(text, percent, percentEscape), [nothing]);
+  if (text.includes(backslash)) yield* linesOf(decoded(text, backslash, jsonEscape), [nothing]);
+  if (text.includes(0)) yield* linesOf(withoutNul(plain), lineMarks);
+}
+
+/** The view itself, and without its line breaks. */
+function* linesOf(view: TextView, marks: readonly LineMarks[]): Generator<TextView> {
+  yield view;
+  if (!view.bytes.includes(newline) && !view.bytes.includes(carriageReturn)) return;
+  for (const mark of marks) yield unbroken(view, mark);
+}
+
+/** What stands around the lines of a text and is not part of them. */
+interface LineMarks {
+  /** @returns where the line's own text begins */
+  readonly skip: (bytes: Uint8Array, from: number) => number;
+  /** 1 for each byte that is dropped at the end of a line. */
+  readonly trailing: Uint8Array;
+}
+
+/** 1 for each of these bytes: quicker to ask than a set. */
+function table(bytes: readonly number[]): Uint8Array {
+  const marked = new Uint8Array(256);
+  for (const byte of bytes) marked[byte] = 1;
+  return marked;
+}
+
+const isBlank = (byte: number | undefined): boolean => byte === 32 || byte === 9;
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 48 && byte <= 57;
+/** `+`, `-`, `>`, `|`, `#`, `*`: of diffs, quotations, tables and comments. */
+const signs = table([43, 45, 62, 124, 35, 42]);
+/** What a program's source has around a string: quotes, signs of joining, brackets. */
+const quotes = table([43, 45, 62, 124, 35, 42, 32, 9, 34, 39, 96, 92, 44, 59, 40, 41, 46, 47]);
+/** After a line's number: tab, blank, `:`, `-`, `|`, `.`, `)`. */
+const afterNumber = table([9, 32, 58, 45, 124, 46, 41]);
+/** How much may stand before a line's number: a file's name, as `grep` prints it. */
+const nameLimit = 256;
+
+function skipBlank(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (isBlank(bytes[at])) at += 1;
+  return at;
+}
+
+function skipSign(bytes: Uint8Array, from: number): number {
+  return signs[bytes[from] ?? 0] === 1 ? from + 1 : from;
+}
+
+/** @returns the same place if there is no number of a line there */
+function skipNumber(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (isDigit(bytes[at])) at += 1;
+  if (at === from) return from;
+  // The text may end within the number, and go on later.
+  return at === bytes.length ? at : afterNumber[bytes[at] ?? 0] === 1 ? at + 1 : from;
+}
+
+/** `path/to/file:12:` */
+function skipNamedNumber(bytes: Uint8Array, from: number): number {
+  for (let at = from; at < Math.min(bytes.length, from + nameLimit); at += 1) {
+    const byte = bytes[at];
+    if (byte === newline || byte === carriageReturn) return from;
+    if ((byte !== 58 && byte !== 45) || !isDigit(bytes[at + 1])) continue;
+    const after = skipNumber(bytes, at + 1);
+    if (after > at + 1) return after;
+  }
+  return from;
+}
+
+const blanks = table([32, 9]);
+const nothing: LineMarks = { skip: (_bytes, from) => from, trailing: table([]) };
+const lineMarks: readonly LineMarks[] = [
+  nothing,
+  // A line of base64 may itself begin with a plus: no more than one sign is a diff's.
+  { skip: (bytes, from) => skipBlank(bytes, skipSign(bytes, skipBlank(bytes, from))), trailing: blanks },
+  {
+    skip: (bytes, from) => {
+      const begin = skipBlank(bytes, skipSign(bytes, from));
+      const after = skipNumber(bytes, begin);
+      const numbered = after > begin ? after : skipNamedNumber(bytes, begin);
+      return skipBlank(bytes, skipSign(bytes, skipBlank(bytes, numbered)));
+    },
+    trailing: blanks,
+  },
+  {
+    skip: (bytes, from) => {
+      let at = from;
+      while (quotes[bytes[at] ?? 0] === 1) at += 1;
+      return at;
+    },
+    trailing: quotes,
+  },
+];
+
+function unbroken(view: TextView, { skip, trailing }: LineMarks): TextView {
+  const { bytes } = view;
+  const kept = new Uint8Array(bytes.length);
+  const places = new Places();
+  let length = 0;
+  let at = 0;
+  while (at < bytes.length) {
+    const from = at;
+    const begin = length;
+    // Byte by byte: lines are short, and a call for each would take longer.
+    for (let byte = bytes[at] ?? 0; byte !== newline && byte !== carriageReturn && at < bytes.length;) {
+      kept[length] = byte;
+      length += 1;
+      at += 1;
+      byte = bytes[at] ?? 0;
+    }
+    while (length > begin && trailing[kept[length - 1] ?? 0] === 1) length -= 1;
+    if (length > begin) {
+      if (view.places === null) places.add(begin, from);
+      else places.addPart(view.places, from, from + length - begin, begin);
+    }
+    if (bytes[at] === carriageReturn && bytes[at + 1] === newline) at += 1;
+    if (at < bytes.length) at = skip(bytes, at + 1);
+  }
+  return { bytes: kept.subarray(0, length), places };
+}
+
+function withoutNul(view: TextView): TextView {
+  const { bytes } = view;
+  const kept = new Uint8Array(bytes.length);
+  const places = new Places();
+  let length = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === 0) continue;
+    if (at === 0 || bytes[at - 1] === 0) places.add(length, at);
+    kept[length] = byte;
+    length += 1;
+  }
+  return { bytes: kept.subarray(0, length), places };
+}
+
+/** What an escape sequence stands for, and how long it is; null if the text ends within it, undefined if it is none. */
+type Escape = { readonly stands: readonly number[]; readonly length: number } | null | undefined;
+
+function decoded(text: Uint8Array, mark: number, escapeAt: (bytes: Uint8Array, at: number) => Escape): TextView {
+  const kept = new Uint8Array(text.length);
+  const places = new Places();
+  let length = 0;
+  const take = (from: number, to: number): void => {
+    if (from >= to) return;
+    places.add(length, from);
+    kept.set(text.subarray(from, to), length);
+    length += to - from;
+  };
+  let taken = 0;
+  let at = text.indexOf(mark);
+  while (at !== -1) {
+    const escape = escapeAt(text, at);
+    if (escape === undefined) {
+      at = text.indexOf(mark, at + 1);
+      continue;
+    }
+    take(taken, at);
+    taken = escape === null ? text.length : at + escape.length;
+    if (escape === null) break;
+    places.add(length, at, escape.length);
+    kept.set(escape.stands, length);
+    length += escape.stands.length;
+    at = text.indexOf(mark, taken);
+  }
+  take(taken, text.length);
+  return { bytes: kept.subarray(0, length), places };
+}
+
+function percentEscape(bytes: Uint8Array, at: number): Escape {
+  const value = hexadecimal(bytes, at + 1, 2);
+  return value === null ? null : value === undefined ? undefined : { stands: [value], length: 3 };
+}
+
+/** `"`, `'`, `/` and `\` stand for themselves; then b, f, n, r, t. */
+const shortEscapes = new Map([34, 39, 47, 92].map((byte) => [byte, [byte]]));
+for (const [letter, stands] of [
+  [98, 8],
+  [102, 12],
+  [110, newline],
+  [114, carriageReturn],
+  [116, 9],
+] as const) {
+  shortEscapes.set(letter, [stands]);
+}
+
+function jsonEscape(bytes: Uint8Array, at: number): Escape {
+  const letter = bytes[at + 1];
+  if (letter === undefined) return null;
+  const short = shortEscapes.get(letter);
+  if (short !== undefined) return { stands: short, length: 2 };
+  if (letter !== 117) return undefined;
+  const unit = hexadecimal(bytes, at + 2, 4);
+  if (unit === null || unit === undefined) return unit;
+  if (unit < 0xd800 || unit > 0xdbff) return { stands: utf8(unit), length: 6 };
+  const low = bytes[at + 6] === backslash && bytes[at + 7] === 117 ? hexadecimal(bytes, at + 8, 4) : undefined;
+  if (low === null || low === undefined) return { stands: utf8(unit), length: 6 };
+  return { stands: utf8(0x1_0000 + ((unit & 0x3ff) << 10) + (low & 0x3ff)), length: 12 };
+}
+
+function utf8(point: number): readonly number[] {
+  if (point < 0x80) return [point];
+  if (point < 0x800) return [0xc0 | (point >> 6), 0x80 | (point & 63)];
+  if (point < 0x1_0000) return [0xe0 | (point >> 12), 0x80 | ((point >> 6) & 63), 0x80 | (point & 63)];
+  return [0xf0 | (point >> 18), 0x80 | ((point >> 12) & 63), 0x80 | ((point >> 6) & 63), 0x80 | (point & 63)];
+}
+
+/** Null if the text ends before, undefined if it is no such number. */
+function hexadecimal(bytes: Uint8Array, at: number, digits: number): number | null | undefined {
+  let value = 0;
+  for (let index = 0; index < digits; index += 1) {
+    const byte = bytes[at + index];
+    if (byte === undefined) return null;
+    const digit = isDigit(byte) ? byte - 48 : (byte | 32) >= 97 && (byte | 32) <= 102 ? (byte | 32) - 87 : -1;
+    if (digit < 0) return undefined;
+    value = value * 16 + digit;
+  }
+  return value;
+}
