@@ -52,6 +52,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },
   { packages: /^aws4fetch$/u, parts: ["objects"] },
   { packages: /^jsonc-parser$/u, parts: ["worker"] },
+  { packages: /^@secretlint\//u, parts: ["worker"] },
   { packages: /^commander$/u, parts: ["cli"] },
   { packages: /^pino/u, parts: ["observability"] },
   { packages: /^prom-client$/u, parts: ["metrics"] },

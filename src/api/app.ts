@@ -22,6 +22,7 @@ import { checkNesting } from "./json-value.ts";
 import { addJobOperations } from "./jobs.ts";
 import { addKeyOperations } from "./keys.ts";
 import { addLedgerOperations } from "./ledger.ts";
+import { addFindingOperations } from "./findings.ts";
 import { addLimitOperations } from "./limits.ts";
 import { addLoginOperations } from "./logins.ts";
 import { addMetrics, metricsPath } from "./metrics.ts";
@@ -91,6 +92,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addEgressOperations(app, options);
   addEnvironmentOperations(app, options);
   addLimitOperations(app, options);
+  addFindingOperations(app, options);
   addOrganizationOperations(app, options);
   addSecretOperations(app, options);
   addKeyOperations(app, options);

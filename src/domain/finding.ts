@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { text } from "./text.ts";
 
 /** What stands in place of a rule for a file that can't be looked through: too large, or it takes too long. */
 export const notReadRule = "not-read";
@@ -9,14 +10,8 @@ const patternLimit = 300;
 /** A finding of token shapes that an admin lets pass: everything that is given must fit. */
 export const allowedFindingSchema = z
   .object({
-    path: z
-      .string()
-      .min(1, "must not be empty")
-      .max(patternLimit, `must be at most ${patternLimit} characters`)
-      .refine(
-        (path) => !path.startsWith("/") && !path.includes("\0"),
-        "is a path within the repository: without / before it",
-      )
+    path: text(patternLimit)
+      .refine((path) => !path.startsWith("/"), "is a path within the repository: write it without / before it")
       .optional()
       .meta({ description: "Path in the repository; `*` stands for any part of a name, `**` for any folders." }),
     rule: z

@@ -94,11 +94,18 @@ export function* viewsOf(text: Uint8Array): Generator<TextView> {
   if (text.includes(0)) yield* linesOf(withoutNul(plain), lineMarks);
 }
 
-/** The view itself, and without its line breaks. */
+/** The view itself, and without its line breaks: in each way in which that is another text. */
 function* linesOf(view: TextView, marks: readonly LineMarks[]): Generator<TextView> {
   yield view;
-  if (!view.bytes.includes(newline) && !view.bytes.includes(carriageReturn)) return;
-  for (const mark of marks) yield unbroken(view, mark);
+  const lines = linesIn(view.bytes);
+  if (lines.count < 2) return;
+  const cuts: Lines[] = [];
+  for (const mark of marks) {
+    const cut = withoutMarks(view.bytes, lines, mark);
+    if (cuts.some((other) => isSame(other, cut))) continue;
+    cuts.push(cut);
+    yield joined(view, cut);
+  }
 }
 
 /** What stands around the lines of a text and is not part of them. */
@@ -183,31 +190,74 @@ const lineMarks: readonly LineMarks[] = [
   },
 ];
 
-function unbroken(view: TextView, { skip, trailing }: LineMarks): TextView {
-  const { bytes } = view;
-  const kept = new Uint8Array(bytes.length);
-  const places = new Places();
-  let length = 0;
-  let at = 0;
-  while (at < bytes.length) {
-    const from = at;
-    const begin = length;
-    // Byte by byte: lines are short, and a call for each would take longer.
-    for (let byte = bytes[at] ?? 0; byte !== newline && byte !== carriageReturn && at < bytes.length;) {
-      kept[length] = byte;
-      length += 1;
-      at += 1;
-      byte = bytes[at] ?? 0;
+/** Lines of a text, without what ends them. */
+interface Lines {
+  readonly count: number;
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
+
+/** Lines end with a newline, a carriage return, or both. */
+function linesIn(bytes: Uint8Array): Lines {
+  const breaks: number[] = [];
+  const hasReturns = bytes.includes(carriageReturn);
+  for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) breaks.push(at);
+  if (hasReturns) {
+    for (let at = bytes.indexOf(carriageReturn); at !== -1; at = bytes.indexOf(carriageReturn, at + 1)) {
+      if (bytes[at + 1] !== newline) breaks.push(at);
     }
-    while (length > begin && trailing[kept[length - 1] ?? 0] === 1) length -= 1;
-    if (length > begin) {
-      if (view.places === null) places.add(begin, from);
-      else places.addPart(view.places, from, from + length - begin, begin);
-    }
-    if (bytes[at] === carriageReturn && bytes[at + 1] === newline) at += 1;
-    if (at < bytes.length) at = skip(bytes, at + 1);
+    breaks.sort((a, b) => a - b);
   }
-  return { bytes: kept.subarray(0, length), places };
+  const count = breaks.length + 1;
+  const starts = new Uint32Array(count);
+  const ends = new Uint32Array(count);
+  for (const [line, at] of breaks.entries()) {
+    ends[line] = hasReturns && at > 0 && bytes[at] === newline && bytes[at - 1] === carriageReturn ? at - 1 : at;
+    starts[line + 1] = at + 1;
+  }
+  ends[count - 1] = bytes.length;
+  return { count, starts, ends };
+}
+
+/** What is left of each line. The text may begin within its first one. */
+function withoutMarks(bytes: Uint8Array, { count, starts, ends }: Lines, { skip, trailing }: LineMarks): Lines {
+  const from = starts.slice();
+  const to = ends.slice();
+  for (let line = 0; line < count; line += 1) {
+    const start = line === 0 ? 0 : skip(bytes, starts[line] ?? 0);
+    let end = Math.max(start, ends[line] ?? 0);
+    while (end > start && trailing[bytes[end - 1] ?? 0] === 1) end -= 1;
+    from[line] = start;
+    to[line] = end;
+  }
+  return { count, starts: from, ends: to };
+}
+
+function isSame(one: Lines, other: Lines): boolean {
+  for (let line = 0; line < one.count; line += 1) {
+    if (one.starts[line] !== other.starts[line] || one.ends[line] !== other.ends[line]) return false;
+  }
+  return true;
+}
+
+/** From so many bytes on a call of the engine's copies faster than a loop. */
+const longLine = 64;
+
+function joined({ bytes, places }: TextView, { count, starts, ends }: Lines): TextView {
+  const kept = new Uint8Array(bytes.length);
+  const keptPlaces = new Places();
+  let length = 0;
+  for (let line = 0; line < count; line += 1) {
+    const from = starts[line] ?? 0;
+    const to = ends[line] ?? 0;
+    if (from === to) continue;
+    if (places === null) keptPlaces.add(length, from);
+    else keptPlaces.addPart(places, from, to, length);
+    if (to - from >= longLine) kept.set(bytes.subarray(from, to), length);
+    else for (let at = from; at < to; at += 1) kept[length + at - from] = bytes[at] ?? 0;
+    length += to - from;
+  }
+  return { bytes: kept.subarray(0, length), places: keptPlaces };
 }
 
 function withoutNul(view: TextView): TextView {
