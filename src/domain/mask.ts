@@ -4,6 +4,7 @@ import { createSecretSearch, type Shown } from "./secret-search.ts";
 import { bytesOf } from "./spellings.ts";
 
 const masked = "[secret]";
+const newline = 10;
 
 export interface Mask {
   text(value: string): string;
@@ -43,11 +44,12 @@ export function createMask(secrets: readonly string[]): Mask {
   function unfinished(value: string): number {
     if (known.length === 0) return 0;
     const bytes = bytesOf(value);
-    const { unfinished: begun } = search.look(bytes);
-    if (begun === bytes.length) return 0;
-    // Nor may one that is whole be cut through.
-    const through = search.shown(bytes).find(({ start, end }) => start < begun && begun < end);
-    return value.length - textOf(bytes.subarray(0, through?.start ?? begun)).length;
+    const lastLine = bytes.lastIndexOf(newline);
+    // What stands before the last line's text (a file's name, a number) may itself have come in part.
+    const before = lastLine === -1 ? bytes.length : search.look(bytes.subarray(0, lastLine)).settled;
+    const settled = before < lastLine ? before : search.look(bytes).settled;
+    if (settled === bytes.length) return 0;
+    return value.length - textOf(bytes.subarray(0, settled)).length;
   }
 
   return {

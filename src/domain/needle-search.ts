@@ -84,9 +84,7 @@ function findWhole({ shifts, shiftMask, byWindow }: Index, text: Uint8Array, onM
       if (start + most <= foundTo) continue;
       const same = sameLength(text, start, bytes, 0, most);
       if (same === most) {
-        // What follows the beginning inside of a match was compared once already.
-        const isInside = start < foundTo;
-        const end = isInside ? start + most : start + most + sameLength(text, start + most, bytes, most, bytes.length);
+        const end = start + most + sameLength(text, start + most, bytes, most, bytes.length);
         foundTo = Math.max(foundTo, end);
         if (end === text.length && end - start < bytes.length) begun = Math.min(begun, start);
         onMatch(start, end, owner);

@@ -12,11 +12,8 @@ export interface Shown {
 export interface SecretSearch {
   /** What of the text shows a secret, in order and without overlaps. */
   shown(text: Uint8Array): Shown[];
-  /**
-   * Which of the secrets the text shows, by their places in the list, and where the earliest may begin that only goes on
-   * after the text (its length if none does).
-   */
-  look(text: Uint8Array): { readonly owners: ReadonlySet<number>; readonly unfinished: number };
+  /** Which of the secrets the text shows, by their places in the list, and up to where it can be looked at by itself. */
+  look(text: Uint8Array): { readonly owners: ReadonlySet<number>; readonly settled: number };
 }
 
 /**
@@ -45,12 +42,22 @@ export function createSecretSearch(secrets: readonly string[]): SecretSearch {
     },
     look(text) {
       const owners = new Set<number>();
-      let unfinished = text.length;
-      for (const [view, needleSearch] of search(text)) {
-        const at = needleSearch.find(view.bytes, (_start, _end, owner) => owners.add(owner));
-        if (at < view.bytes.length) unfinished = Math.min(unfinished, view.places?.startOf(at) ?? at);
+      const found: Shown[] = [];
+      let settled = text.length;
+      for (const [{ bytes, places }, needleSearch] of search(text)) {
+        const placeOf = (at: number): number => places?.startOf(at) ?? at;
+        const begun = needleSearch.find(bytes, (start, end, owner) => {
+          owners.add(owner);
+          found.push({ start: placeOf(start), end: places?.endOf(end - 1) ?? end });
+        });
+        // The rest of what begins there may be still to come.
+        if (begun < bytes.length) settled = Math.min(settled, placeOf(begun));
       }
-      return { owners, unfinished };
+      // Nor may one that is whole be cut through, with all that stands between its lines.
+      for (const { start, end } of found.toSorted((a, b) => b.end - a.end)) {
+        if (start < settled && settled < end) settled = start;
+      }
+      return { owners, settled };
     },
   };
 }

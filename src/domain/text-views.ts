@@ -45,6 +45,13 @@ export class Places {
     return (this.#at[run] ?? 0) + ((this.#escape[run] ?? 0) > 0 ? 0 : byte - (this.#from[run] ?? 0));
   }
 
+  /** Where in the text the byte ends. */
+  endOf(byte: number): number {
+    const run = this.#runOf(byte);
+    const escape = this.#escape[run] ?? 0;
+    return (this.#at[run] ?? 0) + (escape > 0 ? escape : byte - (this.#from[run] ?? 0) + 1);
+  }
+
   /** The pieces of the text in which these bytes of the view stand, one for each run. */
   *pieces(from: number, to: number): Generator<{ readonly start: number; readonly end: number }> {
     for (let run = this.#runOf(from); run < this.#count; run += 1) {
@@ -112,8 +119,8 @@ function* linesOf(view: TextView, marks: readonly LineMarks[]): Generator<TextVi
 interface LineMarks {
   /** @returns where the line's own text begins */
   readonly skip: (bytes: Uint8Array, from: number) => number;
-  /** 1 for each byte that is dropped at the end of a line. */
-  readonly trailing: Uint8Array;
+  /** @returns where it ends, not before `from` */
+  readonly trim: (bytes: Uint8Array, from: number, to: number) => number;
 }
 
 /** 1 for each of these bytes: quicker to ask than a set. */
@@ -165,28 +172,55 @@ function skipNamedNumber(bytes: Uint8Array, from: number): number {
   return from;
 }
 
-const blanks = table([32, 9]);
-const nothing: LineMarks = { skip: (_bytes, from) => from, trailing: table([]) };
+const trimNothing = (_bytes: Uint8Array, _from: number, to: number): number => to;
+
+/** Trims all bytes that a table marks. */
+function trimmer(marked: Uint8Array): LineMarks["trim"] {
+  return (bytes, from, to) => {
+    let end = to;
+    while (end > from && marked[bytes[end - 1] ?? 0] === 1) end -= 1;
+    return end;
+  };
+}
+
+/** A string of a program with what joins it to the next: `"…" +`, `'…',`, `"…" \`. */
+const stringMarks: LineMarks = {
+  skip(bytes, from) {
+    const at = skipBlank(bytes, skipSign(bytes, skipBlank(bytes, from)));
+    return isQuote[bytes[at] ?? 0] === 1 ? at + 1 : at;
+  },
+  trim(bytes, from, to) {
+    const end = trimJoins(bytes, from, to);
+    return end > from && isQuote[bytes[end - 1] ?? 0] === 1 ? end - 1 : trimBlanks(bytes, from, to);
+  },
+};
+
+const isQuote = table([34, 39, 96]);
+const trimBlanks = trimmer(table([32, 9]));
+const trimJoins = trimmer(table([32, 9, 43, 44, 46, 59, 92, 40, 41]));
+
+const nothing: LineMarks = { skip: (_bytes, from) => from, trim: trimNothing };
+const skipDiff = (bytes: Uint8Array, from: number): number => skipBlank(bytes, skipSign(bytes, from));
+const skipNumbered = (bytes: Uint8Array, from: number): number => {
+  const begin = skipDiff(bytes, from);
+  const after = skipNumber(bytes, begin);
+  return skipBlank(bytes, after > begin ? after : skipNamedNumber(bytes, begin));
+};
+/** A line of base64 may itself begin with a plus: so each way comes with a sign before the text, and without. */
 const lineMarks: readonly LineMarks[] = [
   nothing,
-  // A line of base64 may itself begin with a plus: no more than one sign is a diff's.
-  { skip: (bytes, from) => skipBlank(bytes, skipSign(bytes, skipBlank(bytes, from))), trailing: blanks },
-  {
-    skip: (bytes, from) => {
-      const begin = skipBlank(bytes, skipSign(bytes, from));
-      const after = skipNumber(bytes, begin);
-      const numbered = after > begin ? after : skipNamedNumber(bytes, begin);
-      return skipBlank(bytes, skipSign(bytes, skipBlank(bytes, numbered)));
-    },
-    trailing: blanks,
-  },
+  { skip: skipDiff, trim: trimBlanks },
+  { skip: (bytes, from) => skipDiff(bytes, skipDiff(bytes, from)), trim: trimBlanks },
+  { skip: skipNumbered, trim: trimBlanks },
+  { skip: (bytes, from) => skipDiff(bytes, skipNumbered(bytes, from)), trim: trimBlanks },
+  stringMarks,
   {
     skip: (bytes, from) => {
       let at = from;
       while (quotes[bytes[at] ?? 0] === 1) at += 1;
       return at;
     },
-    trailing: quotes,
+    trim: trimmer(quotes),
   },
 ];
 
@@ -220,15 +254,13 @@ function linesIn(bytes: Uint8Array): Lines {
 }
 
 /** What is left of each line. The text may begin within its first one. */
-function withoutMarks(bytes: Uint8Array, { count, starts, ends }: Lines, { skip, trailing }: LineMarks): Lines {
+function withoutMarks(bytes: Uint8Array, { count, starts, ends }: Lines, { skip, trim }: LineMarks): Lines {
   const from = starts.slice();
   const to = ends.slice();
   for (let line = 0; line < count; line += 1) {
     const start = line === 0 ? 0 : skip(bytes, starts[line] ?? 0);
-    let end = Math.max(start, ends[line] ?? 0);
-    while (end > start && trailing[bytes[end - 1] ?? 0] === 1) end -= 1;
     from[line] = start;
-    to[line] = end;
+    to[line] = trim(bytes, start, Math.max(start, ends[line] ?? 0));
   }
   return { count, starts: from, ends: to };
 }

@@ -57,7 +57,7 @@ function createKnownLook(search: SecretSearch) {
       const seen = search.look(text);
       for (const owner of seen.owners) owners.add(owner);
       // Also what stands before a line's text, which may itself be cut in two.
-      const from = Math.min(seen.unfinished, text.length - context * 8);
+      const from = Math.min(seen.settled, text.length - context * 8);
       held = text.subarray(Math.max(0, from, text.length - waitsFor));
     },
   };
