@@ -105,8 +105,8 @@ export function* viewsOf(text: Uint8Array): Generator<TextView> {
 function* linesOf(view: TextView, marks: readonly LineMarks[]): Generator<TextView> {
   yield view;
   const lines = linesIn(view.bytes);
-  if (lines.count < 2) return;
-  const cuts: Lines[] = [];
+  // One line without its marks is another text all the same: it may go on in the next one.
+  const cuts: Lines[] = lines.count < 2 ? [lines] : [];
   for (const mark of marks) {
     const cut = withoutMarks(view.bytes, lines, mark);
     if (cuts.some((other) => isSame(other, cut))) continue;

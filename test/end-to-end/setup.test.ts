@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -243,6 +244,48 @@ describe("secrets", () => {
     );
     expect(session).toMatchObject({ status: "failed", failure: { code: "secret_in_work" } });
     await client.session.message(session.id, { message: "shell git reset -q --soft HEAD~2; git status --short" });
+    expect((await untilOver(client, session.id)).status).toBe("completed");
+    expect(await world.forge.pullRequests("acme", made.name)).toHaveLength(1);
+  });
+
+  test("of several lines are masked and kept from being pushed as well, line by line", async () => {
+    const made = await repository();
+    const body = Array.from({ length: 4 }, () => randomBytes(48).toString("base64"));
+    const pem = `-----BEGIN PRIVATE KEY-----\n${body.join("\n")}\n-----END PRIVATE KEY-----\n`;
+    const secret = { name: "DEPLOY_KEY", value: pem, phases: ["agent"], repositoryId: made.id };
+    await callApi(offstage.url, "/secret/create", secret);
+    const { session, output } = await run(
+      'shell printf "%s" "$DEPLOY_KEY" > id_key; cat id_key; cat -n id_key; grep -n . id_key; git add id_key; git diff --cached; base64 id_key; echo printed',
+      made,
+    );
+    // It ran, and what it printed was seen.
+    expect(output).toContain("printed");
+    const all = JSON.stringify([await look(session), await client.session.diff(session.id)]);
+    for (const line of body) {
+      expect(all).not.toContain(line);
+      expect(all).not.toContain(Buffer.from(line).toString("base64").slice(8, 40));
+    }
+    expect(session).toMatchObject({ status: "failed", failure: { code: "secret_in_work" } });
+    expect(session.failure?.reason).toContain("the value of DEPLOY_KEY in id_key of commit ");
+    expect(await world.forge.pullRequests("acme", made.name)).toEqual([]);
+  });
+
+  test("that nobody told of are not pushed either if they look like one, until an admin allows them", async () => {
+    const made = await repository();
+    const token = `ghp_${randomBytes(27).toString("base64").replaceAll(/[+/=]/gu, "x").slice(0, 36)}`;
+    const { session } = await run(`write src/config.ts: ${token}`, made);
+    expect(session).toMatchObject({ status: "failed", failure: { code: "token_in_work", retryable: true } });
+    const { reason = "", mend = "" } = session.failure ?? {};
+    expect(reason).toMatch(/src\/config\.ts of commit [0-9a-f]{10}, line 1 \(rule github, fingerprint [0-9a-f]{24}\)/u);
+    expect(await world.forge.pullRequests("acme", made.name)).toEqual([]);
+    // Nor does the diff that is kept of the work show it.
+    const diff = JSON.stringify(await client.session.diff(session.id));
+    expect(diff).toContain("+[secret]");
+    expect(reason + mend + diff).not.toContain(token);
+    // The remedy is the one command that it names.
+    const [, path = "", body = ""] = /POST (\S+) with (\{.*?\})/u.exec(mend) ?? [];
+    await callApi(offstage.url, path, JSON.parse(body));
+    await callApi(offstage.url, `/session/${session.id}/retry`, {});
     expect((await untilOver(client, session.id)).status).toBe("completed");
     expect(await world.forge.pullRequests("acme", made.name)).toHaveLength(1);
   });
