@@ -12,6 +12,7 @@ parentPort?.on("message", ({ bytes, isLast }: LookPiece) => {
   look ??= createContentLook(search);
   void look.take(bytes, isLast).then((found) => {
     if (isLast) look = null;
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origins
     parentPort?.postMessage(found);
   });
 });

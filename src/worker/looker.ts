@@ -101,6 +101,7 @@ function answerOf(thread: Worker, piece: LookPiece, signal: AbortSignal): Promis
     };
     thread.on("message", onMessage).on("error", onError).on("exit", onExit);
     signal.addEventListener("abort", onAbort, { once: true });
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origins
     thread.postMessage(piece);
   });
 }

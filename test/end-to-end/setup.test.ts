@@ -285,7 +285,7 @@ describe("secrets", () => {
     // The remedy is the one command that it names.
     const [, path = "", body = ""] = /POST (\S+) with (\{.*?\})/u.exec(mend) ?? [];
     await callApi(offstage.url, path, JSON.parse(body));
-    await callApi(offstage.url, `/session/${session.id}/retry`, {});
+    await client.session.queue(session.id);
     expect((await untilOver(client, session.id)).status).toBe("completed");
     expect(await world.forge.pullRequests("acme", made.name)).toHaveLength(1);
   });

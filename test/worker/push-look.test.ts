@@ -126,7 +126,7 @@ describe("a known secret is found", () => {
   test("behind more than any limit on a patch: nothing is cut", async () => {
     const base = await commit({ base: "base" });
     const line = "an ordinary line of a very large file\n";
-    await commit({ "a-large": line.repeat(2_000_000), "z-last": secret });
+    await commit({ "a-large": line.repeat(1_800_000), "z-last": secret });
     expect(await knownIn(base)).toEqual(["0 z-last"]);
   });
 });
@@ -157,7 +157,7 @@ describe("what looks like a secret", () => {
   test.each([
     ["github", token],
     ["gitlab", `glpat-${random(20)}`],
-    ["aws", `AKIA${"ABCDEFGHIJKL2345"}`],
+    ["aws", ["AKIA", "ABCDEFGHIJKL2345"].join("")],
     ["aws", `aws_secret_access_key = ${random(40)}`],
     ["slack", `xoxb-123456789012-1234567890123-${random(24)}`],
     ["openai", `sk-proj-${random(74)}T3BlbkFJ${random(74)}`],
@@ -257,11 +257,10 @@ describe("what can't be looked through", () => {
     // Text for which a rule needs a second for each MiB.
     await commit({ "a-slow": "ghs_1_".repeat(340_000) });
     await commit({ "z-last": secret });
-    const { notRead, known } = await look(base, { pieceMs: 150 });
+    const { notRead } = await look(base, { pieceMs: 150 });
     expect(notRead.map(({ path }) => path)).toContain("a-slow");
     expect(notRead.find(({ path }) => path === "a-slow")?.why).toBe("it takes too long");
     expect((await look(base)).notRead).toEqual([]);
-    void known;
   });
 
   test("takes no more memory than it may, where a few bytes stand for endless folders", async () => {
