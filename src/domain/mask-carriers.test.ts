@@ -178,12 +178,7 @@ describe("a secret of one line is masked", () => {
   });
 
   test("in UTF-16 that was read byte by byte", () => {
-    fc.assert(
-      fc.property(
-        token,
-        (secret) => !createMask([secret]).text(secret.split("").join("\0")).includes(secret.slice(-4)),
-      ),
-    );
+    fc.assert(fc.property(token, (secret) => createMask([secret]).text(secret.split("").join("\0")) === "[secret]"));
   });
 });
 
