@@ -1,4 +1,4 @@
-import { git, looksWithBytes } from "./git.ts";
+import { git } from "./git.ts";
 
 /** How much of one file of a repository's is read: settings and templates. */
 const fileLimit = 100_000;
