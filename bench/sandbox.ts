@@ -135,7 +135,6 @@ const gateway = await openGateway({
   models: { openai: { apiKey: "k", baseUrl: `http://127.0.0.1:${port}/v1` } },
   egress: { open: false, rules: [] },
   onRefused: () => undefined,
-  onUsage: () => undefined,
 });
 const authorization = `Bearer ${gateway.modelsAt("").openai?.apiKey ?? ""}`;
 const sandbox = createBubblewrap();

@@ -10,6 +10,7 @@ import { hasRoom } from "./database/room.ts";
 import { createMask } from "./domain/mask.ts";
 import type { SignInMethod } from "./domain/user.ts";
 import type { Forges } from "./forges/forges.ts";
+import { createInspector } from "./gateway/inspector.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { createObjectStore, type ObjectStore } from "./objects/object-store.ts";
 import type { Logger } from "./observability.ts";
@@ -155,6 +156,8 @@ export function createRunDependencies(
     setupLimitMs: config.setupLimitMs,
     models: config.models,
     allowedModels: config.allowedModels,
+    modelPermits: config.modelPermits,
+    inspector: createInspector(),
     prices: config.prices,
     recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
     egress: config.egress,

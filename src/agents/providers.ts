@@ -60,8 +60,8 @@ function claudeCode(models: ModelProviders): Provider {
             ? "no key: set ANTHROPIC_API_KEY"
             : null,
       ),
-    launch: ({ model, home, models: reached }) =>
-      launchOf(program, [], model, {
+    launch: ({ model, home, models: reached }) => ({
+      ...launchOf(program, [], model, {
         ANTHROPIC_API_KEY: reached.anthropic?.apiKey,
         ANTHROPIC_BASE_URL: reached.anthropic?.baseUrl,
         ANTHROPIC_MODEL: model === "default" ? undefined : (model ?? undefined),
@@ -70,6 +70,9 @@ function claudeCode(models: ModelProviders): Provider {
         CLAUDE_CODE_MAX_RETRIES: "2",
         IS_SANDBOX: "1",
       }),
+      // The model's provider would run the search: the gateway refuses that.
+      files: { ".claude/settings.json": JSON.stringify({ permissions: { deny: ["WebSearch"] } }) },
+    }),
   };
 }
 
@@ -78,6 +81,8 @@ function codex(models: ModelProviders): Provider {
   const settings = (model: string | null, baseUrl: string | undefined): string =>
     JSON.stringify({
       ...(model !== null && { model }),
+      // The model's provider would run it: the gateway refuses that.
+      web_search: "disabled",
       model_provider: "offstage",
       model_providers: {
         offstage: {
@@ -146,6 +151,9 @@ function gemini(models: ModelProviders): Provider {
           // Its own ten attempts take minutes, in which it says nothing.
           general: { maxAttempts: 4, enableAutoUpdate: false },
           privacy: { usageStatisticsEnabled: false },
+          // The model's provider would search and fetch: the gateway refuses that.
+          tools: { exclude: ["google_web_search"] },
+          experimental: { directWebFetch: true },
         }),
       },
     }),

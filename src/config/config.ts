@@ -126,6 +126,7 @@ function configOf(variables: Variables) {
       cpus: variables.OFFSTAGE_SANDBOX_CPUS ?? availableParallelism(),
     },
     allowedModels: variables.OFFSTAGE_MODELS,
+    modelPermits: variables.OFFSTAGE_MODEL_ALLOW,
     prices: variables.OFFSTAGE_PRICES ?? {},
     recordsModels: variables.OFFSTAGE_RECORD,
     egress: {

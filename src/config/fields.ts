@@ -31,6 +31,22 @@ export const modelList = z
   .transform((value) => value.split(/[\s,]+/u).filter((pattern) => pattern !== ""))
   .pipe(z.array(modelPatternSchema))
   .default(["*"]);
+/** `tool:web_search*, source:url`: what the gateway's refusals name. */
+export const permitList = z
+  .string()
+  .transform((value) => value.split(/[\s,]+/u).filter((permit) => permit !== ""))
+  .pipe(
+    z.array(
+      z
+        .string()
+        .max(200)
+        .regex(
+          /^(?:beta|block|edit|field|inference_geo|modality|model|source|speed|tier|tool):[\w.:/-]*\*?$/u,
+          "must be written as a refusal names it, such as tool:web_search or tool:web_search*",
+        ),
+    ),
+  )
+  .default([]);
 /** Words, with commas between. */
 export const names = z
   .string()

@@ -4,7 +4,7 @@ import { egressPresets } from "../domain/egress.ts";
 import { modelPatternSchema } from "../domain/model.ts";
 import { agentNameSchema } from "../domain/session.ts";
 import { roles } from "../domain/user.ts";
-import { egressList, flag, headerList, json, modelList, names, signInUrl, uidRange, whole } from "./fields.ts";
+import { egressList, flag, headerList, json, modelList, names, permitList, signInUrl, uidRange, whole } from "./fields.ts";
 
 /** Paths are put behind it. */
 const address = z.url().transform((value) => value.replace(/\/+$/u, ""));
@@ -116,6 +116,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_SANDBOX_UIDS: uidRange.optional(),
   OFFSTAGE_SANDBOX_CPUS: z.coerce.number().min(0.1).max(1_024).optional(),
   OFFSTAGE_MODELS: modelList,
+  OFFSTAGE_MODEL_ALLOW: permitList,
   OFFSTAGE_PRICES: json(z.record(modelPatternSchema, priceSchema)).optional(),
   OFFSTAGE_RECORD: flag,
   OFFSTAGE_EGRESS: z.enum(egressPresets).default("registries"),

@@ -1,89 +1,63 @@
-import type { ModelUsage } from "./usage.ts";
+import type { Understood } from "./bodies/check.ts";
+import type { Operation } from "./bodies/operations.ts";
+import { fits } from "./refusal.ts";
+import type { ModelUsage, ToldUsage } from "./usage.ts";
 
-/** About what text of most languages has. */
-const bytesPerToken = 4;
-/** Shorter lines of a stream say that it goes on or is over, and no word of the answer. */
-const shortestPiece = 40;
-const lineFeed = 10;
+/** What a request can use at most. */
+export interface MostUsage {
+  readonly inputTokens: number;
+  /** Of one answer; how many there are. */
+  readonly outputTokens: number;
+  readonly answers: number;
+  /** Its body says how long an answer can be, or that can't be said. */
+  readonly isLimited: boolean;
+  readonly cachesForHour: boolean;
+}
 
-/** Measures an answer as it passes, for where its provider does not tell what it used. */
-export function createMeasure(): { read(chunk: Buffer): void; tokens(): number } {
-  let bytes = 0;
-  let start = "";
-  let length = 0;
-  let pieces = 0;
-  let bytesOfPieces = 0;
-  let shortest = Number.POSITIVE_INFINITY;
+/** The longest answers of models, reasoning included, by the beginning of their names. */
+const longestAnswers: readonly (readonly [pattern: string, tokens: number])[] = [
+  ["gpt-4.1*", 32_768],
+  ["gpt-4o*", 16_384],
+  ["o3*", 100_000],
+  ["o4-mini*", 100_000],
+  ["gemini-*", 65_536],
+];
+/** Of every other model: what the largest of them write. */
+const longestAnswer = 128_000;
+/** What a conversation is told around its messages, and of tools. */
+const unseenTokens = 1_000;
 
-  function endLine(): void {
-    if (start.startsWith("data:") && length >= shortestPiece) {
-      pieces += 1;
-      bytesOfPieces += length;
-      shortest = Math.min(shortest, length);
-    }
-    start = "";
-    length = 0;
-  }
-
+export function mostUsage(operation: Operation, body: Understood, model: string): MostUsage {
+  const name = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
+  const longest = longestAnswers.find(([pattern]) => fits(pattern, name))?.[1] ?? longestAnswer;
+  const said = body.maxOutput?.value ?? null;
   return {
-    read(chunk) {
-      bytes += chunk.length;
-      for (let from = 0; from < chunk.length;) {
-        const found = chunk.indexOf(lineFeed, from);
-        const to = found === -1 ? chunk.length : found;
-        if (start.length < 5) start += chunk.toString("latin1", from, Math.min(to, from + 5));
-        length += to - from;
-        if (found !== -1) endLine();
-        from = to + 1;
-      }
-    },
-    tokens() {
-      endLine();
-      if (pieces === 0) return Math.ceil(bytes / bytesPerToken);
-      // What every piece has around its words is as long as the shortest of them.
-      return Math.max(pieces, Math.ceil((bytesOfPieces - pieces * shortest) / bytesPerToken));
-    },
+    inputTokens: body.inputTokens + unseenTokens,
+    outputTokens: operation.isSilent === true ? 0 : (said ?? longest),
+    answers: body.choices,
+    isLimited: said !== null || operation.limit === null,
+    cachesForHour: body.cachesForHour,
   };
 }
 
 /**
- * What an answer used of which its provider did not tell all: who asked hung up before, or it does not count. A budget could
- * be passed by else.
- * @param told what it told so far
- * @param answered tokens of the answer by its length
+ * What is counted of a request. What its provider did not tell counts as the most that it can be: a budget could be passed by
+ * else, by hanging up, by hiding what was thought, or by a server that tells nothing.
+ * @param told what the answer told, if it came
+ * @param most `outputTokens` as it was limited
  */
-export function estimateUsage(
-  told: ModelUsage | null,
-  { path, body }: { readonly path: string; readonly body: Buffer },
-  answered: number,
-): ModelUsage | null {
-  // Counting and listing cost nothing, and the answer of an embedding is no text.
-  if (/count_?tokens|\/models(?:\/[^:]*)?$/iu.test(path)) return told;
-  const outputTokens = /embed/iu.test(path) ? 0 : answered;
-  if (told !== null) return { ...told, outputTokens: Math.max(told.outputTokens, outputTokens) };
-  return {
-    model: null,
-    inputTokens: Math.ceil(bytesOfText(body) / bytesPerToken),
-    outputTokens,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    reasoningTokens: 0,
-  };
-}
-
-/** An image is thousands of tokens at most, however many bytes in base64. */
-const longestRun = 8_000;
-const isOfRun = new Uint8Array(256);
-for (const byte of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_"))
-  isOfRun[byte] = 1;
-
-/** By hand: an expression that matches runs of megabytes overflows the stack. */
-function bytesOfText(body: Buffer): number {
-  let bytes = 0;
-  let run = 0;
-  for (const byte of body) {
-    run = isOfRun[byte] === 1 ? run + 1 : 0;
-    if (run <= longestRun) bytes += 1;
+export function countedUsage(told: ToldUsage | null, most: MostUsage): ModelUsage {
+  const output = most.outputTokens * most.answers;
+  if (told === null) {
+    return {
+      model: null,
+      inputTokens: most.inputTokens,
+      outputTokens: output,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      reasoningTokens: 0,
+    };
   }
-  return bytes;
+  const { isWhole, ...usage } = told;
+  return isWhole ? usage : { ...usage, outputTokens: Math.max(output, usage.outputTokens) };
 }

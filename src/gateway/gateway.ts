@@ -8,8 +8,11 @@ import { InvalidInputError } from "../domain/errors.ts";
 import { modelProviderIds, type ModelProviders } from "../domain/model.ts";
 import type { publicAddressOf } from "./addresses.ts";
 import { createEgressProxy, type Refusal } from "./egress.ts";
-import { createModelGateway, type ModelGateway, type ModelGatewayOptions, type ModelTraffic } from "./model-gateway.ts";
+import { admitAll } from "./admission.ts";
+import { createInspector, type Inspector } from "./inspector.ts";
+import { createModelGateway, type ModelGateway, type ModelGatewayOptions } from "./model-gateway.ts";
 import { modelBaseUrl, modelPrefix } from "./model-routes.ts";
+import type { ModelTraffic } from "./traffic.ts";
 
 export interface Gateway {
   /** The unix socket that goes into one session's sandbox: who can reach it is that session. */
@@ -22,6 +25,8 @@ export interface Gateway {
 
 /** Of one sandbox: each costs the worker two descriptors, and other sessions need some too. */
 const mostConnections = 1_000;
+/** Most answers are over by then; what is not counts as the longest that it can be. */
+const lingersMs = 30_000;
 /** Longer paths are cut by the kernel (unix(7)). */
 const longestSocketPath = 107;
 
@@ -38,9 +43,11 @@ export async function openGateway(
     readonly onRefused: (refusal: Refusal) => void;
     /** Finds the public address of a host; by the system's resolver if it is not given. */
     readonly resolve?: typeof publicAddressOf;
-    /** Answers requests of models; asks them where it is not given. */
-    readonly answers?: (models: ModelProviders) => ModelGateway;
-  } & Partial<Pick<ModelGatewayOptions, "admit" | "onUsage" | "onRequest" | "recorder">>,
+    /** Answers requests of models; asks them if it is not given. */
+    readonly answers?: (reading: Pick<ModelGatewayOptions, "models" | "permits" | "inspector">) => ModelGateway;
+    /** Shared with other gateways; it has its own if it is not given. */
+    readonly inspector?: Inspector;
+  } & Partial<Pick<ModelGatewayOptions, "permits" | "admit" | "onRequest" | "recorder" | "lingerMs">>,
 ): Promise<Gateway> {
   const { directory, models } = options;
   const socket = join(directory, `${randomBytes(6).toString("hex")}.sock`);
@@ -50,10 +57,17 @@ export async function openGateway(
     );
   }
   const token = `offstage-session-${randomBytes(24).toString("base64url")}`;
-  const { admit = () => Promise.resolve(null), onUsage = () => undefined, recorder = null } = options;
-  const { onRequest = () => undefined } = options;
+  const inspector = options.inspector ?? createInspector();
+  const {
+    permits = [],
+    admit = admitAll,
+    onRequest = () => undefined,
+    recorder = null,
+    lingerMs = lingersMs,
+  } = options;
+  const reading = { models, permits, inspector };
   const gateway =
-    options.answers?.(models) ?? createModelGateway({ models, token, admit, onUsage, onRequest, recorder });
+    options.answers?.(reading) ?? createModelGateway({ ...reading, token, admit, onRequest, recorder, lingerMs });
   const egress = createEgressProxy(options.egress, options.onRefused, options.resolve);
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
@@ -83,6 +97,7 @@ export async function openGateway(
     async close() {
       for (const client of open) client.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
+      if (options.inspector === undefined) await inspector.close();
       await rm(socket, { force: true });
     },
   };

@@ -1,45 +1,37 @@
 import { timingSafeEqual } from "node:crypto";
-import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
-import { request as httpsRequest } from "node:https";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ModelProviderId, ModelProviders } from "../domain/model.ts";
-import { createMeasure, estimateUsage } from "./estimate.ts";
-import { modelOf, routeModelRequest, type ModelRoute } from "./model-routes.ts";
+import { isRefusal, type Admission, type Admit } from "./admission.ts";
+import { answerRefusal, readError } from "./answer-error.ts";
+import type { Understood } from "./bodies/check.ts";
+import { applyEdits, editsFor } from "./bodies/edits.ts";
+import { operations, type Operation } from "./bodies/operations.ts";
+import { countedUsage, mostUsage, type MostUsage } from "./estimate.ts";
+import { passOn } from "./exchange.ts";
+import type { Inspector } from "./inspector.ts";
+import { routeModelRequest, type ModelRoute } from "./model-routes.ts";
+import { readBody, release, type Held } from "./read-body.ts";
 import type { Recorder } from "./recording.ts";
+import { refuseUnlessAllowed, RequestRefusedError } from "./refusal.ts";
+import { headersFor } from "./request-headers.ts";
 import { retryDelayMs } from "./retry.ts";
-import { createUsageReader, type ModelUsage } from "./usage.ts";
-
-/** What the gateway saw of a turn's requests: the protocol has no word for a model's errors. */
-export interface ModelTraffic {
-  /** When something last went to a model or came from one, as `performance.now()`; later than now while it waits to try again. */
-  readonly lastActivity: number;
-  /** When a model last answered something else than an error; the beginning, where none did. */
-  readonly lastAnswer: number;
-  readonly answered: number;
-  readonly failed: number;
-  /** What the model's server said in its last error, if nothing was answered since. */
-  readonly lastError: string | null;
-}
-
-/** Why a request of a model is not forwarded. */
-export interface ModelRefusal {
-  readonly status: number;
-  readonly message: string;
-}
+import { createTrafficCounter, type ModelTraffic } from "./traffic.ts";
+import { createTurns } from "./turns.ts";
+import { ask, errorMayBeBilled, UnansweredError } from "./upstream.ts";
 
 export interface ModelGatewayOptions {
   readonly models: ModelProviders;
   readonly token: string;
-  /** Asked before each request that is for a model: null lets it through. */
-  readonly admit: (model: string) => Promise<ModelRefusal | null>;
-  /**
-   * Told before the answer ends, so that the next request finds it counted.
-   * @param asked the model that was asked for: its server may call it by another name in `usage`
-   */
-  readonly onUsage: (provider: ModelProviderId, usage: ModelUsage, asked: string | null) => void;
-  /** Told of each request and how it came out; without a model where it named none. */
+  /** What the operator lets agents have of providers beside answers, by name: `tool:web_search*`. */
+  readonly permits: readonly string[];
+  readonly inspector: Inspector;
+  readonly admit: Admit;
+  /** Told of each request and how it came out; without a model if it named none. */
   readonly onRequest: (provider: ModelProviderId, model: string | null, outcome: ModelOutcome) => void;
   readonly recorder: Recorder | null;
+  /** How long an answer is still read that nobody waits for, to learn what it costs. */
+  readonly lingerMs: number;
 }
 
 /** `retried`: it failed, and is asked again. */
@@ -50,251 +42,292 @@ export interface ModelGateway {
   traffic(): ModelTraffic;
 }
 
-/** Headers that carry a key, or belong to one connection. */
-const dropped = new Set([
-  "host",
-  "authorization",
-  "x-api-key",
-  "x-goog-api-key",
-  "api-key",
-  "cookie",
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "content-length",
-  "expect",
-  "upgrade",
-  // Usage is read along in what passes.
-  "accept-encoding",
-]);
-const droppedOfAnswers = new Set(["connection", "keep-alive", "set-cookie", "transfer-encoding", "upgrade"]);
-const errorLimit = 4_000;
-/** A model may think for long before its first word, but not for ever. */
-const silenceLimitMs = 15 * 60_000;
-/** Images and whole files are in what models are asked, and no more. */
-const requestLimit = 64 * 1024 * 1024;
-/** The same of all that are under way together, which wait in the worker's memory. */
-const heldLimit = 256 * 1024 * 1024;
 const attempts = 3;
+/** Requests of one session: harnesses that work with several agents at once have some. Others wait. */
+const inFlight = 8;
+
+/** A request on its way. */
+interface Asked {
+  readonly route: ModelRoute;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly headers: Record<string, string>;
+  readonly model: string | null;
+  /** Null if models are only read of. */
+  readonly body: {
+    readonly operation: Operation;
+    readonly blocks: readonly Buffer[];
+    readonly understood: Understood;
+  } | null;
+  /** Aborted when who asked hangs up. */
+  readonly hungUp: AbortSignal;
+}
 
 /**
- * Forwards requests of models: who shows the session's token gets the real key put in, outside of the sandbox.
- * What comes back is passed on as it comes; what its provider calls worth trying again is tried again first.
+ * Forwards requests of models: who shows the session's token gets the real key put in, outside of the sandbox. What is not
+ * understood is refused. What comes back is passed on as it comes; what its provider calls worth trying again is tried again
+ * first. Whatever was sent is counted, even if nobody waits for the answer.
  */
 export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
-  let lastActivity = performance.now();
-  let lastAnswer = lastActivity;
-  let answered = 0;
-  let failed = 0;
-  let lastError: string | null = null;
-  let held = 0;
-  const touch = (): void => void (lastActivity = performance.now());
+  const traffic = createTrafficCounter();
+  const flights = createTurns(inFlight);
+  const readings = createTurns(1);
+  const held: Held = { bytes: 0 };
+  const { permits, inspector } = options;
 
-  function fail(message: string): void {
-    failed += 1;
-    lastError = message;
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let provider: ModelProviderId | null = null;
+    try {
+      const route = routeModelRequest(options.models, request);
+      ({ provider } = route);
+      await forward(route, request, response);
+    } catch (error) {
+      // Nobody waits for it.
+      if (response.closed) return;
+      const message = error instanceof Error ? error.message : String(error);
+      traffic.failed(message);
+      const isRefused = error instanceof RequestRefusedError;
+      if (provider !== null) options.onRequest(provider, null, isRefused ? "refused" : "failed");
+      answerRefusal(response, isRefused ? error.status : 502, message);
+    }
   }
 
   async function forward(route: ModelRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A harness that hangs up wants no more of the answer.
-    const hungUp = new AbortController();
-    let ofThis = 0;
-    response.once("close", () => {
-      hungUp.abort();
-      held -= ofThis;
-      ofThis = 0;
-    });
-    const body = await readBody(request, (bytes) => {
-      if (response.closed || ofThis + bytes > requestLimit || held + bytes > heldLimit) return false;
-      ofThis += bytes;
-      held += bytes;
-      return true;
-    });
-    if (body === null) {
-      const [one, all] = [requestLimit, heldLimit].map((bytes) => bytes / 1024 ** 2);
-      const message = `a request can have at most ${one} MiB, and all under way at once ${all} MiB`;
-      return refuse(response, 413, message);
-    }
-    const model = modelOf(route, body);
-    if (model !== null) {
-      const refusal = await options.admit(model);
-      if (refusal !== null) {
-        fail(refusal.message);
-        options.onRequest(route.provider, model, "refused");
-        return refuse(response, refusal.status, refusal.message);
+    const hangUp = new AbortController();
+    response.once("close", () => hangUp.abort(new Error("it hung up")));
+    const hungUp = hangUp.signal;
+    const headers = { ...headersFor(request.headers, permits), ...route.headers };
+    const landed = await flights.take(hungUp);
+    try {
+      if (route.operation === null) {
+        requireNoBody(request);
+        return await send({ route, request, response, headers, model: null, body: null, hungUp });
       }
+      const operation = operations[route.operation];
+      const { blocks, understood } = await read(route, request, hungUp);
+      try {
+        const model = requireModel(route, understood, permits);
+        return await send({
+          route,
+          request,
+          response,
+          headers,
+          model,
+          body: { operation, blocks, understood },
+          hungUp,
+        });
+      } finally {
+        release(blocks, held);
+      }
+    } finally {
+      landed();
     }
-    if (hungUp.signal.aborted) return undefined;
-    const headers: OutgoingHttpHeaders = { ...kept(request.headers, dropped), ...route.headers };
+  }
+
+  /** One body of a session at a time, so that sessions take turns in the inspector. */
+  async function read(route: ModelRoute, request: IncomingMessage, hungUp: AbortSignal) {
+    const { operation, pathModel } = route;
+    if (operation === null) throw new RequestRefusedError(404, "there is no such operation here");
+    const done = await readings.take(hungUp);
+    try {
+      return await readBody(request, inspector.begin({ operation, pathModel, permits }), held);
+    } finally {
+      done();
+    }
+  }
+
+  /** Settles when the answer is over, or is no longer read. */
+  async function send(asked: Asked): Promise<void> {
+    const most = asked.body === null || asked.model === null ? null : mostOf(asked.body, asked.model);
     for (let attempt = 1; ; attempt += 1) {
-      const answer = await ask(route.url, request.method ?? "GET", headers, body, hungUp.signal).catch(
-        (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
-      );
-      if (hungUp.signal.aborted) return undefined;
-      touch();
-      const delayMs = attempt === attempts ? null : retryDelayMs(answer, attempt);
-      if (delayMs === null) return deliver(answer, { route, request, response, body, model });
-      fail(answer instanceof Error ? answer.message : `HTTP ${answer.statusCode}`);
+      const admission = await admitted(asked, most);
+      if (admission === null) return undefined;
+      const settle = settleOnce(admission, most);
+      const delayMs = await attemptOnce(asked, admission, settle, attempt);
+      if (delayMs === null) return undefined;
+      traffic.waits(delayMs);
+      await pause(delayMs, undefined, { signal: asked.hungUp }).catch(() => undefined);
+      if (asked.hungUp.aborted) return undefined;
+    }
+  }
+
+  /** Null if it was refused, which is answered. */
+  async function admitted(asked: Asked, most: MostUsage | null): Promise<Admission | null> {
+    const { route, response, model, hungUp } = asked;
+    if (model === null) return { outputLimit: null, settle: () => undefined };
+    const answer = await options.admit({ provider: route.provider, model, most, signal: hungUp });
+    if (!isRefusal(answer)) {
+      if (!hungUp.aborted) return answer;
+      answer.settle(null);
+      return null;
+    }
+    traffic.failed(answer.message);
+    options.onRequest(route.provider, model, "refused");
+    answerRefusal(response, answer.status, answer.message);
+    return null;
+  }
+
+  /** @returns after how long it is worth trying again; null: it is over */
+  async function attemptOnce(
+    asked: Asked,
+    admission: Admission,
+    settle: Settle,
+    attempt: number,
+  ): Promise<number | null> {
+    const { route, request, response, headers, model, hungUp } = asked;
+    const lingering = lingerAfter(hungUp, options.lingerMs);
+    try {
+      const body = asked.body === null ? null : edited(asked.body, admission.outputLimit);
+      const method = request.method ?? "GET";
+      const answer = await ask({ url: route.url, method, headers, body, signal: lingering.signal });
+      traffic.touch();
+      const status = answer.statusCode ?? 502;
+      const delayMs = attempt === attempts || hungUp.aborted ? null : retryDelayMs(answer, attempt);
+      if (status >= 300) settle(errorMayBeBilled(status, route.isMakers) ? "most" : "nothing");
+      if (delayMs === null) {
+        await deliver(asked, answer, settle);
+        return null;
+      }
+      traffic.failed(`HTTP ${status}`);
       options.onRequest(route.provider, model, "retried");
-      if (!(answer instanceof Error)) answer.resume();
-      lastActivity = performance.now() + delayMs;
-      await pause(delayMs, undefined, { signal: hungUp.signal }).catch(() => undefined);
-      if (hungUp.signal.aborted) return undefined;
-    }
-  }
-
-  interface Asked {
-    readonly route: ModelRoute;
-    readonly request: IncomingMessage;
-    readonly response: ServerResponse;
-    readonly body: Buffer;
-    readonly model: string | null;
-  }
-
-  function deliver(answer: IncomingMessage | Error, { route, request, response, body, model }: Asked): void {
-    if (answer instanceof Error) {
-      const message = `the model's server could not be reached: ${answer.message}`;
-      fail(message);
+      answer.resume();
+      return delayMs;
+    } catch (error) {
+      if (!(error instanceof UnansweredError)) throw error;
+      settle(error.mayBeBilled ? "most" : "nothing");
+      if (hungUp.aborted) return null;
+      if (attempt < attempts) {
+        traffic.failed(error.message);
+        options.onRequest(route.provider, model, "retried");
+        return retryDelayMs(error, attempt);
+      }
+      const message = `the model's server could not be reached: ${error.message}`;
+      traffic.failed(message);
       options.onRequest(route.provider, model, "failed");
-      return refuse(response, 502, message);
+      answerRefusal(response, 502, message);
+      return null;
+    } finally {
+      lingering.stop();
+      settle("most");
     }
+  }
+
+  function deliver(asked: Asked, answer: IncomingMessage, settle: Settle): Promise<void> {
+    const { route, response, model } = asked;
     const status = answer.statusCode ?? 502;
     options.onRequest(route.provider, model, status < 400 ? "answered" : "failed");
-    response.writeHead(status, kept(answer.headers, droppedOfAnswers));
-    if (status < 400) {
-      answered += 1;
-      lastAnswer = performance.now();
-      lastError = null;
-    } else {
-      fail(`HTTP ${status}`);
-      readError(answer, (text) => (lastError = `${text} (HTTP ${status})`));
+    if (status < 400) traffic.answered();
+    else {
+      traffic.failed(`HTTP ${status}`);
+      readError(answer, (text) => traffic.says(`${text} (HTTP ${status})`));
     }
-    const recording = options.recorder?.begin({
-      provider: route.provider,
-      method: request.method ?? "GET",
-      path: route.path,
-      model,
-      body: body.toString("utf8"),
+    const recording = options.recorder === null ? null : record(options.recorder, asked, answer);
+    return new Promise((resolve) => {
+      passOn(answer, response, {
+        recording,
+        onData: traffic.touch,
+        onEnd({ told, isWhole }) {
+          settle(isWhole ? (told ?? "most") : told === null ? "most" : { ...told, isWhole: false });
+          resolve();
+        },
+      });
     });
-    recording?.head(status, answer.headers["content-type"] ?? "");
-    const reader = createUsageReader();
-    const measure = createMeasure();
-    let isCounted = status >= 400;
-    function count(isWhole: boolean): void {
-      if (isCounted) return;
-      isCounted = true;
-      const told = reader.end();
-      const isTold = told !== null && isWhole;
-      const usage = isTold || model === null ? told : estimateUsage(told, { path: route.path, body }, measure.tokens());
-      if (usage !== null) options.onUsage(route.provider, { ...usage, model: usage.model ?? model }, model);
-    }
-    answer.on("data", (chunk: Buffer) => {
-      touch();
-      reader.read(chunk);
-      measure.read(chunk);
-      recording?.chunk(chunk);
-    });
-    answer.once("end", () => {
-      count(true);
-      recording?.end();
-    });
-    // It broke off, or who asked hung up: what came is paid for all the same.
-    response.once("close", () => count(false));
-    answer.once("error", () => response.destroy());
-    answer.pipe(response);
-    return undefined;
   }
 
   return {
-    traffic: () => ({ lastActivity, lastAnswer, answered, failed, lastError }),
+    traffic: traffic.read,
     serve(request, response) {
-      touch();
+      traffic.touch();
       if (!isToken(presentedToken(request), options.token))
-        return refuse(response, 401, "this is not the session's token");
-      const route = routeModelRequest(options.models, request);
-      if (route === null) return refuse(response, 404, "there is no such model provider or operation here");
-      forward(route, request, response).catch((error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error);
-        fail(message);
-        refuse(response, 502, message);
-      });
+        return answerRefusal(response, 401, "this is not the session's token");
+      void answer(request, response);
       return undefined;
     },
   };
 }
 
-/** Null where it is too long, which is then left unread. @param hold asked before each part: false ends it */
-async function readBody(request: IncomingMessage, hold: (bytes: number) => boolean): Promise<Buffer | null> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    if (!hold(chunk.length)) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+function mostOf({ operation, understood }: NonNullable<Asked["body"]>, model: string): MostUsage | null {
+  return operation.isFree === true ? null : mostUsage(operation, understood, model);
 }
 
-/** One attempt. @throws Error where there is no answer */
-function ask(
-  url: URL,
-  method: string,
-  headers: OutgoingHttpHeaders,
-  body: Buffer,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
-  const send = url.protocol === "https:" ? httpsRequest : httpRequest;
-  return new Promise((resolve, reject) => {
-    const length = method === "GET" || method === "HEAD" ? {} : { "content-length": body.length };
-    const upstream = send(url, { method, headers: { ...headers, ...length }, timeout: silenceLimitMs, signal });
-    upstream.once("timeout", () => upstream.destroy(new Error("it did not answer")));
-    upstream.once("error", reject);
-    upstream.once("response", (answer) => {
-      // From here on what breaks is the answer's, which whoever reads it hears of.
-      upstream.on("error", (error) => answer.destroy(error));
-      answer.on("error", () => undefined);
-      resolve(answer);
-    });
-    upstream.end(body);
+function edited({ operation, blocks, understood }: NonNullable<Asked["body"]>, outputLimit: number | null): Buffer[] {
+  return applyEdits(blocks, editsFor(operation, understood, outputLimit));
+}
+
+function record(recorder: Recorder, { route, request, model, body }: Asked, answer: IncomingMessage) {
+  const recording = recorder.begin({
+    provider: route.provider,
+    method: request.method ?? "GET",
+    path: route.path,
+    model,
+    turns: body?.understood.turns ?? 0,
+    hasTools: body?.understood.hasTools ?? false,
+    body: body?.blocks ?? [],
   });
+  recording.head(answer.statusCode ?? 502, answer.headers["content-type"] ?? "");
+  return recording;
+}
+
+/** How a request is settled: the first word counts. */
+type Settle = (usage: Parameters<typeof countedUsage>[0] | "most" | "nothing") => void;
+
+function settleOnce(admission: Admission, most: MostUsage | null): Settle {
+  let isSettled = false;
+  const limited = most === null ? null : { ...most, outputTokens: admission.outputLimit ?? most.outputTokens };
+  return (usage) => {
+    if (isSettled) return;
+    isSettled = true;
+    if (usage === "nothing" || limited === null) admission.settle(null);
+    else admission.settle(countedUsage(usage === "most" ? null : usage, limited));
+  };
+}
+
+/** Aborts so long after another signal, if it is not stopped before. */
+function lingerAfter(hungUp: AbortSignal, lingerMs: number): { readonly signal: AbortSignal; stop(): void } {
+  const over = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const start = (): void => void (timer = setTimeout(() => over.abort(), lingerMs));
+  if (hungUp.aborted) start();
+  else hungUp.addEventListener("abort", start, { once: true });
+  return {
+    signal: over.signal,
+    stop() {
+      hungUp.removeEventListener("abort", start);
+      clearTimeout(timer);
+    },
+  };
+}
+
+function requireNoBody({ headers }: IncomingMessage): void {
+  if (headers["transfer-encoding"] === undefined && (headers["content-length"] ?? "0") === "0") return;
+  throw new RequestRefusedError(400, "this operation takes no body");
+}
+
+/** Of models that search for what they answer, with no tool that could be refused. */
+const searchingModels = /search-preview|search-api|deep-research|:online$/iu;
+
+function requireModel(route: ModelRoute, understood: Understood, permits: readonly string[]): string {
+  const model = route.pathModel ?? understood.model;
+  if (model === null) throw new RequestRefusedError(400, "the body must name a model");
+  if (model.length > 200) throw new RequestRefusedError(400, "a model's name can have at most 200 characters");
+  if (searchingModels.test(model))
+    refuseUnlessAllowed(
+      permits,
+      `model:${model}`,
+      `the model ${model} searches by itself, outside of the sandbox and its list of hosts`,
+    );
+  return model;
 }
 
 /** Every provider's programs show their key in a place of their own. */
 function presentedToken({ headers, url = "" }: IncomingMessage): string {
   const bearer = /^Bearer (.+)$/u.exec(headers.authorization ?? "")?.[1];
-  const shown =
-    bearer ??
-    headers["x-api-key"] ??
-    headers["x-goog-api-key"] ??
-    new URL(url, "http://gateway").searchParams.get("key");
+  const query = url.slice(url.indexOf("?") + 1);
+  const shown = bearer ?? headers["x-api-key"] ?? headers["x-goog-api-key"] ?? new URLSearchParams(query).get("key");
   return typeof shown === "string" ? shown : "";
 }
 
 export function isToken(shown: string, token: string): boolean {
   const [one, other] = [Buffer.from(shown), Buffer.from(token)];
   return one.length === other.length && timingSafeEqual(one, other);
-}
-
-function kept(headers: IncomingMessage["headers"], without: ReadonlySet<string>): OutgoingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !without.has(name)));
-}
-
-function readError(answer: IncomingMessage, done: (text: string) => void): void {
-  let text = "";
-  answer.on("data", (chunk: Buffer) => {
-    if (text.length < errorLimit) text += chunk.toString("utf8");
-  });
-  answer.once("end", () => done((/"message"\s*:\s*"((?:[^"\\]|\\.)*)"/u.exec(text)?.[1] ?? text).slice(0, 500)));
-}
-
-/** In a shape that programs of every provider read. */
-function refuse(response: ServerResponse, status: number, message: string): void {
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  const body = { type: "error", error: { type: "offstage_gateway", code: status, message: `Offstage: ${message}` } };
-  response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(body));
 }

@@ -1,12 +1,21 @@
+import { posix } from "node:path";
 import type { ModelProviderId, ModelProviders } from "../domain/model.ts";
+import { sendingPaths, type OperationName } from "./bodies/operations.ts";
+import { RequestRefusedError } from "./refusal.ts";
 
 /** Where a request for a model goes, and what opens the door there. */
 export interface ModelRoute {
   readonly provider: ModelProviderId;
-  /** The operation, without the provider and without a query. */
+  /** What is asked; null if models are only read of. */
+  readonly operation: OperationName | null;
+  /** The model that the path names, as Gemini's do. */
+  readonly pathModel: string | null;
+  /** The operation's path, without the provider and without a query. */
   readonly path: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** It is the maker's own address, whose errors cost nothing: what stands between may lose an answer that is billed. */
+  readonly isMakers: boolean;
 }
 
 interface ProviderRoutes {
@@ -14,34 +23,25 @@ interface ProviderRoutes {
   readonly base: string;
   /** Part of the path that the base address is written with or without. */
   readonly version: RegExp;
-  /** What a harness sends to a model, and what it reads of models: a key opens more, and by other methods lists and removes. */
-  readonly sends: RegExp;
+  /** What a harness reads of models: a key opens more, and by other methods lists and removes. */
   readonly reads: RegExp;
   readonly key: (apiKey: string) => Record<string, string>;
 }
 
 const bearer = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
-const sentToOpenAi = /^\/v1\/(?:responses(?:\/compact)?|chat\/completions|completions|embeddings)$/u;
-const models = /^\/v1\/models(?:\/[\w.:-]+)?$/u;
+const models = /^\/v1\/models(?:\/[A-Za-z0-9][\w.:-]*)?$/u;
+const version = /\/v1$/u;
 
 const routes: Readonly<Record<ModelProviderId, ProviderRoutes>> = {
-  anthropic: {
-    base: "https://api.anthropic.com",
-    version: /\/v1$/u,
-    sends: /^\/v1\/messages(?:\/count_tokens)?$/u,
-    reads: models,
-    key: (apiKey) => ({ "x-api-key": apiKey }),
-  },
-  openai: { base: "https://api.openai.com", version: /\/v1$/u, sends: sentToOpenAi, reads: models, key: bearer },
+  anthropic: { base: "https://api.anthropic.com", version, reads: models, key: (apiKey) => ({ "x-api-key": apiKey }) },
+  openai: { base: "https://api.openai.com", version, reads: models, key: bearer },
   google: {
     base: "https://generativelanguage.googleapis.com",
     version: /\/v1(?:beta|alpha)?$/u,
-    sends:
-      /^\/v1(?:beta|alpha)?\/models\/[\w.-]+:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/u,
-    reads: /^\/v1(?:beta|alpha)?\/models(?:\/[\w.-]+)?$/u,
+    reads: /^\/v1(?:beta|alpha)?\/models(?:\/[A-Za-z0-9][\w.-]*)?$/u,
     key: (apiKey) => ({ "x-goog-api-key": apiKey }),
   },
-  compatible: { base: "", version: /\/v1$/u, sends: sentToOpenAi, reads: models, key: bearer },
+  compatible: { base: "", version, reads: models, key: bearer },
 };
 
 export const modelPrefix = "/model/";
@@ -52,41 +52,64 @@ export function modelBaseUrl(origin: string, provider: ModelProviderId): string 
   return provider === "openai" || provider === "compatible" ? `${url}/v1` : url;
 }
 
-/** Null for a provider that is not configured, and for a path that is no request of a model. */
+/**
+ * Compares the path as it is written: one that would be another after decoding or normalising (`..`, `//`, `%2f`, `;`, `\`)
+ * is in no list.
+ * @throws RequestRefusedError for a provider that is not configured, and for what is no request of a model
+ */
 export function routeModelRequest(
   providers: ModelProviders,
   { method, url: requestUrl = "" }: { readonly method?: string | undefined; readonly url?: string | undefined },
-): ModelRoute | null {
-  const [, name = "", path = "", query = ""] = /^\/model\/([a-z]+)(\/[^?#]*)(?:\?(.*))?$/u.exec(requestUrl) ?? [];
+): ModelRoute {
+  const [, name = "", path = "", query = ""] = /^\/model\/([a-z]+)(\/[\w.:/-]*)(?:\?([^#]*))?$/u.exec(requestUrl) ?? [];
   const provider = (["anthropic", "openai", "google", "compatible"] as const).find((id) => id === name);
-  if (provider === undefined) return null;
-  const configured = providers[provider];
-  const { base, version, sends, reads, key } = routes[provider];
-  const isKnown = (method === "POST" && sends.test(path)) || (method === "GET" && reads.test(path));
-  if (configured === undefined || !isKnown) return null;
-  const search = new URLSearchParams(query);
-  // Gemini's key may also be there.
-  search.delete("key");
-  const url = new URL(upstreamOf(configured.baseUrl ?? base, version, path));
-  url.search = search.toString();
-  return { provider, path, url, headers: configured.apiKey === undefined ? {} : key(configured.apiKey) };
+  const configured = provider === undefined ? undefined : providers[provider];
+  const nothing = new RequestRefusedError(404, "there is no such model provider or operation here");
+  if (provider === undefined || configured === undefined || posix.normalize(path) !== path) throw nothing;
+  const { base, version: ofBase, reads, key } = routes[provider];
+  const sends = method === "POST" ? sendingPaths[provider].find(([pattern]) => pattern.test(path)) : undefined;
+  if (sends === undefined && !(method === "GET" && reads.test(path))) throw nothing;
+  const url = new URL(upstreamOf(configured.baseUrl ?? base, ofBase, path));
+  for (const [parameter, value] of parametersOf(query)) url.searchParams.append(parameter, value);
+  return {
+    provider,
+    operation: sends?.[1] ?? null,
+    pathModel: sends?.[0].exec(path)?.[1] ?? null,
+    path,
+    url,
+    headers: configured.apiKey === undefined ? {} : key(configured.apiKey),
+    isMakers: configured.baseUrl === undefined,
+  };
+}
+
+/** What may stand in a query, and how it may look. */
+const parameters: Readonly<Record<string, RegExp>> = {
+  alt: /^(?:sse|json)$/u,
+  beta: /^true$/u,
+  limit: /^\d{1,5}$/u,
+  after_id: /^[\w.:-]{0,200}$/u,
+  before_id: /^[\w.:-]{0,200}$/u,
+  pageSize: /^\d{1,5}$/u,
+  pageToken: /^[\w.=+/-]{0,500}$/u,
+};
+
+function parametersOf(query: string): [string, string][] {
+  const given = [...new URLSearchParams(query)];
+  for (const [index, [name, value]] of given.entries()) {
+    const isRepeated = given.findIndex(([other]) => other === name) !== index;
+    const looks = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    if (isRepeated || (name !== "key" && looks?.test(value) !== true))
+      throw new RequestRefusedError(
+        400,
+        `the parameter ${JSON.stringify(name.slice(0, 50))} is not known here, or has a value that is not`,
+      );
+  }
+  // Gemini's key may be there: it is the session's token.
+  return given.filter(([name]) => name !== "key");
 }
 
 /** An address that is written with a version, or with another path, keeps it. */
-function upstreamOf(baseUrl: string, version: RegExp, path: string): string {
+function upstreamOf(baseUrl: string, ofBase: RegExp, path: string): string {
   const base = baseUrl.replace(/\/+$/u, "");
-  return version.test(base) ? `${base}${path.replace(/^\/v1(?:beta|alpha)?/u, "")}` : `${base}${path}`;
-}
-
-/** The model that a request asks: in its path where it is Gemini's, else in its body. Null where it asks none. */
-export function modelOf({ provider, path }: ModelRoute, body: Buffer): string | null {
-  if (provider === "google") return /\/models\/([\w.-]+):/u.exec(path)?.[1] ?? null;
-  if (body.length === 0) return null;
-  try {
-    const { model } = JSON.parse(body.toString("utf8")) as { model?: unknown };
-    return typeof model === "string" ? model : "";
-  } catch {
-    // What is no JSON names no model, and fits no list of models.
-    return "";
-  }
+  return ofBase.test(base) ? `${base}${path.replace(/^\/v1(?:beta|alpha)?/u, "")}` : `${base}${path}`;
 }

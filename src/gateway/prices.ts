@@ -9,6 +9,10 @@ export interface Price {
   readonly cacheRead?: number | undefined;
   /** Of tokens written to one; without it as input. */
   readonly cacheWrite?: number | undefined;
+  /** Of tokens that are to stay there for an hour; without it as other writes. */
+  readonly cacheHour?: number | undefined;
+  /** Of requests with more input: by what the prices of input and output are multiplied. */
+  readonly long?: { readonly above: number; readonly input: number; readonly output: number };
 }
 
 /** By the pattern of a model's name. */
@@ -19,11 +23,14 @@ const anthropic = (input: number, output: number, cacheRead = input / 10): Price
   output,
   cacheRead,
   cacheWrite: input * 1.25,
+  cacheHour: input * 2,
 });
 const cached = (input: number, output: number, cacheRead = input / 10): Price => ({ input, output, cacheRead });
 
+const above = (tokens: number, price: Price): Price => ({ ...price, long: { above: tokens, input: 2, output: 1.5 } });
+
 /**
- * List prices of the makers' own APIs, as of November 2026, without discounts and without surcharges for very long input:
+ * List prices of the makers' own APIs, as of November 2026, without discounts:
  * an estimate, which configuration can override. Longer patterns win over shorter.
  */
 export const listPrices: Prices = {
@@ -36,21 +43,26 @@ export const listPrices: Prices = {
   "claude-opus-4-8*": anthropic(5, 25),
   "claude-opus-5*": anthropic(5, 25),
   "claude-opus-5-5*": anthropic(4, 20, 0.2),
-  "claude-sonnet-4*": anthropic(3, 15),
+  "claude-sonnet-4*": above(200_000, anthropic(3, 15)),
   "claude-sonnet-5*": anthropic(2, 10),
   "claude-haiku-4-5*": anthropic(1, 5),
   "gpt-5*": cached(1.25, 10),
   "gpt-5-mini*": cached(0.25, 2),
   "gpt-5-nano*": cached(0.05, 0.4),
   "gpt-5-pro*": cached(15, 120, 15),
+  "gpt-5.2-pro*": cached(21, 168, 21),
+  "gpt-5.4-pro*": above(272_000, cached(30, 180, 30)),
+  "gpt-5.5-pro*": above(272_000, cached(30, 180, 30)),
+  "o3-pro*": cached(20, 80, 20),
+  "o3-deep-research*": cached(10, 40, 2.5),
   "gpt-5.1-codex-mini*": cached(0.25, 2),
   "gpt-5.1*": cached(1.25, 10),
   "gpt-5.2*": cached(1.75, 14),
   "gpt-5.3*": cached(1.75, 14),
-  "gpt-5.4*": cached(2.5, 15),
+  "gpt-5.4*": above(272_000, cached(2.5, 15)),
   "gpt-5.4-mini*": cached(0.75, 4.5),
   "gpt-5.4-nano*": cached(0.2, 1.25),
-  "gpt-5.5*": cached(5, 30),
+  "gpt-5.5*": above(272_000, cached(5, 30)),
   "gpt-5.6-sol*": anthropic(5, 30),
   "gpt-5.6-terra*": anthropic(2.5, 15),
   "gpt-5.6-luna*": anthropic(1, 6),
@@ -60,12 +72,15 @@ export const listPrices: Prices = {
   "gpt-4.1-mini*": cached(0.4, 1.6, 0.1),
   "o3*": cached(2, 8, 0.5),
   "o4-mini*": cached(1.1, 4.4, 0.275),
-  "gemini-2.5-pro*": cached(1.25, 10),
+  "gemini-2.5-pro*": above(200_000, cached(1.25, 10)),
   "gemini-2.5-flash*": cached(0.3, 2.5),
   "gemini-2.5-flash-lite*": cached(0.1, 0.4),
-  "gemini-3-pro*": cached(2, 12),
+  "gemini-3-pro*": above(200_000, cached(2, 12)),
+  "gemini-2.5-flash-image*": cached(0.3, 30),
+  "gemini-3-pro-image*": cached(2, 120),
+  "gemini-3.1-flash-image*": cached(0.5, 60),
   "gemini-3-flash*": cached(0.5, 3),
-  "gemini-3.1-pro*": cached(2, 12),
+  "gemini-3.1-pro*": above(200_000, cached(2, 12)),
   "gemini-3.1-flash-lite*": cached(0.25, 1.5),
   "gemini-3.5-flash*": cached(1.5, 9),
   "gemini-3.5-flash-lite*": cached(0.3, 2.5),
@@ -119,10 +134,25 @@ function bare(model: string): string {
 
 /** US dollars. */
 export function costOf(usage: ModelUsage, price: Price): number {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
-  const { input, output, cacheRead = input, cacheWrite = input } = price;
-  return (
-    (inputTokens * input + outputTokens * output + cacheReadTokens * cacheRead + cacheWriteTokens * cacheWrite) /
-    1_000_000
-  );
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheHourTokens = 0 } = usage;
+  const { input, output, cacheRead = input, cacheWrite = input, cacheHour = cacheWrite, long } = price;
+  const isLong = long !== undefined && inputTokens + cacheReadTokens + cacheWriteTokens > long.above;
+  const hour = Math.min(cacheHourTokens, cacheWriteTokens);
+  const ofInput =
+    inputTokens * input + cacheReadTokens * cacheRead + (cacheWriteTokens - hour) * cacheWrite + hour * cacheHour;
+  return (ofInput * (isLong ? long.input : 1) + outputTokens * output * (isLong ? long.output : 1)) / 1_000_000;
+}
+
+/**
+ * US dollars of what a request can cost at most, in two parts.
+ * @returns `input`, and `token` for each token of an answer
+ */
+export function mostCostOf(
+  { inputTokens, cachesForHour }: { readonly inputTokens: number; readonly cachesForHour: boolean },
+  price: Price,
+): { readonly input: number; readonly token: number } {
+  const { input, output, cacheWrite = input, cacheHour = cacheWrite, long } = price;
+  const isLong = long !== undefined && inputTokens > long.above;
+  const dearest = Math.max(input, cacheWrite, cachesForHour ? cacheHour : 0) * (isLong ? long.input : 1);
+  return { input: (inputTokens * dearest) / 1_000_000, token: (output * (isLong ? long.output : 1)) / 1_000_000 };
 }

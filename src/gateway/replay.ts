@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { buffer } from "node:stream/consumers";
-import type { ModelProviders } from "../domain/model.ts";
-import type { ModelGateway } from "./model-gateway.ts";
-import { modelOf, routeModelRequest } from "./model-routes.ts";
+import { answerRefusal } from "./answer-error.ts";
+import type { ModelGateway, ModelGatewayOptions } from "./model-gateway.ts";
+import { routeModelRequest } from "./model-routes.ts";
+import { readBody } from "./read-body.ts";
 import type { Exchange } from "./recording.ts";
-import { createUsageReader } from "./usage.ts";
+import { RequestRefusedError } from "./refusal.ts";
+import { createTrafficCounter } from "./traffic.ts";
+
+type Reading = Pick<ModelGatewayOptions, "models" | "permits" | "inspector">;
 
 /**
  * Answers requests of models from a recording, each recorded answer once, without asking anybody. Harnesses ask in
@@ -12,56 +15,56 @@ import { createUsageReader } from "./usage.ts";
  * conversation was, and among those that fit by its place.
  */
 export function createReplay(recording: readonly Exchange[]): {
-  gateway(models: ModelProviders): ModelGateway;
+  gateway(reading: Reading): ModelGateway;
   /** Answers that nothing asked for yet. */
   left(): number;
 } {
   const left = [...recording];
-  return { gateway: (models) => createReplayGateway(models, left), left: () => left.length };
+  return { gateway: (reading) => createReplayGateway(reading, left), left: () => left.length };
 }
 
 /** @param left what is answered is taken out of it */
-function createReplayGateway(models: ModelProviders, left: Exchange[]): ModelGateway {
-  let lastActivity = performance.now();
-  let answered = 0;
-  let failed = 0;
-  let lastError: string | null = null;
+function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
+  const traffic = createTrafficCounter();
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const route = routeModelRequest(models, request);
-    const body = await buffer(request);
-    lastActivity = performance.now();
-    const asked = route === null ? null : { ...route, model: modelOf(route, body), body: body.toString("utf8") };
-    const found = asked === null ? undefined : find(left, { ...asked, method: request.method ?? "GET" });
-    if (found === undefined) {
-      failed += 1;
-      lastError = `the recording has no further answer for ${request.method} ${request.url}`;
-      response.writeHead(404, { "Content-Type": "application/json" });
-      response.end(JSON.stringify({ error: { message: lastError } }));
-      return;
-    }
+    const found = find(left, await readAsked(request, reading));
+    traffic.touch();
+    if (found === undefined)
+      throw new RequestRefusedError(404, `the recording has no further answer for ${request.method} ${request.url}`);
     left.splice(left.indexOf(found), 1);
-    if (found.status < 400) answered += 1;
-    else failed += 1;
-    lastError = found.status < 400 ? null : `HTTP ${found.status}`;
+    if (found.status < 400) traffic.answered();
+    else traffic.failed(`HTTP ${found.status}`);
     response.writeHead(found.status, found.contentType === "" ? {} : { "Content-Type": found.contentType });
-    const reader = createUsageReader();
-    for (const chunk of found.chunks) {
-      const bytes = Buffer.from(chunk, "base64");
-      reader.read(bytes);
-      response.write(bytes);
-    }
+    for (const chunk of found.chunks) response.write(Buffer.from(chunk, "base64"));
     response.end();
   }
 
   return {
-    traffic: () => ({ lastActivity, lastAnswer: lastActivity, answered, failed, lastError }),
-    serve: (request, response) => void serve(request, response).catch(() => response.destroy()),
+    traffic: traffic.read,
+    serve: (request, response) =>
+      void serve(request, response).catch((error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        traffic.failed(message);
+        answerRefusal(response, error instanceof RequestRefusedError ? error.status : 502, message);
+      }),
   };
 }
 
-type Asked = Pick<Exchange, "provider" | "method" | "path" | "model" | "body">;
+type Asked = Pick<Exchange, "provider" | "method" | "path" | "model" | "turns" | "hasTools">;
 
+/** @throws RequestRefusedError, as the gateway of the session did */
+async function readAsked(request: IncomingMessage, { models, permits, inspector }: Reading): Promise<Asked> {
+  const { operation, pathModel, provider, path } = routeModelRequest(models, request);
+  const asked = { provider, path, method: request.method ?? "GET" };
+  if (operation === null) return { ...asked, model: null, turns: 0, hasTools: false };
+  const inspection = inspector.begin({ operation, pathModel, permits });
+  const { understood } = await readBody(request, inspection, { bytes: 0 });
+  const { turns, hasTools } = understood;
+  return { ...asked, model: pathModel ?? understood.model, turns, hasTools };
+}
+
+/** A request for a title has no tools; how many messages a conversation has tells its requests apart. */
 function find(left: readonly Exchange[], asked: Asked): Exchange | undefined {
   const fitting = left.filter(
     (exchange) =>
@@ -70,17 +73,5 @@ function find(left: readonly Exchange[], asked: Asked): Exchange | undefined {
       exchange.path === asked.path &&
       exchange.model === asked.model,
   );
-  const shape = shapeOf(asked.body);
-  return fitting.find((exchange) => shapeOf(exchange.body) === shape) ?? fitting[0];
-}
-
-/** How many messages a conversation has, and whether tools are offered: a request for a title has neither. */
-function shapeOf(body: string): string {
-  try {
-    const { messages, input, contents, tools } = JSON.parse(body) as Record<string, unknown>;
-    const conversation = [messages, input, contents].find(Array.isArray);
-    return `${conversation?.length ?? 0} ${Array.isArray(tools) && tools.length > 0}`;
-  } catch {
-    return "";
-  }
+  return fitting.find(({ turns, hasTools }) => turns === asked.turns && hasTools === asked.hasTools) ?? fitting[0];
 }

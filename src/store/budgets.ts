@@ -28,20 +28,76 @@ export function budgetProblem({ session, month }: BudgetLeft): string | null {
   return null;
 }
 
-/** Counts what a request cost, whoever holds the session by now: it is spent. */
+/** What a request of a model holds back of budgets while it is under way. */
+export interface BudgetHold {
+  /** Null: no budget limits it. */
+  readonly id: string | null;
+  /** US dollars; null: no limit. */
+  readonly dollars: number | null;
+}
+
+/**
+ * Holds back what a request can cost, so that no two requests spend the same money, whichever worker sends them.
+ * @param needed US dollars that it can cost; `least`: with less it is not worth sending
+ * @returns the hold, or what is left if that is not enough
+ * @throws NotFoundError
+ */
+export async function holdBudget(
+  database: Database,
+  sessionId: string,
+  { needed, least }: { readonly needed: number; readonly least: number },
+): Promise<BudgetHold | { readonly left: BudgetLeft }> {
+  const { rows } = await database.pool.query<{
+    hold: string | null;
+    held: number | null;
+    session: number | null;
+    month: number | null;
+  }>({
+    name: "hold_budget",
+    text: `select held.hold, held.held::float8 as held, session_left::float8 as session, month_left::float8 as month
+           from session, hold_budget(session.id, $2, $3) as held where session.id = $1`,
+    // Rounded up: what is held is never less than what is asked for.
+    values: [sessionId, dollars(needed), dollars(least)],
+  });
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`session ${sessionId} was not found`);
+  const { hold, held, session, month } = row;
+  if (hold !== null || (session === null && month === null)) return { id: hold, dollars: held };
+  return { left: { session, month } };
+}
+
+/**
+ * Why a request is not sent, as a sentence.
+ * @param needed US dollars that it can cost at least
+ */
+export function shortageOf({ session, month }: BudgetLeft, needed: number): string {
+  const isSession = session !== null && (month === null || session <= month);
+  const whose = isSession ? "the session's budget" : "the organization's budget for this month";
+  const left = Math.max(0, (isSession ? session : month) ?? 0);
+  return left === 0
+    ? `${whose} is used up: an admin can raise it`
+    : `${whose} is used up: $${left.toFixed(2)} is left, and the next request can cost $${needed.toFixed(2)}; an admin can raise it`;
+}
+
+/**
+ * Counts what a request cost, whoever holds the session by now: it is spent.
+ * @param hold what was held back for it, which ends
+ */
 export async function spend(
   database: Database,
   { sessionId, organizationId }: { readonly sessionId: string; readonly organizationId: string },
-  dollars: number,
+  spent: number,
+  hold: string | null = null,
 ): Promise<void> {
   await database.pool.query({
     name: "spend",
-    text: `with counted as (
-             update session set spent_usd = spent_usd + $3, reserved_usd = greatest(0, reserved_usd - $3) where id = $1)
-           insert into model_spend (organization_id, month, spent_usd) values ($2, this_month(), $3)
-           on conflict (organization_id, month) do update set spent_usd = model_spend.spent_usd + excluded.spent_usd`,
-    values: [sessionId, organizationId, dollars.toFixed(6)],
+    text: "select settle_budget($1, $2, $3, $4)",
+    values: [sessionId, organizationId, hold, spent.toFixed(6)],
   });
+}
+
+function dollars(amount: number): string {
+  return (Math.ceil(amount * 1_000_000) / 1_000_000).toFixed(6);
 }
 
 /** Sets what this session may spend in all; null gives it the organization's again. It goes on where that lets it. @throws NotFoundError */
@@ -65,6 +121,11 @@ export async function wakeWaiting(database: Database, organizationId: string | n
     `update session set ready = true where status = 'waiting' and not ready and waiting ->> 'reason' = 'budget'
        and ($1::uuid is null or organization_id = $1)
        and coalesce(session_budget_left(session), 1) > 0 and coalesce(month_budget_left(session), 1) > 0
+       -- What it waited for was a request that could cost so much.
+       and least(session_budget_left(session)
+             - coalesce((select sum(held_usd) from model_hold where session_id = session.id), 0),
+           month_budget_left(session))
+           >= (waiting ->> 'neededUsd')::numeric is not false
      returning id`,
     [organizationId],
   );

@@ -103,9 +103,15 @@ export async function claimSession(database: Database, options: ClaimOptions): P
 
 /**
  * Puts the session aside until its budget is raised, held by nobody: whoever held it writes nothing more.
+ * @param neededUsd what has to be left so that it goes on; null: anything
  * @throws LeaseLostError
  */
-export async function parkSession(database: Database, claim: Claim, problem: string): Promise<void> {
+export async function parkSession(
+  database: Database,
+  claim: Claim,
+  problem: string,
+  neededUsd: number | null = null,
+): Promise<void> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
     if (session.cancelRequested) {
       await moveSession(transaction, await endWaiting(transaction, session), "cancelled");
@@ -115,7 +121,7 @@ export async function parkSession(database: Database, claim: Claim, problem: str
     await transaction.query(
       `update session set worker = null, lease_until = null, waiting = $2, claims_without_progress = 0,
          attempt = attempt + 1 where id = $1`,
-      [session.id, JSON.stringify({ reason: "budget", text: problem })],
+      [session.id, JSON.stringify({ reason: "budget", text: problem, neededUsd })],
     );
     return "waiting";
   });

@@ -11,9 +11,16 @@ export class WorkerDraining extends Error {
   override readonly name = "WorkerDraining";
 }
 
-/** There is nothing left to spend: the session waits until its budget is raised. The message says of whose budget. */
+/** What is left does not cover the next request: the session waits until its budget is raised. The message says of whose budget. */
 export class BudgetUsedUp extends Error {
   override readonly name = "BudgetUsedUp";
+  /** US dollars that the request can cost at least. */
+  readonly neededUsd: number;
+
+  constructor(message: string, neededUsd: number) {
+    super(message);
+    this.neededUsd = neededUsd;
+  }
 }
 
 /** Another worker may hold the session by now: nothing more may be written. */

@@ -97,7 +97,7 @@ async function runToEnd(
     } else if (error instanceof BudgetUsedUp) {
       await salvage(run);
       await leaveFolders(run);
-      await parkSession(database, session, error.message);
+      await parkSession(database, session, error.message, error.neededUsd);
       return { outcome: "waiting" };
     } else if (signal.reason instanceof RunCancelled) {
       await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterCancelMs) });

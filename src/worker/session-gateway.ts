@@ -1,13 +1,10 @@
 import { join } from "node:path";
 import { widenEgress } from "../domain/egress.ts";
 import type { NewEvent } from "../domain/event.ts";
-import { fitsModel } from "../domain/model.ts";
 import { openGateway, type Gateway } from "../gateway/gateway.ts";
-import type { ModelRefusal } from "../gateway/model-gateway.ts";
-import { costOf, modelLabel, priceOf, priceOfAny } from "../gateway/prices.ts";
 import { createRecorder, type Recorder } from "../gateway/recording.ts";
-import { budgetLeft, budgetProblem, spend } from "../store/budgets.ts";
-import { BudgetUsedUp } from "./cancellation.ts";
+import type { BudgetUsedUp } from "./cancellation.ts";
+import { createModelBudget, labelOf, usageEvent } from "./model-budget.ts";
 import type { Run } from "./run.ts";
 
 /** Hosts of which one gateway tells; a program that tries again and again is told of once. */
@@ -29,12 +26,13 @@ export async function openSessionGateway(run: Run, onUsedUp: (reason: BudgetUsed
       ? null
       : createRecorder(recordingFile(recordingsDirectory, run.session.sessionId), run.mask.text);
   const { metrics } = run.dependencies;
-  const { admit, count, settled } = createBudget(run, onUsedUp);
+  const { admit, stored } = createModelBudget(run, onUsedUp, (used) => tellUsage(run, usageEvent(...used)));
   const gateway = await openGateway({
     ...wayOut(run, run.session.repositories),
     models,
     admit,
-    onUsage: count,
+    permits: run.dependencies.modelPermits,
+    inspector: run.dependencies.inspector,
     onRequest: (provider, model, outcome) => metrics.modelRequested(provider, labelOf(run, model), outcome),
     recorder,
   });
@@ -42,7 +40,7 @@ export async function openSessionGateway(run: Run, onUsedUp: (reason: BudgetUsed
     ...gateway,
     async close() {
       await gateway.close();
-      await settled();
+      await stored();
       await settleRecording(run, recorder);
     },
   };
@@ -62,16 +60,25 @@ async function settleRecording(run: Run, recorder: Recorder | null): Promise<voi
   }
 }
 
-/** What metrics call a model. */
-function labelOf(run: Run, model: string | null): string {
-  const { allowedModels, models, prices } = run.dependencies;
-  return modelLabel(model, prices, [...allowedModels, models.compatible?.model ?? []].flat());
-}
-
 /** Told beside the turn: where the lease was lost, the turn's own events find out. */
 function tell(run: Run, event: NewEvent): void {
   const { logger } = run.dependencies;
   run.emit(event).catch((error: unknown) => logger.debug({ err: error }, "could not tell what the gateway saw"));
+}
+
+function tellUsage(run: Run, event: ReturnType<typeof usageEvent>): void {
+  const { metrics } = run.dependencies;
+  const { provider, model, costUsd, ...tokens } = event.data;
+  tell(run, event);
+  const label = labelOf(run, model);
+  metrics.modelUsed(provider, label, {
+    input: tokens.inputTokens,
+    output: tokens.outputTokens,
+    cacheRead: tokens.cacheReadTokens,
+    cacheWrite: tokens.cacheWriteTokens,
+    reasoning: tokens.reasoningTokens,
+  });
+  if (costUsd !== null) metrics.modelCost(provider, label, costUsd);
 }
 
 function wayOut(run: Run, repositories: Run["session"]["repositories"]) {
@@ -89,51 +96,4 @@ function wayOut(run: Run, repositories: Run["session"]["repositories"]) {
       tell(run, { type: "egress.refused", data: refusal });
     },
   };
-}
-
-type Usage = Parameters<NonNullable<Parameters<typeof openGateway>[0]["onUsage"]>>;
-
-function createBudget(run: Run, onUsedUp: (reason: BudgetUsedUp) => void) {
-  const { allowedModels, database, logger, metrics, prices } = run.dependencies;
-  const { session } = run;
-  let counted: Promise<void> = Promise.resolve();
-  let refused = false;
-
-  function count(...[provider, usage, asked]: Usage): void {
-    const price = priceOfAny([usage.model, asked], prices);
-    const costUsd = price === null ? null : costOf(usage, price);
-    tell(run, { type: "model.usage", data: { provider, ...usage, costUsd } });
-    const label = labelOf(run, usage.model);
-    metrics.modelUsed(provider, label, {
-      input: usage.inputTokens,
-      output: usage.outputTokens,
-      cacheRead: usage.cacheReadTokens,
-      cacheWrite: usage.cacheWriteTokens,
-      reasoning: usage.reasoningTokens,
-    });
-    if (costUsd !== null) metrics.modelCost(provider, label, costUsd);
-    if (costUsd === null || costUsd === 0) return;
-    counted = counted
-      .then(() => spend(database, session, costUsd))
-      .catch((error: unknown) => logger.error({ err: error }, "could not count a cost"));
-  }
-
-  async function admit(model: string): Promise<ModelRefusal | null> {
-    if (!fitsModel(allowedModels, model) || !fitsModel(session.organization.models ?? ["*"], model)) {
-      return { status: 403, message: `the model ${model} is not allowed by this server or organization` };
-    }
-    await counted;
-    const left = await budgetLeft(database, session.sessionId);
-    if (left.session === null && left.month === null) return null;
-    const problem = budgetProblem(left);
-    if (problem !== null) {
-      if (!refused) onUsedUp(new BudgetUsedUp(problem));
-      refused = true;
-      return { status: 402, message: problem };
-    }
-    if (priceOf(model, prices) !== null) return null;
-    return { status: 403, message: `the model ${model} has no price, which a budget needs: set OFFSTAGE_PRICES` };
-  }
-
-  return { admit, count, settled: () => counted };
 }

@@ -1,0 +1,25 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** Characters of an error's answer that are looked at. */
+const errorLimit = 4_000;
+
+/** Reads along what an error says. @param done gets its message, or its beginning if it has none */
+export function readError(answer: IncomingMessage, done: (text: string) => void): void {
+  let text = "";
+  answer.on("data", (chunk: Buffer) => {
+    if (text.length < errorLimit) text += chunk.toString("utf8", 0, errorLimit);
+  });
+  answer.once("end", () => done((/"message"\s*:\s*"((?:[^"\\]|\\.)*)"/u.exec(text)?.[1] ?? text).slice(0, 500)));
+}
+
+/** Answers in a shape that programs of every provider read. */
+export function answerRefusal(response: ServerResponse, status: number, message: string): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const body = { type: "error", error: { type: "offstage_gateway", code: status, message: `Offstage: ${message}` } };
+  // What is refused for its size is not read to its end.
+  const headers = { "Content-Type": "application/json", ...(!response.req.complete && { Connection: "close" }) };
+  response.writeHead(status, headers).end(JSON.stringify(body));
+}

@@ -1,0 +1,95 @@
+import { any, count, data, dataFields, dataUrl, flag, inline, list, model, object, oneOf, refused } from "./shape.ts";
+import { file, textOr, url, why, type Shape } from "./shape.ts";
+
+const cacheControl = object({ type: any, ttl: { scalar: { kind: "cacheLifetime" } } });
+
+/** Of a message. */
+const part: Shape = object({
+  type: oneOf(
+    "block",
+    why.unknown,
+    ...["text", "image_url", "input_audio", "file", "refusal", "thinking", "redacted_thinking", "reasoning"],
+  ),
+  image_url: { ...dataUrl, fields: { url: dataUrl, detail: data } },
+  input_audio: object({ data: inline, format: any }),
+  file: object({ file_data: inline, filename: any, file_id: file, file_url: url }),
+  cache_control: cacheControl,
+  ...dataFields("text", "refusal", "thinking", "signature", "data", "reasoning"),
+});
+
+const message: Shape = object({
+  content: textOr(() => part),
+  // A spoken answer that the provider keeps.
+  audio: refused("source:file", why.kept),
+  cache_control: cacheControl,
+  ...dataFields("role", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "prefix"),
+  // What models of many makers thought, which some of their servers want back.
+  ...dataFields("reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque", "reasoning_details"),
+  ...dataFields("thinking_blocks", "provider_specific_fields", "extra_content"),
+});
+
+/** Without a type it is known by its field. */
+const tool = object({
+  type: oneOf("tool", why.tool, "function", "custom"),
+  cache_control: cacheControl,
+  ...dataFields("function", "custom"),
+});
+
+const streamOptions: Shape = object(
+  { include_usage: flag("includeUsage"), include_obfuscation: data },
+  { place: "streamOptions" },
+);
+
+/** OpenAI's Chat Completions and what servers that speak it add: platform.openai.com/docs/api-reference/chat. */
+export const chatCompletions: Shape = object({
+  model,
+  messages: list(() => message, { counts: "turns" }),
+  tools: list(() => tool, { counts: "tools" }),
+  max_tokens: count("maxOutput"),
+  max_completion_tokens: count("maxOutput"),
+  n: count("choices"),
+  stream: flag("stream"),
+  stream_options: streamOptions,
+  store: flag("store"),
+  service_tier: oneOf("tier", why.price, "auto", "default", "flex"),
+  modalities: list(() => oneOf("modality", why.price, "text")),
+  audio: refused("modality:audio", why.price),
+  web_search_options: refused("tool:web_search", why.tool),
+  ...dataFields("tool_choice", "parallel_tool_calls", "functions", "function_call", "temperature", "top_p", "stop"),
+  ...dataFields("presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed"),
+  ...dataFields("response_format", "reasoning_effort", "verbosity", "prediction", "metadata", "user"),
+  ...dataFields("safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
+  // Of Ollama, vLLM, SGLang, llama.cpp, OpenRouter, DeepSeek, Qwen and others: how the answer is chosen.
+  ...dataFields("top_k", "top_a", "min_p", "typical_p", "repetition_penalty", "length_penalty", "min_tokens"),
+  ...dataFields("ignore_eos", "skip_special_tokens", "chat_template_kwargs", "enable_thinking", "thinking_budget"),
+  ...dataFields("thinking", "reasoning", "include_reasoning", "reasoning_split", "tool_stream", "guided_json"),
+  ...dataFields("guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "safe_prompt", "random_seed"),
+  ...dataFields("cache_prompt", "keep_alive", "mirostat", "think"),
+});
+
+/** The older form, still spoken for completing code. */
+export const completions: Shape = object({
+  model,
+  prompt: data,
+  max_tokens: count("maxOutput"),
+  n: count("choices"),
+  best_of: count("choices"),
+  stream: flag("stream"),
+  stream_options: streamOptions,
+  ...dataFields(
+    "suffix",
+    "echo",
+    "temperature",
+    "top_p",
+    "stop",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+  ),
+  ...dataFields("logprobs", "seed", "user", "top_k", "min_p", "repetition_penalty"),
+});
+
+export const embeddings: Shape = object({
+  model,
+  ...dataFields("input", "encoding_format", "dimensions", "user", "input_type"),
+});

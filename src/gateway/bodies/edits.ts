@@ -1,0 +1,73 @@
+import type { Place, Understood } from "./check.ts";
+import type { Operation } from "./operations.ts";
+
+/** Bytes of a body in whose place others are sent. */
+export interface Edit {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+/**
+ * What is changed in a body before it is forwarded, byte by byte, so that the rest stays as it was understood: nothing is kept
+ * at the provider, streams tell of their usage, and an answer is no longer than the budget covers.
+ * @param outputLimit tokens for one answer, to be said where the body says nothing; null: as it is
+ * @returns in the order of their places
+ */
+export function editsFor(operation: Operation, body: Understood, outputLimit: number | null): Edit[] {
+  const ofTop: string[] = [];
+  const edits: Edit[] = [];
+  if (operation.storesByDefault === true) {
+    if (body.store === null) ofTop.push('"store":false');
+    else if (body.store.value === null) edits.push({ ...body.store, text: "false" });
+  }
+  if (operation.hidesUsage === true && body.stream) {
+    if (body.streamOptions === null) ofTop.push('"stream_options":{"include_usage":true}');
+    else edits.push(...inside(body.streamOptions, body.includeUsage, '"include_usage":', "true"));
+  }
+  if (outputLimit !== null && operation.limit !== null && (body.maxOutput?.value ?? null) === null) {
+    const field = `"${operation.limit}":`;
+    if (body.maxOutput !== null) edits.push({ ...body.maxOutput, text: String(outputLimit) });
+    else if (operation.limit !== "maxOutputTokens") ofTop.push(`${field}${outputLimit}`);
+    else if (body.outputLimit === null) ofTop.push(`"generationConfig":{${field}${outputLimit}}`);
+    else edits.push(...inside(body.outputLimit, null, field, String(outputLimit)));
+  }
+  if (ofTop.length > 0) edits.push(put(body.top, ofTop.join(",")));
+  return edits.map(({ from, to, text }) => ({ from, to, text })).toSorted((one, other) => one.from - other.from);
+}
+
+/** Sets a field of an object that the body has, as `null` or with fields. */
+function inside(
+  holder: NonNullable<Understood["streamOptions"]>,
+  said: { readonly value: boolean | null; readonly from: number; readonly to: number } | null,
+  field: string,
+  value: string,
+): Edit[] {
+  if (holder.place === null) return [{ ...holder, text: `{${field}${value}}` }];
+  if (said === null) return [put(holder.place, `${field}${value}`)];
+  return said.value === true ? [] : [{ ...said, text: value }];
+}
+
+function put({ at, isEmpty }: Place, fields: string): Edit {
+  return { from: at, to: at, text: isEmpty ? fields : `${fields},` };
+}
+
+/** @returns the same bytes with what was changed, of which only what is changed is copied */
+export function applyEdits(body: readonly Buffer[], edits: readonly Edit[]): Buffer[] {
+  const parts: Buffer[] = [];
+  let rest = [...edits];
+  let before = 0;
+  let skipTo = 0;
+  for (const chunk of body) {
+    let at = Math.min(chunk.length, Math.max(0, skipTo - before));
+    for (let next = rest[0]; next !== undefined && next.from < before + chunk.length; [next] = rest) {
+      parts.push(chunk.subarray(at, next.from - before), Buffer.from(next.text));
+      skipTo = next.to;
+      at = Math.min(chunk.length, next.to - before);
+      rest = rest.slice(1);
+    }
+    parts.push(chunk.subarray(at));
+    before += chunk.length;
+  }
+  return parts;
+}

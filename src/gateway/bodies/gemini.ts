@@ -1,0 +1,70 @@
+import { any, bytes, count, data, dataFields, list, object, oneOf, refused, why, type Shape } from "./shape.ts";
+
+const blob = object({ mimeType: any, data: bytes, displayName: any });
+const fileData = refused("source:url", why.fetched);
+
+const part: Shape = object(
+  {
+    inlineData: blob,
+    fileData,
+    functionResponse: object({
+      parts: list(() => object({ inlineData: blob, fileData })),
+      ...dataFields("id", "name", "response", "willContinue", "scheduling"),
+    }),
+    ...dataFields("text", "thought", "thoughtSignature", "functionCall", "videoMetadata", "mediaResolution"),
+    partMetadata: data,
+  },
+  { tellsOfTools: true },
+);
+const content = object({ role: any, parts: list(() => part) });
+
+/** Every other kind of tool is the provider's, and is named by its field. */
+const tool: Shape = object({
+  functionDeclarations: data,
+  ...Object.fromEntries(
+    ["googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution", "fileSearch"]
+      .concat("googleMaps", "computerUse", "mcpServers", "retrieval", "exaAiSearch", "parallelAiSearch")
+      .map((name) => [name, refused(`tool:${name}`, why.tool)]),
+  ),
+});
+
+const sameModel: Shape = { scalar: { kind: "sameModel" } };
+
+const fields: Readonly<Record<string, Shape>> = {
+  model: sameModel,
+  contents: list(() => content, { counts: "turns" }),
+  systemInstruction: content,
+  tools: list(() => tool, { counts: "tools" }),
+  generationConfig: object(
+    {
+      candidateCount: count("choices"),
+      maxOutputTokens: count("maxOutput"),
+      responseModalities: list(() => oneOf("modality", why.price, "TEXT")),
+      speechConfig: refused("modality:AUDIO", why.price),
+      imageConfig: refused("modality:IMAGE", why.price),
+      ...dataFields("stopSequences", "responseMimeType", "responseSchema", "responseJsonSchema", "_responseJsonSchema"),
+      ...dataFields("temperature", "topP", "topK", "seed", "presencePenalty", "frequencyPenalty", "responseLogprobs"),
+      ...dataFields("logprobs", "thinkingConfig", "mediaResolution", "enableEnhancedCivicAnswers", "responseFormat"),
+    },
+    { place: "outputLimit" },
+  ),
+  cachedContent: refused("field:cachedContent", why.kept),
+  serviceTier: oneOf("tier", why.price, "standard", "flex", "STANDARD", "FLEX"),
+  store: refused("field:store", why.kept),
+  ...dataFields("toolConfig", "safetySettings", "labels"),
+};
+
+/** Gemini's generateContent: ai.google.dev/api/generate-content. Keys are compared as `camelCase`, which may be `snake_case`. */
+export const geminiContent: Shape = object(fields);
+export const geminiTokens: Shape = object({
+  contents: list(() => content),
+  generateContentRequest: object(fields),
+});
+
+const embedding: Readonly<Record<string, Shape>> = {
+  model: sameModel,
+  content,
+  ...dataFields("taskType", "title", "outputDimensionality"),
+};
+export const geminiEmbedding: Shape = object(embedding);
+export const geminiEmbeddings: Shape = object({ requests: list(() => object(embedding)) });

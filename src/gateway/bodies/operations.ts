@@ -1,0 +1,69 @@
+import type { ModelProviderId } from "../../domain/model.ts";
+import { anthropicMessages } from "./anthropic.ts";
+import { chatCompletions, completions, embeddings } from "./chat-completions.ts";
+import { geminiContent, geminiEmbedding, geminiEmbeddings, geminiTokens } from "./gemini.ts";
+import { responses } from "./responses.ts";
+import type { Shape } from "./shape.ts";
+
+/** What can be asked of a model, and what the gateway makes sure of before it forwards that. */
+export interface Operation {
+  readonly shape: Shape;
+  /** Of the largest answer: what says it if the body does not. Null if the answer is no text, or can't be limited. */
+  readonly limit: "max_tokens" | "max_output_tokens" | "max_completion_tokens" | "maxOutputTokens" | null;
+  /** What the provider keeps is kept without anybody having asked for it, unless the body says `store: false`. */
+  readonly storesByDefault?: boolean;
+  /** Streams tell of their usage only if they are asked to. */
+  readonly hidesUsage?: boolean;
+  /** Costs nothing: it counts tokens. */
+  readonly isFree?: boolean;
+  /** Answers with numbers: what it writes costs nothing. */
+  readonly isSilent?: boolean;
+  /** Its names may be written as `camelCase` and `snake_case` (Protocol Buffers' JSON). */
+  readonly hasTwoSpellings?: boolean;
+}
+
+const gemini = { hasTwoSpellings: true } as const;
+
+export const operations = {
+  messages: { shape: anthropicMessages, limit: "max_tokens" },
+  messageTokens: { shape: anthropicMessages, limit: null, isFree: true },
+  responses: { shape: responses, limit: "max_output_tokens", storesByDefault: true },
+  // What it answers is short, and can't be limited.
+  compaction: { shape: responses, limit: null },
+  chat: { shape: chatCompletions, limit: "max_completion_tokens", hidesUsage: true },
+  chatOfServer: { shape: chatCompletions, limit: "max_tokens", hidesUsage: true },
+  completions: { shape: completions, limit: "max_tokens", hidesUsage: true },
+  embeddings: { shape: embeddings, limit: null, isSilent: true },
+  geminiContent: { shape: geminiContent, limit: "maxOutputTokens", ...gemini },
+  geminiTokens: { shape: geminiTokens, limit: null, isFree: true, ...gemini },
+  geminiEmbedding: { shape: geminiEmbedding, limit: null, isSilent: true, ...gemini },
+  geminiEmbeddings: { shape: geminiEmbeddings, limit: null, isSilent: true, ...gemini },
+} as const satisfies Record<string, Operation>;
+
+export type OperationName = keyof typeof operations;
+
+/** Every path to which a request may be sent, without the provider. A model's name in a path begins with a letter or digit. */
+const geminiModel = String.raw`\/v1(?:beta|alpha)?\/models\/([A-Za-z0-9][\w.-]*)`;
+const geminiOperation = (verb: string): RegExp => new RegExp(`^${geminiModel}:${verb}$`, "u");
+const ofOpenAi = (chat: "chat" | "chatOfServer"): readonly (readonly [RegExp, OperationName])[] => [
+  [/^\/v1\/responses$/u, "responses"],
+  [/^\/v1\/responses\/compact$/u, "compaction"],
+  [/^\/v1\/chat\/completions$/u, chat],
+  [/^\/v1\/completions$/u, "completions"],
+  [/^\/v1\/embeddings$/u, "embeddings"],
+];
+
+export const sendingPaths: Readonly<Record<ModelProviderId, readonly (readonly [RegExp, OperationName])[]>> = {
+  anthropic: [
+    [/^\/v1\/messages$/u, "messages"],
+    [/^\/v1\/messages\/count_tokens$/u, "messageTokens"],
+  ],
+  openai: ofOpenAi("chat"),
+  compatible: ofOpenAi("chatOfServer"),
+  google: [
+    [geminiOperation("(?:generateContent|streamGenerateContent)"), "geminiContent"],
+    [geminiOperation("countTokens"), "geminiTokens"],
+    [geminiOperation("embedContent"), "geminiEmbedding"],
+    [geminiOperation("batchEmbedContents"), "geminiEmbeddings"],
+  ],
+};

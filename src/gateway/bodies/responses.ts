@@ -1,0 +1,77 @@
+import { any, count, data, dataFields, dataUrl, flag, inline, list, model, object, oneOf, refused } from "./shape.ts";
+import { file, textOr, url, why, type Shape } from "./shape.ts";
+
+/** Of a message, or of what a tool gave back. */
+const part: Shape = object(
+  {
+    type: oneOf(
+      "block",
+      why.unknown,
+      ...["input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text", "encrypted_content"],
+      ...["input_image", "input_file", "input_audio", "computer_screenshot"],
+    ),
+    image_url: dataUrl,
+    file_data: inline,
+    file_url: url,
+    file_id: file,
+    input_audio: object({ data: inline, format: any }),
+    ...dataFields("text", "refusal", "annotations", "logprobs", "detail", "filename", "encrypted_content"),
+    prompt_cache_breakpoint: data,
+  },
+  { tellsOfTools: true },
+);
+
+/** What the harness runs. A namespace holds others; a search among tools is the harness's, if it says `client`. */
+const tool: Shape = object({
+  type: oneOf("tool", why.tool, "function", "custom", "namespace", "local_shell", "apply_patch", "tool_search"),
+  tools: list(() => tool),
+  execution: oneOf("tool", why.tool, "client"),
+  ...dataFields("name", "description", "parameters", "strict", "format", "defer_loading", "output_schema"),
+  allowed_callers: data,
+});
+
+/** What was said, called and given back so far. */
+const item: Shape = object(
+  {
+    type: oneOf(
+      "block",
+      why.unknown,
+      ...["message", "reasoning", "additional_tools", "agent_message"],
+      ...["function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output"],
+      ...["local_shell_call", "local_shell_call_output", "apply_patch_call", "apply_patch_call_output"],
+      ...["tool_search_call", "tool_search_output", "compaction", "compaction_summary", "compaction_trigger"],
+      "context_compaction",
+    ),
+    content: textOr(() => part),
+    output: textOr(() => part),
+    tools: list(() => tool),
+    execution: oneOf("tool", why.tool, "client"),
+    file_id: file,
+    image_url: dataUrl,
+    file_url: url,
+    ...dataFields("id", "role", "status", "phase", "name", "namespace", "arguments", "call_id", "input", "action"),
+    ...dataFields("operation", "summary", "encrypted_content", "author", "recipient", "caller"),
+    ...dataFields("internal_chat_message_metadata_passthrough", "metadata"),
+  },
+  { tellsOfTools: true },
+);
+
+/** OpenAI's Responses, and their compaction: platform.openai.com/docs/api-reference/responses. */
+export const responses: Shape = object({
+  model,
+  max_output_tokens: count("maxOutput"),
+  stream: flag("stream"),
+  store: flag("store"),
+  input: textOr(() => item, { counts: "turns" }),
+  tools: list(() => tool, { counts: "tools" }),
+  service_tier: oneOf("tier", why.price, "auto", "default", "flex"),
+  background: refused("field:background", why.price),
+  previous_response_id: refused("field:previous_response_id", why.kept),
+  conversation: refused("field:conversation", why.kept),
+  prompt: refused("field:prompt", why.kept),
+  // As Codex lets a long conversation be shortened; its usage counts it.
+  context_management: list(() => object({ type: oneOf("edit", why.price, "compaction"), compact_threshold: data })),
+  ...dataFields("instructions", "tool_choice", "parallel_tool_calls", "reasoning", "text", "stream_options", "include"),
+  ...dataFields("metadata", "client_metadata", "temperature", "top_p", "top_logprobs", "truncation", "max_tool_calls"),
+  ...dataFields("user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
+});

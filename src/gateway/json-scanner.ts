@@ -1,0 +1,334 @@
+/**
+ * A JSON document (RFC 8259) read byte by byte as it comes, and never held: what an agent or a model's server sends can be
+ * tens of megabytes, deep or wide, of which `JSON.parse` makes sixty times as much in memory while nothing else runs.
+ * Packages that read JSON as it comes make a value of each string and number (@streamparser/json 0.0.26: 6 to 50 MB a
+ * second, with pauses of up to 330 ms in a chunk of 64 KiB).
+ */
+
+/** What was read is no JSON, or none that everybody reads in the same way. The message is the end of a sentence: `… is not JSON`. */
+export class MalformedJsonError extends Error {
+  override readonly name = "MalformedJsonError";
+}
+
+/** A string, number or literal (`true`, `false`, `null`) in what is followed. */
+export interface Scalar {
+  readonly kind: "string" | "number" | "literal";
+  /** Decoded; null if it is longer than what is kept of one. */
+  readonly text: string | null;
+  /** Its first bytes as they are written, without the quotation mark. */
+  readonly start: string;
+  /** Bytes of the document before it, and before what follows it. */
+  readonly from: number;
+  readonly to: number;
+  /** In halves of a token, as of the whole document. */
+  readonly weight: number;
+}
+
+/** Hears of a document as it is read. What it throws ends the reading. */
+export interface ScanListener {
+  /** A key of an object that is followed. @param name null if it is longer than what is kept of one */
+  key(name: string | null): void;
+  /**
+   * An object or list begins.
+   * @param at bytes of the document before it
+   * @returns whether it is followed: of what is not, nothing inside is told, nor its end
+   */
+  open(kind: "object" | "list", at: number): boolean;
+  /** What began last and is followed ends. */
+  close(): void;
+  scalar(value: Scalar): void;
+}
+
+export interface JsonScanner {
+  /** @throws MalformedJsonError, and what the listener throws */
+  push(chunk: Uint8Array): void;
+  /** @throws MalformedJsonError if the document is not complete */
+  end(): void;
+  /**
+   * What the text so far costs at most, in halves of a token: letters, digits and spaces come at two a token or more even if
+   * they make no sense, and any other byte can be one by itself.
+   */
+  weight(): number;
+}
+
+/** Levels of objects and lists: tools' schemas have ten or twenty. */
+const deepest = 64;
+/** Bytes kept of one key or scalar: names, kinds, the beginning of an address. */
+const longestKept = 600;
+/** What is longer is read differently by different programs. */
+const longestNumber = 64;
+
+const weights = new Uint8Array(256).fill(2);
+for (const byte of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ")) weights[byte] = 1;
+/** The same inside of strings; 0 for what ends one or has to be looked at. */
+const plain = weights.map((weight, byte) =>
+  byte < 0x20 || byte > 0x7e || byte === 0x22 || byte === 0x5c ? 0 : weight,
+);
+
+/** What may come next. */
+const [VALUE, VALUE_OR_END, KEY, KEY_OR_END, COLON, COMMA_OR_END, END] = [0, 1, 2, 3, 4, 5, 6] as const;
+/** What the next byte is in the middle of. */
+const [STRING, ESCAPE, HEX, UTF8, NUMBER, LITERAL] = [7, 8, 9, 10, 11, 12] as const;
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** @param listener told of what is followed: the document's outermost value always is */
+export function createJsonScanner(listener: ScanListener): JsonScanner {
+  let state: number = VALUE;
+  /** 1 for each level that is an object. */
+  const objects = new Uint8Array(deepest);
+  let depth = 0;
+  /** Levels from the outermost that are followed. */
+  let followed = 0;
+  /** Bytes of the chunks before. */
+  let before = 0;
+  let weight = 0;
+  // Of the string, number or literal that is being read.
+  let kept = "";
+  let from = 0;
+  let weightBefore = 0;
+  let isKey = false;
+  let rest = 0;
+  let lowest = 0x80;
+  let highest = 0xbf;
+  let literal = "";
+  let number = 0;
+
+  function malformed(at: number): never {
+    throw new MalformedJsonError(`byte ${at + 1}`);
+  }
+
+  function open(isObject: boolean, at: number): void {
+    if (depth === deepest) throw new MalformedJsonError(`more than ${deepest} levels deep`);
+    const isTold = depth === followed;
+    objects[depth] = isObject ? 1 : 0;
+    depth += 1;
+    if (isTold && listener.open(isObject ? "object" : "list", at)) followed += 1;
+    state = isObject ? KEY_OR_END : VALUE_OR_END;
+  }
+
+  function close(): void {
+    if (depth === followed) {
+      followed -= 1;
+      listener.close();
+    }
+    depth -= 1;
+    state = depth === 0 ? END : COMMA_OR_END;
+  }
+
+  function begin(next: number, at: number, lead: string): void {
+    state = next;
+    kept = lead;
+    from = at;
+    weightBefore = weight;
+    isKey = false;
+  }
+
+  /** @param to byte after the last one of the value */
+  function endScalar(kind: Scalar["kind"], to: number): void {
+    state = isKey ? COLON : depth === 0 ? END : COMMA_OR_END;
+    if (depth !== followed) return;
+    const text = kept.length > longestKept ? null : kind === "string" ? decode(kept) : kept;
+    if (isKey) listener.key(text);
+    else listener.scalar({ kind, text, start: kept, from, to, weight: weight - weightBefore });
+  }
+
+  function structural(byte: number, at: number): void {
+    if (state === VALUE || state === VALUE_OR_END) {
+      if (byte === quote) return begin(STRING, at, "");
+      if (byte === 0x7b) return open(true, at);
+      if (byte === 0x5b) return open(false, at);
+      if (byte === 0x5d && state === VALUE_OR_END) return close();
+      const first = numberStep(0, byte);
+      if (first !== 0) {
+        begin(NUMBER, at, String.fromCharCode(byte));
+        number = first;
+        return undefined;
+      }
+      literal = byte === 0x74 ? "true" : byte === 0x66 ? "false" : byte === 0x6e ? "null" : malformed(at);
+      return begin(LITERAL, at, literal[0] ?? "");
+    }
+    if (state === KEY || state === KEY_OR_END) {
+      if (byte === 0x7d && state === KEY_OR_END) return close();
+      if (byte !== quote) return malformed(at);
+      begin(STRING, at, "");
+      isKey = true;
+      return undefined;
+    }
+    if (state === COLON && byte === 0x3a) {
+      state = VALUE;
+      return undefined;
+    }
+    if (state !== COMMA_OR_END) return malformed(at);
+    const isObject = objects[depth - 1] === 1;
+    if (byte === 0x2c) state = isObject ? KEY : VALUE;
+    else if (byte === (isObject ? 0x7d : 0x5d)) close();
+    else malformed(at);
+    return undefined;
+  }
+
+  /** The bytes of a string up to one that ends it or needs a look. @returns where that is */
+  function plainText(chunk: Uint8Array, start: number): number {
+    let at = start;
+    let sum = 0;
+    for (; at < chunk.length; at += 1) {
+      const one = plain[chunk[at] ?? 0] ?? 0;
+      if (one === 0) break;
+      sum += one;
+    }
+    weight += sum;
+    keep(chunk, start, at);
+    return at;
+  }
+
+  function keep(chunk: Uint8Array, start: number, to: number): void {
+    // One byte more than is kept says that there was more.
+    if (depth !== followed || kept.length > longestKept) return;
+    const last = Math.min(to, start + longestKept + 1 - kept.length);
+    for (let at = start; at < last; at += 1) kept += String.fromCharCode(chunk[at] ?? 0);
+  }
+
+  function inString(byte: number, at: number): void {
+    if (byte === quote) return endScalar("string", before + at + 1);
+    if (byte === backslash) state = ESCAPE;
+    else if (byte < 0x20) malformed(before + at);
+    else if (byte > 0x7f) {
+      state = UTF8;
+      rest = sequences.rest[byte] ?? 0;
+      if (rest === 0) malformed(before + at);
+      lowest = sequences.lowest[byte] ?? 0;
+      highest = sequences.highest[byte] ?? 0;
+    }
+    return undefined;
+  }
+
+  /** A byte in the middle of a string's escape or of a character of several bytes. */
+  function continued(byte: number, at: number): void {
+    if (state === UTF8) {
+      if (byte < lowest || byte > highest) malformed(before + at);
+      lowest = 0x80;
+      highest = 0xbf;
+      rest -= 1;
+      if (rest === 0) state = STRING;
+    } else if (state === ESCAPE) {
+      if (byte === 0x75) {
+        state = HEX;
+        rest = 4;
+      } else if (escapes[byte] === 1) state = STRING;
+      else malformed(before + at);
+    } else {
+      if (hexadecimal[byte] !== 1) malformed(before + at);
+      rest -= 1;
+      if (rest === 0) state = STRING;
+    }
+  }
+
+  /** @returns whether the byte is the literal's: else what was read is over, and the byte is to be read anew */
+  function inNumber(byte: number, at: number): boolean {
+    const next = numberStep(number, byte);
+    if (next === 0) {
+      endNumber(before + at);
+      return false;
+    }
+    number = next;
+    kept += String.fromCharCode(byte);
+    if (kept.length > longestNumber) throw new MalformedJsonError(`a number of more than ${longestNumber} characters`);
+    return true;
+  }
+
+  function endNumber(to: number): void {
+    if (!numberEnds.has(number)) malformed(to);
+    endScalar("number", to);
+  }
+
+  function inLiteral(byte: number, at: number): void {
+    if (literal.charCodeAt(kept.length) !== byte) malformed(before + at);
+    kept += String.fromCharCode(byte);
+    if (kept.length === literal.length) endScalar("literal", before + at + 1);
+  }
+
+  return {
+    weight: () => weight,
+    push(chunk) {
+      for (let at = 0; at < chunk.length; at += 1) {
+        if (state === STRING) {
+          at = plainText(chunk, at);
+          if (at === chunk.length) break;
+        }
+        const byte = chunk[at] ?? 0;
+        if (state === NUMBER && inNumber(byte, at)) weight += 1;
+        else if (state < STRING) {
+          if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) weight += 1;
+          else {
+            weight += 2;
+            structural(byte, before + at);
+          }
+        } else {
+          weight += weights[byte] ?? 2;
+          if (state === LITERAL) inLiteral(byte, at);
+          else {
+            keep(chunk, at, byte === quote && state === STRING ? at : at + 1);
+            if (state === STRING) inString(byte, at);
+            else continued(byte, at);
+          }
+        }
+      }
+      before += chunk.length;
+    },
+    end() {
+      // A number has no last byte of its own.
+      if (state === NUMBER && depth === 0) endNumber(before);
+      if (state !== END) throw new MalformedJsonError("its end is missing");
+    },
+  };
+}
+
+const escapes = marked('"\\/bfnrt');
+const hexadecimal = marked("0123456789abcdefABCDEF");
+
+function marked(characters: string): Uint8Array {
+  const table = new Uint8Array(256);
+  for (const byte of Buffer.from(characters)) table[byte] = 1;
+  return table;
+}
+
+/** By the first byte of a character in UTF-8: how many follow, and what the next of them can be (RFC 3629, section 4). */
+const sequences = {
+  rest: Uint8Array.from({ length: 256 }, (_, first) =>
+    first < 0xc2 || first > 0xf4 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3,
+  ),
+  lowest: new Uint8Array(256).fill(0x80).with(0xe0, 0xa0).with(0xf0, 0x90),
+  highest: new Uint8Array(256).fill(0xbf).with(0xed, 0x9f).with(0xf4, 0x8f),
+};
+
+/** Where a number can end: after a zero, whole digits, decimals, digits of its exponent. */
+const numberEnds = new Set([2, 3, 5, 8]);
+
+/** The place in a number's grammar after one more byte, 0 if it is not the number's. @param place 0 at its beginning */
+function numberStep(place: number, byte: number): number {
+  const isDigit = byte >= 0x30 && byte <= 0x39;
+  const isExponent = byte === 0x65 || byte === 0x45;
+  switch (place) {
+    case 0:
+      return byte === 0x2d ? 1 : byte === 0x30 ? 2 : isDigit ? 3 : 0;
+    case 1:
+      return byte === 0x30 ? 2 : isDigit ? 3 : 0;
+    case 2:
+      return byte === 0x2e ? 4 : isExponent ? 6 : 0;
+    case 3:
+      return isDigit ? 3 : byte === 0x2e ? 4 : isExponent ? 6 : 0;
+    case 4:
+      return isDigit ? 5 : 0;
+    case 5:
+      return isDigit ? 5 : isExponent ? 6 : 0;
+    case 6:
+      return isDigit ? 8 : byte === 0x2b || byte === 0x2d ? 7 : 0;
+    default:
+      return isDigit ? 8 : 0;
+  }
+}
+
+/** What the bytes of a string mean: whatever is in it is short, and was found to be well formed. */
+function decode(bytes: string): string {
+  return JSON.parse(`"${Buffer.from(bytes, "latin1").toString("utf8")}"`) as string;
+}

@@ -1,0 +1,46 @@
+/** Lets so many at once, the others in the order in which they came. */
+export interface Turns {
+  /**
+   * Waits for a turn, which ends by calling what it settles with, once or more often.
+   * @throws what the signal was aborted with
+   */
+  take(signal: AbortSignal): Promise<() => void>;
+}
+
+export function createTurns(atOnce: number): Turns {
+  let free = atOnce;
+  const queue: (() => void)[] = [];
+
+  function begun(): () => void {
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      const next = queue.shift();
+      if (next === undefined) free += 1;
+      else next();
+    };
+  }
+
+  return {
+    async take(signal) {
+      signal.throwIfAborted();
+      if (free > 0) {
+        free -= 1;
+        return begun();
+      }
+      return new Promise((resolve, reject) => {
+        const start = (): void => {
+          signal.removeEventListener("abort", leave);
+          resolve(begun());
+        };
+        const leave = (): void => {
+          queue.splice(queue.indexOf(start), 1);
+          reject(signal.reason as Error);
+        };
+        queue.push(start);
+        signal.addEventListener("abort", leave, { once: true });
+      });
+    },
+  };
+}
