@@ -89,7 +89,7 @@ it.each([
     { model: "gemini", inputTokens: 12, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
   ],
 ])("reads what %s says, however it is cut", (_, answer, usage) => {
-  for (const size of [1, 7, 1_000_000]) expect(usageOf(answer, size)).toEqual(usage);
+  for (const size of [1, 7, 1_000_000]) expect(usageOf(answer, size)).toEqual({ ...usage, isWhole: true });
 });
 
 it.each(["", "not json", "data: {broken usage", '{"usage":"much"}', '{"error":{"message":"no usage"}}'])(
@@ -98,3 +98,38 @@ it.each(["", "not json", "data: {broken usage", '{"usage":"much"}', '{"error":{"
     expect(usageOf(answer)).toBeNull();
   },
 );
+
+it("tells a stream that was cut before its end from one that told what it wrote", () => {
+  const start = { type: "message_start", message: { model: "c", usage: { input_tokens: 7, output_tokens: 1 } } };
+  expect(usageOf(stream(start))).toMatchObject({ inputTokens: 7, isWhole: false });
+  expect(usageOf(stream(start, { usage: { output_tokens: 9 } }))).toMatchObject({ outputTokens: 9, isWhole: true });
+});
+
+it.each([
+  ["what the model says", stream({ choices: [{ delta: { content: '{"usage":{"completion_tokens":1}}' } }] })],
+  ["what a tool is called with", stream({ choices: [{ delta: { usage: { completion_tokens: 1, prompt_tokens: 1 } } }] })],
+  ["counts that are none", stream({ usage: { completion_tokens: -5, prompt_tokens: 1e300, input_tokens: "7" } })],
+])("is told nothing by %s", (_, answer) => {
+  expect(usageOf(answer)).toBeNull();
+});
+
+it("counts what is to be kept in a cache for an hour, which costs more", () => {
+  const usage = {
+    input_tokens: 1,
+    output_tokens: 1,
+    cache_creation_input_tokens: 1_000,
+    cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 900 },
+  };
+  expect(usageOf(JSON.stringify({ usage }))).toMatchObject({ cacheWriteTokens: 1_000, cacheHourTokens: 900 });
+});
+
+it("keeps nothing of an answer that is one line of 40 MB", () => {
+  const reader = createUsageReader();
+  const piece = Buffer.alloc(1024 * 1024, "x");
+  reader.read(Buffer.from('data: {"choices":[{"delta":{"content":"'));
+  const before = process.memoryUsage().heapUsed + process.memoryUsage().external;
+  for (let count = 0; count < 40; count += 1) reader.read(piece);
+  expect(process.memoryUsage().heapUsed + process.memoryUsage().external - before).toBeLessThan(20 * 1024 * 1024);
+  reader.read(Buffer.from('"}}],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n'));
+  expect(reader.end()).toMatchObject({ inputTokens: 1, outputTokens: 2 });
+});

@@ -23,7 +23,7 @@ const tool = object({
   ...dataFields("name", "description", "input_schema", "input_examples", "strict", "eager_input_streaming"),
   ...dataFields("defer_loading", "allowed_callers", "max_characters"),
   ...dataFields("display_width_px", "display_height_px", "display_number", "enable_zoom"),
-});
+}, { tellsOfTools: true });
 
 /** Of a message, or of what a tool gave back. */
 const block: Shape = object(

@@ -33,7 +33,7 @@ const tool = object({
   type: oneOf("tool", why.tool, "function", "custom"),
   cache_control: cacheControl,
   ...dataFields("function", "custom"),
-});
+}, { tellsOfTools: true });
 
 const streamOptions: Shape = object(
   { include_usage: flag("includeUsage"), include_obfuscation: data },

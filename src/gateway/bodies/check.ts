@@ -218,6 +218,8 @@ export function createBodyCheck(options: {
       }
       case "flag":
         found[rule.fact] = { value: truth(value, called), from, to };
+        if (rule.fact === "store" && found.store?.value === true)
+          refuseUnlessAllowed(permits, "field:store", `${called()} asks for what ${why.kept}`);
         return;
       case "oneOf":
         if (frame !== undefined && rule.permit === "source" && value.text !== "base64") frame.isText = true;

@@ -28,7 +28,7 @@ const tool: Shape = object({
   execution: oneOf("tool", why.tool, "client"),
   ...dataFields("name", "description", "parameters", "strict", "format", "defer_loading", "output_schema"),
   allowed_callers: data,
-});
+}, { tellsOfTools: true });
 
 /** What was said, called and given back so far. */
 const item: Shape = object(

@@ -11,7 +11,7 @@ export interface Shape {
   readonly each?: () => Shape;
   /** If it may be an object: its fields by name. */
   readonly fields?: Readonly<Record<string, Shape>>;
-  /** Fields that are not named pass if the operator allowed any tool: providers tell in them how their tools were used. */
+  /** Fields that are not named pass if the operator allowed any tool: they say how it is used, and how it was. */
   readonly tellsOfTools?: boolean;
   /** A list whose elements are counted, or are of interest if there are any. */
   readonly counts?: "turns" | "tools";
