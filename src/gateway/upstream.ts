@@ -40,7 +40,7 @@ export function ask(options: {
     const upstream = send(url, { method, headers, timeout: silenceLimitMs, signal });
     upstream.once("socket", (socket) => {
       if (!socket.connecting) isSent = true;
-      socket.once(url.protocol === "https:" ? "secureConnect" : "connect", () => (isSent = true));
+      else socket.once(url.protocol === "https:" ? "secureConnect" : "connect", () => (isSent = true));
     });
     upstream.once("timeout", () => upstream.destroy(new Error("it did not answer")));
     upstream.once("error", (error) => reject(new UnansweredError(error, isSent)));

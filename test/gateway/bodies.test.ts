@@ -222,7 +222,9 @@ describe("what a provider would do for an agent beside answering", () => {
     expect(seen).toEqual([]);
     // Without it the same passes; and with it, where the operator allowed it by that name.
     expect((await sendTo(path, {})).status).toBe(200);
-    expect((await sendTo(path, more, { permits: ["source:*", "block:*", "field:video_url", permit] })).status).toBe(200);
+    expect((await sendTo(path, more, { permits: ["source:*", "block:*", "field:video_url", permit] })).status).toBe(
+      200,
+    );
   });
 
   it.each([
