@@ -107,7 +107,10 @@ it("tells a stream that was cut before its end from one that told what it wrote"
 
 it.each([
   ["what the model says", stream({ choices: [{ delta: { content: '{"usage":{"completion_tokens":1}}' } }] })],
-  ["what a tool is called with", stream({ choices: [{ delta: { usage: { completion_tokens: 1, prompt_tokens: 1 } } }] })],
+  [
+    "what a tool is called with",
+    stream({ choices: [{ delta: { usage: { completion_tokens: 1, prompt_tokens: 1 } } }] }),
+  ],
   ["counts that are none", stream({ usage: { completion_tokens: -5, prompt_tokens: 1e300, input_tokens: "7" } })],
 ])("is told nothing by %s", (_, answer) => {
   expect(usageOf(answer)).toBeNull();

@@ -198,7 +198,7 @@ describe("a recorded session", () => {
       expect(await countPullRequests()).toBe(pullRequests);
       expect((await client.session.get(id)).status).toBe("completed");
     },
-    150_000,
+    300_000,
   );
 
   const countPullRequests = async (): Promise<number> => {

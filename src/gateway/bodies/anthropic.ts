@@ -17,13 +17,16 @@ const source: Shape = {
 };
 
 /** What the harness runs: of no type, or of one of these. */
-const tool = object({
-  type: oneOf("tool", why.tool, "custom", "bash_*", "text_editor_*", "computer_*", "memory_*"),
-  cache_control: cacheControl,
-  ...dataFields("name", "description", "input_schema", "input_examples", "strict", "eager_input_streaming"),
-  ...dataFields("defer_loading", "allowed_callers", "max_characters"),
-  ...dataFields("display_width_px", "display_height_px", "display_number", "enable_zoom"),
-}, { tellsOfTools: true });
+const tool = object(
+  {
+    type: oneOf("tool", why.tool, "custom", "bash_*", "text_editor_*", "computer_*", "memory_*"),
+    cache_control: cacheControl,
+    ...dataFields("name", "description", "input_schema", "input_examples", "strict", "eager_input_streaming"),
+    ...dataFields("defer_loading", "allowed_callers", "max_characters"),
+    ...dataFields("display_width_px", "display_height_px", "display_number", "enable_zoom"),
+  },
+  { tellsOfTools: true },
+);
 
 /** Of a message, or of what a tool gave back. */
 const block: Shape = object(

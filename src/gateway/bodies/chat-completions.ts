@@ -29,11 +29,14 @@ const message: Shape = object({
 });
 
 /** Without a type it is known by its field. */
-const tool = object({
-  type: oneOf("tool", why.tool, "function", "custom"),
-  cache_control: cacheControl,
-  ...dataFields("function", "custom"),
-}, { tellsOfTools: true });
+const tool = object(
+  {
+    type: oneOf("tool", why.tool, "function", "custom"),
+    cache_control: cacheControl,
+    ...dataFields("function", "custom"),
+  },
+  { tellsOfTools: true },
+);
 
 const streamOptions: Shape = object(
   { include_usage: flag("includeUsage"), include_obfuscation: data },

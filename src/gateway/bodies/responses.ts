@@ -22,13 +22,16 @@ const part: Shape = object(
 );
 
 /** What the harness runs. A namespace holds others; a search among tools is the harness's, if it says `client`. */
-const tool: Shape = object({
-  type: oneOf("tool", why.tool, "function", "custom", "namespace", "local_shell", "apply_patch", "tool_search"),
-  tools: list(() => tool),
-  execution: oneOf("tool", why.tool, "client"),
-  ...dataFields("name", "description", "parameters", "strict", "format", "defer_loading", "output_schema"),
-  allowed_callers: data,
-}, { tellsOfTools: true });
+const tool: Shape = object(
+  {
+    type: oneOf("tool", why.tool, "function", "custom", "namespace", "local_shell", "apply_patch", "tool_search"),
+    tools: list(() => tool),
+    execution: oneOf("tool", why.tool, "client"),
+    ...dataFields("name", "description", "parameters", "strict", "format", "defer_loading", "output_schema"),
+    allowed_callers: data,
+  },
+  { tellsOfTools: true },
+);
 
 /** What was said, called and given back so far. */
 const item: Shape = object(

@@ -1,0 +1,125 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
+import { createInspector, type Inspector } from "../../src/gateway/inspector.ts";
+
+/**
+ * Hostile bodies of four agents at once, each a process of its own: the event loop that serves everybody else does little for
+ * them, and holds little. Measured as the processor time of this thread, which others on the machine don't change.
+ */
+let directory: string;
+let upstream: Server;
+let inspector: Inspector;
+const gateways: Gateway[] = [];
+let received = 0;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "offstage-stall-"));
+  upstream = createServer((request, response) => {
+    request.on("data", (chunk: Buffer) => (received += chunk.length));
+    request.on("end", () => response.end("{}"));
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+  inspector = createInspector();
+  const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+  for (let count = 0; count < 4; count += 1) {
+    const models = { anthropic: { apiKey: "k", baseUrl } };
+    const egress = { open: false, rules: [] };
+    gateways.push(await openGateway({ directory, models, egress, onRefused: () => undefined, inspector }));
+  }
+});
+
+afterAll(async () => {
+  for (const gateway of gateways) await gateway.close();
+  await inspector?.close();
+  upstream?.closeAllConnections();
+  upstream?.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const flood = async (gateway: Gateway, kind: string, megabytes: number, times: number): Promise<number[]> => {
+  const token = gateway.modelsAt("http://x").anthropic?.apiKey ?? "";
+  const program = join(import.meta.dirname, "flood.ts");
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    program,
+    gateway.socket,
+    token,
+    kind,
+    String(megabytes),
+    String(times),
+  ]);
+  return JSON.parse(stdout) as number[];
+};
+
+/** The longest that this thread computed without a turn for others, in ms, and the most it held, in bytes. */
+async function watch(work: () => Promise<unknown>): Promise<{ longestMs: number; bytes: number }> {
+  const memory = (): number => {
+    const { heapUsed, external, arrayBuffers } = process.memoryUsage();
+    return heapUsed + Math.max(external, arrayBuffers);
+  };
+  const before = memory();
+  let [longest, bytes, isOver] = [0, 0, false];
+  let last = process.threadCpuUsage();
+  const tick = (): void => {
+    const { user, system } = process.threadCpuUsage();
+    longest = Math.max(longest, user + system - last.user - last.system);
+    last = { user, system };
+    bytes = Math.max(bytes, memory() - before);
+    if (!isOver) setTimeout(tick, 1);
+  };
+  tick();
+  await work();
+  isOver = true;
+  return { longestMs: longest / 1_000, bytes };
+}
+
+const megabyte = 1024 * 1024;
+
+it("is noticed by this measure, if it parses such a body itself", async () => {
+  const body = `{"a":[${"[],".repeat(2 * megabyte)}0]}`;
+  const { longestMs } = await watch(async () => {
+    await Promise.resolve();
+    JSON.parse(body);
+  });
+  expect(longestMs).toBeGreaterThan(200);
+});
+
+it.each([
+  ["deep", 400],
+  ["deepInside", 400],
+  ["wide", 200],
+  ["wideMessages", 413],
+  ["objects", 200],
+  ["keys", 200],
+  ["numbers", 200],
+  ["escapes", 403],
+  ["unicode", 403],
+  ["name", 400],
+  ["key", 403],
+])("does not wait for the %s bodies of four agents at once", async (kind, status) => {
+  const statuses: number[] = [];
+  const { longestMs, bytes } = await watch(async () => {
+    const got = await Promise.all(gateways.map((gateway) => flood(gateway, kind, 8, 2)));
+    statuses.push(...got.flat());
+  });
+  expect(statuses).toEqual(Array.from({ length: 8 }, () => status));
+  expect(longestMs).toBeLessThan(200);
+  // Of each session two bodies are under way, one of which may be on its way out.
+  expect(bytes).toBeLessThan(4 * 8 * 8 * megabyte);
+});
+
+it("keeps one session's bodies to what a session may hold", async () => {
+  const [gateway] = gateways;
+  if (gateway === undefined) throw new Error("there is no gateway");
+  received = 0;
+  const { longestMs, bytes } = await watch(() => flood(gateway, "wide", 31, 12));
+  expect(longestMs).toBeLessThan(200);
+  expect(received).toBeGreaterThan(31 * megabyte);
+  expect(bytes).toBeLessThan(4 * 64 * megabyte);
+});
