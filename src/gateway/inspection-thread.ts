@@ -6,7 +6,7 @@ import { RequestRefusedError } from "./refusal.ts";
 
 /** The thread in which bodies are read, beside the event loop that serves everybody: what it holds of one is a few names. */
 const checks = new Map<number, BodyCheck>();
-const tell = (message: FromThread): void => parentPort?.postMessage(message);
+const tell = (message: FromThread): void => parentPort?.postMessage(message, []);
 
 parentPort?.on("message", (message: ToThread) => {
   const { id } = message;

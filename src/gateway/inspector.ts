@@ -82,7 +82,7 @@ export function createInspector(): Inspector {
       lastId += 1;
       const id = lastId;
       const ofThis = started();
-      ofThis.postMessage({ id, kind: "begin", ...options } satisfies ToThread);
+      ofThis.postMessage({ id, kind: "begin", ...options } satisfies ToThread, []);
       async function ask(message: ToThread, transfer: ArrayBuffer[]): Promise<FromThread> {
         if (thread !== ofThis) throw new RequestRefusedError(503, "the body could not be read: send it again");
         const answer = Promise.withResolvers<FromThread>();
@@ -104,7 +104,7 @@ export function createInspector(): Inspector {
             throw new RequestRefusedError(503, "the body could not be read: send it again");
           return told.body;
         },
-        drop: () => ofThis.postMessage({ id, kind: "drop" } satisfies ToThread),
+        drop: () => ofThis.postMessage({ id, kind: "drop" } satisfies ToThread, []),
       };
     },
     async close() {

@@ -51,7 +51,7 @@ it("reads what JSON.parse reads, however it is cut and spaced", () => {
 });
 
 it("takes exactly what is JSON in UTF-8", () => {
-  const pieces = [...'{}[]:,"\\ue0-+.E1truefalsn', " ", "\n", "null", "\u00e9", "\u{1f600}"].map((piece) =>
+  const pieces = [...Array.from('{}[]:,"\\ue0-+.E1truefalsn'), " ", "\n", "null", "\u00e9", "\u{1f600}"].map((piece) =>
     Buffer.from(piece),
   );
   const odd = [0x00, 0x1f, 0x7f, 0x80, 0xc0, 0xe0, 0xed, 0xa0, 0xf4, 0x90, 0xff].map((byte) => Buffer.from([byte]));
@@ -69,7 +69,7 @@ it("takes exactly what is JSON in UTF-8", () => {
       try {
         read(document, size);
       } catch (error) {
-        expect(error).toBeInstanceOf(MalformedJsonError);
+        if (!(error instanceof MalformedJsonError)) throw error;
         isRead = false;
       }
       expect(isRead).toBe(isJson(document));

@@ -75,7 +75,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   const held: Held = { bytes: 0 };
   const { permits, inspector } = options;
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let provider: ModelProviderId | null = null;
     try {
       const route = routeModelRequest(options.models, request);
@@ -240,7 +240,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       traffic.touch();
       if (!isToken(presentedToken(request), options.token))
         return answerRefusal(response, 401, "this is not the session's token");
-      void answer(request, response);
+      void handle(request, response);
       return undefined;
     },
   };

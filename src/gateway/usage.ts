@@ -38,7 +38,10 @@ const holder: Fields = {
     completion_tokens_details: details,
   },
   usageMetadata: leaves(
-    ...["promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "thoughtsTokenCount"],
+    "promptTokenCount",
+    "candidatesTokenCount",
+    "cachedContentTokenCount",
+    "thoughtsTokenCount",
     "toolUsePromptTokenCount",
   ),
 };
@@ -189,8 +192,7 @@ function valueOf({ kind, text }: Scalar): number | string | null {
 /** @param place where the holder is, such as `response.` */
 function newest(before: ToldUsage | null, found: Found, place: string): ToldUsage | null {
   const number = (...names: string[]): number | undefined => {
-    const values = names.map((name) => found.get(`${place}usage${name}`)).filter((value) => typeof value === "number");
-    return values[0];
+    return names.map((name) => found.get(`${place}usage${name}`)).find((value) => typeof value === "number");
   };
   const name = [found.get(`${place}model`), found.get(`${place}modelVersion`)].find(
     (value) => typeof value === "string",

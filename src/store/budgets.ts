@@ -57,7 +57,7 @@ export async function holdBudget(
     text: `select held.hold, held.held::float8 as held, session_left::float8 as session, month_left::float8 as month
            from session, hold_budget(session.id, $2, $3) as held where session.id = $1`,
     // Rounded up: what is held is never less than what is asked for.
-    values: [sessionId, dollars(needed), dollars(least)],
+    values: [sessionId, roundedUp(needed), roundedUp(least)],
   });
   const [row] = rows;
   if (row === undefined) throw new NotFoundError(`session ${sessionId} was not found`);
@@ -96,7 +96,7 @@ export async function spend(
   });
 }
 
-function dollars(amount: number): string {
+function roundedUp(amount: number): string {
   return (Math.ceil(amount * 1_000_000) / 1_000_000).toFixed(6);
 }
 

@@ -36,10 +36,10 @@ export function createModelBudget(
   /** Requests of this session whose holds end by themselves: their turn comes when they are settled. */
   const underWay = new Set<Promise<void>>();
 
-  function store(dollars: number, hold: string | null): void {
-    if (dollars === 0 && hold === null) return;
+  function store(dollars: number, holdId: string | null): void {
+    if (dollars === 0 && holdId === null) return;
     stored = stored
-      .then(() => spend(database, session, dollars, hold))
+      .then(() => spend(database, session, dollars, holdId))
       .catch((error: unknown) => logger.error({ err: error }, "could not count a cost"));
   }
 
@@ -59,7 +59,7 @@ export function createModelBudget(
     };
   }
 
-  async function hold(
+  async function holdFor(
     most: MostUsage,
     price: Price,
   ): Promise<{ readonly hold: BudgetHold; readonly outputLimit: number | null } | Shortage> {
@@ -78,7 +78,7 @@ export function createModelBudget(
     for (;;) {
       await stored;
       const others = [...underWay];
-      const got = await hold(most, price);
+      const got = await holdFor(most, price);
       if (!("left" in got) || others.length === 0 || request.signal.aborted) return got;
       await Promise.race([...others, untilAborted(request.signal)]);
     }

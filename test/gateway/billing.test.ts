@@ -360,7 +360,7 @@ describe("a budget holds", () => {
     ["all is told", null],
   ])("until it is used up, where %s", async (_, answer) => {
     const opened = await open({ sessionBudgetUsd: 3 });
-    if (answer !== null) conduct = (response) => void answer(response);
+    if (answer !== null) conduct = (response) => answer(response);
     for (let count = 0; count < 40 && opened.problems.length === 0; count += 1)
       await ask(opened, { model: "m", messages, n: 2, ...(count % 2 === 0 && { max_tokens: 3_000 }) });
     expect(opened.problems).toHaveLength(1);

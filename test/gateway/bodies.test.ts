@@ -457,7 +457,7 @@ describe("what is forwarded", () => {
         );
       });
     const body = JSON.stringify(bodies.messages({}));
-    expect(await say([...body], "0\r\n\r\n")).toContain("200");
+    expect(await say(body.split(""), "0\r\n\r\n")).toContain("200");
     expect(seen).toHaveLength(1);
     expect(
       await say(

@@ -1,5 +1,21 @@
-import { any, bytes, count, data, dataFields, flag, list, model, object, oneOf, refused, textOr } from "./shape.ts";
-import { file, url, why, type Shape } from "./shape.ts";
+import {
+  any,
+  bytes,
+  count,
+  data,
+  dataFields,
+  file,
+  flag,
+  list,
+  model,
+  object,
+  oneOf,
+  refused,
+  type Shape,
+  textOr,
+  url,
+  why,
+} from "./shape.ts";
 
 const cacheControl = object({ type: any, ttl: { scalar: { kind: "cacheLifetime" } }, scope: any });
 
@@ -34,8 +50,17 @@ const block: Shape = object(
     type: oneOf(
       "block",
       why.unknown,
-      ...["text", "image", "document", "search_result", "thinking", "redacted_thinking"],
-      ...["tool_use", "tool_result", "tool_reference", "tool_addition", "tool_removal"],
+      "text",
+      "image",
+      "document",
+      "search_result",
+      "thinking",
+      "redacted_thinking",
+      "tool_use",
+      "tool_result",
+      "tool_reference",
+      "tool_addition",
+      "tool_removal",
     ),
     cache_control: cacheControl,
     source,

@@ -1,5 +1,22 @@
-import { any, count, data, dataFields, dataUrl, flag, inline, list, model, object, oneOf, refused } from "./shape.ts";
-import { file, textOr, url, why, type Shape } from "./shape.ts";
+import {
+  any,
+  count,
+  data,
+  dataFields,
+  dataUrl,
+  file,
+  flag,
+  inline,
+  list,
+  model,
+  object,
+  oneOf,
+  refused,
+  type Shape,
+  textOr,
+  url,
+  why,
+} from "./shape.ts";
 
 const cacheControl = object({ type: any, ttl: { scalar: { kind: "cacheLifetime" } } });
 
@@ -8,7 +25,14 @@ const part: Shape = object({
   type: oneOf(
     "block",
     why.unknown,
-    ...["text", "image_url", "input_audio", "file", "refusal", "thinking", "redacted_thinking", "reasoning"],
+    "text",
+    "image_url",
+    "input_audio",
+    "file",
+    "refusal",
+    "thinking",
+    "redacted_thinking",
+    "reasoning",
   ),
   image_url: { ...dataUrl, fields: { url: dataUrl, detail: data } },
   input_audio: object({ data: inline, format: any }),

@@ -186,7 +186,7 @@ export function createBodyCheck(options: {
         const rule = shape.scalar;
         if (rule?.kind === "flag") found[rule.fact] = { value: null, from: value.from, to: value.to };
         else if (rule?.kind === "count" && rule.fact === "maxOutput")
-          found.sayMaxOutput(frame?.name ?? "", null, value);
+          sayMaxOutput(found, frame?.name ?? "", null, value);
         return;
       }
       if (shape.scalar === undefined)
@@ -213,7 +213,7 @@ export function createBodyCheck(options: {
       case "count": {
         const number = wholeNumber(value, called);
         if (rule.fact === "choices") found.choices = Math.max(found.choices, number);
-        else found.sayMaxOutput(frame?.name ?? "", number, value);
+        else sayMaxOutput(found, frame?.name ?? "", number, value);
         return;
       }
       case "flag":
@@ -273,7 +273,6 @@ interface Facts {
   hasTools: boolean;
   mediaWeight: number;
   mediaTokens: number;
-  sayMaxOutput(name: string, value: number | null, place: { readonly from: number; readonly to: number }): void;
 }
 
 function facts(): Facts {
@@ -293,18 +292,24 @@ function facts(): Facts {
     hasTools: false,
     mediaWeight: 0,
     mediaTokens: 0,
-    sayMaxOutput(name, value, { from, to }) {
-      // Of two names the provider may take either: the larger counts.
-      if (this.maxOutput !== null && (this.maxOutput.value ?? -1) > (value ?? -1)) return;
-      this.maxOutput = { value, from, to };
-      this.maxOutputName = name;
-    },
   };
 }
 
-function conclude({ stream, mediaWeight, mediaTokens, sayMaxOutput: _, ...found }: Facts, weight: number): Understood {
+function conclude({ stream, mediaWeight, mediaTokens, ...found }: Facts, weight: number): Understood {
   const inputTokens = Math.ceil((weight - mediaWeight) / 2 + mediaTokens);
   return { ...found, stream: stream?.value === true, inputTokens };
+}
+
+/** Of two names the provider may take either: the larger counts. */
+function sayMaxOutput(
+  found: Facts,
+  name: string,
+  value: number | null,
+  { from, to }: { readonly from: number; readonly to: number },
+): void {
+  if (found.maxOutput !== null && (found.maxOutput.value ?? -1) > (value ?? -1)) return;
+  found.maxOutput = { value, from, to };
+  found.maxOutputName = name;
 }
 
 function measureMedia(frame: Frame, { start, from, to, weight }: Scalar): void {
