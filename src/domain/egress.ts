@@ -30,12 +30,24 @@ export function parseEgressRule(text: string): EgressRule | null {
   return { host, below: below !== undefined, port: number, anyProtocol: tcp !== undefined };
 }
 
+/** No name of a host is near to it (RFC 1035, section 2.3.4: 255 octets). */
+const longestHost = 300;
+
 /** As URLs are read: lower case, without a last dot, `0x7f.1` as 127.0.0.1, IPv6 short and without brackets. */
 export function canonicalHost(host: string): string | null {
-  const url = `http://${host}/`;
-  if (!URL.canParse(url)) return null;
-  const canonical = new URL(url).hostname.replace(/^\[|\]$/gu, "").replace(/\.$/u, "");
+  const hostname = host.length > longestHost ? null : hostnameOf(`http://${host}/`);
+  if (hostname === null) return null;
+  const canonical = hostname.replace(/^\[|\]$/gu, "").replace(/\.$/u, "");
   return canonical.includes(":") || name.test(canonical) ? canonical : null;
+}
+
+/** `URL.canParse` takes some texts that `new URL` then refuses. */
+function hostnameOf(url: string): string | null {
+  try {
+    return new URL(url).hostname;
+  } catch {
+    return null;
+  }
 }
 
 /** Those of the rules that let a host be reached at a port. */

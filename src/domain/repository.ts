@@ -76,6 +76,13 @@ export function parseRepositoryUrl(input: string): RepositoryAddress | AddressPr
   return remoteAddress(value, value);
 }
 
+/** As `/\/+$/` finds them, which would look through each run of slashes from each of its own. */
+function withoutLastSlashes(path: string): string {
+  let end = path.length;
+  while (end > 0 && path.charAt(end - 1) === "/") end -= 1;
+  return path.slice(0, end);
+}
+
 /** Null where a % stands for no byte of a character, or for NUL. */
 function decoded(path: string): string | null {
   try {
@@ -88,7 +95,7 @@ function decoded(path: string): string | null {
 
 function localAddress(path: string): RepositoryAddress | AddressProblem {
   if (path.split("/").includes("..")) return { problem: "must not contain .." };
-  const clean = path.replace(/\/+$/u, "");
+  const clean = withoutLastSlashes(path);
   if (clean === "") return { problem: "has no path to a repository" };
   const name = clean.slice(clean.lastIndexOf("/") + 1).replace(/\.git$/u, "");
   return { cloneUrl: clean, key: `file:${clean}`, name, host: null, path: clean, local: true };
@@ -113,7 +120,7 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
     return { problem: "has credentials in it: remove them and configure the forge's token on the server instead" };
   }
   if (parsed.search !== "" || parsed.hash !== "") return { problem: "must not have a query or fragment" };
-  const path = parsed.pathname.replace(/\/+$/u, "").replace(/^\/+/u, "");
+  const path = withoutLastSlashes(parsed.pathname).replace(/^\/+/u, "");
   if (path === "" || path === ".git") return { problem: "has no path to a repository" };
   if (path.split("/").some((part) => part === ".." || part === ""))
     return { problem: "has an empty or .. part in its path" };

@@ -22,6 +22,12 @@ describe("a session's title", () => {
     expect(title.endsWith("word")).toBe(true);
   });
 
+  it("is looked for in the beginning of a prompt, and read of the beginning of a line", () => {
+    expect(titleOf(`${"-\n".repeat(9_000)}Words`)).toBe("Words");
+    expect(titleOf(`${"-\n".repeat(90_000)}Words`).startsWith("-")).toBe(true);
+    expect(titleOf(`${"[".repeat(2_000)}Words`)).not.toContain("Words");
+  });
+
   it("of any text is one well-formed line of 1 to 80 characters", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (prompt) => {

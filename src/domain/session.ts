@@ -105,10 +105,18 @@ export const sessionDiffSchema = z.object({
 });
 export type SessionDiff = z.infer<typeof sessionDiffSchema>;
 
-/** The first non-empty line, Markdown marks stripped, cut at a word to at most 80 characters. */
+/** How far a title is looked for, and how much of one line is read: stripping marks takes the square of a line's length. */
+const titleSearch = 20_000;
+const titleLine = 1_000;
+
+/**
+ * The first line that has words in it, Markdown marks stripped, cut at a word to at most 80 characters. Only the first
+ * 20,000 characters are looked at, and of each line the first 1,000.
+ */
 export function titleOf(source: string): string {
-  for (const line of source.split(/\r\n|[\n\r\u2028\u2029]/u)) {
+  for (const line of source.slice(0, titleSearch).split(/\r\n|[\n\r\u2028\u2029]/u)) {
     const plain = line
+      .slice(0, titleLine)
       .replace(/^\s*(?:#{1,6}\s+|>\s*|[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+|```+\S*|~~~+\S*)+/u, "")
       .replace(/!?\[([^\]]*)\]\([^)]*\)/gu, "$1")
       .replace(/(\*\*|__|~~|`+)(.+?)\1/gu, "$2")
@@ -123,6 +131,8 @@ export function titleOf(source: string): string {
 /** `offstage/<slug of the title>-<first 8 of the id>`: ids are random (UUID v4), so that two sessions never share it. */
 export function defaultBranchName(title: string, id: string): string {
   const slug = title
+    // Far more than the name has room for: some characters become eighteen.
+    .slice(0, 1_000)
     .normalize("NFKD")
     .replace(/\p{M}/gu, "")
     .toLowerCase()

@@ -1,0 +1,306 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { createMask } from "./mask.ts";
+
+/**
+ * Every function of this folder takes texts that anybody may have written, on the event loop that serves everybody: none
+ * may take more than in proportion to their length. Each exported function stands here, or the test fails.
+ */
+const shortLength = 10_000;
+const longLength = 100_000;
+/** Below it a time says nothing but what else the machine did, in ms. */
+const noiseMs = 5;
+const tries = 6;
+/** Ten times is exact proportion; what a cache and a collection of garbage make of it comes on top. */
+const tolerance = 2.5;
+
+type Act = (text: string) => unknown;
+type Exported = (...given: never[]) => unknown;
+/** How a function is given a text; all exports of a file come in, so that nothing is named that is not there. */
+type Call = (exported: Exported, text: string) => unknown;
+
+const first: Call = (exported, text) => (exported as unknown as Act)(text);
+const withArguments =
+  (...before: readonly unknown[]): Call =>
+  (exported, text) =>
+    (exported as (...given: readonly unknown[]) => unknown)(...before.map((one) => (one === given ? text : one)));
+/** Where the text stands among the arguments. */
+const given = Symbol("the text");
+
+const host = { host: "example.com", below: true, port: null };
+const someSecrets = ["a-secret-of-the-server", "x".repeat(40), "[[[[[[[[", "line one\nline two\nline three"];
+
+/** By file and export. */
+const calls: Readonly<Record<string, Call>> = {
+  "agent.splitAgentName": first,
+  "egress.parseEgressRule": first,
+  "egress.canonicalHost": first,
+  "egress.allowsEgress": withArguments([host], given, 443),
+  "egress.widenEgress": (exported, text) =>
+    withArguments({ open: false, rules: [] }, [text, text.slice(0, 300)])(exported, text),
+  "git-ref.isBranchName": first,
+  "glob.fitsGlob": (exported, text) => {
+    for (const pattern of ["*a*b*c", "*[*]*x", `${text.slice(0, 100)}*${text.slice(0, 100)}x`, "a*a*a*a*a*b"])
+      withArguments(pattern, given)(exported, text);
+    withArguments(given, "a name")(exported, text);
+  },
+  "mask.createMask": (_exported, text) => {
+    const mask = createMask(someSecrets);
+    mask.text(text);
+    mask.unfinished(text);
+    mask.event({ type: "agent.message", data: { part: text, text } });
+  },
+  "model.fitsModel": withArguments(["claude-*", "*a*a*a*b"], given),
+  "new-session.newSession": (exported, text) => {
+    const repositories = [{ id: "1", name: text }];
+    withArguments({ prompt: text, description: text, repositories, sandboxed: true })(exported, text);
+    withArguments({ prompt: "p", title: text, repositories, sandboxed: true })(exported, text);
+  },
+  "problem.problemOf": (exported, text) => {
+    withArguments({ code: "custom", message: text, path: [] })(exported, text);
+    withArguments({ code: "unrecognized_keys", message: "Unrecognized", keys: [text], path: [] })(exported, text);
+  },
+  "pull-request-text.pullRequestText": (exported, text) => {
+    const work = { title: text, finalMessage: text, sessionUrl: "https://x.example", commits: [{ subject: text }] };
+    withArguments({ ...work, template: text })(exported, text);
+    withArguments({ ...work, finalMessage: "", template: null })(exported, text);
+  },
+  "repository.parseRepositoryUrl": (exported, text) => {
+    for (const url of [text, `/${text}`, `https://host.example/${text}`, `file:///${text}`, `git@host:${text}`])
+      first(exported, url);
+  },
+  "session.titleOf": first,
+  "session.defaultBranchName": withArguments(given, "0198c2f4"),
+  "session.firstMessage": (exported, text) => withArguments({ prompt: text, description: text })(exported, text),
+  "template.checkInstructions": (exported, text) => {
+    try {
+      first(exported, text);
+    } catch {
+      // No template, as most of these.
+    }
+  },
+  "text.storable": first,
+  "text.storableJson": (exported, text) => withArguments({ text, inner: [text] })(exported, text),
+  "text.cutAtWord": (exported, text) => {
+    withArguments(given, 80)(exported, text);
+    withArguments(given, text.length - 1)(exported, text);
+  },
+  "text.cutMiddle": (exported, text) => {
+    withArguments(given, 80)(exported, text);
+    withArguments(given, text.length - 1)(exported, text);
+  },
+  "user.roleFor": (exported, text) => {
+    const identity = { issuer: text, subject: text, name: text, email: text, login: text, organizations: [text] };
+    const policy = { admins: ["a@b"], domains: ["b.example"], githubOrganizations: ["c"], defaultRole: "member" };
+    withArguments(identity, policy)(exported, text);
+  },
+  "uuid.isUuid": first,
+};
+
+/** Those that take no text of anybody's, and why. */
+const withoutText: Readonly<Record<string, string>> = {
+  "audit.outcomeOf": "a number",
+  "key.hasScope": "scopes of a key, which are names of ours",
+  "repository.isAddressProblem": "what parseRepositoryUrl found",
+  "status.canMove": "names of ours",
+  "status.isFinal": "names of ours",
+  "template.renderInstructions": "what renders is bounded by time: template.test.ts",
+  "text.text": "makes a schema of a length",
+  "text.optionalText": "makes a schema of a length",
+  "user.scopesOf": "names of ours",
+  "webhook.retryPauseMs": "numbers",
+};
+
+/** Each schema and pattern is given the text as it is, in a list, and in each of its fields. */
+function actsOfSchema(schema: z.ZodType): Act {
+  const shape: unknown = "shape" in schema ? schema.shape : {};
+  const names = Object.keys(shape as object);
+  return (text) => {
+    schema.safeParse(text);
+    schema.safeParse([text]);
+    schema.safeParse({ [text]: text });
+    schema.safeParse(Object.fromEntries(names.map((name) => [name, text])));
+    schema.safeParse(Object.fromEntries(names.map((name) => [name, [text]])));
+  };
+}
+
+const isClass = (value: object): boolean => /^class\b/u.test(Function.prototype.toString.call(value));
+
+/** @returns how each export of the folder is given a text, and what stands in no list */
+async function readExports(): Promise<{ acts: [name: string, act: Act][]; unknown: string[] }> {
+  const acts: [string, Act][] = [];
+  const unknown: string[] = [];
+  const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith(".ts") && !file.includes(".test."));
+  for (const file of files) {
+    const module = (await import(join(import.meta.dirname, file))) as Record<string, unknown>;
+    for (const [exported, value] of Object.entries(module)) {
+      const name = `${file.slice(0, -".ts".length)}.${exported}`;
+      const call = calls[name];
+      if (value instanceof z.ZodType) acts.push([name, actsOfSchema(value)]);
+      else if (value instanceof RegExp) acts.push([name, (text) => value.test(text)]);
+      else if (typeof value !== "function" || isClass(value) || name in withoutText) continue;
+      else if (call === undefined) unknown.push(name);
+      else acts.push([name, (text) => call(value as Exported, text)]);
+    }
+  }
+  return { acts, unknown };
+}
+
+/** Of this thread's own work: what else the machine does takes none of it. @returns ms */
+function timeOf(act: Act, text: string): number {
+  const before = process.threadCpuUsage();
+  act(text);
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+/** What it took too long for, as a sentence; null if it took no more than in proportion, at one try of several. */
+function complaint(name: string, act: Act, shape: (length: number) => string): string | null {
+  const short = shape(shortLength);
+  const long = shape(longLength);
+  let shortest = Number.POSITIVE_INFINITY;
+  let longest = Number.POSITIVE_INFINITY;
+  for (let tried = 0; tried < tries; tried += 1) {
+    shortest = Math.min(shortest, timeOf(act, short));
+    longest = Math.min(longest, timeOf(act, long));
+    const bound = tolerance * 10 * Math.max(shortest, noiseMs);
+    if (longest <= bound) return null;
+    // What is twice too long for the third time will be at the sixth.
+    if (tried >= 2 && longest > 2 * bound) break;
+  }
+  const start = JSON.stringify(long.slice(0, 30));
+  return `${name} took ${longest.toFixed(0)} ms for ${longLength} characters of ${start}, and ${shortest.toFixed(1)} ms for ${shortLength}`;
+}
+
+const repeated =
+  (unit: string, end = "") =>
+  (length: number): string =>
+    unit.repeat(Math.ceil(length / unit.length)).slice(0, length - end.length) + end;
+
+/** Rising runs: each as long as the one before and one more. */
+const rising = (character: string) => (length: number) => {
+  let text = "";
+  for (let run = 1; text.length < length; run += 1) text += `${character.repeat(run)}x`;
+  return text.slice(0, length);
+};
+
+const nested =
+  (open: string, close: string) =>
+  (length: number): string =>
+    open.repeat(Math.floor(length / 2 / open.length)) + close.repeat(Math.floor(length / 2 / close.length));
+
+const units = [
+  ..."[](){}<>\\/\"'`~*_-+#!.,:;@%^$|?= \t\n\r\0aA0",
+  ...[
+    "{{",
+    "{%",
+    "{{ x",
+    "{% if x %}",
+    "{{ x | default: ",
+    "[[x](",
+    "![",
+    "[a](",
+    "](",
+    "**a",
+    "__a",
+    "~~a ",
+    "`a",
+    " *a",
+  ],
+  ...[
+    " _a",
+    "> ",
+    "- ",
+    "- [ ] ",
+    "1. ",
+    "# ",
+    "#\n",
+    "\n\n",
+    "\r\n",
+    " \n",
+    "a ",
+    "a.",
+    "a-",
+    "a/",
+    "..",
+    "//",
+    "@{",
+    "%41",
+  ],
+  ...[
+    "%",
+    "\\\\",
+    '\\"',
+    '"a',
+    "\u2028",
+    "\u202e",
+    "💥",
+    "\ud800",
+    "e\u0301",
+    "\u00a0",
+    "ﬃ",
+    "\ufdfa",
+    "ß",
+    "aGVsbG8h",
+  ],
+  ...["aGVsbG8haGVsbG8haGVsbG8haGVsbG8haGVsbG8haGVsbG8haGVsbG8haGVs\n", "-----BEGIN KEY-----\n", "x".repeat(39), "$("],
+];
+const shapes = [
+  ...units.flatMap((unit) => [repeated(unit), repeated(unit, "!")]),
+  ...["`", "*", "~", "#", " ", "[", "-", "."].map(rising),
+  ...[
+    ["[", "]"],
+    ["(", ")"],
+    ["{", "}"],
+    ["{{", "}}"],
+    ["<", ">"],
+    ["[", "](a)"],
+    ["**", "**"],
+  ].map(([open = "", close = ""]) => nested(open, close)),
+];
+
+test("every exported function of the folder that takes a text is in the list", async () => {
+  const { acts, unknown } = await readExports();
+  expect(unknown).toEqual([]);
+  const found = new Set(acts.map(([name]) => name));
+  expect(Object.keys(calls).filter((name) => !found.has(name))).toEqual([]);
+});
+
+test("a text ten times as long takes no more than ten times as long, whatever it is made of", async () => {
+  const { acts } = await readExports();
+  const complaints: (string | null)[] = [];
+  for (const [name, act] of acts) {
+    for (const shape of shapes) {
+      const found = complaint(name, act, shape);
+      if (found === null) continue;
+      complaints.push(found);
+      // What takes seconds for one takes them for its like.
+      break;
+    }
+  }
+  expect(complaints.filter((found) => found !== null)).toEqual([]);
+});
+
+test("and whatever is repeated in it", async () => {
+  const { acts } = await readExports();
+  const unit = fc.string({
+    unit: fc.constantFrom(...'[](){}\\"`*_~#>-+.!:/@% \n\ta0', "{{", "}}"),
+    minLength: 1,
+    maxLength: 6,
+  });
+  fc.assert(
+    fc.property(unit, fc.constantFrom("", "!", "]", "\n"), (text, end) => {
+      const found = acts.map(([name, act]) => complaint(name, act, repeated(text, end)));
+      expect(found.filter((one) => one !== null)).toEqual([]);
+    }),
+    { numRuns: 15, endOnFailure: true },
+  );
+});
+
+test("a function that goes back and forth over a text is found", () => {
+  const backAndForth: Act = (text) => /\[([^\]]*)\]\(/u.test(text);
+  expect(complaint("it", backAndForth, repeated("["))).toMatch(/^it took \d+ ms/u);
+});
