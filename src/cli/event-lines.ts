@@ -25,7 +25,7 @@ export function createEventLines(color: boolean): EventLines {
   let held = "";
 
   const rest = (): string => {
-    const text = held === "" ? "" : `${held}\n`;
+    const text = held === "" ? "" : `${said(held)}\n`;
     held = "";
     part = "";
     return text;
@@ -36,14 +36,15 @@ export function createEventLines(color: boolean): EventLines {
     part = piece.part;
     const lines = (held + piece.text).split("\n");
     held = lines.pop() ?? "";
-    return before + lines.map((line) => `${line}\n`).join("");
+    return before + lines.map((line) => `${said(line)}\n`).join("");
   };
 
   const tool = (call: { toolCallId: string; title: string; status: string }): string => {
-    if (call.status === "failed") return `  ${shade("red", "✗", color)} ${call.title}\n`;
-    if (call.title === "" || toldTools.has(call.toolCallId)) return "";
+    const title = oneLine(call.title);
+    if (call.status === "failed") return `  ${shade("red", "✗", color)} ${title}\n`;
+    if (title === "" || toldTools.has(call.toolCallId)) return "";
     toldTools.add(call.toolCallId);
-    return `  ${shade("dim", `· ${call.title}`, color)}\n`;
+    return `  ${shade("dim", `· ${title}`, color)}\n`;
   };
 
   return {
@@ -57,10 +58,40 @@ export function createEventLines(color: boolean): EventLines {
   };
 }
 
-/** What an agent says could hold escape sequences that move the cursor or write the clipboard: none reach a terminal. */
+/** Begins each line of what an agent says: no line of its own can be taken for one of Offstage's. */
+const saidMark = "│ ";
+
+function said(line: string): string {
+  return line === "" ? saidMark.trimEnd() : `${saidMark}${line}`;
+}
+
+/**
+ * What an agent says could hold escape sequences that move the cursor or write the clipboard, and characters that turn the
+ * direction of what follows (Unicode Standard Annex #9), end a line without a line feed, or are not seen: none reach a
+ * terminal as they are. Line feeds and tabs stay.
+ */
 export function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return stripVTControlCharacters(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/gu, "");
+  return (
+    stripVTControlCharacters(text)
+      .replaceAll(/\r\n?|[\u000b\u000c\u0085\u2028\u2029]/gu, "\n")
+      // oxlint-disable-next-line no-control-regex
+      .replaceAll(/[\u0000-\u0008\u000e-\u001f\u007f-\u009f]/gu, "")
+      .replaceAll(unseen, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+  );
+}
+
+/** Marks and overrides of direction, spaces of no width, fillers and tags; not the joiners that scripts and emoji are written with. */
+const unseen =
+  /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+/** What belongs on one line, on one. */
+export function oneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/gu, " ⏎ ").trim();
+}
+
+/** What may have several lines: those after the first are indented further than any line of Offstage's own. */
+export function indented(text: string): string {
+  return text.replaceAll("\n", "\n      ");
 }
 
 function printableEvent(event: SessionEvent): SessionEvent {
@@ -74,30 +105,31 @@ function printableValue(_key: string, value: unknown): unknown {
 function lineOf(event: SessionEvent, color: boolean): string {
   switch (event.type) {
     case "session.status":
-      if (event.data.to === "waiting") return `${shade("yellow", `waiting: ${event.data.reason ?? ""}`, color)}\n`;
+      if (event.data.to === "waiting")
+        return `${shade("yellow", `waiting: ${oneLine(event.data.reason ?? "")}`, color)}\n`;
       return event.data.to === "queued" ? shade("dim", "queued\n", color) : "";
     case "notice":
-      return `${shade(event.data.level === "warning" ? "yellow" : "dim", event.data.text, color)}\n`;
+      return `${shade(event.data.level === "warning" ? "yellow" : "dim", indented(event.data.text), color)}\n`;
     case "step.started":
       return `${shade("bold", `▸ ${event.data.step}`, color)}\n`;
     case "setup.output":
-      return event.data.text.replaceAll(/^(?=.)/gmu, "    ");
+      return event.data.text.replaceAll(/^(?=.)/gmu, `  ${saidMark}`);
     case "step.progress":
-      return `  ${shade("dim", event.data.text + percent(event.data.fraction), color)}\n`;
+      return `  ${shade("dim", oneLine(event.data.text) + percent(event.data.fraction), color)}\n`;
     case "step.completed":
       return `${shade("green", "✓", color)} ${event.data.step}  ${duration(event.data.durationMs)}\n`;
     case "step.failed":
       return `${shade("red", "✗", color)} ${event.data.step}  ${duration(event.data.durationMs)}\n`;
     case "agent.started":
-      return `  ${shade("dim", `${event.data.provider} ${event.data.model ?? ""}`.trimEnd(), color)}\n`;
+      return `  ${shade("dim", oneLine(`${event.data.provider} ${event.data.model ?? ""}`), color)}\n`;
     case "agent.permission":
-      return `  ${shade("dim", `permission ${event.data.decision}: ${event.data.title}`, color)}\n`;
+      return `  ${shade("dim", `permission ${event.data.decision}: ${oneLine(event.data.title)}`, color)}\n`;
     case "egress.refused":
-      return `  ${shade("yellow", `refused ${event.data.host}:${event.data.port} (${event.data.reason})`, color)}\n`;
+      return `  ${shade("yellow", `refused ${oneLine(event.data.host)}:${event.data.port} (${event.data.reason})`, color)}\n`;
     case "workspace.commit":
-      return `  ${event.data.sha.slice(0, 8)} ${event.data.subject}\n`;
+      return `  ${oneLine(event.data.sha).slice(0, 8)} ${oneLine(event.data.subject)}\n`;
     case "branch.pushed":
-      return `  pushed ${event.data.branch}\n`;
+      return `  pushed ${oneLine(event.data.branch)}\n`;
     default:
       return "";
   }

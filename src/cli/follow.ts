@@ -1,7 +1,7 @@
 import type { Client } from "../client.ts";
 import type { SessionDetail } from "../domain/session.ts";
 import type { Terminal } from "./commands.ts";
-import { createEventLines, printable, shade } from "./event-lines.ts";
+import { createEventLines, indented, oneLine, printable, shade } from "./event-lines.ts";
 import { exitCodes } from "./exit-code.ts";
 
 /**
@@ -27,9 +27,9 @@ function exitCodeOf(session: SessionDetail): number {
 
 /** What the session led to: its pull requests, else why there is none. */
 export function outcome(session: SessionDetail, color: boolean): string {
-  const lines = session.pullRequests.map((pullRequest) => `pull request  ${printable(pullRequest.url)}`);
+  const lines = session.pullRequests.map((pullRequest) => `pull request  ${oneLine(printable(pullRequest.url))}`);
   if (session.failure !== null) {
-    lines.push(shade("red", `failed: ${printable(session.failure.reason)}`, color), session.failure.mend);
+    lines.push(shade("red", `failed: ${indented(printable(session.failure.reason))}`, color), session.failure.mend);
     if (session.failure.retryable) lines.push("a retry may help");
   } else if (session.status === "cancelled") {
     lines.push(shade("yellow", "cancelled", color));

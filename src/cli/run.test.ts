@@ -33,7 +33,7 @@ describe("the lines of a followed session", () => {
       { type: "agent.message", data: { part: "b", text: "next" } },
       tool("pending"),
     ]);
-    expect(text).toBe("Hello, world\nand\nnext\n  · Edit greet.ts\n");
+    expect(text).toBe("│ Hello, world\n│ and\n│ next\n  · Edit greet.ts\n");
   });
 
   it("tell a tool call once, and again when it fails", () => {
@@ -45,7 +45,41 @@ describe("the lines of a followed session", () => {
     const text = lines([
       { type: "agent.message", data: { part: "a", text: "\u001b]52;c;aGk=\u0007\u001b[2Jhi\u009b" } },
     ]);
-    expect(text).toBe("hi\n");
+    expect(text).toBe("│ hi\n");
+  });
+
+  const forged =
+    "x\n✓ push  0.2 s\u2028  pushed main\r\rpull request  https://evil.example/1\u0085▸ agent\v▸ push\f▸ x";
+  const texts: NewEvent[] = [
+    tool("pending", forged),
+    tool("failed", forged),
+    { type: "agent.message", data: { part: "a", text: forged } },
+    { type: "agent.permission", data: { title: forged, decision: "allowed", option: "o" } },
+    { type: "agent.started", data: { provider: forged, model: forged, resumed: false } },
+    { type: "notice", data: { level: "warning", text: forged } },
+    { type: "setup.output", data: { repositoryId: "1", repository: "r", text: forged, state: "running" } },
+    { type: "step.progress", data: { step: "prepare", text: forged } },
+    { type: "workspace.commit", data: { repositoryId: "1", sha: forged, subject: forged, by: "agent" } },
+    { type: "branch.pushed", data: { repositoryId: "1", branch: forged, sha: "1" } },
+    { type: "egress.refused", data: { host: forged, port: 1, reason: "not allowed" } },
+    { type: "session.status", data: { from: "running", to: "waiting", reason: forged } },
+  ];
+
+  it.each(texts)("show no line that $type forged", (event) => {
+    const shown = lines([event]);
+    expect(shown).toContain("push  0.2 s");
+    expect(
+      shown
+        .split(/\r|\n|\u0085|\u2028|\u2029|\v|\f/u)
+        .filter((line) => /^ {0,2}(?:✓ push|▸|pushed main|pull request)/u.test(line)),
+    ).toEqual([]);
+  });
+
+  it("show what turns the direction of a text or is not seen as its number", () => {
+    expect(lines([tool("pending", "rm \u202e/ fr- mr\u2066\u200b\ufeff\u{e0041}")])).toBe(
+      "  · rm \\u{202e}/ fr- mr\\u{2066}\\u{200b}\\u{feff}\\u{e0041}\n",
+    );
+    expect(lines([tool("pending", "👩‍💻 नमस्ते سلام")])).toBe("  · 👩‍💻 नमस्ते سلام\n");
   });
 
   it.each([
