@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { NewEvent } from "../domain/event.ts";
 import type { Mask } from "../domain/mask.ts";
 import { cutMiddle, storable } from "../domain/text.ts";
+import { createEventQueue } from "./event-queue.ts";
 
 /** Text arrives word by word; an event for each would be thousands. */
 const gatherMs = 250;
@@ -12,8 +13,17 @@ const gatherLength = 4_000;
 const outputLimit = 20_000;
 const contentLimit = 20;
 const planLimit = 200;
+/** All texts of one event together, and each of them at least: what is told costs the server's event loop for its length. */
+const textsLimit = 48_000;
+const shortestCut = 200;
 /** Of a path or an id. */
-const nameLimit = 4_096;
+const nameLimit = 1_024;
+/** The agent's last message: a pull request's body has less. */
+const lastLimit = 100_000;
+/** Tool calls of which the state is kept, for what is told of them later. */
+const toolLimit = 1_000;
+/** What an event without a word in it takes of `turnLimit`: a row of the database is not for nothing. */
+const leastCost = 1_000;
 /** Updates that wait to be told before the harness is no longer heard. */
 const waitingLimit = 50;
 /** How much of one turn is told, as characters: an agent could fill the database with its words. */
@@ -43,26 +53,18 @@ export function createUpdates(
   let timer: NodeJS.Timeout | null = null;
   let last = "";
   let seen = false;
-  let broken = false;
-  let told: Promise<void> = Promise.resolve();
-  let waiting = 0;
+  let toolCalls = 0;
   let left = limit;
+  const { tell, ...queue } = createEventQueue(emit);
 
   /** What the harness says, which may be without end. */
   function tellUpdate(event: NewEvent): void {
     if (left <= 0) return;
-    left -= JSON.stringify(event).length;
+    left -= Math.max(leastCost, JSON.stringify(event).length);
     void tell(event);
     if (left > 0) return;
     const text = "The agent said more in this turn than is kept: what comes after is not shown.";
     void tell({ type: "notice", data: { level: "warning", text } });
-  }
-
-  function tell(event: NewEvent): Promise<void> {
-    told = told.then(() => emit(event));
-    // The failure is heard by whoever awaits `settled`.
-    told.catch(() => (broken = true));
-    return told;
   }
 
   /** @param keep characters at the end that wait for what follows */
@@ -91,7 +93,7 @@ export function createUpdates(
     if (text === "") return;
     if (gathered !== null && gathered.type !== type) endPart();
     if (left <= 0) return;
-    if (type === "agent.message") last += text;
+    if (type === "agent.message") last = addedTo(last, text, mask);
     gathered = { type, text: (gathered?.text ?? "") + text };
     if (gathered.text.length > gatherLength) flushFinished();
     else timer ??= setTimeout(flushFinished, gatherMs);
@@ -106,10 +108,20 @@ export function createUpdates(
       outputs.set(toolCallId, cutMiddle(mask.text(`${outputs.get(toolCallId) ?? ""}${piece}`), outputLimit));
     const next = withOutput(mergeTool(before, update, mask), outputs.get(toolCallId) ?? "");
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(next)) return;
+    if (before === undefined) toolCalls += 1;
     tools.set(toolCallId, next);
+    if (tools.size > toolLimit) forgetOldest();
     endPart();
     last = "";
     tellUpdate({ type: "agent.tool", data: next });
+  }
+
+  /** One that is over, if there is one: more is told of those that run. */
+  function forgetOldest(): void {
+    const [oldest] = [...tools].find(([, tool]) => !runs(tool)) ?? [...tools][0] ?? [];
+    if (oldest === undefined) return;
+    tools.delete(oldest);
+    outputs.delete(oldest);
   }
 
   async function take(update: acp.SessionUpdate): Promise<void> {
@@ -136,23 +148,17 @@ export function createUpdates(
           data: {
             entries: update.entries
               .slice(0, planLimit)
-              .map(({ content, status }) => ({ text: cutMiddle(mask.text(content), nameLimit), status })),
+              .map(({ content, status }, _index, { length }) => ({ text: shown(content, length, mask), status })),
           },
         });
         break;
       case "usage_update":
         tellUpdate({
           type: "agent.usage",
-          data: { contextUsed: Math.round(update.used), contextSize: Math.round(update.size) },
+          data: { contextUsed: count(update.used), contextSize: count(update.size) },
         });
         break;
       default:
-    }
-    waiting += 1;
-    try {
-      await told;
-    } finally {
-      waiting -= 1;
     }
   }
 
@@ -162,20 +168,19 @@ export function createUpdates(
     /** Settles once the harness may be heard on: a slow store slows it down, instead of letting updates pile up here. */
     async room(): Promise<void> {
       await nextTurn();
-      // What telling threw is heard by whoever awaits `settled`.
-      while (waiting > waitingLimit && !broken) await told.catch(() => undefined);
+      await queue.room(waitingLimit);
     },
     /** From here on updates are news, and not a session's replayed history. */
     listen: () => void (listening = true),
     started: () => listening,
     anything: () => seen,
-    toolCalls: () => tools.size,
+    toolCalls: () => toolCalls,
     toolRuns: () => [...tools.values()].some(runs),
     /** Whether an event could not be told. */
-    failed: () => broken,
-    finalMessage: () => last.trim(),
+    failed: queue.failed,
+    finalMessage: () => cutMiddle(last.trim(), lastLimit),
     /** @throws what telling an event threw */
-    settled: () => (flush(), told),
+    settled: () => (flush(), queue.settled()),
   };
 }
 
@@ -201,35 +206,69 @@ function withOutput(tool: ToolState, output: string): ToolState {
 
 function mergeTool(before: ToolState | undefined, update: acp.ToolCall | acp.ToolCallUpdate, mask: Mask): ToolState {
   const input =
-    update.rawInput === undefined ? before?.input : mask.text(JSON.stringify(update.rawInput)).slice(0, outputLimit);
+    update.rawInput === undefined ? before?.input : startOf(JSON.stringify(update.rawInput), outputLimit, mask);
   return {
-    toolCallId: mask.text(update.toolCallId).slice(0, nameLimit),
-    title: mask.text(update.title ?? before?.title ?? update.toolCallId).slice(0, 500),
+    toolCallId: startOf(update.toolCallId, nameLimit, mask),
+    title: titleOf(update.title, mask) ?? before?.title ?? startOf(update.toolCallId, titleLimit, mask),
     kind: update.kind ?? before?.kind ?? "other",
     status: update.status ?? before?.status ?? "pending",
     locations:
       update.locations
         ?.slice(0, contentLimit)
-        .map(({ path, line }) => ({ path: mask.text(path).slice(0, nameLimit), ...(line != null && { line }) })) ??
+        .map(({ path, line }) => ({ path: startOf(path, nameLimit, mask), ...(line != null && { line }) })) ??
       before?.locations ??
       [],
     content:
-      update.content?.slice(0, contentLimit).flatMap((content) => contentOf(content, mask)) ?? before?.content ?? [],
+      update.content
+        ?.slice(0, contentLimit)
+        .flatMap((content, _index, { length }) => contentOf(content, 2 * length, mask)) ??
+      before?.content ??
+      [],
     ...(input !== undefined && { input }),
   };
 }
 
-function contentOf(content: acp.ToolCallContent, mask: Mask): ToolState["content"] {
-  const shown = (text: string): string => cutMiddle(mask.text(text), outputLimit);
-  if (content.type === "content") return [{ type: "text", text: shown(textOf(content.content)) }];
+const titleLimit = 500;
+/** So much of a text is looked through for secrets: what is kept of it is far from where it was cut for that. */
+const lookedThrough = 400_000;
+
+/** The beginning of a text, masked before it is cut. */
+function startOf(text: string, length: number, mask: Mask): string {
+  return mask.text(text.slice(0, lookedThrough)).slice(0, length);
+}
+
+function titleOf(title: string | null | undefined, mask: Mask): string | null {
+  return title == null ? null : startOf(title, titleLimit, mask);
+}
+
+/** A text that is one of so many in an event. */
+function shown(text: string, among: number, mask: Mask): string {
+  const room = Math.max(shortestCut, Math.floor(textsLimit / among));
+  return cutMiddle(mask.text(cutMiddle(text, lookedThrough)), Math.min(outputLimit, room));
+}
+
+/** A count as an event holds it, whatever number was sent. */
+function count(value: number): number {
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(value) || 0));
+}
+
+/** Far beyond what is kept of it in the end, the middle of a text is let go: it may be without end. */
+function addedTo(text: string, more: string, mask: Mask): string {
+  const longer = text + more;
+  return longer.length < 4 * lastLimit ? longer : cutMiddle(mask.text(longer), 2 * lastLimit);
+}
+
+/** @param among how many texts the event may have in all */
+function contentOf(content: acp.ToolCallContent, among: number, mask: Mask): ToolState["content"] {
+  if (content.type === "content") return [{ type: "text", text: shown(textOf(content.content), among, mask) }];
   if (content.type === "diff") {
     const { path, oldText, newText } = content;
     return [
       {
         type: "diff",
-        path: mask.text(path).slice(0, nameLimit),
-        oldText: oldText == null ? null : shown(oldText),
-        newText: shown(newText),
+        path: startOf(path, nameLimit, mask),
+        oldText: oldText == null ? null : shown(oldText, among, mask),
+        newText: shown(newText, among, mask),
       },
     ];
   }

@@ -138,7 +138,7 @@ describe("a turn", () => {
     const { result } = await turn([], { launch, limitMs: 20_000 });
     await expect(result).rejects.toMatchObject({
       code: "agent_crashed",
-      message: expect.stringContaining("a line of more than 32 MiB") as string,
+      message: expect.stringContaining("a line of more than 4 MiB") as string,
     });
     expect(sleepers(619)).toEqual([]);
   });
