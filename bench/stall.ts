@@ -1,0 +1,206 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { Agent, get } from "node:http";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { startEmbeddedServer } from "../src/database/embedded.ts";
+import { openDatabase, type Database } from "../src/database/database.ts";
+import { createLogger } from "../src/observability.ts";
+import { startServerProcess, type ServerProcess } from "../test/server-process.ts";
+import { createWorld } from "../test/world.ts";
+import { quantile, table } from "./measure.ts";
+import { attacks } from "./stall-attacks.ts";
+
+/**
+ * What one hostile agent, and four at once, do to everybody else: how long `/healthz` takes meanwhile, how late the lease of
+ * another session is renewed, and how much memory the server takes, beside the bytes of the attack. A real server with its
+ * sandbox and a session that means well; the agents are in `stall-agent.ts`, their attacks in `stall-attacks.ts`.
+ *
+ *   npm run bench:stall -- --only line-,flood- --seconds 5
+ */
+const { values: options } = parseArgs({
+  options: {
+    /** Beginnings of the names of attacks. */
+    only: { type: "string", default: "" },
+    seconds: { type: "string", default: "5" },
+    at: { type: "string", default: "1,4" },
+  },
+});
+const goals = { p99Ms: 50, worstMs: 200, timesBody: 4 };
+/** The shortest that a server takes, for many renewals. */
+const leaseMs = 3_000;
+const renewedEveryMs = leaseMs / 3;
+const lookMs = 10;
+
+const residentBytes = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+) kB/mu.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
+
+/** Asks again and again, on one connection, until told to stop. @returns how long each took, in ms */
+function watchHealth(url: string): () => Promise<number[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const took: number[] = [];
+  let isOver = false;
+  const asked = (async () => {
+    while (!isOver) {
+      const before = performance.now();
+      const [response] = (await once(get(`${url}/healthz`, { agent }), "response")) as [NodeJS.ReadableStream];
+      await once(response.resume(), "end");
+      took.push(performance.now() - before);
+      await pause(lookMs);
+    }
+    agent.destroy();
+  })();
+  return async () => {
+    isOver = true;
+    await asked;
+    return took;
+  };
+}
+
+/** By the database's clock: the end of a lease says when it was renewed. @returns how late each was, in ms */
+function watchLease(database: Database, sessionId: string): () => Promise<number[]> {
+  const renewedAt: number[] = [];
+  let isOver = false;
+  const watched = (async () => {
+    while (!isOver) {
+      const { rows } = await database.pool.query<{ until: Date | null }>(
+        "select lease_until as until from session where id = $1",
+        [sessionId],
+      );
+      const at = rows[0]?.until?.getTime();
+      if (at === undefined) throw new Error("the session that means well lost its lease");
+      if (at !== renewedAt.at(-1)) renewedAt.push(at);
+      await pause(renewedEveryMs / 4);
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await watched;
+    return renewedAt.slice(2).map((at, index) => Math.abs(at - (renewedAt[index + 1] ?? at) - renewedEveryMs));
+  };
+}
+
+function watchMemory(pid: number): () => number {
+  const before = residentBytes(pid);
+  let most = before;
+  const looking = setInterval(() => (most = Math.max(most, residentBytes(pid))), 20);
+  return () => {
+    clearInterval(looking);
+    return most - before;
+  };
+}
+
+interface Place {
+  readonly server: ServerProcess;
+  readonly database: Database;
+  readonly repository: string;
+  /** The session that means well. */
+  readonly other: string;
+}
+
+const isOver = (status: string): boolean => ["completed", "failed", "cancelled"].includes(status);
+
+/** Runs so many sessions with one attack, and cancels what is not over well after its time. @returns how they ended */
+async function attack({ server, repository }: Place, name: string, count: number): Promise<string> {
+  const order = { prompt: `attack ${name}`, repositories: [repository], agent: "hostile:m" };
+  const ids: string[] = [];
+  for (let made = 0; made < count; made += 1) ids.push((await server.client.session.create(order)).id);
+  const until = performance.now() + Number(options.seconds) * 1_000 * 4 + 15_000;
+  const ends = new Set<string>();
+  for (const id of ids) {
+    for (;;) {
+      const session = await server.client.session.get(id);
+      if (isOver(session.status)) {
+        ends.add(session.failure?.code ?? session.status);
+        break;
+      }
+      if (performance.now() > until) {
+        await server.client.session.cancel(id);
+        ends.add("had to be cancelled");
+        break;
+      }
+      await pause(250);
+    }
+  }
+  return [...ends].join(", ");
+}
+
+async function measure(place: Place, name: string, count: number): Promise<string[]> {
+  const stopHealth = watchHealth(place.server.url);
+  const stopLease = watchLease(place.database, place.other);
+  const stopMemory = watchMemory(place.server.pid);
+  const ended = count === 0 ? (await pause(5_000), "") : await attack(place, name, count);
+  const grown = stopMemory();
+  const health = (await stopHealth()).toSorted((a, b) => a - b);
+  const lease = (await stopLease()).toSorted((a, b) => a - b);
+  const sent = (attacks[name]?.mebibytes ?? 0) * count;
+  const mebibytes = grown / 1024 / 1024;
+  const [p99, worst, latest] = [quantile(health, 0.99), quantile(health, 1), quantile(lease, 1)];
+  // Below what a turn's thread takes, a proportion says nothing of the body.
+  const isKept = p99 <= goals.p99Ms && Math.max(worst, latest) <= goals.worstMs;
+  return [
+    name,
+    String(count),
+    p99.toFixed(0),
+    worst.toFixed(0),
+    latest.toFixed(0),
+    sent === 0 ? "" : sent.toFixed(0),
+    mebibytes.toFixed(0),
+    sent === 0 ? "" : (mebibytes / sent).toFixed(1),
+    isKept ? "yes" : "NO",
+    ended,
+  ];
+}
+
+const logger = createLogger("error");
+const directory = await mkdtemp(join(tmpdir(), "offstage-stall-"));
+// The database runs as an unprivileged user where we are root, and must reach its folder.
+await chmod(directory, 0o711);
+const embedded = await startEmbeddedServer({ directory: join(directory, "postgres"), beside: false, logger });
+const world = await createWorld(() => [{ say: "nothing" }], { embedded: true });
+const hostile = {
+  id: "hostile",
+  command: process.execPath,
+  arguments: [join(import.meta.dirname, "stall-agent.ts")],
+  environment: { TOKEN: "{token}", MODEL_URL: "{compatibleUrl}", SECONDS: options.seconds },
+  readOnly: [import.meta.dirname],
+  defaultModel: "m",
+  state: [],
+};
+const server = await startServerProcess(world, {
+  DATABASE_URL: embedded.url,
+  OFFSTAGE_PROVIDERS: JSON.stringify([hostile]),
+  OFFSTAGE_DEFAULT_AGENT: "hostile:m",
+  OFFSTAGE_CONCURRENCY: "6",
+  OFFSTAGE_LEASE_SECONDS: String(leaseMs / 1_000),
+  OFFSTAGE_LOG_LEVEL: "error",
+});
+const database = await openDatabase({ url: embedded.url, directory, logger });
+try {
+  const repository = await world.forge.createRepository("bench", "repository", { "README.md": "# Bench\n" });
+  const other = await server.client.session.create({ prompt: "attack nothing", agent: "hostile:m" });
+  for await (const event of server.client.streamEvents(other.id, {})) if (event.type === "agent.message") break;
+  const place: Place = { server, database, repository: repository.url, other: other.id };
+  const rows = [await measure(place, "nothing", 0)];
+  const wanted = options.only.split(",");
+  for (const name of Object.keys(attacks).filter((found) => wanted.some((beginning) => found.startsWith(beginning)))) {
+    for (const count of options.at.split(",").map(Number)) {
+      const row = await measure(place, name, count);
+      process.stderr.write(`${row.join("  ")}\n`);
+      rows.push(row);
+    }
+  }
+  const head = ["", "agents", "p99 ms", "worst ms", "lease late ms", "MiB sent", "MiB grown", "times", "kept", "ended"];
+  process.stdout.write(
+    `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "cpu"}\n\n${table(head, rows)}`,
+  );
+} finally {
+  await database.close();
+  await server.kill("SIGTERM");
+  await world.close();
+  await embedded.stop();
+  await rm(directory, { recursive: true, force: true });
+}
