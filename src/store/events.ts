@@ -7,7 +7,14 @@ interface EventRow {
   type: SessionEvent["type"];
   data: SessionEvent["data"];
   created_at: Date;
+  all_found: string;
 }
+
+/**
+ * Bytes of one page of events, but for a first event that is larger: a page is read, written and sent at once, on the event
+ * loop that serves everybody, and what stands in events is an agent's.
+ */
+const pageBytes = 1024 * 1024;
 
 /** The events after number `after`, oldest first; null where the organization has no such session. */
 export async function listEvents(
@@ -19,14 +26,23 @@ export async function listEvents(
 ): Promise<EventPage | null> {
   const { rows } = await database.pool.query<EventRow>({
     name: "list_events",
-    text: `select seq, type, data, created_at from event
-           where session_id = (select id from session where id = $1 and organization_id = $2) and seq > $3
-           order by seq limit $4`,
-    values: [sessionId, organizationId, after, limit + 1],
+    // What is compressed says nothing of its size.
+    text: `with found as (
+             select seq, type, data, created_at,
+               case when pg_column_compression(data) is null then pg_column_size(data)
+                 else octet_length(data::text) end as bytes
+             from event
+             where session_id = (select id from session where id = $1 and organization_id = $2) and seq > $3
+             order by seq limit $4),
+           counted as (
+             select *, sum(bytes) over (order by seq) - bytes as before, count(*) over () as all_found from found)
+           select seq, type, data, created_at, all_found from counted where before < $5 order by seq`,
+    values: [sessionId, organizationId, after, limit + 1, pageBytes],
   });
   if (rows.length === 0 && !(await sessionExists(database, organizationId, sessionId))) return null;
   const events = rows.slice(0, limit).map(toEvent);
-  return { events, nextCursor: rows.length > limit ? String(events.at(-1)?.seq) : null };
+  const isMore = Number(rows[0]?.all_found ?? 0) > events.length;
+  return { events, nextCursor: isMore ? String(events.at(-1)?.seq) : null };
 }
 
 async function sessionExists(database: Database, organizationId: string, id: string): Promise<boolean> {

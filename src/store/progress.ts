@@ -192,18 +192,23 @@ export async function toldWork(database: Database, { sessionId }: Claim): Promis
   return (repositoryId) => told.get(repositoryId) ?? nothingTold;
 }
 
-/** What was said in the turns before, for a harness that can't resume. */
+/** Characters of what was said before: no model reads more. */
+const transcriptLimit = 500_000;
+
+/** What was said in the turns before, for a harness that can't resume: the newest of it, if it is very long. */
 export async function transcript(
   database: Database,
   claim: Claim,
 ): Promise<{ from: "user" | "agent"; text: string }[]> {
   const { rows } = await database.pool.query<{ type: string; text: string; part: string | null }>(
-    `select type, data ->> 'text' as text, data ->> 'part' as part from event
-     where session_id = $1 and type in ('message.user', 'agent.message')
-       and (type <> 'message.user' or coalesce((select status from message
-         where message.id = (event.data ->> 'messageId')::uuid), 'done') = 'done')
-     order by seq`,
-    [claim.sessionId],
+    `with said as (
+       select seq, type, data ->> 'text' as text, data ->> 'part' as part,
+         sum(length(data ->> 'text')) over (order by seq desc) as after
+       from event where session_id = $1 and type in ('message.user', 'agent.message')
+         and (type <> 'message.user' or coalesce((select status from message
+           where message.id = (event.data ->> 'messageId')::uuid), 'done') = 'done'))
+     select type, text, part from said where after <= $2 order by seq`,
+    [claim.sessionId, transcriptLimit],
   );
   const turns: { from: "user" | "agent"; text: string; part: string | null }[] = [];
   for (const { type, text, part } of rows) {

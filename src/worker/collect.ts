@@ -47,6 +47,8 @@ interface Collection {
 const usualLimitMs = 30 * 60_000;
 /** What was ended for its disk is taken out all the same. */
 const moreDisk = 4;
+/** Columns of a commit's first line that are told: it may be as long as a file. */
+const subjectLength = 500;
 const committedMark = "offstage-committed ";
 const headMark = "offstage-head ";
 
@@ -110,7 +112,16 @@ export async function collectRepository(
       : await requireKnown(head, known, options);
     await mustGit(["update-ref", ref, headSha], options);
     const log = await mustGit(
-      ["log", "--reverse", "--max-count=200", "--format=%H %s", headSha, "--not", before, start.headSha],
+      [
+        "log",
+        "--reverse",
+        "--max-count=200",
+        `--format=%H %<(${subjectLength},trunc)%s`,
+        headSha,
+        "--not",
+        before,
+        start.headSha,
+      ],
       options,
     );
     const commits = log
@@ -118,7 +129,7 @@ export async function collectRepository(
       .filter((line) => line !== "")
       .map((line): CollectedCommit => {
         const sha = line.slice(0, line.indexOf(" "));
-        return { sha, subject: line.slice(sha.length + 1), by: sha === committed ? "offstage" : "agent" };
+        return { sha, subject: line.slice(sha.length + 1).trimEnd(), by: sha === committed ? "offstage" : "agent" };
       });
     return { headSha, commits, isMoved: true };
   } finally {

@@ -1,5 +1,7 @@
 import { createReadStream, createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
+import { StringDecoder } from "node:string_decoder";
+import { handOn } from "../agents/hand-on.ts";
 import { cutMiddle } from "../domain/text.ts";
 import type { Exceeded, SandboxRequest } from "../sandboxes/sandbox.ts";
 import { atMost } from "./at-most.ts";
@@ -23,6 +25,8 @@ export interface SetupResult {
 
 const scriptFile = ".offstage/setup";
 const tailLength = 2_000;
+/** What the tail is masked and cut out of: a secret that was cut stands before it. */
+const keptTail = 100_000;
 /** Output of which a session's page tells; what comes after is only run. */
 const toldLimit = 200_000;
 const gatherMs = 300;
@@ -76,7 +80,8 @@ async function runThrough(run: Run, gateway: string, { place, script, repository
   child.stdin.end();
   child.stderr.resume();
   const output = createOutput(run, repository);
-  for await (const chunk of child.stdout.setEncoding("utf8")) output.take(String(chunk));
+  const decoder = new StringDecoder("utf8");
+  await handOn(child.stdout, (piece) => output.take(decoder.write(piece)), AbortSignal.any([run.signal, overtime]));
   const { code } = await child.exited;
   run.signal.throwIfAborted();
   const exceeded = child.exceeded();
@@ -111,7 +116,7 @@ function createOutput(run: Run, repository: { readonly id: string; readonly name
     timer = null;
     const ready = held.slice(0, held.length - keep);
     held = held.slice(held.length - keep);
-    tail = run.mask.text(`${tail}${ready}`).slice(-tailLength);
+    tail = `${tail}${ready}`.slice(-keptTail);
     tell(ready, "running");
   }
 
@@ -126,7 +131,7 @@ function createOutput(run: Run, repository: { readonly id: string; readonly name
       tell("", state);
       await told;
     },
-    tail: () => tail.trim(),
+    tail: () => run.mask.text(tail).slice(-tailLength).trim(),
   };
 }
 

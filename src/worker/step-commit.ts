@@ -1,4 +1,5 @@
 import { saveRepository, toldWork, type ToldWork } from "../store/progress.ts";
+import { maskSlices } from "./mask-slices.ts";
 import { requireNoSecret } from "./require-no-secret.ts";
 import type { Run } from "./run.ts";
 import { addressOf, workspaceRepository, type SessionRepository } from "./session-repositories.ts";
@@ -76,7 +77,8 @@ async function collect(run: Run): Promise<CollectedRepository[]> {
     const result = collected[index];
     if (result === undefined) continue;
     const { headSha, patch, patchTruncated } = result;
-    await saveRepository(database, session, repository.position, { headSha, patch: mask.text(patch), patchTruncated });
+    const shown = await maskSlices(mask, patch);
+    await saveRepository(database, session, repository.position, { headSha, patch: shown, patchTruncated });
   }
   return collected;
 }

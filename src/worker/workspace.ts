@@ -72,7 +72,7 @@ export interface CollectRequest {
 
 export type Workspaces = ReturnType<typeof createWorkspaces>;
 
-/** How much of a diff is kept on a session. */
+/** How much of the diffs of all its repositories is kept on a session: they are shown in one answer. */
 const patchLimit = 2 * 1024 * 1024;
 
 /**
@@ -277,7 +277,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
         {
           cwd: mirror.path,
           signal,
-          maximumOutput: patchLimit,
+          maximumOutput: Math.floor(patchLimit / repositories.length),
           memoryBytes: looksWithBytes,
         },
       );
