@@ -33,6 +33,14 @@ const harm: Harm = {
     }),
 };
 
+let steps = 0;
+
+async function meanWell(): Promise<void> {
+  await pause(1_000);
+  steps += 1;
+  await harm.update({ sessionUpdate: "tool_call", toolCallId: String(steps), title: "step", status: "completed" });
+}
+
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params } = JSON.parse(line) as {
     id?: number;
@@ -47,7 +55,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     await harm.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: "begins" } });
     const seconds = name === "nothing" ? 86_400 : Number(process.env["SECONDS"]);
     const until = performance.now() + seconds * 1_000;
-    do await (attacks[name]?.act(harm) ?? pause(200));
+    do await (attacks[name]?.act(harm) ?? meanWell());
     while (performance.now() < until);
     await answer({ stopReason: "end_turn" });
   }

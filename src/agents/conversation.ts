@@ -1,6 +1,6 @@
 import * as acp from "@agentclientprotocol/sdk";
 import { z } from "zod";
-import { RunError } from "../domain/errors.ts";
+import type { RunError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import type { Mask } from "../domain/mask.ts";
 import type { Updates } from "./acp-updates.ts";

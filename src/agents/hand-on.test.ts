@@ -19,7 +19,10 @@ test("once it is told to stop the rest is dropped, so that what writes comes to 
   const stopped = new AbortController();
   const handed = handOn(
     stream,
-    () => new Promise((resolve) => void stopped.signal.addEventListener("abort", () => resolve())),
+    () =>
+      new Promise((resolve) => {
+        stopped.signal.addEventListener("abort", () => resolve());
+      }),
     stopped.signal,
   );
   stream.end(Buffer.alloc(1_000_000));

@@ -84,7 +84,7 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
         serve(message.wanted).then(
           () => tell({ kind: "done", call: message.call, succeeded: true }),
           (error: unknown) => {
-            broken.reject(error as Error);
+            broken.reject(error);
             tell({ kind: "done", call: message.call, succeeded: false });
           },
         );

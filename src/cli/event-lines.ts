@@ -73,6 +73,7 @@ function said(line: string): string {
 export function printable(text: string): string {
   return (
     stripVTControlCharacters(text)
+      // oxlint-disable-next-line no-control-regex
       .replaceAll(/\r\n?|[\u000b\u000c\u0085\u2028\u2029]/gu, "\n")
       // oxlint-disable-next-line no-control-regex
       .replaceAll(/[\u0000-\u0008\u000e-\u001f\u007f-\u009f]/gu, "")
@@ -82,6 +83,7 @@ export function printable(text: string): string {
 
 /** Marks and overrides of direction, spaces of no width, fillers and tags; not the joiners that scripts and emoji are written with. */
 const unseen =
+  // oxlint-disable-next-line no-misleading-character-class -- each stands for itself
   /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** What belongs on one line, on one. */
