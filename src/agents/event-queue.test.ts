@@ -78,3 +78,13 @@ test("after an event that could not be told none is, and each says why", async (
   await queue.room(0);
   expect(asked).toBe(1);
 });
+
+test("a flood of events is told slowly, and all of it", async () => {
+  let told = 0;
+  const queue = createEventQueue(() => Promise.resolve(void (told += 1)));
+  const started = performance.now();
+  for (let count = 0; count < 120; count += 1) void queue.tell(tool(String(count), "x"));
+  await queue.settled();
+  expect(told).toBe(120);
+  expect(performance.now() - started).toBeGreaterThan(500);
+});

@@ -1,7 +1,12 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { NewEvent } from "../domain/event.ts";
 
 /** Characters of one message's text that events which wait are joined up to. */
 const joinedLength = 20_000;
+
+/** Events told at once, and in each second after that: each is a transaction, and no agent that means well has so many. */
+const burst = 100;
+const perSecond = 20;
 
 interface Waiting {
   event: NewEvent;
@@ -15,10 +20,24 @@ interface Waiting {
 export function createEventQueue(emit: (event: NewEvent) => Promise<void>) {
   const waiting: Waiting[] = [];
   let telling: Promise<void> | null = null;
+  let free = burst;
+  let freedAt = performance.now();
   let lost: { readonly error: unknown } | null = null;
 
+  /** How long the next event waits for its turn, in ms; what comes meanwhile is joined to what waits. */
+  function untilTurn(): number {
+    const now = performance.now();
+    free = Math.min(burst, free + ((now - freedAt) / 1_000) * perSecond) - 1;
+    freedAt = now;
+    return Math.max(0, (-free / perSecond) * 1_000);
+  }
+
   async function tellAll(): Promise<void> {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    while (waiting.length > 0) {
+      const waitMs = lost === null ? untilTurn() : 0;
+      if (waitMs > 0) await pause(waitMs);
+      const next = waiting.shift();
+      if (next === undefined) break;
       try {
         if (lost !== null) throw lost.error;
         await emit(next.event);
