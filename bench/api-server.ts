@@ -8,10 +8,10 @@ import { noTraces } from "../src/traces.ts";
 import { createApp } from "../src/api/app.ts";
 import { openDatabase } from "../src/database/database.ts";
 import { startEmbeddedServer } from "../src/database/embedded.ts";
-import { checkInstructions, renderInstructions } from "../src/domain/template.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import { createLogger } from "../src/observability.ts";
 import { createIntake } from "../src/store/intake.ts";
+import { createTemplates } from "../src/templates/templates.ts";
 import { bootstrap } from "../src/store/organizations.ts";
 
 /**
@@ -33,6 +33,7 @@ async function serve(): Promise<void> {
   const embedded = await startEmbeddedServer({ directory: join(directory, "postgres"), beside: false, logger });
   const database = await openDatabase({ url: embedded.url, directory, logger });
   await bootstrap(database, { adminKey: benchKey });
+  const templates = createTemplates();
   let url = "http://127.0.0.1";
   const app = await createApp({
     hosts: [],
@@ -57,8 +58,7 @@ async function serve(): Promise<void> {
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
-    renderInstructions,
-    checkInstructions,
+    templates,
     webDirectory: null,
     ready: () => Promise.resolve(true),
   });
@@ -67,6 +67,7 @@ async function serve(): Promise<void> {
   process.send?.(ready);
   await new Promise<void>((resolve) => process.once("disconnect", () => resolve()));
   await app.close();
+  await templates.close();
   await database.close();
   await embedded.stop();
   await rm(directory, { recursive: true, force: true });

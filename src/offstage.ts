@@ -13,6 +13,7 @@ import { createStops, type Stops } from "./stops.ts";
 import { readFleetState } from "./store/fleet.ts";
 import { createLoginLink } from "./store/logins.ts";
 import { bootstrap } from "./store/organizations.ts";
+import { createTemplates } from "./templates/templates.ts";
 import { createTraces } from "./traces.ts";
 import { createRegistry, createSandbox, openVault } from "./wiring.ts";
 import { startStatusServer } from "./worker/status-server.ts";
@@ -68,6 +69,8 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
   stops.add(() => database.close());
   // Where a worker is up first, the organization waits for the API node, which prints its key and has a page to sign in to.
   const organization = role === "worker" ? null : await bootstrap(database, { adminKey: config.adminKey });
+  const templates = createTemplates();
+  stops.add(() => templates.close());
   const parts: Parts = {
     config,
     logger,
@@ -78,6 +81,7 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
     sandbox: createSandbox(config, logger),
     providers: createRegistry(config),
     forges: createForges(config.forges),
+    templates,
     ready: async () => (await database.pool.query("select 1")).rowCount === 1,
   };
   const url = role === "worker" ? (config.publicUrl ?? "") : await startApi(parts, stops, { alone: role === "all" });

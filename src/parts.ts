@@ -6,6 +6,7 @@ import type { Metrics } from "./metrics/metrics.ts";
 import type { Logger } from "./observability.ts";
 import type { Sandbox } from "./sandboxes/sandbox.ts";
 import type { Vault } from "./store/vault.ts";
+import type { Templates } from "./templates/templates.ts";
 import type { Traces } from "./traces.ts";
 
 /** What both sides of a process use. */
@@ -19,6 +20,7 @@ export interface Parts {
   readonly sandbox: Sandbox;
   readonly providers: readonly Provider[];
   readonly forges: Forges;
+  readonly templates: Templates;
   /** Whether the process can serve. */
   readonly ready: () => Promise<boolean>;
 }

@@ -5,7 +5,6 @@ import { createApp } from "./api/app.ts";
 import { addressFile } from "./beside.ts";
 import type { Config } from "./config/config.ts";
 import { hasRoom } from "./database/room.ts";
-import { checkInstructions, renderInstructions } from "./domain/template.ts";
 import { listenError } from "./listen-error.ts";
 import type { Parts } from "./parts.ts";
 import type { Stops } from "./stops.ts";
@@ -19,7 +18,7 @@ import { chooseDefaultAgent, createSignInMethods } from "./wiring.ts";
  * @returns the address at which people reach it
  */
 export async function startApi(parts: Parts, stops: Stops, options: { readonly alone: boolean }): Promise<string> {
-  const { config, logger, metrics, traces, database, vault, sandbox, providers, forges } = parts;
+  const { config, logger, metrics, traces, database, vault, sandbox, providers, forges, templates } = parts;
   // Known only once the server listens, when the port is chosen by the system.
   let listening = config.publicUrl ?? "";
   const own = () => chooseDefaultAgent(config, providers);
@@ -52,8 +51,7 @@ export async function startApi(parts: Parts, stops: Stops, options: { readonly a
       return options.alone ? known : fleetAgents(known, await listWorkers(database), await defaultAgent());
     },
     integrationOf: forges.integrationOf,
-    renderInstructions,
-    checkInstructions,
+    templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../dist/web" : "web"),
     ready: parts.ready,
   });

@@ -22,7 +22,7 @@ const reportEveryMs = 15_000;
 
 /** Starts what carries sessions and jobs out, and what every worker looks after. @param url address of the web app */
 export async function startWork(parts: Parts, url: string, stops: Stops): Promise<void> {
-  const { config, logger, metrics, traces, database, sandbox, providers } = parts;
+  const { config, logger, metrics, traces, database, sandbox, providers, templates } = parts;
   // Sockets that a killed server left.
   await rm(socketDirectory(config), { recursive: true, force: true });
   const id = await readWorkerId(config.data);
@@ -42,7 +42,7 @@ export async function startWork(parts: Parts, url: string, stops: Stops): Promis
     hasRoom: () => hasRoom(config.data, config.minimumFreeBytes),
     drainMs: config.drainMs,
     runSession: (session, signals) => runSession(run, session, signals),
-    runJob: (job) => runJob({ database, logger, traces, sandboxed: sandbox.isolates }, job),
+    runJob: (job) => runJob({ database, logger, traces, templates, sandboxed: sandbox.isolates }, job),
   });
   stops.add(() => worker.stop());
   const defaultAgent = () => chooseDefaultAgent(config, providers);

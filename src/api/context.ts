@@ -8,7 +8,6 @@ import type {
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Database } from "../database/database.ts";
 import type { Agent } from "../domain/agent.ts";
-import type { EventContext } from "../domain/automation.ts";
 import type { Principal, Scope } from "../domain/key.ts";
 import type { Repository } from "../domain/repository.ts";
 import type { SignInMethod, SignInPolicy } from "../domain/user.ts";
@@ -16,6 +15,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
 import type { Intake } from "../store/intake.ts";
 import type { Vault } from "../store/vault.ts";
+import type { Templates } from "../templates/templates.ts";
 import type { OpenSpan, Traces } from "../traces.ts";
 
 /** What the operations need; handed in by the program, so that none reaches for a global. */
@@ -51,9 +51,7 @@ export interface ApiOptions {
   readonly defaultAgent: () => Promise<string | null>;
   readonly agents: () => Promise<Agent[]>;
   readonly integrationOf: (url: string) => Repository["integration"];
-  /** @throws InvalidInputError where the template can't be rendered with this event */
-  readonly renderInstructions: (template: string, event: EventContext) => Promise<string>;
-  readonly checkInstructions: (template: string) => void;
+  readonly templates: Templates;
   /** The built web app, or null to serve the API alone. */
   readonly webDirectory: string | null;
   readonly ready: () => Promise<boolean>;

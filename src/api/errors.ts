@@ -10,6 +10,7 @@ import {
   InvalidInputError,
   NotFoundError,
   OffstageError,
+  TooManyRequestsError,
   UnauthenticatedError,
   UnavailableError,
 } from "../domain/errors.ts";
@@ -17,17 +18,6 @@ import { problemOf } from "../domain/problem.ts";
 
 /** The only body that an error has. */
 export const errorSchema = z.object({ error: z.string() }).meta({ id: "Error" });
-
-/** A key made too many requests. */
-export class TooManyRequestsError extends OffstageError {
-  readonly code = "too_many_requests";
-  readonly retryAfterSeconds: number | undefined;
-
-  constructor(message: string, retryAfterSeconds?: number) {
-    super(message);
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
-}
 
 /** The request was meant for another host. */
 export class MisdirectedError extends OffstageError {

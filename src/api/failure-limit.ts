@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { TooManyRequestsError } from "./errors.ts";
+import { TooManyRequestsError } from "../domain/errors.ts";
 
 const windowMs = 60_000;
 /** Addresses that failed long ago need not be kept. */

@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { expect, it } from "vitest";
 import type { Principal } from "../domain/key.ts";
-import { TooManyRequestsError } from "./errors.ts";
+import { TooManyRequestsError } from "../domain/errors.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
 const principal: Principal = {

@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
 import type { Principal } from "../domain/key.ts";
-import { TooManyRequestsError } from "./errors.ts";
+import { TooManyRequestsError } from "../domain/errors.ts";
 
 interface Bucket {
   tokens: number;

@@ -42,6 +42,18 @@ export class ConflictError extends OffstageError {
   }
 }
 
+/** Whoever asks asked for too much at once; later it may work. */
+export class TooManyRequestsError extends OffstageError {
+  readonly code = "too_many_requests";
+  /** Seconds after which trying again makes sense, where known. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(message: string, retryAfterSeconds?: number) {
+    super(message);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
 /** The service can't take it now, and will later. */
 export class UnavailableError extends OffstageError {
   readonly code = "unavailable";

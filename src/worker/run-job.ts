@@ -1,11 +1,11 @@
 import type { Database } from "../database/database.ts";
-import { ConflictError, OffstageError } from "../domain/errors.ts";
+import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../domain/errors.ts";
 import { newSession } from "../domain/new-session.ts";
-import { renderInstructions } from "../domain/template.ts";
 import type { Logger } from "../observability.ts";
 import { completeJob, failJob, type ClaimedJob } from "../store/jobs.ts";
 import { createSession } from "../store/new-session.ts";
 import { findRepositories } from "../store/repositories.ts";
+import type { Templates } from "../templates/templates.ts";
 import { kindOfError, type OpenSpan, type Traces } from "../traces.ts";
 
 /**
@@ -22,16 +22,17 @@ interface JobDependencies {
   readonly database: Database;
   readonly logger: Logger;
   readonly traces: Traces;
+  readonly templates: Templates;
   readonly sandboxed: boolean;
 }
 
 async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, span: OpenSpan | null): Promise<void> {
-  const { database, sandboxed } = dependencies;
+  const { database, sandboxed, templates } = dependencies;
   const logger = dependencies.logger.child({ jobId: job.id, organizationId: job.organizationId, attempt: job.attempt });
   const { automation, payload } = job;
   try {
     await requireConnected(database, job);
-    const prompt = await renderInstructions(automation.instructions, payload);
+    const prompt = await templates.render(automation.instructions, payload, askerOf(job));
     const session = newSession({
       prompt,
       title: automation.name,
@@ -50,7 +51,7 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
     logger.info({ sessionId: created.id }, "a trigger's job made its session");
   } catch (error) {
     span?.fail(kindOfError(error));
-    if (error instanceof OffstageError) {
+    if (error instanceof OffstageError && !isPassing(error)) {
       logger.warn({ err: error }, "a trigger's job failed");
       await failJob(database, job, error.message);
     } else {
@@ -59,6 +60,13 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
     }
   }
 }
+
+/** Jobs have turns of their own beside those of whoever tries templates out. */
+const askerOf = ({ organizationId }: ClaimedJob) => ({ organizationId, id: "jobs" });
+
+/** Whether the same job may do better later, on this worker or another. */
+const isPassing = (error: OffstageError): boolean =>
+  error instanceof UnavailableError || error instanceof TooManyRequestsError;
 
 /** An automation keeps the names of repositories that were disconnected since. @throws ConflictError */
 async function requireConnected(database: Database, { organizationId, automation }: ClaimedJob): Promise<void> {

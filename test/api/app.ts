@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { createApp } from "../../src/api/app.ts";
 import type { Database } from "../../src/database/database.ts";
-import { checkInstructions, renderInstructions } from "../../src/domain/template.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createIntake } from "../../src/store/intake.ts";
+import { createTemplates, type Templates } from "../../src/templates/templates.ts";
 import { bootstrap } from "../../src/store/organizations.ts";
 import { environmentKeyring } from "../../src/store/keyring.ts";
 import { createVault } from "../../src/store/vault.ts";
@@ -19,6 +19,7 @@ export interface TestApp {
   readonly database: Database;
   readonly organizationId: string;
   readonly adminKey: string;
+  readonly templates: Templates;
   request(method: "GET" | "POST", url: string, call?: Call): Promise<Answer>;
   get(url: string, call?: Call): Promise<Answer>;
   post(url: string, body: unknown, call?: Call): Promise<Answer>;
@@ -57,6 +58,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     isDefault: true,
   };
   const apps: TestApp["app"][] = [];
+  const templates = createTemplates();
   const settings: Parameters<typeof createApp>[0] = {
     database: testDatabase.database,
     intake: createIntake(testDatabase.database),
@@ -80,8 +82,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     defaultAgent: () => Promise.resolve("opencode:m"),
     agents: () => Promise.resolve([agent]),
     integrationOf: () => undefined,
-    renderInstructions,
-    checkInstructions,
+    templates,
     webDirectory: null,
     ready: () => Promise.resolve(true),
     ...options,
@@ -113,12 +114,14 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     database: testDatabase.database,
     organizationId,
     adminKey: key,
+    templates,
     request,
     get: (url, call) => request("GET", url, call),
     post: (url, body, call) => request("POST", url, { ...call, body }),
     another,
     async close() {
       for (const each of apps) await each.close();
+      await templates.close();
       await testDatabase.close();
     },
   };

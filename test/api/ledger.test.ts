@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { renderInstructions } from "../../src/domain/template.ts";
 import { createLogger } from "../../src/observability.ts";
 import { claimJob, recoverJobs, type ClaimedJob } from "../../src/store/jobs.ts";
 import { runJob } from "../../src/worker/run-job.ts";
@@ -10,7 +9,7 @@ let api: TestApp;
 let automationId: string;
 
 beforeAll(async () => {
-  api = await createTestApp({ renderInstructions });
+  api = await createTestApp();
   const { body } = await api.post("/automation/create", {
     name: "Fix",
     macro: "fix",
@@ -30,7 +29,8 @@ async function takeJob(): Promise<ClaimedJob> {
 /** Carries out what is pending, as a worker does. */
 async function runNext(database = api.database): Promise<ClaimedJob> {
   const job = await takeJob();
-  await runJob({ database, logger: createLogger("silent"), traces: noTraces, sandboxed: true }, job);
+  const { templates } = api;
+  await runJob({ database, logger: createLogger("silent"), traces: noTraces, templates, sandboxed: true }, job);
   return job;
 }
 

@@ -3,18 +3,23 @@ import { createLogger } from "../../src/observability.ts";
 import { updateAutomation } from "../../src/store/automations.ts";
 import { claimJob, createJobs, getJob, type JobRecord } from "../../src/store/jobs.ts";
 import { createRepository, deleteRepository } from "../../src/store/repositories.ts";
+import { createTemplates } from "../../src/templates/templates.ts";
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization, longLeaseMs } from "../store/fixtures.ts";
 
 let testDatabase: TestDatabase;
+const templates = createTemplates();
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
 });
 
-afterAll(() => testDatabase?.close());
+afterAll(async () => {
+  await templates.close();
+  await testDatabase?.close();
+});
 
 test("an automation's run does not work on a repository that was disconnected, and says so", async () => {
   const { database } = testDatabase;
@@ -29,7 +34,7 @@ test("an automation's run does not work on a repository that was disconnected, a
     await createJobs(database, [{ id: jobId, organizationId, automationId, priority: 5, payload: {} }]);
     const job = await claimJob(database, { worker: "worker", leaseMs: longLeaseMs });
     if (job === null) throw new Error("there was no job");
-    await runJob({ database, logger: createLogger("silent"), traces: noTraces, sandboxed: true }, job);
+    await runJob({ database, logger: createLogger("silent"), traces: noTraces, templates, sandboxed: true }, job);
     return getJob(database, organizationId, jobId);
   }
 
