@@ -41,8 +41,11 @@ export const allowedFilters: readonly string[] = [
   ...["where", "xml_escape"],
 ];
 
-/** Characters and items made on the way: what reaches it would exceed the heap's limit soon, and is told without ending the process. */
-const memoryUnits = (renderHeapMib * 1024 * 1024) / 2;
+/**
+ * Characters and items that filters and ranges went through, all together. Far above what the processor time allows to an
+ * honest template; what asks for more at once is told so without ending the process.
+ */
+const stepLimit = 256 * 1024 * 1024;
 /** An error's message may quote the template, which is long. */
 const longestProblem = 500;
 
@@ -56,7 +59,7 @@ function createEngine(): Liquid {
     // `{{ event.x | default: "y" }}` is how an author says that x may be missing.
     lenientIf: true,
     ownPropertyOnly: true,
-    memoryLimit: memoryUnits,
+    memoryLimit: stepLimit,
     // Objects and arrays print as JSON.
     outputEscape: (value: string | number | boolean | object | null | undefined) =>
       typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? ""),

@@ -83,7 +83,7 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
 
   async function serve({ task, resolve, reject }: Waiting): Promise<void> {
     let outcome = await carryOut(task);
-    for (let attempt = 1; attempt < attempts && "died" in outcome; attempt += 1) outcome = await carryOut(task);
+    for (let attempt = 1; attempt < attempts && isUnexplained(outcome); attempt += 1) outcome = await carryOut(task);
     if (closed) reject(stopping());
     else if ("prompt" in outcome) resolve(outcome.prompt);
     else reject(errorOf(outcome));
@@ -140,6 +140,8 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
 const tooManyWait =
   "too many templates of this key or organization are being rendered: wait for their answers, then try again";
 const stopping = (): UnavailableError => new UnavailableError("the server is stopping: send the request again", 1);
+
+const isUnexplained = (outcome: Outcome): boolean => "died" in outcome || "unstartable" in outcome;
 
 function errorOf(outcome: Exclude<Outcome, { prompt: unknown }>): Error {
   if ("problem" in outcome) return new InvalidInputError(outcome.problem);
