@@ -18,12 +18,18 @@ export interface Reply {
 
 export interface Report {
   readonly sent: number;
-  /** Requests and worst time in ms, by operation. */
-  readonly operations: ReadonlyMap<string, { readonly count: number; readonly worstMs: number }>;
+  /** Requests, those that were answered with 200, and the worst time in ms, by operation. */
+  readonly operations: ReadonlyMap<string, Tally>;
   /** How many answers had each status. */
   readonly statuses: ReadonlyMap<number, number>;
   /** One line for each answer that must not be. */
   readonly complaints: readonly string[];
+}
+
+export interface Tally {
+  readonly count: number;
+  readonly succeeded: number;
+  readonly worstMs: number;
 }
 
 export interface CheckOptions {
@@ -37,7 +43,7 @@ export interface CheckOptions {
 /** Sends every request, a few at a time, and looks at each answer. */
 export async function check({ origin, requests, concurrency, forbidden }: CheckOptions): Promise<Report> {
   const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
-  const operations = new Map<string, { count: number; worstMs: number }>();
+  const operations = new Map<string, { -readonly [Name in keyof Tally]: Tally[Name] }>();
   const statuses = new Map<number, number>();
   const complaints: string[] = [];
   const slow: FuzzRequest[] = [];
@@ -46,13 +52,14 @@ export async function check({ origin, requests, concurrency, forbidden }: CheckO
   async function lane(): Promise<void> {
     for (const request of left) {
       const reply = await send(origin, agent, request).catch((error: Error) => error);
-      const known = operations.get(request.operation) ?? { count: 0, worstMs: 0 };
+      const known = operations.get(request.operation) ?? { count: 0, succeeded: 0, worstMs: 0 };
       known.count += 1;
       operations.set(request.operation, known);
       if (reply instanceof Error) {
         complaints.push(`${nameOf(request)} → no answer: ${reply.message}`);
         continue;
       }
+      if (reply.status === 200) known.succeeded += 1;
       known.worstMs = Math.max(known.worstMs, reply.ms);
       statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
       const mayRead = request.headers.some((value) => value.includes(forbidden.except));

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import type { Operation } from "./description.ts";
-import { awkward, mutated, toJson, valid } from "./values.ts";
+import { examplesOf } from "./examples.ts";
+import { awkward, toJson, valid, withWrongField } from "./values.ts";
 
 /** One request as it is sent. */
 export interface FuzzRequest {
@@ -14,7 +15,9 @@ export interface FuzzRequest {
 }
 
 export interface Surroundings {
-  /** Of what there is: this organization's, another's, and of nothing. */
+  /** Ids of what there is of this organization, by the first word of the paths that take them. */
+  readonly own: Readonly<Record<string, readonly string[]>>;
+  /** Ids of everything: this organization's, another's, and of nothing. */
   readonly ids: readonly string[];
   /** Keys of each role, of another organization, and of nobody; null: none is sent. */
   readonly keys: readonly (string | null)[];
@@ -104,64 +107,116 @@ const oddQueries = fc.constantFrom(
   `cursor=${Buffer.from(JSON.stringify(["0000-00-00", "x"])).toString("base64url")}`,
 );
 
-/** Requests of one operation, most of them odd in one way. */
-export function requestsOf(operation: Operation, { ids, keys, mainKey }: Surroundings): fc.Arbitrary<FuzzRequest> {
-  const parameters = operation.parameters.filter((parameter) => parameter.in !== "header");
-  const values = fc.tuple(
-    ...parameters.map(({ schema, in: where }) =>
-      fc.oneof(
-        { arbitrary: where === "path" ? fc.constantFrom(...ids, "same") : valid(schema, ids), weight: 4 },
-        { arbitrary: awkward, weight: 1 },
-      ),
-    ),
-  );
-  const body = operation.body === null ? fc.option(awkward, { freq: 5 }) : mutated(operation.body, ids);
+/** In what way a request is odd; most are so in one way, so that it is not another that refuses them. */
+const oddities = [
+  "none",
+  "field",
+  "field",
+  "field",
+  "body",
+  "path",
+  "query",
+  "query",
+  "header",
+  "key",
+  "encoding",
+  "method",
+] as const;
+type Oddity = (typeof oddities)[number];
+
+/** Requests of one operation. */
+export function requestsOf(operation: Operation, around: Surroundings): fc.Arbitrary<FuzzRequest> {
+  const kinds = fc
+    .tuple(fc.constantFrom(...oddities), fc.option(fc.constantFrom(...oddities), { freq: 6 }))
+    .map(([one, other]): ReadonlySet<Oddity> => new Set(other === null ? [one] : [one, other]));
+  return kinds.chain((odd) => requestWith(operation, around, odd));
+}
+
+function requestWith(operation: Operation, around: Surroundings, odd: ReadonlySet<Oddity>): fc.Arbitrary<FuzzRequest> {
+  const { method } = operation;
   return fc
     .record({
-      values,
-      body,
-      key: fc.oneof({ arbitrary: fc.constant(mainKey), weight: 3 }, { arbitrary: fc.constantFrom(...keys), weight: 1 }),
-      headers: fc.oneof({ arbitrary: fc.constant([]), weight: 3 }, { arbitrary: oddHeaders, weight: 1 }),
-      query: fc.oneof({ arbitrary: fc.constant(null), weight: 6 }, { arbitrary: oddQueries, weight: 1 }),
-      encoding: fc.oneof(
-        { arbitrary: fc.constant(Buffer.from), weight: 12 },
-        { arbitrary: fc.constantFrom(...encodings), weight: 1 },
-      ),
-      method: fc.oneof(
-        { arbitrary: fc.constant(operation.method), weight: 30 },
-        { arbitrary: fc.constantFrom("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "GET", "POST"), weight: 1 },
-      ),
+      target: targetOf(operation, around, odd),
+      body: bodyOf(operation, around, odd),
+      key: odd.has("key") ? fc.constantFrom(...around.keys) : fc.constant(around.mainKey),
+      headers: odd.has("header") ? oddHeaders : fc.constant<readonly string[]>([]),
+      encoding: odd.has("encoding") ? fc.constantFrom(...encodings) : fc.constant((text: string) => Buffer.from(text)),
+      method: odd.has("method")
+        ? fc.constantFrom("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "GET", "POST")
+        : fc.constant(method),
     })
     .map((drawn) => {
-      const hasBody = drawn.method === "POST" || (drawn.method !== "GET" && drawn.method !== "HEAD");
-      const odd = new Set(drawn.headers.filter((_, index) => index % 2 === 0));
+      const hasBody = drawn.method !== "GET" && drawn.method !== "HEAD";
+      const given = new Set(drawn.headers.filter((_, index) => index % 2 === 0));
       const usual = [
-        ...(drawn.key === null || odd.has("authorization") ? [] : ["authorization", `Bearer ${drawn.key}`]),
-        ...(hasBody && !odd.has("content-type") ? ["content-type", "application/json"] : []),
+        ...(drawn.key === null || given.has("authorization") ? [] : ["authorization", `Bearer ${drawn.key}`]),
+        ...(hasBody && !given.has("content-type") ? ["content-type", "application/json"] : []),
       ];
       return {
         operation: operation.operationId,
         method: drawn.method,
-        target: targetOf(operation, drawn.values, drawn.query),
+        target: drawn.target,
         headers: [...usual, ...drawn.headers],
-        body: hasBody && drawn.body !== null ? drawn.encoding(toJson(drawn.body)) : null,
+        body: hasBody && drawn.body !== undefined ? drawn.encoding(toJson(drawn.body)) : null,
       };
     });
 }
 
-function targetOf(operation: Operation, values: readonly unknown[], oddQuery: string | null): string {
-  const query: string[] = [];
-  let path = operation.path;
-  for (const [index, { name, in: where }] of operation.parameters.filter((each) => each.in !== "header").entries()) {
-    const value = values[index];
-    const text = encodeURIComponent((typeof value === "string" ? value : toJson(value)).toWellFormed()).slice(
-      0,
-      longestPiece,
+/** @returns undefined where none is sent */
+function bodyOf(operation: Operation, around: Surroundings, odd: ReadonlySet<Oddity>): fc.Arbitrary<unknown> {
+  const { body, operationId } = operation;
+  if (odd.has("body")) return awkward;
+  if (body === null) return fc.constant(undefined);
+  const drawn = fc
+    .string({ unit: fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz"), minLength: 8, maxLength: 8 })
+    .map((word) =>
+      examplesOf(operationId, { repository: around.own["repository"]?.[0] ?? "", word, key: around.mainKey }),
     );
-    // What is cut in the middle of an escape sequence is odd too.
-    if (where === "query") query.push(`${name}=${text}`);
-    else path = path.replace(`{${name}}`, () => text);
-  }
-  const all = oddQuery ?? query.join("&").slice(0, longestPiece);
-  return all === "" ? path : `${path}?${all}`;
+  const good = drawn.chain((example) => (example === undefined ? valid(body, around.ids) : fc.constant(example)));
+  return odd.has("field")
+    ? withWrongField(good, body, around.ids)
+    : fc.oneof({ arbitrary: good, weight: 3 }, { arbitrary: valid(body, around.ids), weight: 1 });
+}
+
+function targetOf(operation: Operation, around: Surroundings, odd: ReadonlySet<Oddity>): fc.Arbitrary<string> {
+  const [, noun = ""] = operation.path.split("/");
+  const own = around.own[noun] ?? around.ids;
+  const inPath = odd.has("path")
+    ? fc.oneof(fc.constantFrom(...around.ids), awkward)
+    : fc.oneof(
+        { arbitrary: fc.constantFrom(...own), weight: 9 },
+        { arbitrary: fc.constantFrom(...around.ids), weight: 1 },
+      );
+  const path = fc.array(inPath, { minLength: 4, maxLength: 4 }).map((values) => {
+    const left = values.values();
+    return operation.path.replaceAll(/\{\w+\}/gu, () => pieceOf(left.next().value));
+  });
+  return fc
+    .tuple(path, queryOf(operation, around, odd))
+    .map(([filled, query]) => (query === "" ? filled : `${filled}?${query}`));
+}
+
+function queryOf({ parameters }: Operation, { ids }: Surroundings, odd: ReadonlySet<Oddity>): fc.Arbitrary<string> {
+  // A cursor is odd unless it is one that was given.
+  const known = parameters.filter(
+    (parameter) => parameter.in === "query" && parameter.name !== "cursor" && parameter.name !== "apiKey",
+  );
+  const pairs = fc.tuple(
+    ...known.map(({ name, schema }) => valid(schema, ids).map((value) => `${name}=${pieceOf(value)}`)),
+  );
+  const some = pairs.chain((all) => fc.subarray(all)).map((chosen) => chosen.join("&"));
+  if (!odd.has("query")) return some;
+  const names = [...parameters.filter((parameter) => parameter.in === "query").map(({ name }) => name), "unknown"];
+  const wrong = fc.tuple(fc.constantFrom(...names), awkward).map(([name, value]) => `${name}=${pieceOf(value)}`);
+  return fc.oneof(
+    wrong,
+    fc.tuple(some, wrong).map((both) => both.join("&")),
+    oddQueries,
+  );
+}
+
+/** What is cut in the middle of an escape sequence is odd too. */
+function pieceOf(value: unknown): string {
+  const text = typeof value === "string" ? value : toJson(value);
+  return encodeURIComponent(text.slice(0, longestPiece).toWellFormed()).slice(0, longestPiece);
 }

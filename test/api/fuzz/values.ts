@@ -30,9 +30,6 @@ const repeated = fc
     "{%",
     "{% if a %}",
     "{{ a | ",
-    "<!--",
-    "](",
-    "![",
     "%2e",
     "ab\n",
     "\r\n",
@@ -138,26 +135,31 @@ export function valid(schema: Schema, ids: readonly string[]): fc.Arbitrary<unkn
   }
 }
 
-/** A valid value, or one with a field that is not, or something else altogether. */
-export function mutated(schema: Schema, ids: readonly string[]): fc.Arbitrary<unknown> {
-  const names = Object.keys(schema.properties ?? { x: {} });
-  const wrongField = fc
-    .tuple(valid(schema, ids), fc.constantFrom(...names, "__proto__", "unknown"), awkward)
-    .map(([value, name, wrong]) =>
-      typeof value === "object" && value !== null && !Array.isArray(value)
-        ? Object.defineProperty({ ...value }, name, {
-            value: wrong,
-            enumerable: true,
-            configurable: true,
-            writable: true,
-          })
-        : wrong,
-    );
-  return fc.oneof(
-    { arbitrary: valid(schema, ids), weight: 4 },
-    { arbitrary: wrongField, weight: 6 },
-    { arbitrary: awkward, weight: 1 },
+/** A value with one field that is other than it should be, or that is not there. */
+export function withWrongField(
+  good: fc.Arbitrary<unknown>,
+  schema: Schema,
+  ids: readonly string[],
+): fc.Arbitrary<unknown> {
+  const names = Object.keys(schema.properties ?? {});
+  const name = fc.oneof(
+    { arbitrary: fc.constantFrom(...names, "unknown"), weight: 9 },
+    { arbitrary: fc.constantFrom("__proto__", "toString"), weight: 1 },
   );
+  const wrong = name.chain((chosen) => {
+    const other = schema.properties?.[chosen];
+    const value = fc.oneof(
+      { arbitrary: awkward, weight: 8 },
+      { arbitrary: fc.array(awkward, { maxLength: 3 }), weight: 1 },
+      { arbitrary: other === undefined ? awkward : valid(other, ids), weight: 2 },
+    );
+    return value.map((drawn) => [chosen, drawn] as const);
+  });
+  return fc.tuple(good, wrong).map(([value, [chosen, drawn]]) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return drawn;
+    const field = { value: drawn, enumerable: true, configurable: true, writable: true };
+    return Object.defineProperty({ ...value }, chosen, field);
+  });
 }
 
 /** JSON of a value that may hold raw pieces. */

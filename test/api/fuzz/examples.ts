@@ -1,0 +1,51 @@
+/** Bodies that an operation takes, which its schema alone does not give: addresses, branches, names of variables. */
+export function examplesOf(operationId: string, { repository, word, key }: ExampleParts): unknown {
+  const examples: Readonly<Record<string, unknown>> = {
+    "postPublic-apiSessionCreate": {
+      prompt: `Fix ${word}`,
+      codeRepoIds: [repository],
+      targetBranch: "main",
+      branchName: `fix-${word}`,
+    },
+    createTask: { description: `Fix ${word}`, repositories: [`https://git.example.com/acme/${word}`] },
+    sendMessage: { message: "And the tests" },
+    setSessionBudget: { budgetUsd: 5 },
+    createAutomation: {
+      name: word,
+      macro: word,
+      instructions: "Fix {{ event.x | default: 1 }}",
+      codeRepoIds: [repository],
+    },
+    updateAutomation: { name: word, instructions: "Fix {{ event.x | default: 2 }}", targetBranch: "dev" },
+    previewAutomation: { event: { x: 1, list: [{ a: "b" }], text: "c" } },
+    triggerAutomation: { x: { y: [1, "2", null] } },
+    triggerAgent: { x: 1 },
+    createRepository: { url: `https://git.example.com/new/${word}`, branch: "main", description: "a repository" },
+    updateRepository: { name: word, branch: "dev", description: null },
+    setEgress: { egress: ["api.example.com", "*.example.org"] },
+    allowEgress: { host: "files.example.com" },
+    updateEnvironment: { setupScript: "npm ci", variables: { CI: "true" } },
+    setLimits: { maxRunningSessions: 3 },
+    updateOrganization: { name: word },
+    createSecret: {
+      name: `TOKEN_${word.replaceAll("-", "_")}`,
+      value: "a secret value",
+      phases: ["setup"],
+      repositoryId: repository,
+    },
+    updateSecret: { value: "another secret value" },
+    createKey: { name: word, scopes: ["read"] },
+    createLogin: { key },
+    updateUser: { role: "viewer" },
+    createWebhook: { url: `https://hooks.example.com/${word}`, events: ["session.failed"] },
+    updateWebhook: { events: ["job.failed"], enabled: true },
+  };
+  return examples[operationId];
+}
+
+interface ExampleParts {
+  readonly repository: string;
+  /** Another each time, where two of the same name can't be. */
+  readonly word: string;
+  readonly key: string;
+}
