@@ -29,7 +29,6 @@ describe("instructions", () => {
     ['{{ "now" | date: "%400000000Y" }}', "64 MiB"],
     ['{% assign s = "0123456789" %}{% for i in (1..40) %}{% assign s = s | append: s %}{% endfor %}', "64 MiB"],
     ["{% for i in (1..50001) %}ab{% endfor %}", "at most 100000"],
-    ["{% if true %}".repeat(8_000), "instructions:"],
     ["{{ '%' | url_decode }}", "URI malformed"],
     ["{{ 'x' | append }}", "append"],
     ['{% include "/etc/passwd" %}', "include"],
@@ -39,6 +38,10 @@ describe("instructions", () => {
     expect(() => render(instructions)).toThrow(
       expect.objectContaining({ code: "invalid_input", message: expect.stringContaining(problem) as string }),
     );
+  });
+
+  it("are refused where they are nested too deeply", () => {
+    expect(() => render("{% if true %}".repeat(8_000))).toThrow(/^instructions:/u);
   });
 
   it("do not reach a value that is not the event's own", () => {
@@ -100,15 +103,14 @@ describe("instructions", () => {
 });
 
 /** Known and refused; a name that is in none of the lists is new in liquidjs: decide on it. */
-const refusedFilters = [
-  ...["base64_decode", "base64_encode", "find_exp", "find_index_exp", "group_by_exp", "has_exp", "hmac_sha256", "raw"],
-  ...["reject_exp", "sample", "sha256", "where_exp"],
-];
+const refusedFilters =
+  "base64_decode base64_encode find_exp find_index_exp group_by_exp has_exp hmac_sha256 raw " +
+  "reject_exp sample sha256 where_exp";
 const refusedTags = ["block", "include", "layout", "render", "tablerow"];
 
 it("every filter and tag of the library is either allowed or refused by name", () => {
   const { filters, tags } = new Liquid();
-  expect([...allowedFilters, ...refusedFilters].toSorted()).toEqual(Object.keys(filters).toSorted());
+  expect([...allowedFilters, ...refusedFilters.split(" ")].toSorted()).toEqual(Object.keys(filters).toSorted());
   expect([...allowedTags, ...refusedTags].toSorted()).toEqual(Object.keys(tags).toSorted());
 });
 

@@ -7,10 +7,11 @@ import { renderHeapMib } from "./limits.ts";
  * Tags that instructions may use. Those that read files (include, render, layout, block) are not among them, nor
  * tablerow, which prints HTML.
  */
-export const allowedTags: readonly string[] = [
-  ...["assign", "break", "capture", "case", "comment", "continue", "cycle", "decrement", "echo", "for", "if"],
-  ...["increment", "liquid", "raw", "unless", "#"],
-];
+export const allowedTags: readonly string[] = `
+  assign break capture case comment continue cycle decrement echo for if increment liquid raw unless #
+`
+  .trim()
+  .split(/\s+/u);
 
 /**
  * Filters that instructions may use: each does about as much as its input is long, and gives the same every time. Not
@@ -18,28 +19,17 @@ export const allowedTags: readonly string[] = [
  * a job that is tried again would ask for something else; hashes and base64, which take memory outside of the heap; `raw`,
  * which would print objects as `[object Object]`.
  */
-export const allowedFilters: readonly string[] = [
-  ...["abs", "append", "array_to_sentence_string", "at_least", "at_most", "capitalize", "ceil", "cgi_escape"],
-  ...["compact", "concat", "date", "date_to_long_string", "date_to_rfc822", "date_to_string", "date_to_xmlschema"],
-  ...["default", "divided_by", "downcase", "escape", "escape_once", "find", "find_index", "first", "floor", "group_by"],
-  ...["has", "inspect", "join", "json", "jsonify", "last", "lstrip", "map", "minus", "modulo", "newline_to_br"],
-  ...["normalize_whitespace", "number_of_words", "plus", "pop", "prepend", "push", "reject", "remove", "remove_first"],
-  ...[
-    "remove_last",
-    "replace",
-    "replace_first",
-    "replace_last",
-    "reverse",
-    "round",
-    "rstrip",
-    "shift",
-    "size",
-    "slice",
-  ],
-  ...["slugify", "sort", "sort_natural", "split", "squish", "strip", "strip_html", "strip_newlines", "sum", "times"],
-  ...["to_integer", "truncate", "truncatewords", "uniq", "unshift", "upcase", "uri_escape", "url_decode", "url_encode"],
-  ...["where", "xml_escape"],
-];
+export const allowedFilters: readonly string[] = `
+  abs append array_to_sentence_string at_least at_most capitalize ceil cgi_escape compact concat date
+  date_to_long_string date_to_rfc822 date_to_string date_to_xmlschema default divided_by downcase escape escape_once
+  find find_index first floor group_by has inspect join json jsonify last lstrip map minus modulo newline_to_br
+  normalize_whitespace number_of_words plus pop prepend push reject remove remove_first remove_last replace
+  replace_first replace_last reverse round rstrip shift size slice slugify sort sort_natural split squish strip
+  strip_html strip_newlines sum times to_integer truncate truncatewords uniq unshift upcase uri_escape url_decode
+  url_encode where xml_escape
+`
+  .trim()
+  .split(/\s+/u);
 
 /**
  * Characters and items that filters and ranges went through, all together. Far above what the processor time allows to an
@@ -117,7 +107,7 @@ function problemOf(error: unknown): string {
   if (said.includes("Maximum call stack size")) return "instructions: are nested too deeply";
   const [line = ""] = said.split("\n", 1);
   const short = line.length > longestProblem ? `${line.slice(0, longestProblem)}…` : line;
-  return `instructions: ${LiquidError.is(error as object) ? "" : "can't be rendered: "}${short}${mendOf(short)}`.toWellFormed();
+  return `instructions: ${LiquidError.is(error) ? "" : "can't be rendered: "}${short}${mendOf(short)}`.toWellFormed();
 }
 
 function mendOf(said: string): string {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createAutomation } from "../../src/store/automations.ts";
-import { createJobs, getJob, type JobRecord } from "../../src/store/jobs.ts";
+import { claimJob, createJobs, getJob, recoverJobs, type JobRecord } from "../../src/store/jobs.ts";
 import { createTemplates } from "../../src/templates/templates.ts";
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
@@ -28,8 +28,16 @@ const leaseMs = 3_000;
 
 async function addAutomation(organizationId: string, macro: string, instructions: string): Promise<string> {
   const { id } = await createAutomation(testDatabase.database, organizationId, {
-    ...{ id: crypto.randomUUID(), name: macro, macro, instructions, agent: null, targetBranch: null },
-    ...{ priority: 5, paused: false, budgetUsd: null, repositoryIds: [] },
+    id: crypto.randomUUID(),
+    name: macro,
+    macro,
+    instructions,
+    agent: null,
+    targetBranch: null,
+    priority: 5,
+    paused: false,
+    budgetUsd: null,
+    repositoryIds: [],
   });
   return id;
 }
@@ -115,7 +123,6 @@ test("what a machine has no time for now is no failure of the job: it is tried a
   const id = await trigger(organizationId, automationId);
   const closed = createTemplates();
   await closed.close();
-  const { claimJob, recoverJobs } = await import("../../src/store/jobs.ts");
   const claim = async () => {
     const job = await claimJob(database, { worker: "another", leaseMs });
     if (job === null) throw new Error("there was no job");

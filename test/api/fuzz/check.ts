@@ -112,7 +112,11 @@ function send(origin: string, agent: Agent, { method, target, headers, body }: F
     const began = performance.now();
     const hasHost = headers.includes("host");
     const request = httpRequest({
-      ...{ hostname, port, agent, method, path: target },
+      hostname,
+      port,
+      agent,
+      method,
+      path: target,
       headers: [
         ...(hasHost ? [] : ["host", host]),
         ...headers,

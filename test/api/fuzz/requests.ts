@@ -85,25 +85,28 @@ const oddHeaders = fc.constantFrom<readonly string[]>(
 );
 
 const oddQueries = fc.constantFrom(
-  ...[
-    "",
-    "?",
-    "&&==&",
-    "apiKey=",
-    "apiKey=x&apiKey=y",
-    "limit=1&limit=2",
-    "limit[]=1",
-    "cursor=%00",
-    "cursor=%ff",
-    "q=%",
-  ],
-  ...["__proto__=1", "constructor[prototype]=1", "limit=1e9", "limit=-1", "limit=0x10", "cursor=e30", "a=1;b=2"],
-  ...[
-    `cursor=${"A".repeat(8_000)}`,
-    `q=${"a ".repeat(3_000).replaceAll(" ", "+")}`,
-    `q=${"%25".repeat(2_000)}`,
-    "&a".repeat(3_000),
-  ],
+  "",
+  "?",
+  "&&==&",
+  "apiKey=",
+  "apiKey=x&apiKey=y",
+  "limit=1&limit=2",
+  "limit[]=1",
+  "cursor=%00",
+  "cursor=%ff",
+  "q=%",
+  "__proto__=1",
+  "constructor[prototype]=1",
+  "limit=1e9",
+  "limit=-1",
+  "limit=0x10",
+  "cursor=e30",
+  "a=1;b=2",
+
+  `cursor=${"A".repeat(8_000)}`,
+  `q=${"a ".repeat(3_000).replaceAll(" ", "+")}`,
+  `q=${"%25".repeat(2_000)}`,
+  "&a".repeat(3_000),
   `cursor=${Buffer.from(JSON.stringify(["0000-00-00", "x"])).toString("base64url")}`,
 );
 
@@ -168,7 +171,7 @@ function bodyOf(operation: Operation, around: Surroundings, odd: ReadonlySet<Odd
   if (odd.has("body")) return awkward;
   if (body === null) return fc.constant(undefined);
   const drawn = fc
-    .string({ unit: fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz"), minLength: 8, maxLength: 8 })
+    .string({ unit: fc.constantFrom("a", "b", "c", "d", "e", "f", "g", "h"), minLength: 8, maxLength: 8 })
     .map((word) =>
       examplesOf(operationId, { repository: around.own["repository"]?.[0] ?? "", word, key: around.mainKey }),
     );
