@@ -84,6 +84,22 @@ test("many hostile previews at once are answered with 400 or 429, and meanwhile 
   for (const { status, headers } of answers) expect(headers["retry-after"]).toBe(status === 429 ? "1" : undefined);
 });
 
+test("an event is not larger in the database than it was sent", async () => {
+  const trigger = (numbers: string): Promise<Answer> =>
+    api.request("POST", `/automation/${automationId}/trigger`, { raw: `{"x":[${numbers}]}` });
+  for (const number of ["1e308", "-1e308", "5e-324"]) {
+    const count = Math.floor(1_000_000 / (number.length + 1));
+    expect(await trigger(Array(count).fill(number).join())).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining("numbers with a large exponent") as string },
+    });
+  }
+  for (const usual of ["1e308", "1.5", "123456789", "1e21"]) {
+    expect((await trigger(Array(1_000).fill(usual).join())).status).toBe(200);
+  }
+  expect((await trigger(Array(100_000).fill("123456789").join())).status).toBe(200);
+});
+
 test("a hundred thousand characters of anything are saved or refused as instructions, and nothing breaks", async () => {
   for (const unit of ["{%", "{{", "{% if a %}", "{{ a[", '{{ "', "{% liquid\n", "\ud800", "a"]) {
     const instructions = unit.repeat(Math.floor(100_000 / unit.length));
