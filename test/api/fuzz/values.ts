@@ -21,6 +21,12 @@ const oneCharacter = fc
 /** What a rule on branches, addresses, globs or templates takes longest to look through, if it is not linear. */
 const repeated = fc
   .constantFrom(
+    "[",
+    "![",
+    "](",
+    "<!--",
+    "__",
+    "`",
     "../",
     "a/",
     "a.",
