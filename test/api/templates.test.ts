@@ -85,8 +85,8 @@ test("many hostile previews at once are answered with 400 or 429, and meanwhile 
 });
 
 test("an event is not larger in the database than it was sent", async () => {
-  const trigger = (numbers: string): Promise<Answer> =>
-    api.request("POST", `/automation/${automationId}/trigger`, { raw: `{"x":[${numbers}]}` });
+  const trigger = (items: string): Promise<Answer> =>
+    api.request("POST", `/automation/${automationId}/trigger`, { raw: `{"x":[${items}]}` });
   for (const number of ["1e308", "-1e308", "5e-324"]) {
     const count = Math.floor(1_000_000 / (number.length + 1));
     expect(await trigger(Array(count).fill(number).join())).toMatchObject({
