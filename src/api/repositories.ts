@@ -6,6 +6,7 @@ import {
   updateRepositorySchema,
   type Repository,
 } from "../domain/repository.ts";
+import { allowedRepositories } from "../store/organizations.ts";
 import {
   createRepository,
   deleteRepository,
@@ -17,7 +18,7 @@ import { hasScope } from "../domain/key.ts";
 import { ForbiddenError } from "../domain/errors.ts";
 import { principalOfRequest } from "./auth.ts";
 import type { ApiOptions, App } from "./context.ts";
-import { readAddress } from "./resolve.ts";
+import { readAddress, requireAllowed } from "./resolve.ts";
 import { answers, idParameters, requireUuid } from "./shapes.ts";
 
 const tags = ["Repositories"];
@@ -44,6 +45,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       const { url, name, branch = null, description = null } = request.body;
       if (branch !== null) requireAdmin(request);
       const address = readAddress(options, "url", url);
+      requireAllowed(await allowedRepositories(database, principalOfRequest(request).organizationId), "url", url);
       const input = { url: address.cloneUrl, key: address.key, name: name ?? address.name, branch, description };
       return show(await createRepository(database, principalOfRequest(request).organizationId, input));
     },

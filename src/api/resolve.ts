@@ -2,7 +2,9 @@ import { splitAgentName } from "../domain/agent.ts";
 import type { Automation } from "../domain/automation.ts";
 import { ConflictError, InvalidInputError } from "../domain/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../domain/repository.ts";
+import { allowsRepository } from "../domain/repository-pattern.ts";
 import { isUuid } from "../domain/uuid.ts";
+import { allowedRepositories } from "../store/organizations.ts";
 import { createRepository, findRepositories, type RepositoryRecord } from "../store/repositories.ts";
 import type { ApiOptions } from "./context.ts";
 
@@ -42,6 +44,11 @@ export async function resolveRepositories(
   }
   const unknown = ids.find((id) => !isUuid(id));
   const owned = unknown === undefined ? await findRepositories(options.database, organizationId, ids) : [];
+  if (urls.length + owned.length > 0) {
+    const patterns = await allowedRepositories(options.database, organizationId);
+    for (const [index, url] of urls.entries()) requireAllowed(patterns, `repositories.${index}`, url);
+    for (const { url } of owned) requireAllowed(patterns, "codeRepoIds", url);
+  }
   const missing = unknown ?? ids.find((id) => !owned.some((repository) => repository.id === id.toLowerCase()));
   if (missing !== undefined) {
     throw new InvalidInputError(
@@ -66,6 +73,18 @@ export async function resolveRepositories(
     if (repository !== undefined) resolved.set(repository.id, repository);
   }
   return [...resolved.values()];
+}
+
+/**
+ * @param field of the request, for the message
+ * @throws InvalidInputError if the organization's list does not let the repository be named
+ */
+export function requireAllowed(patterns: readonly string[] | null, field: string, url: string): void {
+  const address = parseRepositoryUrl(url);
+  if (!isAddressProblem(address) && allowsRepository(patterns, address)) return;
+  throw new InvalidInputError(
+    `${field}: ${url.slice(0, 200)} is not on the list of repositories that this organization allows: an admin can add it in the settings`,
+  );
 }
 
 /** What tells that a repository and a URL are the same. */

@@ -93,6 +93,7 @@ export const failureCodes = [
   "token_in_work",
   "setup_failed",
   "workspace_broken",
+  "repository_not_allowed",
   "repository_not_found",
   "repository_access_denied",
   "repository_unreachable",

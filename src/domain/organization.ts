@@ -2,6 +2,7 @@ import { z } from "zod";
 import { dollarsSchema } from "./dollars.ts";
 import { egressRuleSchema } from "./egress.ts";
 import { modelPatternSchema } from "./model.ts";
+import { repositoryPatternSchema } from "./repository-pattern.ts";
 import { agentNameSchema } from "./session.ts";
 
 const settings = {
@@ -13,6 +14,11 @@ const settings = {
     .max(200)
     .nullable()
     .meta({ description: "Models that agents may use, `*` for any characters; null: all that the server allows." }),
+  repositories: z
+    .array(repositoryPatternSchema)
+    .max(500)
+    .nullable()
+    .meta({ description: "Repositories that its sessions may name, such as github.com/acme/*; null: every one." }),
   sessionBudgetUsd: dollarsSchema.nullable().meta({ description: "What one session may spend on models." }),
   runBudgetUsd: dollarsSchema.nullable().meta({ description: "The same for sessions that an automation started." }),
   monthlyBudgetUsd: dollarsSchema.nullable().meta({ description: "What all of them may spend in a month (UTC)." }),

@@ -48,6 +48,7 @@ export async function findDefaultOrganization(database: Database): Promise<strin
 
 const columns = `
   id, name, default_agent as "defaultAgent", max_running_sessions as "maxRunningSessions", egress, models,
+  repositories,
   session_budget_usd::float8 as "sessionBudgetUsd", run_budget_usd::float8 as "runBudgetUsd",
   monthly_budget_usd::float8 as "monthlyBudgetUsd",
   coalesce((select spent_usd from model_spend where organization_id = organization.id and month = this_month()), 0)::float8
@@ -60,11 +61,22 @@ export async function getOrganization(database: Database, id: string): Promise<O
   return rows[0];
 }
 
+/** Patterns of the repositories that an organization's sessions may name; null: every one. */
+export async function allowedRepositories(database: Database, id: string): Promise<string[] | null> {
+  const { rows } = await database.pool.query<{ repositories: string[] | null }>({
+    name: "allowed_repositories",
+    text: "select repositories from organization where id = $1",
+    values: [id],
+  });
+  return rows[0]?.repositories ?? null;
+}
+
 const settingColumns: Readonly<Record<keyof UpdateOrganization, string>> = {
   defaultAgent: "default_agent",
   maxRunningSessions: "max_running_sessions",
   egress: "egress",
   models: "models",
+  repositories: "repositories",
   sessionBudgetUsd: "session_budget_usd",
   runBudgetUsd: "run_budget_usd",
   monthlyBudgetUsd: "monthly_budget_usd",

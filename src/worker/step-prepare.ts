@@ -1,3 +1,7 @@
+import { RunError } from "../domain/errors.ts";
+import { allowsRepository } from "../domain/repository-pattern.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../domain/repository.ts";
+import { allowedRepositories } from "../store/organizations.ts";
 import { openTargets } from "../store/pull-requests.ts";
 import { reopenMessages, saveRepository, saveWorkspaceWorker } from "../store/progress.ts";
 import { withLastCheckpoint, type FetchedCheckpoint } from "./checkpoint-restore.ts";
@@ -18,6 +22,7 @@ export interface Prepared {
 export async function prepareStep(run: Run): Promise<Prepared> {
   const { database, workerId, workspaces } = run.dependencies;
   const { sessionId, workspaceWorker } = run.session;
+  await requireAllowed(run);
   // Another worker has gone on since: what is left of an earlier life here is old.
   if (workspaceWorker !== null && workspaceWorker !== workerId) await workspaces.forget(sessionId);
   const { repositories, from, restore } = (await workspaces.exists(sessionId))
@@ -30,6 +35,27 @@ export async function prepareStep(run: Run): Promise<Prepared> {
     }
   }
   return { repositories, isKept: from === "disk", restore };
+}
+
+/**
+ * The list may have become shorter since the session was made, and an automation names its repositories once for all its runs.
+ * @throws RunError repository_not_allowed
+ */
+async function requireAllowed({ dependencies, session }: Run): Promise<void> {
+  const { organizationId, repositories } = session;
+  if (repositories.length === 0) return;
+  const patterns = await allowedRepositories(dependencies.database, organizationId);
+  const refused = repositories.find(({ url }) => {
+    const address = parseRepositoryUrl(url);
+    return isAddressProblem(address) || !allowsRepository(patterns, address);
+  });
+  if (refused === undefined) return;
+  throw new RunError({
+    code: "repository_not_allowed",
+    reason: `The repository ${refused.url} is not on the list of repositories that this organization allows.`,
+    retryable: false,
+    mend: "Ask an admin to add it in the organization's settings, then retry.",
+  });
 }
 
 /**

@@ -79,3 +79,36 @@ test("a session can't name the branch that a repository is configured for as its
     }
   }
 });
+
+test("an organization's list says which repositories may be named, wherever they are", async () => {
+  const url = (name: string) => `https://git.example/${name}`;
+  const { body: before } = await api.post("/repository/create", { url: url("elsewhere/early") });
+  const repositories = ["git.example/acme/*"];
+  expect((await api.post("/organization/update", { repositories })).body).toMatchObject({ repositories });
+  try {
+    const automation = { name: "listed", macro: "listed", instructions: "x" };
+    const refused: [string, object, string][] = [
+      ["/session/create", { prompt: "x", repositories: [url("acme/ok"), url("elsewhere/no")] }, "repositories.1"],
+      ["/session/create", { prompt: "x", codeRepoIds: [before.id] }, "codeRepoIds"],
+      ["/task/create", { prompt: "x", repositories: [url("elsewhere/no")] }, "repositories.0"],
+      ["/automation/create", { ...automation, repositories: [url("elsewhere/no")] }, "repositories.0"],
+      ["/repository/create", { url: url("elsewhere/no") }, "url"],
+    ];
+    for (const [path, body, field] of refused) {
+      const answer = await api.post(path, body);
+      expect([path, answer.status, answer.body.error]).toEqual([path, 400, expect.stringContaining(`${field}: `)]);
+      expect(answer.body.error).toContain("is not on the list");
+    }
+    const { body: list } = await api.get("/repository/list?limit=100");
+    expect(JSON.stringify(list)).not.toContain("elsewhere/no");
+    // A request that is refused connects none of those that it names.
+    expect(JSON.stringify(list)).not.toContain("acme/ok");
+    const allowed = { prompt: "x", repositories: ["git@git.example:acme/ok.git"], queueRightAway: false };
+    expect((await api.post("/session/create", allowed)).status).toBe(200);
+    for (const wrong of [["git.example*"], ["x"], "git.example/acme/*"]) {
+      expect((await api.post("/organization/update", { repositories: wrong })).status).toBe(400);
+    }
+  } finally {
+    await api.post("/organization/update", { repositories: null });
+  }
+});

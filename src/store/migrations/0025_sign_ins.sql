@@ -1,4 +1,4 @@
--- works-from: 0024
+-- works-from: 0022
 -- Sign-ins of browsers can be listed and revoked. Columns without a default and a default for new rows alone: nothing is
 -- rewritten, and nodes of the version before go on inserting.
 alter table browser_session add column id uuid;

@@ -49,7 +49,7 @@ const budgets = [
   ["monthlyBudgetUsd", "All of them in a month"],
 ] as const;
 /** As the API calls what is no budget. */
-const others = ["defaultAgent", "maxRunningSessions", "models", "egress"] as const;
+const others = ["defaultAgent", "maxRunningSessions", "models", "repositories", "egress"] as const;
 
 function OrganizationForm({ organization }: { organization: Organization }) {
   const queries = useQueryClient();
@@ -58,6 +58,7 @@ function OrganizationForm({ organization }: { organization: Organization }) {
     defaultAgent: organization.defaultAgent ?? "",
     maxRunningSessions: organization.maxRunningSessions?.toString() ?? "",
     models: organization.models?.join("\n") ?? "",
+    repositories: organization.repositories?.join("\n") ?? "",
     egress: organization.egress.join("\n"),
   }));
   const save = useMutation({
@@ -76,6 +77,7 @@ function OrganizationForm({ organization }: { organization: Organization }) {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const models = linesOf(values["models"] ?? "");
+    const repositories = linesOf(values["repositories"] ?? "");
     const agent = (values["defaultAgent"] ?? "").trim();
     const running = values["maxRunningSessions"] ?? "";
     save.mutate({
@@ -83,6 +85,7 @@ function OrganizationForm({ organization }: { organization: Organization }) {
       maxRunningSessions: running === "" ? null : Number(running),
       ...Object.fromEntries(budgets.map(([name]) => [name, values[name] === "" ? null : Number(values[name])])),
       models: models.length === 0 ? null : models,
+      repositories: repositories.length === 0 ? null : repositories,
       egress: linesOf(values["egress"] ?? ""),
     });
   };
@@ -118,6 +121,13 @@ function OrganizationForm({ organization }: { organization: Organization }) {
         error={errorOf("models")}
       >
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("models")} />}
+      </Field>
+      <Field
+        label="Repositories that sessions may name"
+        hint="One on each line, such as github.com/acme/*. Empty for all."
+        error={errorOf("repositories")}
+      >
+        {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("repositories")} />}
       </Field>
       <Field label="Hosts that every sandbox may reach" hint="One on each line." error={errorOf("egress")}>
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("egress")} />}
