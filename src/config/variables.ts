@@ -4,7 +4,18 @@ import { egressPresets } from "../domain/egress.ts";
 import { modelPatternSchema } from "../domain/model.ts";
 import { agentNameSchema } from "../domain/session.ts";
 import { roles } from "../domain/user.ts";
-import { egressList, flag, headerList, json, modelList, names, permitList, signInUrl, uidRange, whole } from "./fields.ts";
+import {
+  egressList,
+  flag,
+  headerList,
+  json,
+  modelList,
+  names,
+  permitList,
+  signInUrl,
+  uidRange,
+  whole,
+} from "./fields.ts";
 
 /** Paths are put behind it. */
 const address = z.url().transform((value) => value.replace(/\/+$/u, ""));

@@ -25,3 +25,8 @@ function actionOf(order: string): Action {
       return { say: rest };
   }
 }
+
+/** A shell's commands as one line, as an order has them; `(` and `)` that stand alone in a line keep their meaning. */
+export function inOneLine(commands: string): string {
+  return commands.replaceAll("\n", "; ").replaceAll("; (; ", "; (").replaceAll("; ); ", "); ");
+}

@@ -6,7 +6,8 @@ import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/session.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
-import { script } from "../end-to-end/script.ts";
+import { inOneLine, script } from "../end-to-end/script.ts";
+import { marked } from "../sandboxes/did-run.ts";
 
 /** What an agent, or whoever writes what it reads, may try on the service that takes its work out. */
 let world: World;
@@ -30,14 +31,25 @@ interface Attempt {
   readonly patch: string;
 }
 
-/** A session whose agent runs the commands in a repository of its own. */
+/** A session whose agent runs the commands in a repository of its own. @throws DidNotRunError if no shell ran them */
 async function attempt(commands: readonly string[]): Promise<Attempt> {
   const name = `hostile-${(count += 1)}`;
   const { url } = await world.forge.createRepository("acme", name, { "a.txt": "a\n" });
-  const { id } = await client.session.create({ prompt: `shell ${commands.join("; ")}`, repositories: [url] });
+  const { script: wrapped, read } = marked(commands.join("; "));
+  const { id } = await client.session.create({ prompt: `shell ${inOneLine(wrapped)}`, repositories: [url] });
   const session = await untilOver(client, id);
+  read(await printed(id));
   const patch = (await client.session.diff(id)).repositories[0]?.patch ?? "";
   return { session, name, patch };
+}
+
+/** What the session's tools printed. */
+async function printed(id: string): Promise<string> {
+  const { events } = await client.session.events(id, { limit: 1_000 });
+  return events
+    .flatMap((event) => (event.type === "agent.tool" && event.data.status !== "in_progress" ? event.data.content : []))
+    .map((content) => (content.type === "text" ? content.text : ""))
+    .join("\n");
 }
 
 test("nothing that the agent's repository configures is run outside the sandbox", async () => {
@@ -172,16 +184,12 @@ test("the forge's token is in no file that Offstage keeps", async () => {
 test("an agent sees neither another session's folder nor the mirrors' names", async () => {
   const other = await attempt(["echo b > b.txt"]);
   const { url } = await world.forge.createRepository("acme", "curious", { "a.txt": "a\n" });
-  const { id } = await client.session.create({
-    prompt: `shell ls -la ${world.data} ${world.data}/sessions ${world.data}/mirrors ${world.data}/mirrors/*; cat .git/config; env; true`,
-    repositories: [url],
-  });
-  await untilOver(client, id);
-  const seen = JSON.stringify(
-    (await client.session.events(id, { limit: 1_000 })).events.filter(
-      (event) => event.type === "agent.tool" && event.data.status === "completed",
-    ),
+  const { script: wrapped, read } = marked(
+    `ls -la ${world.data} ${world.data}/sessions ${world.data}/mirrors ${world.data}/mirrors/*; cat .git/config; env; true`,
   );
+  const { id } = await client.session.create({ prompt: `shell ${inOneLine(wrapped)}`, repositories: [url] });
+  await untilOver(client, id);
+  const seen = read(await printed(id));
   expect(seen).toContain(id);
   expect(seen).not.toContain(other.session.id);
   expect(seen).not.toContain(world.forge.token);

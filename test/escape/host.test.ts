@@ -10,6 +10,8 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { longestWait } from "../longest-wait.ts";
+import { DidNotRunError, marked } from "../sandboxes/did-run.ts";
+import { firstLine } from "../sandboxes/place.ts";
 
 /**
  * What code of an agent's may try on the machine around it. Each attempt runs in the real sandbox, as a session's harness
@@ -47,11 +49,17 @@ afterAll(async () => {
   await rm(data, { recursive: true, force: true });
 });
 
-async function attempt(command: string, environment: Record<string, string> = {}): Promise<string> {
+/**
+ * @returns what it printed
+ * @param options.toItsEnd false for a command that ends its own shell
+ * @throws DidNotRunError if no shell ran it to its end
+ */
+async function attempt(command: string, options: { readonly toItsEnd?: boolean } = {}): Promise<string> {
+  const { script, read } = marked(command);
   const child = sandbox.start({
     command: "sh",
-    arguments: ["-c", command],
-    environment: { HOME: home, ...environment },
+    arguments: ["-c", script],
+    environment: { HOME: home },
     workspace,
     home,
     readOnly: [],
@@ -60,7 +68,7 @@ async function attempt(command: string, environment: Record<string, string> = {}
   });
   child.stdin.end();
   const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
-  return `${said}${complained}`;
+  return read(`${said}${complained}`, options);
 }
 
 /** @param command prints what it got */
@@ -129,7 +137,7 @@ it("what lies beside the Node that runs the server is not seen, wherever that wa
     home,
     `node --print '"runs"'; cat ${place}/share/secret.txt`,
   ]);
-  expect(stdout).toContain("runs");
+  if (!stdout.includes("runs")) throw new DidNotRunError(`did not run: it printed ${stdout}`);
   expect(stdout).not.toContain(secret);
 });
 
@@ -160,9 +168,10 @@ describe("what belongs to another session", () => {
       readOnly: [],
       signal: AbortSignal.timeout(longestWait),
     });
-    await new Promise((resolve) => other.stdout.once("data", resolve));
+    await firstLine(other.stdout);
     const said = await attempt(
       `cat /proc/*/cmdline | tr '\\0' ' ' | grep -c '[s]leep ${mark}'; kill -9 -1; echo still`,
+      { toItsEnd: false },
     );
     expect(said).toContain("0\n");
     let over = false;

@@ -5,7 +5,8 @@ import type { Client } from "../../src/client.ts";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
-import { script } from "../end-to-end/script.ts";
+import { inOneLine, script } from "../end-to-end/script.ts";
+import { marked } from "../sandboxes/did-run.ts";
 
 /** What a command of an agent may try on the world around its sandbox. Each attempt is made by a real session. */
 let world: World;
@@ -39,10 +40,14 @@ interface Attempt {
   readonly events: readonly SessionEvent[];
 }
 
+/** @throws DidNotRunError if no shell of the session's ran it to its end */
 async function attempt(command: string, repositories: readonly string[] = []): Promise<Attempt> {
-  const { id } = await client.session.create({ prompt: `shell ${command}`, repositories: [...repositories] });
+  const { script: wrapped, read } = marked(command);
+  const prompt = `shell ${inOneLine(wrapped)}`;
+  const { id } = await client.session.create({ prompt, repositories: [...repositories] });
   await untilOver(client, id);
-  return look(id);
+  const seen = await look(id);
+  return { ...seen, output: read(seen.output) };
 }
 
 async function look(id: string): Promise<Attempt> {
@@ -107,11 +112,14 @@ describe("the network", () => {
 
   test("refuses a host that is not allowed, tells of it once, and lets it through once it is allowed for the repository", async () => {
     const { url } = await world.forge.createRepository("acme", "egress", { "a.txt": "a\n" });
-    const fetchHost = `shell for i in 1 2 3; do curl -s --noproxy '' http://${hostAddress}/hello; done; curl -s -o /dev/null https://example.com; true`;
+    const { script: wrapped, read } = marked(
+      `for i in 1 2 3; do curl -s --noproxy '' http://${hostAddress}/hello; done; curl -s -o /dev/null https://example.com; true`,
+    );
+    const fetchHost = `shell ${inOneLine(wrapped)}`;
     const { id } = await client.session.create({ prompt: fetchHost, repositories: [url] });
     const session = await untilOver(client, id);
     const before = await look(id);
-    expect(before.output).not.toContain("reached");
+    expect(read(before.output)).not.toContain("reached");
     expect(visits).toEqual([]);
     const [name, port] = hostAddress.split(":");
     expect(refusals(before)).toEqual([

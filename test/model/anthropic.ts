@@ -19,7 +19,10 @@ export const anthropic: Dialect = {
       const blocks: Json[] = Array.isArray(message.content)
         ? message.content
         : [{ type: "text", text: message.content }];
-      if (message.role === "assistant") return [{ by: "model", text: textOf(blocks) }];
+      if (message.role === "assistant") {
+        const calls = blocks.filter((block) => block.type === "tool_use").map((block): unknown => block.input);
+        return [{ by: "model", text: textOf(blocks), calls }];
+      }
       // Claude Code tells of the machine in the middle, as the system.
       if (message.role !== "user") return [];
       const results = blocks.filter((block) => block.type === "tool_result");

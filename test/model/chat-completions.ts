@@ -18,7 +18,10 @@ export const chatCompletions: Dialect = {
     const said = messages.flatMap((message): Said[] => {
       const text = textOf(message.content);
       if (message.role === "user") return [{ by: "user", text }];
-      if (message.role === "assistant") return [{ by: "model", text }];
+      if (message.role === "assistant") {
+        const calls = (message.tool_calls ?? []).map((call: Json): unknown => call.function?.arguments);
+        return [{ by: "model", text, calls }];
+      }
       return message.role === "tool" ? [{ by: "tool", text }] : [];
     });
     const tools = (body.tools ?? []).map((tool: Json) => toolFrom(tool.function.name, tool.function.parameters));

@@ -37,6 +37,8 @@ export type Json = any;
 export interface Said {
   readonly by: "user" | "model" | "tool";
   readonly text: string;
+  /** The arguments of the tools that the model called with it. */
+  readonly calls?: readonly unknown[];
 }
 
 export function conversationOf(
@@ -55,6 +57,10 @@ export function conversationOf(
     // One answer may hold several parts or calls: they count once.
     step: since.filter((one, index) => one.by === "model" && since[index - 1]?.by !== "model").length,
     toolResults: since.filter((one) => one.by === "tool").map((one) => one.text),
+    calls: said
+      .flatMap((one) => one.calls ?? [])
+      .map((call) => (typeof call === "string" ? call : JSON.stringify(call))),
+    everything: [rest.surroundings, ...said.filter((one) => one.by !== "model").map((one) => one.text)].join("\n"),
     workingDirectory: workingDirectoryIn(rest.surroundings),
   };
 }

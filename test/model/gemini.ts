@@ -17,7 +17,12 @@ export const gemini: Dialect = {
     const contents: Json[] = body.contents ?? [];
     const said = contents.flatMap((content): Said[] => {
       const parts: Json[] = content.parts ?? [];
-      if (content.role === "model") return [{ by: "model", text: textOf(parts) }];
+      if (content.role === "model") {
+        const calls = parts.flatMap((part): unknown[] =>
+          part.functionCall === undefined ? [] : [part.functionCall.args],
+        );
+        return [{ by: "model", text: textOf(parts), calls }];
+      }
       const results = parts.filter((part) => part.functionResponse !== undefined);
       if (results.length > 0) {
         return results.map((part) => ({ by: "tool", text: JSON.stringify(part.functionResponse.response) }));

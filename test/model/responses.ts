@@ -18,7 +18,8 @@ export const responses: Dialect = {
     const said = input.flatMap((item): Said[] => {
       if (item.role === "user") return [{ by: "user", text: textOf(item.content) }];
       if (item.role === "assistant") return [{ by: "model", text: textOf(item.content) }];
-      if (item.type?.endsWith("_call") === true) return [{ by: "model", text: "" }];
+      if (item.type?.endsWith("_call") === true)
+        return [{ by: "model", text: "", calls: [item.arguments ?? item.input] }];
       return item.type?.endsWith("_call_output") === true ? [{ by: "tool", text: textOf(item.output) }] : [];
     });
     const tools = (body.tools ?? [])

@@ -40,6 +40,10 @@ export interface Conversation {
   readonly step: number;
   /** Output of each tool since the last user message, in order. */
   readonly toolResults: readonly string[];
+  /** The arguments of every tool call of the model so far, as JSON, in order. */
+  readonly calls: readonly string[];
+  /** All that the harness sent: its own instructions, what the user said, and the output of tools. */
+  readonly everything: string;
   readonly tools: readonly OfferedTool[];
   /** Folder that the harness says it works in, where it says so. */
   readonly workingDirectory: string | null;

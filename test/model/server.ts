@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { json } from "node:stream/consumers";
+import { text as readText } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { anthropic } from "./anthropic.ts";
 import { chatCompletions } from "./chat-completions.ts";
@@ -23,6 +23,8 @@ export interface ModelServer {
   readonly url: string;
   /** Every request for an answer so far, oldest first. */
   readonly requests: readonly ModelRequest[];
+  /** Every request of whatever kind so far, with the path as it came. */
+  readonly visits: readonly { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: string }[];
   /** Also ends answers that hang. */
   close(): Promise<void>;
 }
@@ -38,9 +40,10 @@ const dialects: readonly Dialect[] = [chatCompletions, responses, anthropic, gem
 
 export async function startModelServer({ script }: { readonly script: Script }): Promise<ModelServer> {
   const requests: ModelRequest[] = [];
+  const visits: { path: string; headers: IncomingHttpHeaders; body: string }[] = [];
   const closing = new AbortController();
   const server = createServer((request, response) => {
-    serve(request, response, { script, requests, signal: closing.signal }).catch((error: unknown) => {
+    serve(request, response, { script, requests, visits, signal: closing.signal }).catch((error: unknown) => {
       if (response.headersSent || closing.signal.aborted) response.destroy();
       else sendJson(response, 500, { error: { message: `the scripted model broke: ${String(error)}` } });
     });
@@ -50,6 +53,7 @@ export async function startModelServer({ script }: { readonly script: Script }):
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
+    visits,
     async close() {
       if (closing.signal.aborted) return;
       closing.abort();
@@ -63,19 +67,21 @@ export async function startModelServer({ script }: { readonly script: Script }):
 interface Serving {
   readonly script: Script;
   readonly requests: ModelRequest[];
+  readonly visits: { path: string; headers: IncomingHttpHeaders; body: string }[];
   readonly signal: AbortSignal;
 }
 
 async function serve(request: IncomingMessage, response: ServerResponse, serving: Serving): Promise<void> {
+  const sent = await readText(request);
+  serving.visits.push({ path: request.url ?? "/", headers: request.headers, body: sent });
   const path = new URL(request.url ?? "/", "http://model").pathname;
   if (request.method === "GET" && path.endsWith("/models")) return sendJson(response, 200, modelList);
   if (path.endsWith("count_tokens")) return sendJson(response, 200, { input_tokens: 100 });
   const dialect = dialects.find((candidate) => candidate.serves(path));
   if (request.method !== "POST" || dialect === undefined) {
-    request.resume();
     return sendJson(response, 404, { error: { message: `the scripted model does not know ${path}` } });
   }
-  const body: Json = await json(request);
+  const body: Json = JSON.parse(sent);
   const { conversation, stream } = dialect.parse(body, path);
   serving.requests.push({ path, headers: request.headers, body, conversation });
   const actions = answerOf(serving.script, conversation);

@@ -9,6 +9,7 @@ import { canLimit } from "../../src/sandboxes/cgroup.ts";
 import { startProcess } from "../../src/sandboxes/process.ts";
 import type { Exceeded, Limits } from "../../src/sandboxes/sandbox.ts";
 import { watchUsage } from "../../src/sandboxes/watch.ts";
+import { DidNotRunError, marked } from "./did-run.ts";
 import { waitFor } from "../wait-for.ts";
 import { longestWait } from "../longest-wait.ts";
 
@@ -26,10 +27,12 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+/** @throws DidNotRunError if the command was not begun: what exceeds a limit need not come to its end */
 async function inSandbox(command: string, limits: Partial<Limits>) {
+  const { script, read } = marked(command);
   const child = sandbox.start({
     command: "sh",
-    arguments: ["-c", command],
+    arguments: ["-c", script],
     environment: {},
     workspace: join(folder, "workspace"),
     home: join(folder, "home"),
@@ -39,7 +42,7 @@ async function inSandbox(command: string, limits: Partial<Limits>) {
   });
   child.stdin.end();
   const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
-  return { said: `${said}${complained}`, code, exceeded: child.exceeded() };
+  return { said: read(`${said}${complained}`, { toItsEnd: false }), code, exceeded: child.exceeded() };
 }
 
 describe("a bound of disk", () => {
@@ -134,7 +137,10 @@ describe.skipIf(!canLimit())("a bound of processor cores", () => {
       limits: { ...roomy, cpus: 0.2 },
       signal: AbortSignal.timeout(longestWait),
     });
-    await waitFor(() => throttled() > 0, "the kernel holds it back");
+    const ended = child.exited.then(() => {
+      throw new DidNotRunError("did not run: it ended before it was held back");
+    });
+    await Promise.race([waitFor(() => throttled() > 0, "the kernel holds it back"), ended]);
     child.stdin.end();
     const [said] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
     expect([said, child.exceeded()]).toEqual(["lived\n", null]);

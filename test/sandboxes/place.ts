@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll } from "vitest";
 import type { Sandbox, SandboxRequest } from "../../src/sandboxes/sandbox.ts";
 import { longestWait } from "../longest-wait.ts";
+import { DidNotRunError, marked } from "./did-run.ts";
 
 /** A workspace and a home for each test of a suite. */
 export function usePlace(sandbox: Sandbox) {
@@ -39,10 +40,13 @@ export function usePlace(sandbox: Sandbox) {
       return place.home;
     },
     request,
+    /** @returns what it printed. @throws DidNotRunError if nothing ran; Error with its words if it failed */
     async run(script: string, overrides: Partial<SandboxRequest> = {}): Promise<string> {
-      const child = sandbox.start(request(script, overrides));
+      const { script: wrapped, read } = marked(script);
+      const child = sandbox.start(request(wrapped, overrides));
       child.stdin.end();
-      const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+      const [said, printed, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+      const complained = read(printed);
       if (code !== 0) throw new Error(`exit ${code}: ${complained}`);
       return said.trim();
     },
@@ -70,6 +74,8 @@ export function running(mark: string): string[] {
   return commandLines().filter((line) => line.startsWith(`sleep ${mark}`));
 }
 
+/** Waits until a command that prints a line once it runs did so. @throws DidNotRunError if it ended before */
 export async function firstLine(stream: AsyncIterable<unknown>): Promise<void> {
   for await (const chunk of stream) if (String(chunk).includes("\n")) return;
+  throw new DidNotRunError("did not run: it ended without a line");
 }
