@@ -27,3 +27,15 @@ test("what stands before and after the asterisk does not overlap", () => {
   expect(fitsGlob("ab*ba", "aba")).toBe(false);
   expect(fitsGlob("ab*ba", "abba")).toBe(true);
 });
+
+test.each([
+  ["debian", "debian:12", false],
+  ["", "", true],
+  ["*", "", true],
+  ["ghcr.io/acme/*", "ghcr.io/acme/node:24", true],
+  ["ghcr.io/acme/*", "ghcr.io/acme.evil/node", false],
+  ["ghcr.io/acme/*", "evil.io/ghcr.io/acme/node", false],
+  [".*", "anything", false],
+])("%s and %s: %s", (pattern, text, fits) => {
+  expect(fitsGlob(pattern, text)).toBe(fits);
+});

@@ -4,6 +4,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { createMask } from "./mask.ts";
+import type { createNeedleSearch } from "./needle-search.ts";
+import type { createSecretSearch } from "./secret-search.ts";
+import type { viewsOf } from "./text-views.ts";
 
 /**
  * Every function of this folder takes texts that anybody may have written, on the event loop that serves everybody: none
@@ -30,7 +33,7 @@ const withArguments =
 /** Where the text stands among the arguments. */
 const given = Symbol("the text");
 
-const host = { host: "example.com", below: true, port: null };
+const host = { host: "example.com", below: true, port: null, anyProtocol: false };
 const someSecrets = ["a-secret-of-the-server", "x".repeat(40), "[[[[[[[[", "line one\nline two\nline three"];
 
 /** By file and export. */
@@ -38,9 +41,16 @@ const calls: Readonly<Record<string, Call>> = {
   "agent.splitAgentName": first,
   "egress.parseEgressRule": first,
   "egress.canonicalHost": first,
-  "egress.allowsEgress": withArguments([host], given, 443),
+  "egress.egressRulesFor": withArguments([host], given, 443),
   "egress.widenEgress": (exported, text) =>
     withArguments({ open: false, rules: [] }, [text, text.slice(0, 300)])(exported, text),
+  "finding.isAllowed": (exported, text) => {
+    for (const path of ["**/*a*b", "*[*]*", "**/**/x"])
+      withArguments([{ path, rule: "r" }], { path: text, rule: text, fingerprint: text })(exported, text);
+  },
+  "finding.matchesPath": (exported, text) => {
+    for (const pattern of ["**/*a*b", "*[*]*", "**/**/x"]) withArguments(pattern, given)(exported, text);
+  },
   "git-ref.isBranchName": first,
   "glob.fitsGlob": (exported, text) => {
     for (const pattern of ["*a*b*c", "*[*]*x", `${text.slice(0, 100)}*${text.slice(0, 100)}x`, "a*a*a*a*a*b"])
@@ -52,6 +62,11 @@ const calls: Readonly<Record<string, Call>> = {
     mask.text(text);
     mask.unfinished(text);
     mask.event({ type: "agent.message", data: { part: text, text } });
+  },
+  "needle-search.createNeedleSearch": (exported, text) => {
+    const needles = someSecrets.map((secret, owner) => ({ bytes: new TextEncoder().encode(secret), owner }));
+    const search = withArguments(needles)(exported, text) as ReturnType<typeof createNeedleSearch>;
+    search.find(new TextEncoder().encode(text), () => undefined);
   },
   "model.fitsModel": withArguments(["claude-*", "*a*a*a*b"], given),
   "new-session.newSession": (exported, text) => {
@@ -68,6 +83,25 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments({ ...work, template: text })(exported, text);
     withArguments({ ...work, finalMessage: "", template: null })(exported, text);
   },
+  "repository-pattern.allowsRepository": (exported, text) => {
+    const patterns = ["*.example.com/*a*b", "/*[*]*", "example.com/*"];
+    for (const address of [
+      { host: text, path: text },
+      { host: "a.example.com", path: text },
+      { host: null, path: text },
+    ])
+      withArguments(patterns, address)(exported, text);
+  },
+  "secret-parts.partsOf": first,
+  "secret-parts.joinedPartsOf": first,
+  "secret-search.createSecretSearch": (exported, text) => {
+    const search = withArguments(someSecrets)(exported, text) as ReturnType<typeof createSecretSearch>;
+    const bytes = new TextEncoder().encode(text);
+    search.shown(bytes);
+    search.look(bytes);
+  },
+  "spellings.spellingsOf": first,
+  "spellings.bytesOf": first,
   "repository.parseRepositoryUrl": (exported, text) => {
     for (const url of [text, `/${text}`, `https://host.example/${text}`, `file:///${text}`, `git@host:${text}`])
       first(exported, url);
@@ -75,12 +109,9 @@ const calls: Readonly<Record<string, Call>> = {
   "session.titleOf": first,
   "session.defaultBranchName": withArguments(given, "0198c2f4"),
   "session.firstMessage": (exported, text) => withArguments({ prompt: text, description: text })(exported, text),
-  "template.checkInstructions": (exported, text) => {
-    try {
-      first(exported, text);
-    } catch {
-      // No template, as most of these.
-    }
+  "text-views.viewsOf": (exported, text) => {
+    const views = withArguments(new TextEncoder().encode(text))(exported, text) as ReturnType<typeof viewsOf>;
+    for (const view of views) void view;
   },
   "text.storable": first,
   "text.storableJson": (exported, text) => withArguments({ text, inner: [text] })(exported, text),
@@ -103,11 +134,11 @@ const calls: Readonly<Record<string, Call>> = {
 /** Those that take no text of anybody's, and why. */
 const withoutText: Readonly<Record<string, string>> = {
   "audit.outcomeOf": "a number",
+  "child-environment.childEnvironment": "variables of the server's own",
   "key.hasScope": "scopes of a key, which are names of ours",
   "repository.isAddressProblem": "what parseRepositoryUrl found",
   "status.canMove": "names of ours",
   "status.isFinal": "names of ours",
-  "template.renderInstructions": "what renders is bounded by time: template.test.ts",
   "text.text": "makes a schema of a length",
   "text.optionalText": "makes a schema of a length",
   "user.scopesOf": "names of ours",

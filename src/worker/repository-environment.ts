@@ -1,5 +1,5 @@
 import type { SecretPhase } from "../domain/secret.ts";
-import { matchesWildcard } from "../domain/wildcard.ts";
+import { fitsGlob } from "../domain/glob.ts";
 import { devcontainerPaths, readDevcontainer, type Devcontainer } from "./devcontainer.ts";
 import type { Run } from "./run.ts";
 import { placeOf, workspaceRepository, type SessionRepository } from "./session-repositories.ts";
@@ -86,7 +86,7 @@ async function devcontainerAt(run: Run, repository: SessionRepository, sha: stri
 async function imageOf(run: Run, { name }: SessionRepository, { image }: Devcontainer): Promise<string | null> {
   const { sandbox, devcontainerImages } = run.dependencies;
   if (image === null || sandbox.kind !== "container") return null;
-  if (!devcontainerImages.some((pattern) => matchesWildcard(pattern, image))) {
+  if (!devcontainerImages.some((pattern) => fitsGlob(pattern, image))) {
     await warn(
       run,
       `${name}: the image ${image} of its devcontainer file is not used, because OFFSTAGE_DEVCONTAINER_IMAGES does not allow it; this server uses its own.`,
