@@ -98,6 +98,7 @@ export const failureCodes = [
   "repository_access_denied",
   "repository_unreachable",
   "target_branch_not_found",
+  "branch_protected",
   "branch_diverged",
   "push_rejected",
   "pull_request_refused",

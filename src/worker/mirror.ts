@@ -90,7 +90,7 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
 
 /**
  * Looks at the remote's branches. `targetBranch` null means the remote's default branch.
- * @throws RunError target_branch_not_found, repository_*
+ * @throws RunError target_branch_not_found, branch_protected, repository_*
  */
 export async function lookUpHeads(
   mirror: Mirror,
@@ -109,6 +109,7 @@ export async function lookUpHeads(
   const configured = configuredBranch === null ? "HEAD" : `refs/heads/${configuredBranch}`;
   const options = await remoteOptions(mirror, signal);
   const refs = [
+    "HEAD",
     target,
     configured,
     `refs/heads/${wanted.branch}`,
@@ -120,18 +121,39 @@ export async function lookUpHeads(
     const line = stdout.split("\n").find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
     return line?.split("\t")[0] ?? null;
   };
-  const defaultBranch = /^ref: refs\/heads\/(\S+)\tHEAD$/mu.exec(stdout)?.[1];
+  const defaultBranch = defaultBranchIn(stdout);
   const formerSha = formerTarget === null ? null : shaOf(`refs/heads/${formerTarget}`);
   const targetBranch = formerSha === null ? (wanted.targetBranch ?? defaultBranch ?? null) : formerTarget;
   const targetSha = formerSha ?? shaOf(target);
   if (targetBranch === null || targetSha === null) throw targetNotFound(mirror, wanted.targetBranch);
   if (targetBranch === wanted.branch) throw workOnTarget(targetBranch);
+  requireUnprotected(wanted.branch, [configuredBranch, defaultBranch]);
   const branch = configuredBranch ?? defaultBranch ?? null;
   // By its commit, in this one answer of the remote's: a branch of another name at the same commit has the same code. An older
   // commit of the configured branch does not count: a branch may be made at a commit that was never reviewed by itself.
   const isTrusted = branch !== null && shaOf(configured) === targetSha;
   const trusted = isTrusted ? { sha: targetSha, branch, isDefault: configuredBranch === null } : null;
   return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`), trusted };
+}
+
+/** What `ls-remote --symref` says of the remote's HEAD. */
+function defaultBranchIn(said: string): string | null {
+  return /^ref: refs\/heads\/(\S+)\tHEAD$/mu.exec(said)?.[1] ?? null;
+}
+
+/**
+ * Work goes onto no branch that others take for reviewed, whatever its pull request's target would be: whoever may create a
+ * session could name it as the work branch.
+ * @throws RunError branch_protected
+ */
+function requireUnprotected(branch: string, own: readonly (string | null)[]): void {
+  if (!own.includes(branch)) return;
+  throw new RunError({
+    code: "branch_protected",
+    reason: `The work branch ${branch} is the repository's own branch: what is pushed there would be reviewed by nobody.`,
+    retryable: false,
+    mend: "Start a session with another branchName, or without one.",
+  });
 }
 
 /** A host may send names of branches without end: what it takes to hear three is bound. */
@@ -199,6 +221,8 @@ export async function keepLatest(mirror: Mirror, branch: string, sha: string, si
 
 export interface Push {
   readonly branch: string;
+  /** Of the repository's own settings; null: only the remote's default branch counts. */
+  readonly configuredBranch: string | null;
   readonly sha: string;
   /** Commits that the session made before: one of these on the branch is of a worker that was cut off, and pushed late. */
   readonly own: ReadonlySet<string>;
@@ -209,18 +233,20 @@ export interface Push {
 
 /**
  * Never by force. @returns the commit that the branch is at
- * @throws RunError push_rejected, branch_diverged, repository_*
+ * @throws RunError push_rejected, branch_diverged, branch_protected, repository_*
  */
 export async function pushBranch(mirror: Mirror, push: Push, signal: AbortSignal): Promise<string> {
   const { branch, sha } = push;
   const options = await remoteOptions(mirror, signal);
-  const tip = await tipOf(mirror, branch, options);
+  // The repository's own branch may be another than when the session began.
+  const { tip, defaultBranch } = await lookAtBranch(mirror, branch, options);
+  requireUnprotected(branch, [push.configuredBranch, defaultBranch]);
   // Pushed before a crash, perhaps: then there is nothing to do.
   if (tip === sha) return sha;
   const { code, stdout, stderr } = await pushTo(mirror, branch, sha, options);
   if (code === 0) return sha;
   const error = pushError(mirror, branch, `${stdout}\n${stderr}`);
-  const late = error.code === "branch_diverged" ? await tipOf(mirror, branch, options) : null;
+  const late = error.code === "branch_diverged" ? (await lookAtBranch(mirror, branch, options)).tip : null;
   if (late === null || !push.own.has(late)) throw error;
   const joined = await joinTo(mirror, late, push, options);
   if (joined === late) return late;
@@ -229,10 +255,16 @@ export async function pushBranch(mirror: Mirror, push: Push, signal: AbortSignal
   return joined;
 }
 
-async function tipOf(mirror: Mirror, branch: string, options: GitOptions): Promise<string | null> {
-  const there = await git(["ls-remote", mirror.url, `refs/heads/${branch}`], asking(options));
-  if (there.code !== 0) throw remoteError(mirror.url, there.stderr);
-  return /^[0-9a-f]{40,64}/u.exec(there.stdout)?.[0] ?? null;
+async function lookAtBranch(
+  mirror: Mirror,
+  branch: string,
+  options: GitOptions,
+): Promise<{ readonly tip: string | null; readonly defaultBranch: string | null }> {
+  const ref = `refs/heads/${branch}`;
+  const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, "HEAD", ref], asking(options));
+  if (code !== 0) throw remoteError(mirror.url, stderr);
+  const line = stdout.split("\n").find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
+  return { tip: line?.split("\t")[0] ?? null, defaultBranch: defaultBranchIn(stdout) };
 }
 
 function pushTo(mirror: Mirror, branch: string, sha: string, options: GitOptions) {

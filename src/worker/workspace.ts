@@ -333,7 +333,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
       readonly signal: AbortSignal;
     }): Promise<string> => {
       const { repository, headSha: sha, own, message, signal } = request;
-      const push = { branch: repository.branch, sha, own, message, author: options.author };
+      const { branch, configuredBranch = null } = repository;
+      const push = { branch, configuredBranch, sha, own, message, author: options.author };
       return pushBranch(mirrorOf(repository), push, signal);
     },
     /** What of a push would show a secret. @throws ObjectsError */

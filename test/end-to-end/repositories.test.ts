@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/offstage.ts";
+import { callApi } from "../call.ts";
 import { elsewhere } from "../elsewhere.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -61,6 +62,41 @@ test("the branch name and the target branch of the request are used", async () =
   expect(await untilOver(client, id)).toMatchObject({ status: "completed", branchName: "fix/seen" });
   expect(await world.forge.pullRequests("acme", name)).toMatchObject([{ head: "fix/seen", base: "release/2" }]);
   expect(await elsewhere(world, url, "git show origin/fix/seen:seen.txt")).toBe("r");
+});
+
+test("nothing is pushed onto the default branch, nor the configured one, by naming it as the work branch", async () => {
+  const { name, url } = await repository();
+  await elsewhere(world, url, "git push -q origin HEAD:refs/heads/dev HEAD:refs/heads/stable");
+  const before = await elsewhere(world, url, "git ls-remote origin");
+  const named = { prompt: "write evil.txt: unreviewed", repositories: [url], targetBranch: "dev" };
+  const byDefault = await client.session.create({ ...named, branchName: "main" });
+  expect(await untilOver(client, byDefault.id)).toMatchObject({
+    status: "failed",
+    failure: { code: "branch_protected" },
+  });
+  // The settings name another one only after the session was made.
+  const late = await client.session.create({ ...named, branchName: "stable", queueRightAway: false });
+  const [connected] = (await client.session.get(late.id)).repositories;
+  await callApi(offstage.url, `/repository/${connected?.id}/update`, { branch: "stable" });
+  await callApi(offstage.url, `/session/${late.id}/queue`, {});
+  expect(await untilOver(client, late.id)).toMatchObject({ status: "failed", failure: { code: "branch_protected" } });
+  expect(await elsewhere(world, url, "git ls-remote origin")).toBe(before);
+  expect(await world.forge.pullRequests("acme", name)).toEqual([]);
+});
+
+test("a repository that was taken off the organization's list ends the sessions that name it", async () => {
+  const { url } = await repository();
+  const { id } = await client.session.create({ prompt: "say hello", repositories: [url], queueRightAway: false });
+  await callApi(offstage.url, "/organization/update", { repositories: ["git.example/acme/*"] });
+  try {
+    await callApi(offstage.url, `/session/${id}/queue`, {});
+    expect(await untilOver(client, id)).toMatchObject({
+      status: "failed",
+      failure: { code: "repository_not_allowed" },
+    });
+  } finally {
+    await callApi(offstage.url, "/organization/update", { repositories: null });
+  }
 });
 
 test("a branch that is there already is worked on, and its open pull request is the one", async () => {

@@ -48,8 +48,8 @@ async function commit(content: string, message: string): Promise<string> {
   return mustGit([...identity, "commit-tree", tree, "-p", base, "-m", message], { cwd: mirror.path, signal });
 }
 
-const push = (sha: string, own: readonly string[]): Promise<string> =>
-  pushBranch(mirror, { branch: "work", sha, own: new Set(own), author, message: "Go on" }, signal);
+const push = (sha: string, own: readonly string[], configuredBranch: string | null = null): Promise<string> =>
+  pushBranch(mirror, { branch: "work", configuredBranch, sha, own: new Set(own), author, message: "Go on" }, signal);
 const remote = (parameter: string): Promise<string> =>
   mustGit(["rev-parse", parameter], { cwd: forge.pathOf("acme", "late"), signal });
 
@@ -77,4 +77,16 @@ test("a commit of somebody else's on the branch is never built over", async () =
   await push(theirs, []);
   await expect(push(mine, [mine])).rejects.toMatchObject({ code: "branch_diverged" });
   expect(await remote("work")).toBe(theirs);
+});
+
+test("a branch that became the repository's own since the session began is not pushed to", async () => {
+  const mine = await commit("of the agent", "mine");
+  await push(await commit("before", "before"), []);
+  const before = await remote("work");
+  await expect(push(mine, [before], "work")).rejects.toMatchObject({ code: "branch_protected" });
+  await mustGit(["symbolic-ref", "HEAD", "refs/heads/work"], { cwd: forge.pathOf("acme", "late"), signal });
+  await expect(push(mine, [before])).rejects.toMatchObject({ code: "branch_protected" });
+  expect(await remote("work")).toBe(before);
+  await mustGit(["symbolic-ref", "HEAD", "refs/heads/main"], { cwd: forge.pathOf("acme", "late"), signal });
+  expect(await push(mine, [before])).toBe(await remote("work"));
 });
