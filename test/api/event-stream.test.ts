@@ -130,7 +130,13 @@ async function end(held: Claim): Promise<void> {
 }
 
 async function stored(id: string): Promise<unknown[]> {
-  return (await listEvents(api.database, api.organizationId, id, 0, 10_000))?.events ?? [];
+  const events: unknown[] = [];
+  for (let after: string | null = "0"; after !== null;) {
+    const page = await listEvents(api.database, api.organizationId, id, Number(after), 10_000);
+    events.push(...(page?.events ?? []));
+    after = page?.nextCursor ?? null;
+  }
+  return events;
 }
 
 const isOver = (stream: Stream) => waitFor(() => stream.ended(), "the stream ends");
