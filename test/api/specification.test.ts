@@ -205,13 +205,15 @@ test("a request that names too many repositories connects none of them", async (
   expect(await connected()).toEqual(before);
 });
 
-test("a work branch is refused that is the target branch which a repository has by default", async () => {
+test("a work branch is refused that is the repository's own branch, whatever the target", async () => {
   const url = "https://git.example.com/target/default";
   const { body } = await post("/repository/create", { url, branch: "trunk" });
   for (const named of [{ repositories: [url] }, { codeRepoIds: [body.id] }]) {
-    const answer = await post("/session/create", { prompt: "x", branchName: "trunk", targetBranch: null, ...named });
-    expect(answer).toMatchObject({ status: 400, body: { error: expect.stringContaining("branchName must differ") } });
-    const other = { prompt: "x", branchName: "trunk", targetBranch: "main", ...named };
+    for (const targetBranch of [null, "main"]) {
+      const answer = await post("/session/create", { prompt: "x", branchName: "trunk", targetBranch, ...named });
+      expect(answer).toMatchObject({ status: 400, body: { error: expect.stringContaining("branchName must differ") } });
+    }
+    const other = { prompt: "x", branchName: "work", targetBranch: "main", queueRightAway: false, ...named };
     expect((await post("/session/create", other)).status).toBe(200);
   }
 });
