@@ -151,7 +151,11 @@ function send(target: Target, path: string, request: IncomingMessage, response: 
     port,
     method: request.method,
     path,
-    headers: { ...Object.fromEntries(headers), host: port === 80 ? written : `${written}:${port}` },
+    headers: {
+      ...Object.fromEntries(headers),
+      ...framingOf(request),
+      host: port === 80 ? written : `${written}:${port}`,
+    },
     timeout: connectLimitMs,
   });
   // Also if it was not heard to the end: what nobody reads would never be over.
@@ -172,6 +176,14 @@ function send(target: Target, path: string, request: IncomingMessage, response: 
     passOn(answered, response);
   });
   request.pipe(upstream);
+}
+
+/**
+ * How the end of a request's body is told. Without it Node writes the body of a GET, HEAD, DELETE, OPTIONS or TRACE as it is, of
+ * which a server makes further requests: for any host, not looked at by anybody (RFC 9112, section 11.2).
+ */
+function framingOf({ headers }: IncomingMessage): { "transfer-encoding"?: string } {
+  return headers["transfer-encoding"] === undefined ? {} : { "transfer-encoding": "chunked" };
 }
 
 /** What a server says may be nothing that HTTP knows. */

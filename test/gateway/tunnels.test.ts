@@ -289,6 +289,23 @@ it.each([
   expect(asked.join()).not.toContain("attacker-tenant");
 });
 
+const inner = "GET /smuggled HTTP/1.1\r\nHost: attacker-tenant.example\r\n\r\n";
+
+it.each(["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"])(
+  "the body of a %s never becomes a request of its own",
+  async (method) => {
+    const place = `registry.example:${portOf(plain)}`;
+    await open(place);
+    const chunked = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`;
+    await overRaw(
+      place,
+      `${method} /first HTTP/1.1\r\nHost: ${place}\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
+      `GET /last HTTP/1.1\r\nHost: ${place}\r\nConnection: close\r\n\r\n`,
+    );
+    expect(asked).toEqual([`${place} /first`, `${place} /last`]);
+  },
+);
+
 it("a CONNECT to a host with a header for another is for the first one", async () => {
   const place = `registry.example:${portOf(plain)}`;
   await open(place);
