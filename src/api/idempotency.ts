@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../database/database.ts";
 import { ConflictError, InvalidInputError } from "../domain/errors.ts";
+import { hasScope, type Principal } from "../domain/key.ts";
 import { abandonRequest, beginRequest, finishRequest } from "../store/idempotency.ts";
 import type { Vault } from "../store/vault.ts";
 import { principalOfRequest } from "./auth.ts";
@@ -21,14 +22,16 @@ export async function replayOrBegin(
   if (typeof key !== "string" || !/^[\u0021-\u007e]{1,255}$/u.test(key)) {
     throw new InvalidInputError("Idempotency-Key must be 1 to 255 visible ASCII characters");
   }
-  const { organizationId } = principalOfRequest(request);
+  const principal = principalOfRequest(request);
+  const { organizationId } = principal;
+  const stored = storedKey(principal, key);
   const asked = JSON.stringify([pathOf(request), request.body ?? null]);
   const isSecret = request.routeOptions.config.operation?.secretBody === true;
   const hash = isSecret ? await vault.hash(asked) : createHash("sha256").update(asked).digest();
-  const known = await beginRequest(database, organizationId, key, hash);
+  const known = await beginRequest(database, organizationId, stored, hash);
   switch (known.state) {
     case "new":
-      request.idempotency = { organizationId, key, createdId: known.createdId };
+      request.idempotency = { organizationId, key: stored, createdId: known.createdId };
       return;
     case "replay":
       request.duplicateOf = createdBy(known.status, known.body);
@@ -49,6 +52,15 @@ export async function replayOrBegin(
         1,
       );
   }
+}
+
+/**
+ * Whoever may read an organization shares its keys, so that a retry may be made with a new API key. One that is for triggering
+ * alone has Idempotency-Keys of its own: else it would be answered what others were, and its refusals would be told to others.
+ * An Idempotency-Key has no blank in it.
+ */
+function storedKey(principal: Principal, key: string): string {
+  return hasScope(principal, "read") ? key : `${principal.keyId} ${key}`;
 }
 
 /** For what answers a secret, once. @throws InvalidInputError */

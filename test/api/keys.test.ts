@@ -326,6 +326,20 @@ describe("a key for triggering alone", () => {
     expect((await api.post("/automation/other-hook/trigger", {})).status).toBe(200);
   });
 
+  test("shares no Idempotency-Key with others: neither sees what the other was answered", async () => {
+    const own = await automation("own-keys");
+    await automation("other-keys");
+    const { body: key } = await api.post("/key/create", { name: "own", scopes: ["trigger"], automationIds: [own] });
+    const trigger = (idempotencyKey: string, by: { key?: string }) =>
+      api.post("/automation/other-keys/trigger", {}, { ...by, headers: { "idempotency-key": idempotencyKey } });
+    const answered = await trigger("asked-before", {});
+    expect(answered.status).toBe(200);
+    expect((await trigger("asked-before", { key: key.key })).status).toBe(403);
+    expect((await trigger("asked-before", {})).body).toEqual(answered.body);
+    expect((await trigger("asked-after", { key: key.key })).status).toBe(403);
+    expect((await trigger("asked-after", {})).status).toBe(200);
+  });
+
   test("signs no browser in", async () => {
     const { body: key } = await api.post("/key/create", { name: "no browser", scopes: ["trigger"] });
     const answer = await api.post("/login/create", { key: key.key }, { key: null });
