@@ -26,7 +26,10 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     allowEgress: { host: "files.example.com" },
     updateEnvironment: { setupScript: "npm ci", variables: { CI: "true" } },
     setLimits: { maxRunningSessions: 3 },
-    updateOrganization: { name: word },
+    // A list that allows no repository would have most other requests refused.
+    updateOrganization: { name: word, repositories: null },
+    setAllowedFindings: { allowedFindings: [{ path: `test/${word}/**`, rule: "github" }] },
+    allowFinding: { path: `test/${word}.txt` },
     createSecret: {
       name: `TOKEN_${word.replaceAll("-", "_")}`,
       value: "a secret value",

@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Scope } from "../../../src/domain/key.ts";
 import { createKey } from "../../../src/store/keys.ts";
 import { createTestApp, type TestApp } from "../app.ts";
 import { check, type Report } from "./check.ts";
@@ -40,15 +41,22 @@ afterAll(() => testApp?.close());
 /** Something of each kind, of this organization and of another, and keys of each role. */
 async function surroundings(round: number): Promise<Surroundings> {
   const { database, organizationId, adminKey } = testApp;
+  // A list of the round before may allow no repository.
+  await database.pool.query("update organization set repositories = null");
   const own: Record<string, string[]> = {};
   const theirs: Record<string, string[]> = {};
   for (let count = 0; count < ofEach; count += 1) {
     await fill(own, adminKey, organizationId, "mine", `${round}-${count}`);
     await fill(theirs, theirKey, otherOrganizationId, marker, `${round}-${count}`);
   }
-  const keyOf = async (scopes: readonly ("read" | "write" | "admin")[], expiresAt?: string): Promise<string> =>
+  const keyOf = async (scopes: readonly Scope[], expiresAt?: string): Promise<string> =>
     (await createKey(database, organizationId, { name: "mine", scopes, expiresAt })).key;
-  const keys = [await keyOf(["read"]), await keyOf(["write"]), await keyOf(["admin"], "2020-01-01T00:00:00Z")];
+  const keys = [
+    await keyOf(["trigger"]),
+    await keyOf(["read"]),
+    await keyOf(["write"]),
+    await keyOf(["admin"], "2020-01-01T00:00:00Z"),
+  ];
   const nothing = ["00000000-0000-4000-8000-000000000000", organizationId, otherOrganizationId];
   const ids = [...Object.values(own), ...Object.values(theirs)].flat();
   return { own, ids: [...ids, ...nothing], keys: [...keys, theirKey, "ofs_wrong", "", null], mainKey: adminKey };
@@ -90,6 +98,12 @@ async function fill(
   const secret = { name: `SECRET_${name.replace("-", "_")}`, value: `a value of ${word}`, repositoryId };
   await create("secret", "/secret/create", secret);
   await create("key", "/key/create", { name: word, role: "viewer" });
+  const login = await pool.query<{ id: string }>(
+    `insert into browser_session (hash, organization_id, scopes, user_agent, expires_at)
+     values (sha256($1::bytea), $2, '{admin}', $3, now() + interval '1 hour') returning id`,
+    [crypto.randomUUID(), organizationId, word],
+  );
+  for (const { id } of login.rows) add("login", id);
   const user = crypto.randomUUID();
   await pool.query(
     "insert into user_account (id, organization_id, issuer, subject, name, role) values ($1, $2, 'https://id.example.com', $4, $3, 'member')",
