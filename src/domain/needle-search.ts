@@ -1,19 +1,19 @@
 /** Something to look for, as bytes. */
-export interface Needle {
+export interface Needle<Owner> {
   readonly bytes: Uint8Array;
-  /** Which of the caller's secrets it belongs to. */
-  readonly owner: number;
+  /** What of the caller's it belongs to. */
+  readonly owner: Owner;
 }
 
-/** A needle found: from `start` up to, and not including, `end`. */
-export type OnMatch = (start: number, end: number, owner: number) => void;
+/** A needle of `length` bytes found: from `start` up to, and not including, `end`, which is less if it is long and goes on otherwise. */
+export type OnMatch<Owner> = (start: number, end: number, owner: Owner, length: number) => void;
 
-export interface NeedleSearch {
+export interface NeedleSearch<Owner> {
   /**
    * Calls `onMatch` for all that needles cover of the text, in order; not for what lies within what it was called for before.
    * @returns where the earliest needle may begin of which the text has only a beginning; the text's length if none does
    */
-  find(text: Uint8Array, onMatch: OnMatch): number;
+  find(text: Uint8Array, onMatch: OnMatch<Owner>): number;
 }
 
 /** Bytes of each needle that decide how far the search may skip: no needle may be shorter. */
@@ -23,12 +23,12 @@ const blockLength = 4;
 /** A longer needle counts as found once so much of it is there, and as long as it goes on: so no byte costs more than this. */
 const comparedLength = 1_024;
 
-interface Index {
+interface Index<Owner> {
   /** By the hash of four bytes: how far the window may move if it ends with them. */
   readonly shifts: Uint8Array;
   readonly shiftMask: number;
   /** By the hash of a window: the needles that begin with it, the longest first. */
-  readonly byWindow: ReadonlyMap<number, readonly Needle[]>;
+  readonly byWindow: ReadonlyMap<number, readonly Needle<Owner>[]>;
   /** Hashes of the beginnings that are shorter than a window. */
   readonly beginnings: ReadonlySet<number>;
 }
@@ -39,18 +39,18 @@ interface Index {
  * that begins with the same eight are compared at one place.
  * @param needles each at least eight bytes long
  */
-export function createNeedleSearch(needles: readonly Needle[]): NeedleSearch {
+export function createNeedleSearch<Owner>(needles: readonly Needle<Owner>[]): NeedleSearch<Owner> {
   const index = indexOf(needles);
   return {
     find: (text, onMatch) => Math.min(findWhole(index, text, onMatch), beginningAtEnd(index, text)),
   };
 }
 
-function indexOf(needles: readonly Needle[]): Index {
+function indexOf<Owner>(needles: readonly Needle<Owner>[]): Index<Owner> {
   const bits = needles.length > 256 ? 20 : 15;
   const shiftMask = (1 << bits) - 1;
   const shifts = new Uint8Array(1 << bits).fill(windowLength - blockLength + 1);
-  const byWindow = new Map<number, Needle[]>();
+  const byWindow = new Map<number, Needle<Owner>[]>();
   const beginnings = new Set<number>();
   for (const needle of needles) {
     const { bytes } = needle;
@@ -68,7 +68,11 @@ function indexOf(needles: readonly Needle[]): Index {
   return { shifts, shiftMask, byWindow, beginnings };
 }
 
-function findWhole({ shifts, shiftMask, byWindow }: Index, text: Uint8Array, onMatch: OnMatch): number {
+function findWhole<Owner>(
+  { shifts, shiftMask, byWindow }: Index<Owner>,
+  text: Uint8Array,
+  onMatch: OnMatch<Owner>,
+): number {
   let begun = text.length;
   let foundTo = 0;
   let last = windowLength - 1;
@@ -87,7 +91,7 @@ function findWhole({ shifts, shiftMask, byWindow }: Index, text: Uint8Array, onM
         const end = start + most + sameLength(text, start + most, bytes, most, bytes.length);
         foundTo = Math.max(foundTo, end);
         if (end === text.length && end - start < bytes.length) begun = Math.min(begun, start);
-        onMatch(start, end, owner);
+        onMatch(start, end, owner, bytes.length);
       } else if (start + same === text.length) {
         begun = Math.min(begun, start);
       }
@@ -98,7 +102,7 @@ function findWhole({ shifts, shiftMask, byWindow }: Index, text: Uint8Array, onM
 }
 
 /** Where the text ends with less than a window of a needle's beginning. */
-function beginningAtEnd({ beginnings }: Index, text: Uint8Array): number {
+function beginningAtEnd({ beginnings }: Pick<Index<unknown>, "beginnings">, text: Uint8Array): number {
   for (let start = Math.max(0, text.length - windowLength + 1); start < text.length; start += 1) {
     if (beginnings.has(hash(text, start, text.length - start))) return start;
   }

@@ -9,11 +9,21 @@ export interface Shown {
   readonly end: number;
 }
 
+/** A part of a secret by which it is recognised: the whole of it, a line, a value in it. */
+export interface SecretPart {
+  /** The place of its secret in the list. */
+  readonly owner: number;
+  /** Its name, among the parts of all secrets: the same in each search for the same list. */
+  readonly part: string;
+  /** Names of all parts that whoever knows this one knows, itself among them. */
+  readonly tells: readonly string[];
+}
+
 export interface SecretSearch {
   /** What of the text shows a secret, in order and without overlaps. */
   shown(text: Uint8Array): Shown[];
-  /** Which of the secrets the text shows, by their places in the list, and up to where it can be looked at by itself. */
-  look(text: Uint8Array): { readonly owners: ReadonlySet<number>; readonly settled: number };
+  /** Which parts of which secrets the text shows, and up to where it can be looked at by itself. */
+  look(text: Uint8Array): { readonly parts: ReadonlySet<SecretPart>; readonly settled: number };
 }
 
 /**
@@ -22,11 +32,11 @@ export interface SecretSearch {
  */
 export function createSecretSearch(secrets: readonly string[]): SecretSearch {
   // Made when first needed: many a mask is only made to be widened.
-  let made: NeedleSearch | null = null;
+  let made: NeedleSearch<SecretPart> | null = null;
 
-  function* search(text: Uint8Array): Generator<readonly [TextView, NeedleSearch]> {
+  function* search(text: Uint8Array): Generator<readonly [TextView, NeedleSearch<SecretPart>]> {
     if (secrets.length === 0) return;
-    made ??= createNeedleSearch(secrets.flatMap(needlesOf));
+    made ??= createNeedleSearch(needlesOf(secrets));
     for (const view of viewsOf(text)) yield [view, made];
   }
 
@@ -41,13 +51,16 @@ export function createSecretSearch(secrets: readonly string[]): SecretSearch {
       return merged(shown);
     },
     look(text) {
-      const owners = new Set<number>();
+      const parts = new Set<SecretPart>();
       const found: Shown[] = [];
       let settled = text.length;
       for (const [{ bytes, places }, needleSearch] of search(text)) {
         const placeOf = (at: number): number => places?.startOf(at) ?? at;
-        const begun = needleSearch.find(bytes, (start, end, owner) => {
-          owners.add(owner);
+        const begun = needleSearch.find(bytes, (start, end, part, length) => {
+          const seen = end - start;
+          // Of a long one only the beginning: another length of it is another part.
+          const name = `${part.part}/${seen}`;
+          parts.add(seen === length ? part : { owner: part.owner, part: name, tells: [name] });
           found.push({ start: placeOf(start), end: places?.endOf(end - 1) ?? end });
         });
         // The rest of what begins there may be still to come.
@@ -57,21 +70,33 @@ export function createSecretSearch(secrets: readonly string[]): SecretSearch {
       for (const { start, end } of found.toSorted((a, b) => b.end - a.end)) {
         if (start < settled && settled < end) settled = start;
       }
-      return { owners, settled };
+      return { parts, settled };
     },
   };
 }
 
-function needlesOf(secret: string, owner: number): Needle[] {
-  const parts = partsOf(secret);
-  // The other way in which lines are ended: base64 of the whole depends on it.
-  const ended = parts.flatMap((part) =>
-    part.includes("\n") ? [part.replaceAll(/\r?\n/gu, "\n"), part.replaceAll(/\r?\n/gu, "\r\n")] : [part],
-  );
-  const spelt = [...new Set(ended)].flatMap(spellingsOf);
-  return [...spelt, ...joinedPartsOf(secret).map(bytesOf)]
-    .filter((bytes) => bytes.length >= windowLength)
-    .map((bytes) => ({ bytes, owner }));
+function needlesOf(secrets: readonly string[]): Needle<SecretPart>[] {
+  return secrets.flatMap((secret, owner) => {
+    const whole = secret.trim();
+    const texts = [
+      ...partsOf(secret).map((text) => ({ text, spelt: spelt(text) })),
+      ...joinedPartsOf(secret).map((text) => ({ text, spelt: [bytesOf(text)] })),
+    ].map((part, index) => ({ ...part, name: `${owner}.${index}` }));
+    const names = texts.map(({ name }) => name);
+    return texts.flatMap(({ text, name, spelt: spellings }) => {
+      const within = (): string[] => texts.filter((other) => text.includes(other.text)).map((other) => other.name);
+      // Only what has several lines has other parts in it, and the whole has all.
+      const tells = text === whole ? names : text.includes("\n") ? within() : [name];
+      const part = { owner, part: name, tells };
+      return spellings.filter(({ length }) => length >= windowLength).map((bytes) => ({ bytes, owner: part }));
+    });
+  });
+}
+
+/** All ways in which a part may be written, with either end of lines: base64 of the whole depends on it. */
+function spelt(part: string): Uint8Array[] {
+  const ended = part.includes("\n") ? [part.replaceAll(/\r?\n/gu, "\n"), part.replaceAll(/\r?\n/gu, "\r\n")] : [part];
+  return [...new Set(ended)].flatMap(spellingsOf);
 }
 
 /** What was found in a view, as pieces of the text: what stands around its lines is none of the secret. */

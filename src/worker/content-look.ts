@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { SecretSearch } from "../domain/secret-search.ts";
+import type { SecretPart, SecretSearch } from "../domain/secret-search.ts";
 import { findTokenShapes } from "./token-shapes.ts";
 
 /** Something in a content that looks like a secret. */
@@ -13,8 +13,8 @@ export interface Finding {
 
 /** What a content shows. */
 export interface Found {
-  /** Places of known secrets in their list. */
-  readonly owners: readonly number[];
+  /** Of known secrets. */
+  readonly parts: readonly SecretPart[];
   /** Each value once. */
   readonly findings: readonly Finding[];
   /** Whether there are more findings than are told. */
@@ -42,20 +42,20 @@ export function createContentLook(search: SecretSearch): ContentLook {
     async take(piece, isLast) {
       known.take(piece);
       await shapes.take(piece, isLast);
-      return isLast ? { owners: [...known.owners], ...shapes.found() } : null;
+      return isLast ? { parts: [...known.parts], ...shapes.found() } : null;
     },
   };
 }
 
 function createKnownLook(search: SecretSearch) {
-  const owners = new Set<number>();
+  const parts = new Set<SecretPart>();
   let held: Buffer = Buffer.alloc(0);
   return {
-    owners,
+    parts,
     take(piece: Uint8Array): void {
       const text = Buffer.concat([held, piece]);
       const seen = search.look(text);
-      for (const owner of seen.owners) owners.add(owner);
+      for (const part of seen.parts) parts.add(part);
       // Also what stands before a line's text, which may itself be cut in two.
       const from = Math.min(seen.settled, text.length - context * 8);
       held = text.subarray(Math.max(0, from, text.length - waitsFor));

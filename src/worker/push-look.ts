@@ -68,7 +68,7 @@ export async function lookThroughPush(push: PushLook): Promise<PushFindings> {
         continue;
       }
       const fresh = await withoutKnown(looker, object, seen, push);
-      for (const owner of fresh.owners) found.known.push({ ...place, owner });
+      for (const owner of new Set(fresh.parts.map((part) => part.owner))) found.known.push({ ...place, owner });
       for (const finding of fresh.findings) {
         if (!allows(finding.rule, finding.fingerprint)) found.shapes.push({ ...place, ...finding });
       }
@@ -89,7 +89,10 @@ async function lookAt(looker: Looker, object: PushedObject): Promise<Found | str
   }
 }
 
-/** The whole paths of what a tree names, one for each line: a value may stand in the names of folders together. */
+/**
+ * The whole paths of what a tree names, one for each line: a value may stand in the names of folders together. Behind a
+ * submodule's is its commit, which an agent chooses freely.
+ */
 async function* pathsIn({ path, sha, content }: PushedObject): AsyncGenerator<Uint8Array> {
   const before = Buffer.from(path === "" ? "" : `${path}/`, "latin1");
   const hashLength = sha.length / 2;
@@ -100,6 +103,8 @@ async function* pathsIn({ path, sha, content }: PushedObject): AsyncGenerator<Ui
     // An entry is its mode, a blank, its name, NUL and its hash.
     for (let end = rest.indexOf(0); end !== -1 && end + hashLength < rest.length; end = rest.indexOf(0)) {
       paths.push(before, rest.subarray(rest.indexOf(" ") + 1, end), newline);
+      const isSubmodule = rest.toString("latin1", 0, 7) === "160000 ";
+      if (isSubmodule) paths.push(Buffer.from(rest.toString("hex", end + 1, end + 1 + hashLength)), newline);
       rest = rest.subarray(end + 1 + hashLength);
     }
     yield Buffer.concat(paths);
@@ -110,21 +115,23 @@ const newline = Buffer.from("\n");
 
 /** What of it the base does not show at the same place. */
 async function withoutKnown(looker: Looker, object: PushedObject, seen: Found, push: PushLook): Promise<Found> {
-  const isClean = seen.owners.length === 0 && seen.findings.length === 0;
+  const isClean = seen.parts.length === 0 && seen.findings.length === 0;
   if (isClean || object.type === "commit" || seen.more) return seen;
-  let { owners, findings } = seen;
+  let { parts, findings } = seen;
   for (const commit of push.known) {
     // Names of files are bytes; one that is no UTF-8 is not found again, and counts as new.
     const name = `${commit}:${Buffer.from(object.path, "latin1").toString("utf8")}`;
     const content = objectContent(object.type, name, push);
     const before = await lookAt(looker, { ...object, content });
     if (typeof before === "string") continue;
-    owners = owners.filter((owner) => !before.owners.includes(owner));
+    // A part alone: a file that shows one value of a secret must not let the others through.
+    const told = new Set(before.parts.flatMap(({ tells }) => tells));
+    parts = parts.filter(({ part }) => !told.has(part));
     findings = findings.filter(
       ({ rule, fingerprint }) => !before.findings.some((one) => one.rule === rule && one.fingerprint === fingerprint),
     );
   }
-  return { owners, findings, more: false };
+  return { parts, findings, more: false };
 }
 
 function megabytes(bytes: number): number {

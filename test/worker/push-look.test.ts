@@ -109,6 +109,36 @@ describe("a known secret is found", () => {
     expect(await knownIn(fourth, { secrets: ["split/in/folders"] })).toEqual(["0 name split/in"]);
   });
 
+  test("in a file that shows another part of it already, and not for that part alone", async () => {
+    const shown = "DATABASE_PASSWORD=development_pw_1\n";
+    const whole = `APP_NAME=demo\n${shown}SIGNING_KEY=9fA8sd7f6Gs9d8f7GHsdf876sdf\n`;
+    const how = { secrets: [whole] };
+    const base = await commit({ ".env.example": shown });
+    await commit({ ".env.example": `# Copy it\n${shown}` });
+    expect(await knownIn(base, how)).toEqual([]);
+    await commit({ ".env.example": whole });
+    expect(await knownIn(base, how)).toEqual(["0 .env.example"]);
+    // What shows all of it shows each part.
+    const next = await git("rev-parse", "HEAD");
+    await commit({ ".env.example": whole.replace("APP_NAME=demo\n", "") });
+    expect(await knownIn(next, how)).toEqual([]);
+    const long = `${"# What every one of these variables is for\n".repeat(40)}${whole}`;
+    const header = long.slice(0, 1_500);
+    const before = await commit({ ".env.example": header });
+    await commit({ ".env.example": `${header}\n` });
+    expect(await knownIn(before, { secrets: [long] })).toEqual([]);
+    await commit({ ".env.example": long });
+    expect(await knownIn(before, { secrets: [long] })).toEqual(["0 .env.example"]);
+  });
+
+  test("as the commit of a submodule", async () => {
+    const hexadecimal = "3f786850e387550fdab836ed7e6dc881de23001b";
+    const base = await commit({ base: "base" });
+    await git("update-index", "--add", "--cacheinfo", `160000,${hexadecimal},vendor`);
+    await git("commit", "--quiet", "--message", "work");
+    expect(await knownIn(base, { secrets: [hexadecimal] })).toEqual(["0 name "]);
+  });
+
   test("at any place of a content that is far larger than what is read at once", async () => {
     const base = await commit({ base: "base" });
     const filler = randomBytes(3 * 1024 * 1024);
