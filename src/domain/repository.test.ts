@@ -25,8 +25,30 @@ describe("a repository's URL", () => {
       "https://github.com/acme/shop.git",
       "git@github.com:acme/shop.git",
       "ssh://git@GITHUB.com/acme/shop",
+      "ssh://git@github.com:22/acme/shop",
+      "https://github.com:443/acme/./shop",
+      "https://github.com./acme/shop",
+      "https://github.com/acme/s%68op%2Egit",
+      "ssh://git@github.com/%61cme/%73hop",
     ];
     expect(new Set(forms.map((url) => read(url).key))).toEqual(new Set(["github.com/acme/shop"]));
+    const local = [
+      "/srv/git/shop.git",
+      "/srv//git/./shop.git/",
+      "file:///srv/git/%2e/s%68op.git",
+      "file:///srv/git%2fshop.git",
+    ];
+    expect(new Set(local.map((url) => read(url).key))).toEqual(new Set(["file:/srv/git/shop.git"]));
+  });
+
+  it.each([
+    ["https://github.com/acme/shop", "https://github.com/acme/Shop"],
+    ["https://github.com/acme/shop", "https://github.com:8443/acme/shop"],
+    ["https://github.com/acme/shop", "ssh://git@github.com:2222/acme/shop"],
+    ["https://github.com/acme/%C3%BC", "https://github.com/acme/%C3%BD"],
+    ["git@github.com:acme/shop", "git@github.com:acme/%73hop"],
+  ])("means another repository by %s than by %s", (one, other) => {
+    expect(read(one).key).not.toBe(read(other).key);
   });
 
   it.each([
@@ -42,6 +64,8 @@ describe("a repository's URL", () => {
     ["file:///srv/a%zz", "%"],
     ["file:///srv/a%00b", "%"],
     ["git@github.com:acme/../other/shop", ".."],
+    ["https://git.example/acme/x%2f..%2F..%2fother%2fshop", "written with %"],
+    ["ssh://git@git.example/acme/x%2F..%5C..%2Fother", "written with %"],
     ["nonsense", "not a URL"],
   ])("%s is refused for its %s", (url, reason) => {
     const address = parseRepositoryUrl(url);

@@ -95,10 +95,28 @@ function decoded(path: string): string | null {
 
 function localAddress(path: string): RepositoryAddress | AddressProblem {
   if (path.split("/").includes("..")) return { problem: "must not contain .." };
-  const clean = withoutLastSlashes(path);
-  if (clean === "") return { problem: "has no path to a repository" };
+  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
+  if (parts.length === 0) return { problem: "has no path to a repository" };
+  const clean = `/${parts.join("/")}`;
   const name = clean.slice(clean.lastIndexOf("/") + 1).replace(/\.git$/u, "");
   return { cloneUrl: clean, key: `file:${clean}`, name, host: null, path: clean, local: true };
+}
+
+/**
+ * Without the escapes of characters that need none (RFC 3986, section 6.2.2.2): a server reads the same name either way. Null if
+ * a separator is written as one, which some servers read as a separator, so that `..` may follow it.
+ */
+function withoutNeedlessEscapes(path: string): string | null {
+  if (/%(?:2f|5c)/iu.test(path)) return null;
+  return path.replaceAll(/%[0-9a-f]{2}/giu, (code) => {
+    const character = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return /[\w.~-]/u.test(character) ? character : code.toUpperCase();
+  });
+}
+
+/** A host with the port that its scheme has anyway, or with the root's dot at its end, is the same host. */
+function canonicalHost(host: string, isSsh: boolean): string {
+  return (isSsh ? host.replace(/:22$/u, "") : host).toLowerCase().replace(/\.(?=:\d+$|$)/u, "");
 }
 
 function remoteAddress(url: string, original: string): RepositoryAddress | AddressProblem {
@@ -120,19 +138,22 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
     return { problem: "has credentials in it: remove them and configure the forge's token on the server instead" };
   }
   if (parsed.search !== "" || parsed.hash !== "") return { problem: "must not have a query or fragment" };
-  const path = withoutLastSlashes(parsed.pathname).replace(/^\/+/u, "");
+  const isScp = isSsh && !original.includes("://");
+  // Of an scp-like address git decodes nothing.
+  const written = isScp ? parsed.pathname : withoutNeedlessEscapes(parsed.pathname);
+  if (written === null) return { problem: "must not have a / or \\ in its path that is written with %" };
+  const path = withoutLastSlashes(written).replace(/^\/+/u, "");
   if (path === "" || path === ".git") return { problem: "has no path to a repository" };
   if (path.split("/").some((part) => part === ".." || part === ""))
     return { problem: "has an empty or .. part in its path" };
   const bare = path.replace(/\.git$/u, "");
-  const host = parsed.host.toLowerCase();
+  const host = canonicalHost(parsed.host, isSsh);
   // Of ssh's addresses a URL leaves the host as it is, with all that means something to a shell.
   if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/u.test(host)) return { problem: "has no name of a host in it" };
   return {
-    cloneUrl:
-      isSsh && !original.includes("://")
-        ? original
-        : `${parsed.protocol}//${isSsh && parsed.username !== "" ? `${parsed.username}@` : ""}${host}/${path}`,
+    cloneUrl: isScp
+      ? original
+      : `${parsed.protocol}//${isSsh && parsed.username !== "" ? `${parsed.username}@` : ""}${host}/${path}`,
     key: `${host}/${bare}`,
     name: bare.split("/").slice(-2).join("/"),
     host,
