@@ -115,13 +115,14 @@ test("a harness that says more than can be told is slowed down, and all that it 
   const stop = watchHealth();
   expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
   expect(await stop()).toBeLessThan(longestStallMs);
-  let words = 0;
+  // An event may end in the middle of a word.
+  let told = "";
   let count = 0;
   for await (const event of client.streamEvents(id, {})) {
     if (event.type !== "agent.message") continue;
     count += 1;
-    words += event.data.text.split("word").length - 1;
+    told += event.data.text;
   }
-  expect(words).toBe(50_000);
+  expect(told.split("word").length - 1).toBe(50_000);
   expect(count).toBeLessThan(2_000);
 });
