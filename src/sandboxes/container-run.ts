@@ -183,6 +183,8 @@ function live(
     await drained;
     while (!over.signal.aborted) {
       await pause(patience.endMs, undefined, { ref: false });
+      // It told in the meantime.
+      if (isGone) break;
       const { Running, ExitCode } = (await showState()) ?? {};
       if (Running === false && ExitCode != null) return ExitCode;
     }
@@ -195,7 +197,9 @@ function live(
     try {
       return (await callEngine(call, (abortSignal) => api.inspect(id, abortSignal))).State;
     } catch (error) {
-      logger?.warn({ err: error, container: id }, "the engine did not say how a container ended");
+      // One that is gone was ended, and removed, by us.
+      if (!(isGone && error instanceof EngineError && error.status === 404))
+        logger?.warn({ err: error, container: id }, "the engine did not say how a container ended");
       return null;
     }
   }
