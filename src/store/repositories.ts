@@ -71,7 +71,7 @@ async function connect(
     // On a conflict an update that changes nothing, since "do nothing" would not return the row that is there.
     text: `with former as (
              select id from repository
-             where organization_id = $2 and address_key = $5 and not exists (
+             where organization_id = $2 and address_key = $5 and deleted_at is not null and not exists (
                select 1 from repository where organization_id = $2 and address_key = $5 and deleted_at is null)
              order by deleted_at desc limit 1),
            revived as (
