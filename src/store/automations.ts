@@ -1,3 +1,4 @@
+import { isUniqueViolation } from "../database/unique-violation.ts";
 import type { Database } from "../database/database.ts";
 import type { Automation } from "../domain/automation.ts";
 import { ConflictError, NotFoundError } from "../domain/errors.ts";
@@ -60,10 +61,8 @@ const toAutomation = (row: AutomationRow): Automation => ({
   updatedAt: row.updated_at.toISOString(),
 });
 
-const uniqueViolation = "23505";
-
 function macroTaken(error: unknown, macro: string): never {
-  if ((error as { code?: string }).code === uniqueViolation) {
+  if (isUniqueViolation(error)) {
     throw new ConflictError(`macro: ${macro} is taken by another automation; choose another`);
   }
   throw error;

@@ -1,3 +1,4 @@
+import { isUniqueViolation } from "../database/unique-violation.ts";
 import type { Database } from "../database/database.ts";
 import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { Environment } from "../domain/environment.ts";
@@ -51,15 +52,12 @@ export async function createRepository(
 ): Promise<RepositoryRecord> {
   const row = await connect(database, organizationId, input).catch((error: unknown) => {
     // Disconnected and connected by others at the same moment: by now it is there.
-    if ((error as { code?: string }).code === uniqueViolation) return connect(database, organizationId, input);
+    if (isUniqueViolation(error)) return connect(database, organizationId, input);
     throw error;
   });
   if (row === undefined) throw new Error("the repository was not returned");
   return toRecord(row);
 }
-
-/** PostgreSQL's code for a row that is there already (Appendix A of its manual). */
-const uniqueViolation = "23505";
 
 async function connect(
   database: Database,

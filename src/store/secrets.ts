@@ -1,3 +1,4 @@
+import { isUniqueViolation } from "../database/unique-violation.ts";
 import type { Database, Queryable } from "../database/database.ts";
 import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { Page, PageQuery } from "../domain/list.ts";
@@ -5,8 +6,6 @@ import type { Secret, SecretPhase } from "../domain/secret.ts";
 import { cursorColumn, pageOf, readCursor } from "./cursor.ts";
 import { sealing } from "./rotation.ts";
 import type { Vault } from "./vault.ts";
-
-const uniqueViolation = "23505";
 
 interface SecretRow {
   id: string;
@@ -52,7 +51,7 @@ export function createSecret(
         [id, organizationId, repositoryId, name, phases, sealed, masterKey],
       )
       .catch((error: unknown) => {
-        if ((error as { code?: string }).code !== uniqueViolation) throw error;
+        if (!isUniqueViolation(error)) throw error;
         throw new ConflictError(`name: a secret ${name} already exists: update it`);
       });
     return rows[0] === undefined ? readSecret(transaction, organizationId, id) : toSecret(rows[0]);
