@@ -43,6 +43,15 @@ async function backUp(source: pg.Pool, name = "all.backup"): Promise<string> {
 const restore = (target: pg.Pool, file: string, migrations = migrationsDirectory) =>
   loadDatabase(target, readBackup(file, signal), migrations);
 
+/** Whether unpacking tells other bytes, or none: a few bits of what gzip packs (padding, lengths of codes) say nothing. */
+function isHarmed(packed: Buffer, plain: Buffer): boolean {
+  try {
+    return !gunzipSync(packed).equals(plain);
+  } catch {
+    return true;
+  }
+}
+
 async function isEmpty(target: pg.Pool): Promise<boolean> {
   const { rowCount } = await target.query("select 1 from pg_class where relnamespace = 'public'::regnamespace");
   return rowCount === 0;
@@ -243,7 +252,7 @@ describe("a restore refuses, with nothing changed,", () => {
       const bit = Buffer.from(whole);
       const changed = Math.max(at, 10);
       bit[changed] = (bit[changed] ?? 0) ^ 0x10;
-      broken.push([`changed at ${changed}`, bit]);
+      if (isHarmed(bit, plain)) broken.push([`changed at ${changed}`, bit]);
       // As if it had been packed again after the harm.
       const cut = Math.floor((plain.length * share) / 40);
       broken.push([`packed after a cut at ${cut}`, gzipSync(plain.subarray(0, cut))]);
@@ -254,6 +263,7 @@ describe("a restore refuses, with nothing changed,", () => {
     broken.push(["cut before the last byte", whole.subarray(0, -1)]);
     broken.push(["packed with something after its end", gzipSync(Buffer.concat([plain, Buffer.from("x")]))]);
     broken.push(["noise", randomBytes(5_000)], ["packed noise", gzipSync(randomBytes(5_000))]);
+    expect(broken.filter(([name]) => name.startsWith("changed")).length).toBeGreaterThan(30);
     const taken: string[] = [];
     const file = join(folder, "broken");
     for (const [index, [name, bytes]] of broken.entries()) {
@@ -264,7 +274,7 @@ describe("a restore refuses, with nothing changed,", () => {
       );
       if (!(error instanceof Error) || !/damaged|not an Offstage backup|newer/u.test(error.message))
         taken.push(`${name}: ${String(error)}`);
-      if (index % 7 !== 0 && index < 160) continue;
+      if (index % 7 !== 0 && index < broken.length - 4) continue;
       // Not looked at before, it is found out all the same before anything is kept.
       await restore(target, file).then(
         () => taken.push(`restored ${name}`),

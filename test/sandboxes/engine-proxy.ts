@@ -72,7 +72,9 @@ export async function startEngineProxy(engine: string): Promise<EngineProxy> {
     const sent = request({ socketPath: engine, method: asked.method, path, headers }, (said) => {
       said.on("error", () => answer.destroy());
       if (held === "after") return void said.resume();
-      if (meddling.answer === undefined) {
+      // As it is now: it may be mended while the engine's answer comes.
+      const { answer: meddle } = meddling;
+      if (meddle === undefined) {
         answer.writeHead(said.statusCode ?? 500, said.headers);
         said.pipe(answer);
         return;
@@ -81,7 +83,7 @@ export async function startEngineProxy(engine: string): Promise<EngineProxy> {
         const isJson = all.length > 0 && said.headers["content-type"]?.includes("json") === true;
         const parsed: unknown = isJson ? JSON.parse(all.toString()) : null;
         const isObject = parsed !== null && typeof parsed === "object" && !Array.isArray(parsed);
-        const changed = isObject ? Buffer.from(JSON.stringify(meddling.answer?.(call, parsed as Json))) : all;
+        const changed = isObject ? Buffer.from(JSON.stringify(meddle(call, parsed as Json))) : all;
         const { "content-length": _length, "transfer-encoding": _encoding, ...rest } = said.headers;
         answer.writeHead(said.statusCode ?? 500, { ...rest, "content-length": String(changed.length) }).end(changed);
       };
