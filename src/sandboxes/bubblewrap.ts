@@ -175,8 +175,11 @@ function bounds({ diskBytes, processes }: Limits, isRoot: boolean): string {
   return `ulimit -f ${blocks}; ulimit -c 0; ${isRoot ? "" : `ulimit -u ${processes} 2> /dev/null || ulimit -p ${processes}; `}`;
 }
 
-/** Sets what is read on descriptor 3, as `assignments` writes it, and becomes the command. */
-const setEnvironment = `eval "$(cat <&3)"; exec 3<&-; exec "$@"`;
+/**
+ * Sets what is read on descriptor 3, as `assignments` writes it, and becomes the command, which comes after the server if both
+ * want a processor.
+ */
+const setEnvironment = `n=$(command -v nice); eval "$(cat <&3)"; exec 3<&-; exec \${n:+$n -n 10} "$@"`;
 
 /** The environment as a shell reads it back, whatever is in a value. Names that a shell can't set are left out. */
 function assignments(environment: Readonly<Record<string, string>>): Buffer {

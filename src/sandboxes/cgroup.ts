@@ -25,6 +25,8 @@ export interface ControlGroup {
 interface Tree {
   readonly folders: readonly string[];
   readonly limits: (limits: Limits) => readonly (readonly [file: string, value: string])[];
+  /** The processor time of all sandboxes together beside the server's, which comes first if both want some. */
+  readonly share: readonly [file: string, value: string];
   readonly memoryEvents: string;
   readonly processEvents: string;
 }
@@ -33,6 +35,8 @@ const root = "/sys/fs/cgroup";
 const name = "offstage";
 
 const cpuPeriod = 100_000;
+/** Where everybody else has 1,024 (version 1), or 100 (version 2). Priorities of processes (nice) don't count between groups. */
+export const sandboxShares = 204;
 
 const version2: Tree = {
   folders: [join(root, name)],
@@ -42,6 +46,7 @@ const version2: Tree = {
     ["pids.max", String(processes)],
     ["cpu.max", `${Math.round(cpus * cpuPeriod)} ${cpuPeriod}`],
   ],
+  share: ["cpu.weight", "20"],
   memoryEvents: "memory.events",
   processEvents: "pids.events",
 };
@@ -55,6 +60,7 @@ const version1: Tree = {
     ["cpu.cfs_period_us", String(cpuPeriod)],
     ["cpu.cfs_quota_us", String(Math.round(cpus * cpuPeriod))],
   ],
+  share: ["cpu.shares", String(sandboxShares)],
   memoryEvents: "memory.oom_control",
   processEvents: "pids.events",
 };
@@ -131,11 +137,8 @@ function makeGroups(tree: Tree, folders: readonly string[], limits: Limits): voi
       writeFileSync(join(folder, "cgroup.subtree_control"), "+memory +pids +cpu");
   }
   for (const folder of folders) mkdirSync(folder);
-  for (const [file, value] of tree.limits(limits)) {
-    // A kernel without accounting of swap has no file for it.
-    const path = folders.map((folder) => join(folder, file)).find((one) => existsSync(one));
-    if (path !== undefined) writeFileSync(path, value);
-  }
+  setIn(tree.folders, tree.share);
+  for (const limit of tree.limits(limits)) setIn(folders, limit);
 }
 
 function removed(folder: string): boolean {
@@ -148,4 +151,10 @@ function removed(folder: string): boolean {
     if (code === "EBUSY") return false;
     throw error;
   }
+}
+
+/** A kernel without accounting of swap, for example, has no file for it. */
+function setIn(folders: readonly string[], [file, value]: readonly [string, string]): void {
+  const path = folders.map((folder) => join(folder, file)).find((one) => existsSync(one));
+  if (path !== undefined) writeFileSync(path, value);
 }

@@ -4,6 +4,7 @@ import type { BindMount, CreateOptions } from "./container-api.ts";
 import type { ContainerSettings } from "./container.ts";
 import { ownLimits, type Engine } from "./container-engine.ts";
 import { gateFor } from "./container-gate.ts";
+import { sandboxShares } from "./cgroup.ts";
 import { nanoCpus } from "./container-proof.ts";
 import { nodeFolders } from "./node-folders.ts";
 import { userOfHome } from "./ownership.ts";
@@ -70,6 +71,8 @@ export function optionsOf(request: SandboxRequest, settings: ContainerSettings, 
         MemorySwap: limits.memoryBytes,
         PidsLimit: limits.processes,
         NanoCpus: nanoCpus(limits.cpus),
+        // The server comes first if it is a container, too.
+        CpuShares: sandboxShares,
       }),
       Mounts: [
         ...[...new Set(programs)].map((named) => bind(named, named, true)),

@@ -111,6 +111,14 @@ describe("a bound of disk", () => {
   });
 });
 
+it("a sandbox's processes are of a lower priority than the server's, and can't raise it", async () => {
+  const own = Number(readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ")[16]);
+  const { said } = await inSandbox("nice; nice -n -5 true 2> /dev/null; nice -n -5 nice", {});
+  const [priority, raised] = said.trim().split("\n").map(Number);
+  expect(priority).toBe(own + 10);
+  expect(raised).toBe(priority);
+});
+
 describe.skipIf(!canLimit())("a bound of processor cores", () => {
   const folders = ["/sys/fs/cgroup/cpu/offstage", "/sys/fs/cgroup/offstage"];
   const throttled = (): number =>
@@ -124,6 +132,12 @@ describe.skipIf(!canLimit())("a bound of processor cores", () => {
       .filter((file) => existsSync(file))
       .map((file) => Number(/^nr_throttled (\d+)$/mu.exec(readFileSync(file, "utf8"))?.[1] ?? 0))
       .reduce((sum, count) => sum + count, 0);
+
+  it("comes after the server where both want a core", async () => {
+    await inSandbox("true", {});
+    const share = ["/sys/fs/cgroup/offstage/cpu.weight", "/sys/fs/cgroup/cpu/offstage/cpu.shares"].find(existsSync);
+    expect(Number(readFileSync(share ?? "", "utf8"))).toBe(share?.endsWith("weight") === true ? 20 : 204);
+  });
 
   it("slows down what wants more, and does not end it", async () => {
     const child = sandbox.start({
