@@ -1,4 +1,5 @@
 import { request } from "node:http";
+import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { attacks, type Harm } from "./stall-attacks.ts";
@@ -13,7 +14,47 @@ function write(bytes: Buffer | string): Promise<void> {
   });
 }
 
+const { hostname, port } = new URL(process.env["MODEL_URL"] ?? "http://localhost");
+const floodMs = 1_000;
+
+/** A connection to the gateway, of which nothing is read for long. */
+function connection(): Socket {
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => undefined);
+  return socket.resume();
+}
+
+async function untilClosed(sockets: readonly Socket[]): Promise<void> {
+  const closed = sockets.map((socket) =>
+    socket.closed ? Promise.resolve() : new Promise((done) => socket.once("close", done)),
+  );
+  for (const socket of sockets) socket.destroy();
+  await Promise.all(closed);
+}
+
 const harm: Harm = {
+  async flood(connections, bytes) {
+    const until = performance.now() + floodMs;
+    const sockets = Array.from({ length: connections }, connection);
+    while (performance.now() < until) {
+      for (const [index, socket] of sockets.entries()) {
+        if (socket.destroyed) sockets[index] = connection();
+        else if (!socket.writableNeedDrain) socket.write(bytes);
+      }
+      await pause(1);
+    }
+    await untilClosed(sockets);
+  },
+  async open(connections) {
+    const until = performance.now() + floodMs;
+    while (performance.now() < until) {
+      const sockets = Array.from({ length: connections }, connection);
+      await Promise.all(
+        sockets.map((socket) => new Promise((done) => socket.once("connect", done).once("close", done))),
+      );
+      await untilClosed(sockets);
+    }
+  },
   write,
   log: (bytes) =>
     new Promise((resolve, reject) => {

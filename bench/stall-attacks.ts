@@ -11,6 +11,10 @@ export interface Harm {
   update(update: object): Promise<void>;
   /** The body of a request to a model; settles when it was answered, however. */
   model(body: Buffer): Promise<void>;
+  /** So many connections to the gateway, each of which sends these bytes again and again, for a second. */
+  flood(connections: number, bytes: Buffer): Promise<void>;
+  /** So many connections to the gateway, opened and then ended at once, for a second. */
+  open(connections: number): Promise<void>;
 }
 
 export interface Attack {
@@ -52,12 +56,17 @@ const lines = (mebibytes: number, one: string, count: number): Attack => ({
   act: (harm) => harm.write(`${one}\n`.repeat(count)),
 });
 
+const flood = (connections: number, bytes: string): Attack => ({
+  mebibytes: 0,
+  act: (harm) => harm.flood(connections, Buffer.from(bytes)),
+});
+
 const text = (content: string): string =>
   `${head}{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":${JSON.stringify(content)}}}}}`;
 const toolOutput = (content: string): string =>
   `${head}{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"in_progress","content":[{"type":"content","content":{"type":"text","text":${content}}}]}}}`;
 
-/** Bodies for the gateway begin with `gateway-`; the others are for the harness's driver and what comes after the turn. */
+/** Bodies for the gateway begin with `gateway-`, floods of requests and connections with `http-`; the others are for the harness's driver and what comes after the turn. */
 export const attacks: Readonly<Record<string, Attack>> = {
   "gateway-deep": body(62, () => deep(62, '{"model":"m","a":', "}")),
   "gateway-deep-first": body(62, () => deep(62)),
@@ -68,6 +77,19 @@ export const attacks: Readonly<Record<string, Attack>> = {
   "gateway-64-levels": body(62, () => filled(62, `${"[".repeat(64)}${"]".repeat(64)},`, '{"model":"m","a":[', "0]}")),
   "gateway-same-key": body(62, () => filled(62, '"model":"x",', "{", '"model":"m"}')),
   "gateway-many-keys": body(8, () => Buffer.from(`{"model":"m","a":${keys(500_000, (index) => `k${index}`)}}`)),
+  "http-pipelined": flood(200, "GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(1_000)),
+  "http-pipelined-hosts": flood(200, "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n".repeat(1_000)),
+  "http-pipelined-models": flood(
+    200,
+    "POST /model/compatible/v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}".repeat(1_000),
+  ),
+  "http-headers": flood(100, `GET / HTTP/1.1\r\nHost: x\r\n${"a: b\r\n".repeat(1_500)}\r\n`.repeat(10)),
+  "http-chunks": flood(
+    100,
+    `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${"1\r\na\r\n".repeat(10_000)}0\r\n\r\n`,
+  ),
+  "http-tunnels": flood(200, "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n"),
+  "http-connections": { mebibytes: 0, act: (harm) => harm.open(900) },
   "line-deep": line(31, () => deep(31)),
   "line-deep-input": line(31, () => deep(31, tool, "}}}")),
   "line-wide": line(31, () => filled(31, "{},", `${tool}[`, "0]}}}")),

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { Agent, get } from "node:http";
 import { cpus, tmpdir } from "node:os";
@@ -37,8 +37,28 @@ const leaseMs = 6_000;
 const renewedEveryMs = leaseMs / 3;
 const lookMs = 10;
 
-const residentBytes = (pid: number): number =>
-  Number(/^VmRSS:\s+(\d+) kB/mu.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
+/** Of the server and of its sessions' gateways. */
+function residentBytes(server: number): number {
+  return [server, ...gatewaysOf(server)]
+    .map((pid) => Number(/^VmRSS:\s+(\d+) kB/mu.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * 1024)
+    .reduce((sum, bytes) => sum + bytes, 0);
+}
+
+function gatewaysOf(server: number): string[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/u.test(name))
+    .filter((pid) => read(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ")[1] === String(server))
+    .filter((pid) => read(`/proc/${pid}/cmdline`).includes("gateway-program"));
+}
+
+/** Empty if its process is gone. */
+function read(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
 
 /** Asks again and again, on one connection, until told to stop. @returns how long each took, in ms */
 function watchHealth(url: string): () => Promise<number[]> {
@@ -91,7 +111,7 @@ function watchLease(database: Database, sessionId: string): () => Promise<number
 function watchMemory(pid: number): () => number {
   const before = residentBytes(pid);
   let most = before;
-  const looking = setInterval(() => (most = Math.max(most, residentBytes(pid))), 20);
+  const looking = setInterval(() => (most = Math.max(most, residentBytes(pid))), 50);
   return () => {
     clearInterval(looking);
     return most - before;
@@ -201,6 +221,7 @@ const server = await startServerProcess(world, {
   OFFSTAGE_LEASE_SECONDS: String(leaseMs / 1_000),
   OFFSTAGE_LOG_LEVEL: "error",
 });
+(globalThis as Record<string, unknown>)["__srv"] = server;
 const database = await openDatabase({ url: embedded.url, directory, logger });
 try {
   const repository = await world.forge.createRepository("bench", "repository", { "README.md": "# Bench\n" });

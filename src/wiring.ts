@@ -10,7 +10,7 @@ import { hasRoom } from "./database/room.ts";
 import { createMask } from "./domain/mask.ts";
 import type { SignInMethod } from "./domain/user.ts";
 import type { Forges } from "./forges/forges.ts";
-import { createInspector } from "./gateway/inspector.ts";
+import { createGatewayProcesses } from "./gateway/gateway-process.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import { createObjectStore, type ObjectStore } from "./objects/object-store.ts";
 import type { Logger } from "./observability.ts";
@@ -157,7 +157,7 @@ export function createRunDependencies(
     models: config.models,
     allowedModels: config.allowedModels,
     modelPermits: config.modelPermits,
-    inspector: createInspector(),
+    gateways: createGatewayProcesses(),
     prices: config.prices,
     recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
     egress: config.egress,

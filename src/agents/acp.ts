@@ -50,7 +50,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   const harness: Harness = { child, driver, life, ended: ended.signal };
   try {
     const verdict = await Promise.race([finished(harness), interrupted(request, harness)]);
-    return judge(verdict, request, life);
+    return await judge(verdict, request, life);
   } finally {
     ended.abort();
     child.kill();
@@ -139,22 +139,28 @@ async function crashed({ child, life, ended }: Harness): Promise<never> {
 /** Never resolves: rejects when there was no sign of life for too long. A tool that runs is one. */
 function stalled(request: TurnRequest, { life }: Harness, signal: AbortSignal): Promise<never> {
   const limit = (): number => (life.started() ? request.stallMs : Math.max(request.stallMs, startLimitMs));
+  async function problem(): Promise<RunError | null> {
+    const traffic = await request.traffic?.();
+    const now = performance.now();
+    const quietMs = now - Math.max(life.lastSign(), traffic?.lastActivity ?? 0);
+    const failing = traffic?.lastError ?? life.modelError();
+    // The gateway was told when to try again: until then nothing is wrong.
+    const waits = (traffic?.lastActivity ?? 0) > now;
+    const badMs = now - Math.max(life.lastSign(), traffic?.lastAnswer ?? 0);
+    const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);
+    if (life.toolRuns() || goesOn) return null;
+    return failing === null ? stallFailure(quietMs) : modelFailure(failing);
+  }
   return new Promise((_, reject) => {
-    const look = setInterval(() => {
-      const traffic = request.traffic?.();
-      const now = performance.now();
-      const quietMs = now - Math.max(life.lastSign(), traffic?.lastActivity ?? 0);
-      const failing = traffic?.lastError ?? life.modelError();
-      // The gateway was told when to try again: until then nothing is wrong.
-      const waits = (traffic?.lastActivity ?? 0) > now;
-      const badMs = now - Math.max(life.lastSign(), traffic?.lastAnswer ?? 0);
-      const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);
-      if (life.toolRuns() || goesOn) return;
-      clearInterval(look);
-      reject(failing === null ? stallFailure(quietMs) : modelFailure(failing));
-    }, stallLookMs);
-    look.unref();
-    signal.addEventListener("abort", () => clearInterval(look), { once: true });
+    let timer: NodeJS.Timeout;
+    const lookAgain = (): void => {
+      timer = setTimeout(() => {
+        problem().then((found) => (found === null ? signal.aborted || lookAgain() : reject(found)), reject);
+      }, stallLookMs);
+      timer.unref();
+    };
+    lookAgain();
+    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
   });
 }
 
@@ -179,10 +185,10 @@ function aborted(request: TurnRequest, driver: TurnDriver): Promise<never> {
 }
 
 /** The protocol has no word for an error: a turn counts by what came of it. @throws RunError agent_refused, model_error */
-function judge({ result, anything, modelError }: Ended, request: TurnRequest, life: Life): TurnResult {
+async function judge({ result, anything, modelError }: Ended, request: TurnRequest, life: Life): Promise<TurnResult> {
   if (result.stopReason === "refusal") throw refusalFailure();
   const said = life.modelError();
-  const traffic = request.traffic?.();
+  const traffic = await request.traffic?.();
   if (traffic?.answered === 0 && traffic.lastError !== null) throw modelFailure(traffic.lastError);
   if (modelError !== null) throw modelFailure(modelError);
   if (!anything) throw modelFailure(said ?? (life.lastErrors() || "the turn ended without a message or a tool call"));

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { NewEvent } from "../domain/event.ts";
+import { createPace } from "../domain/pace.ts";
 
 /** Characters of one message's text that events which wait are joined up to. */
 const joinedLength = 20_000;
@@ -20,21 +21,13 @@ interface Waiting {
 export function createEventQueue(emit: (event: NewEvent) => Promise<void>) {
   const waiting: Waiting[] = [];
   let telling: Promise<void> | null = null;
-  let free = burst;
-  let freedAt = performance.now();
+  const pace = createPace(burst, perSecond);
   let lost: { readonly error: unknown } | null = null;
-
-  /** How long the next event waits for its turn, in ms; what comes meanwhile is joined to what waits. */
-  function untilTurn(): number {
-    const now = performance.now();
-    free = Math.min(burst, free + ((now - freedAt) / 1_000) * perSecond) - 1;
-    freedAt = now;
-    return Math.max(0, (-free / perSecond) * 1_000);
-  }
 
   async function tellAll(): Promise<void> {
     while (waiting.length > 0) {
-      const waitMs = lost === null ? untilTurn() : 0;
+      // What comes while it waits is joined to what waits.
+      const waitMs = lost === null ? pace.next() : 0;
       if (waitMs > 0) await pause(waitMs);
       const next = waiting.shift();
       if (next === undefined) break;

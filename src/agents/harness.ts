@@ -61,12 +61,12 @@ export interface TurnRequest {
   readonly limitMs: number;
   readonly permission: "allow" | "deny";
   /** What the model gateway saw of this turn, which says more than the protocol. */
-  readonly traffic?: () => {
+  readonly traffic?: () => Promise<{
     readonly lastActivity: number;
     readonly lastAnswer: number;
     readonly answered: number;
     readonly lastError: string | null;
-  };
+  }>;
   readonly signal: AbortSignal;
 }
 

@@ -9,7 +9,6 @@ import { modelProviderIds, type ModelProviders } from "../domain/model.ts";
 import type { publicAddressOf } from "./addresses.ts";
 import { createEgressProxy, type Refusal } from "./egress.ts";
 import { admitAll } from "./admission.ts";
-import { createInspector, type Inspector } from "./inspector.ts";
 import { createModelGateway, type ModelGateway, type ModelGatewayOptions } from "./model-gateway.ts";
 import { modelBaseUrl, modelPrefix } from "./model-routes.ts";
 import type { ModelTraffic } from "./traffic.ts";
@@ -19,11 +18,19 @@ export interface Gateway {
   readonly socket: string;
   /** The models as the sandbox sees them: the gateway's address, and the session's token in place of every key. */
   modelsAt(origin: string): ModelProviders;
-  traffic(): ModelTraffic;
+  traffic(): Promise<ModelTraffic>;
+  /** Ends every connection. What models were asked is still heard to its end, to be counted. */
   close(): Promise<void>;
 }
 
-/** Of one sandbox: each costs the worker two descriptors, and other sessions need some too. */
+/** A gateway on this process's own event loop. */
+export interface LocalGateway extends Gateway {
+  readonly token: string;
+  /** Settles once nothing is asked of a model any more. */
+  idle(): Promise<void>;
+}
+
+/** Each costs two descriptors. */
 const mostConnections = 1_000;
 /** Most answers are over by then; what is not counts as the longest that it can be. */
 const lingersMs = 30_000;
@@ -31,7 +38,8 @@ const lingersMs = 30_000;
 const longestSocketPath = 107;
 
 /**
- * The one way out of a session's sandbox: models by the session's token, everything else by the list.
+ * Opens the one way out of a session's sandbox: models by the session's token, everything else by the list. What a sandbox
+ * sends is read on this process's event loop; `gateway-process.ts` gives each gateway a process of its own.
  * @param options.directory where its socket lies; made where it is not there
  * @throws InvalidInputError where that path is too long for a socket
  */
@@ -44,11 +52,9 @@ export async function openGateway(
     /** Finds the public address of a host; by the system's resolver if it is not given. */
     readonly resolve?: typeof publicAddressOf;
     /** Answers requests of models; asks them if it is not given. */
-    readonly answers?: (reading: Pick<ModelGatewayOptions, "models" | "permits" | "inspector">) => ModelGateway;
-    /** Shared with other gateways; it has its own if it is not given. */
-    readonly inspector?: Inspector;
+    readonly answers?: (reading: Pick<ModelGatewayOptions, "models" | "permits">) => ModelGateway;
   } & Partial<Pick<ModelGatewayOptions, "permits" | "admit" | "onRequest" | "recorder" | "lingerMs">>,
-): Promise<Gateway> {
+): Promise<LocalGateway> {
   const { directory, models } = options;
   const socket = join(directory, `${randomBytes(6).toString("hex")}.sock`);
   if (socket.length > longestSocketPath) {
@@ -57,7 +63,6 @@ export async function openGateway(
     );
   }
   const token = `offstage-session-${randomBytes(24).toString("base64url")}`;
-  const inspector = options.inspector ?? createInspector();
   const {
     permits = [],
     admit = admitAll,
@@ -65,7 +70,7 @@ export async function openGateway(
     recorder = null,
     lingerMs = lingersMs,
   } = options;
-  const reading = { models, permits, inspector };
+  const reading = { models, permits };
   const gateway =
     options.answers?.(reading) ?? createModelGateway({ ...reading, token, admit, onRequest, recorder, lingerMs });
   const egress = createEgressProxy(options.egress, options.onRefused, options.resolve);
@@ -92,18 +97,20 @@ export async function openGateway(
   await chmod(socket, 0o666);
   return {
     socket,
-    modelsAt: (origin) => seenFrom(origin, models, token),
-    traffic: gateway.traffic,
+    token,
+    modelsAt: (origin) => modelsSeenFrom(origin, models, token),
+    traffic: () => Promise.resolve(gateway.traffic()),
+    idle: gateway.idle,
     async close() {
       for (const client of open) client.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
-      if (options.inspector === undefined) await inspector.close();
       await rm(socket, { force: true });
     },
   };
 }
 
-function seenFrom(origin: string, models: ModelProviders, token: string): ModelProviders {
+/** The models as a sandbox sees them. @param origin of the gateway, as the sandbox reaches it */
+export function modelsSeenFrom(origin: string, models: ModelProviders, token: string): ModelProviders {
   const configured = modelProviderIds.filter((provider) => models[provider] !== undefined);
   return Object.fromEntries(
     configured.map((provider) => [

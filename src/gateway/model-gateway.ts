@@ -4,12 +4,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { ModelProviderId, ModelProviders } from "../domain/model.ts";
 import { isRefusal, type Admission, type Admit } from "./admission.ts";
 import { answerRefusal, readError } from "./answer-error.ts";
-import type { Understood } from "./bodies/check.ts";
+import { createBodyCheck, type Understood } from "./bodies/check.ts";
 import { applyEdits, editsFor } from "./bodies/edits.ts";
 import { operations, type Operation } from "./bodies/operations.ts";
 import { countedUsage, mostUsage, type MostUsage } from "./estimate.ts";
 import { passOn } from "./exchange.ts";
-import type { Inspector } from "./inspector.ts";
 import { routeModelRequest, type ModelRoute } from "./model-routes.ts";
 import { readBody, release, type Held } from "./read-body.ts";
 import type { Recorder } from "./recording.ts";
@@ -25,7 +24,6 @@ export interface ModelGatewayOptions {
   readonly token: string;
   /** What the operator lets agents have of providers beside answers, by name: `tool:web_search*`. */
   readonly permits: readonly string[];
-  readonly inspector: Inspector;
   readonly admit: Admit;
   /** Told of each request and how it came out; without a model if it named none. */
   readonly onRequest: (provider: ModelProviderId, model: string | null, outcome: ModelOutcome) => void;
@@ -40,6 +38,8 @@ export type ModelOutcome = "answered" | "failed" | "refused" | "retried";
 export interface ModelGateway {
   serve(request: IncomingMessage, response: ServerResponse): void;
   traffic(): ModelTraffic;
+  /** Settles once nothing is asked of a model any more, and all that was is settled. */
+  idle(): Promise<void>;
 }
 
 const attempts = 3;
@@ -73,7 +73,8 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   const flights = createTurns(inFlight);
   const readings = createTurns(1);
   const held: Held = { bytes: 0 };
-  const { permits, inspector } = options;
+  const { permits } = options;
+  const handled = new Set<Promise<void>>();
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let provider: ModelProviderId | null = null;
@@ -124,13 +125,13 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     }
   }
 
-  /** One body of a session at a time, so that sessions take turns in the inspector. */
+  /** One body at a time: each takes memory of its own to be read. */
   async function read(route: ModelRoute, request: IncomingMessage, hungUp: AbortSignal) {
     const { operation, pathModel } = route;
     if (operation === null) throw new RequestRefusedError(404, "there is no such operation here");
     const done = await readings.take(hungUp);
     try {
-      return await readBody(request, inspector.begin({ operation, pathModel, permits }), held);
+      return await readBody(request, createBodyCheck({ operation: operations[operation], pathModel, permits }), held);
     } finally {
       done();
     }
@@ -240,8 +241,12 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       traffic.touch();
       if (!isToken(presentedToken(request), options.token))
         return answerRefusal(response, 401, "this is not the session's token");
-      void handle(request, response);
+      const all = handle(request, response).finally(() => handled.delete(all));
+      handled.add(all);
       return undefined;
+    },
+    async idle() {
+      await Promise.allSettled(handled);
     },
   };
 }

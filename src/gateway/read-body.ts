@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Understood } from "./bodies/check.ts";
-import type { Inspection } from "./inspector.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { BodyCheck, Understood } from "./bodies/check.ts";
 import { RequestRefusedError } from "./refusal.ts";
 
 /** What one request can have: Anthropic takes 32 MB, and a conversation that fills a model's memory has some five. */
@@ -25,11 +25,11 @@ export interface ReadBody {
 }
 
 /**
- * Reads a body and has it inspected as it comes.
+ * Reads a body and has it checked as it comes.
  * @param held grows by what is held: give it back with `release`
  * @throws RequestRefusedError, after which nothing is held
  */
-export async function readBody(request: IncomingMessage, inspection: Inspection, held: Held): Promise<ReadBody> {
+export async function readBody(request: IncomingMessage, check: BodyCheck, held: Held): Promise<ReadBody> {
   const expected = Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY);
   if (Number.isFinite(expected) && expected > requestLimit) throw tooLarge();
   const blocks: Buffer[] = [];
@@ -53,7 +53,10 @@ export async function readBody(request: IncomingMessage, inspection: Inspection,
       const copied = piece.copy(block, filled, from);
       filled += copied;
       from += copied;
-      if (filled === block.length) await inspection.push(block);
+      if (filled < block.length) continue;
+      check.push(block);
+      // Others of the session have their turn between two blocks.
+      await nextTurn();
     }
   }
 
@@ -68,10 +71,9 @@ export async function readBody(request: IncomingMessage, inspection: Inspection,
     }
     if (refused !== null) throw refused;
     if (blocks.length > 0) blocks[blocks.length - 1] = block.subarray(0, filled);
-    if (filled < block.length) await inspection.push(block.subarray(0, filled));
-    return { blocks, understood: await inspection.end() };
+    if (filled < block.length) check.push(block.subarray(0, filled));
+    return { blocks, understood: check.end() };
   } catch (error) {
-    inspection.drop();
     release(blocks, held);
     throw error;
   }

@@ -45,6 +45,8 @@ const longestAnswer = 16 * 1024 * 1024;
 /** Appends exchanges to a file that its owner alone can read, a JSON document on each line, in the order of their ends. */
 export function createRecorder(file: string, mask: (text: string) => string): Recorder {
   let written: Promise<void> = mkdir(dirname(file), { recursive: true, mode: 0o700 }).then(() => undefined);
+  // Heard by whoever awaits `settled`.
+  written.catch(() => undefined);
   return {
     begin(request) {
       let head = { status: 0, contentType: "" };

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { answerRefusal } from "./answer-error.ts";
+import { createBodyCheck } from "./bodies/check.ts";
+import { operations } from "./bodies/operations.ts";
 import type { ModelGateway, ModelGatewayOptions } from "./model-gateway.ts";
 import { routeModelRequest } from "./model-routes.ts";
 import { readBody } from "./read-body.ts";
@@ -7,7 +9,7 @@ import type { Exchange } from "./recording.ts";
 import { RequestRefusedError } from "./refusal.ts";
 import { createTrafficCounter } from "./traffic.ts";
 
-type Reading = Pick<ModelGatewayOptions, "models" | "permits" | "inspector">;
+type Reading = Pick<ModelGatewayOptions, "models" | "permits">;
 
 /**
  * Answers requests of models from a recording, each recorded answer once, without asking anybody. Harnesses ask in
@@ -42,6 +44,7 @@ function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
 
   return {
     traffic: traffic.read,
+    idle: () => Promise.resolve(),
     serve: (request, response) =>
       void serve(request, response).catch((error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
@@ -54,12 +57,12 @@ function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
 type Asked = Pick<Exchange, "provider" | "method" | "path" | "model" | "turns" | "hasTools">;
 
 /** @throws RequestRefusedError, as the gateway of the session did */
-async function readAsked(request: IncomingMessage, { models, permits, inspector }: Reading): Promise<Asked> {
+async function readAsked(request: IncomingMessage, { models, permits }: Reading): Promise<Asked> {
   const { operation, pathModel, provider, path } = routeModelRequest(models, request);
   const asked = { provider, path, method: request.method ?? "GET" };
   if (operation === null) return { ...asked, model: null, turns: 0, hasTools: false };
-  const inspection = inspector.begin({ operation, pathModel, permits });
-  const { understood } = await readBody(request, inspection, { bytes: 0 });
+  const check = createBodyCheck({ operation: operations[operation], pathModel, permits });
+  const { understood } = await readBody(request, check, { bytes: 0 });
   const { turns, hasTools } = understood;
   return { ...asked, model: pathModel ?? understood.model, turns, hasTools };
 }

@@ -46,7 +46,7 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
   runEnded(outcome: RunOutcome, failure?: FailureCode): void;
   sessionsRecovered(count: number): void;
   /** @param model of a bounded list, see `modelLabel` */
-  modelRequested(provider: ModelProviderId, model: string, outcome: ModelRequestOutcome): void;
+  modelRequested(provider: ModelProviderId, model: string, outcome: ModelRequestOutcome, count: number): void;
   modelUsed(provider: ModelProviderId, model: string, tokens: Readonly<Record<TokenKind, number>>): void;
   modelCost(provider: ModelProviderId, model: string, dollars: number): void;
   /** Has each scrape ask what all nodes share, at most once in a second; `failed` is told why it could not. */
@@ -90,7 +90,7 @@ export function createMetrics(): Metrics {
       if (failure !== undefined) work.failures.inc({ code: failure });
     },
     sessionsRecovered: (count) => work.recovered.inc(count),
-    modelRequested: (provider, model, outcome) => work.modelRequests.inc({ provider, model, outcome }),
+    modelRequested: (provider, model, outcome, count) => work.modelRequests.inc({ provider, model, outcome }, count),
     modelUsed(provider, model, tokens) {
       for (const [kind, count] of Object.entries(tokens)) {
         if (count > 0) work.modelTokens.inc({ provider, model, kind }, count);

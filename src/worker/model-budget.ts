@@ -127,6 +127,10 @@ export function usageEvent({ provider, model: asked }: ModelRequest, usage: Mode
 
 /** What metrics call a model. */
 export function labelOf(run: Run, model: string | null): string {
-  const { allowedModels, models, prices } = run.dependencies;
-  return modelLabel(model, prices, [...allowedModels, models.compatible?.model ?? []].flat());
+  return modelLabel(model, run.dependencies.prices, namedModels(run));
+}
+
+/** Models that the configuration names. */
+export function namedModels({ dependencies: { allowedModels, models } }: Run): string[] {
+  return [...allowedModels, models.compatible?.model ?? []].flat();
 }

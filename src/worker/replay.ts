@@ -66,7 +66,7 @@ async function recordingOf(file: string, id: string): Promise<Exchange[]> {
 }
 
 async function replay(run: Run, original: RecordedSession, recording: readonly Exchange[]): Promise<ReplayResult> {
-  const { workspaces, models, modelPermits, inspector, socketDirectory } = run.dependencies;
+  const { workspaces, models, modelPermits, socketDirectory } = run.dependencies;
   const repositories = run.session.repositories.map((repository) => workspaceRepository(run, repository));
   const { sessionId } = original.session;
   const prepared = await workspaces.prepareAgain(sessionId, run.session.sessionId, repositories, run.signal);
@@ -81,7 +81,6 @@ async function replay(run: Run, original: RecordedSession, recording: readonly E
     egress: { open: false, rules: [] },
     onRefused: (refusal) => void run.emit({ type: "egress.refused", data: refusal }),
     permits: modelPermits,
-    inspector,
     answers: answers.gateway,
   });
   try {

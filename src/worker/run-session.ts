@@ -126,6 +126,8 @@ async function isWorthAnotherClaim(
 }
 
 async function carryOut(run: Run, safePoints: SafePoints): Promise<string> {
+  // Its start takes as long as what comes before the agent.
+  run.dependencies.gateways.prepare();
   const prepared = await step(run, "prepare", () => prepareStep(run));
   const environments = await readEnvironments(run, prepared.repositories);
   const missing = await withoutSetup(run, environments);

@@ -6,7 +6,7 @@ import type { NewEvent } from "../domain/event.ts";
 import type { Mask } from "../domain/mask.ts";
 import type { ModelProviders } from "../domain/model.ts";
 import type { RepositoryAddress } from "../domain/repository.ts";
-import type { Inspector } from "../gateway/inspector.ts";
+import type { GatewayProcesses } from "../gateway/gateway-process.ts";
 import type { Prices } from "../gateway/prices.ts";
 import type { Forge } from "../forges/forge.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -53,8 +53,8 @@ export interface RunDependencies {
   readonly allowedModels: readonly string[];
   /** What agents may have of providers beside answers, by name. */
   readonly modelPermits: readonly string[];
-  /** Reads what agents send to models, for all sessions. */
-  readonly inspector: Inspector;
+  /** The ways out of sandboxes, each in a process of its own. */
+  readonly gateways: GatewayProcesses;
   /** The operator's own, before the list prices. */
   readonly prices: Prices;
   /** Where models' traffic is recorded; null where it is not. */

@@ -1,47 +1,49 @@
 import { join } from "node:path";
 import { widenEgress } from "../domain/egress.ts";
+import { RunError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
-import { openGateway, type Gateway } from "../gateway/gateway.ts";
-import { createRecorder, type Recorder } from "../gateway/recording.ts";
+import { admitAll } from "../gateway/admission.ts";
+import type { GatewayLostError, GatewayServices } from "../gateway/gateway-process.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import type { BudgetUsedUp } from "./cancellation.ts";
-import { createModelBudget, labelOf, usageEvent } from "./model-budget.ts";
+import { createModelBudget, labelOf, namedModels, usageEvent } from "./model-budget.ts";
 import type { Run } from "./run.ts";
 
-/** Hosts of which one gateway tells; a program that tries again and again is told of once. */
-const refusalLimit = 50;
-
-/** The way out of a sandbox that asks no model: while one repository is set up, by its own list of hosts. */
-export function openSetupGateway(run: Run, repository: Run["session"]["repositories"][number]): Promise<Gateway> {
-  return openGateway({ ...wayOut(run, [repository]), models: {} });
+/**
+ * The way out of a sandbox that asks no model: while one repository is set up, by its own list of hosts.
+ * @param onLost told if the gateway's process ended by itself
+ */
+export function openSetupGateway(
+  run: Run,
+  repository: Run["session"]["repositories"][number],
+  onLost: (error: RunError) => void,
+): Promise<Gateway> {
+  const task = { ...taskOf(run, [repository]), models: {}, recording: null };
+  return run.dependencies.gateways.open(task, { ...servicesOf(run, onLost), admit: admitAll });
 }
 
 /**
  * The way out of an agent's sandbox: hosts by the lists, models by theirs and while there is something left to spend.
- * @param onUsedUp told once, when a request was refused because nothing is left
+ * @param onOver told once why the turn can't go on: a request was refused because nothing is left to spend, or the
+ *   gateway's process ended by itself
  */
-export async function openSessionGateway(run: Run, onUsedUp: (reason: BudgetUsedUp) => void): Promise<Gateway> {
-  const { models, recordingsDirectory } = run.dependencies;
-  const recorder =
+export async function openSessionGateway(
+  run: Run,
+  onOver: (reason: BudgetUsedUp | RunError) => void,
+): Promise<Gateway> {
+  const { models, recordingsDirectory, gateways } = run.dependencies;
+  const { admit, stored } = createModelBudget(run, onOver, (used) => tellUsage(run, usageEvent(...used)));
+  const recording =
     recordingsDirectory === null
       ? null
-      : createRecorder(recordingFile(recordingsDirectory, run.session.sessionId), run.mask.text);
-  const { metrics } = run.dependencies;
-  const { admit, stored } = createModelBudget(run, onUsedUp, (used) => tellUsage(run, usageEvent(...used)));
-  const gateway = await openGateway({
-    ...wayOut(run, run.session.repositories),
-    models,
-    admit,
-    permits: run.dependencies.modelPermits,
-    inspector: run.dependencies.inspector,
-    onRequest: (provider, model, outcome) => metrics.modelRequested(provider, labelOf(run, model), outcome),
-    recorder,
-  });
+      : { file: recordingFile(recordingsDirectory, run.session.sessionId), secrets: run.mask.secrets };
+  const task = { ...taskOf(run, run.session.repositories), models, recording };
+  const gateway = await gateways.open(task, { ...servicesOf(run, onOver), admit });
   return {
     ...gateway,
     async close() {
       await gateway.close();
       await stored();
-      await settleRecording(run, recorder);
     },
   };
 }
@@ -49,15 +51,6 @@ export async function openSessionGateway(run: Run, onUsedUp: (reason: BudgetUsed
 /** Where a session's model traffic is kept. */
 export function recordingFile(directory: string, sessionId: string): string {
   return join(directory, `${sessionId}.jsonl`);
-}
-
-/** A recording is for debugging: what can't be written is told of, and ends nothing. */
-async function settleRecording(run: Run, recorder: Recorder | null): Promise<void> {
-  try {
-    await recorder?.settled();
-  } catch (error) {
-    run.dependencies.logger.warn({ err: error }, "could not record a session's models");
-  }
 }
 
 /** Told beside the turn: where the lease was lost, the turn's own events find out. */
@@ -81,19 +74,39 @@ function tellUsage(run: Run, event: ReturnType<typeof usageEvent>): void {
   if (costUsd !== null) metrics.modelCost(provider, label, costUsd);
 }
 
-function wayOut(run: Run, repositories: Run["session"]["repositories"]) {
-  const { egress, socketDirectory } = run.dependencies;
+function taskOf(run: Run, repositories: Run["session"]["repositories"]) {
+  const { egress, socketDirectory, modelPermits, prices } = run.dependencies;
   const { organization } = run.session;
   const lists = [...organization.egress, ...repositories.flatMap(({ egress: allowed }) => allowed)];
-  const told = new Set<string>();
   return {
     directory: socketDirectory,
     egress: widenEgress(egress, lists),
-    onRefused(refusal: Extract<NewEvent, { type: "egress.refused" }>["data"]) {
-      const place = `${refusal.host}:${refusal.port}`;
-      if (told.has(place) || told.size >= refusalLimit) return;
-      told.add(place);
-      tell(run, { type: "egress.refused", data: refusal });
-    },
+    permits: modelPermits,
+    labels: { prices, models: namedModels(run) },
   };
+}
+
+function servicesOf(run: Run, onLost: (error: RunError) => void): Omit<GatewayServices, "admit"> {
+  const { metrics, logger } = run.dependencies;
+  return {
+    onRequests(counts) {
+      for (const { provider, model, outcome, count } of counts) metrics.modelRequested(provider, model, outcome, count);
+    },
+    onRefused: (refusal) => tell(run, { type: "egress.refused", data: refusal }),
+    onLost: (error) => onLost(gatewayLost(error)),
+    // A recording is for debugging: what can't be written is told of, and ends nothing.
+    onUnrecorded: (problem) => logger.warn({ problem }, "could not record a session's models"),
+  };
+}
+
+function gatewayLost(error: GatewayLostError): RunError {
+  return new RunError(
+    {
+      code: "agent_crashed",
+      reason: "The gateway between the agent and its models ended in the middle of the turn.",
+      retryable: true,
+      mend: "Retry the session; the server's log says how it ended.",
+    },
+    { cause: error },
+  );
 }

@@ -57,33 +57,46 @@ interface ScriptRun {
 
 /** Runs a repository's setup script in its sandbox, with a way out of its own, and tells what it prints. */
 export async function runRepositoryScript(run: Run, asked: ScriptRun): Promise<SetupResult> {
-  const gateway = await openSetupGateway(run, asked.repository);
+  const lost = new AbortController();
+  const gateway = await openSetupGateway(run, asked.repository, (error) => lost.abort(error));
   try {
-    return await runThrough(run, gateway.socket, asked);
+    return await runThrough(run, { socket: gateway.socket, lost: lost.signal }, asked);
   } finally {
     await gateway.close();
   }
 }
 
-async function runThrough(run: Run, gateway: string, { place, script, repository }: ScriptRun): Promise<SetupResult> {
+interface WayOut {
+  readonly socket: string;
+  /** Aborted with why, if it is there no more. */
+  readonly lost: AbortSignal;
+}
+
+async function runThrough(
+  run: Run,
+  { socket, lost }: WayOut,
+  { place, script, repository }: ScriptRun,
+): Promise<SetupResult> {
   const { sandbox, limits, setupLimitMs } = run.dependencies;
   await writeHarnessFiles(sandbox, { ...place, signal: run.signal }, { [scriptFile]: script });
   const overtime = AbortSignal.timeout(setupLimitMs);
+  const over = AbortSignal.any([run.signal, overtime, lost]);
   const child = sandbox.start({
     ...place,
     command: "sh",
     arguments: ["-c", interpret],
-    gateway,
+    gateway: socket,
     limits,
-    signal: AbortSignal.any([run.signal, overtime]),
+    signal: over,
   });
   child.stdin.end();
   child.stderr.resume();
   const output = createOutput(run, repository);
   const decoder = new StringDecoder("utf8");
-  await handOn(child.stdout, (piece) => output.take(decoder.write(piece)), AbortSignal.any([run.signal, overtime]));
+  await handOn(child.stdout, (piece) => output.take(decoder.write(piece)), over);
   const { code } = await child.exited;
   run.signal.throwIfAborted();
+  lost.throwIfAborted();
   const exceeded = child.exceeded();
   await output.end(code === 0 && exceeded === null && !overtime.aborted ? "completed" : "failed");
   return { code, exceeded, timedOut: overtime.aborted, tail: output.tail() };

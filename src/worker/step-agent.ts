@@ -51,8 +51,8 @@ async function turn(
   const { dependencies, session } = run;
   await requireSandbox(run);
   const { provider, model } = await chooseAgent(run);
-  const usedUp = new AbortController();
-  const gateway = await openSessionGateway(run, (reason) => usedUp.abort(reason));
+  const over = new AbortController();
+  const gateway = await openSessionGateway(run, (reason) => over.abort(reason));
   const { text } = message;
   checkpointer.follow(provider);
   const emit = async (event: NewEvent): Promise<void> => {
@@ -79,14 +79,14 @@ async function turn(
           harnesses.set(session, harness);
           await saveHarness(dependencies.database, session, harness);
         },
-        signal: AbortSignal.any([run.signal, usedUp.signal]),
+        signal: AbortSignal.any([run.signal, over.signal]),
       },
     );
   } finally {
     await gateway.close();
     // However the harness took the refusal: the turn is not over.
     run.signal.throwIfAborted();
-    usedUp.signal.throwIfAborted();
+    over.signal.throwIfAborted();
   }
 }
 

@@ -217,12 +217,13 @@ it("a harness that says more than can be told is not heard until it was", async 
 });
 
 it("ends a turn whose model answers nothing but errors, however busily it is asked again", async () => {
-  const traffic = () => ({
-    lastActivity: performance.now(),
-    lastAnswer: 0,
-    answered: 1,
-    lastError: "overloaded (HTTP 529)",
-  });
+  const traffic = () =>
+    Promise.resolve({
+      lastActivity: performance.now(),
+      lastAnswer: 0,
+      answered: 1,
+      lastError: "overloaded (HTTP 529)",
+    });
   const { result } = await turn([{ hang: true }], { stallMs: 1_000, traffic });
   await expect(result).rejects.toMatchObject({
     code: "model_error",

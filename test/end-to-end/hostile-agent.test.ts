@@ -2,6 +2,7 @@ import { writeFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { gatewayPids } from "../gateway/gateway-pids.ts";
 import { startServerProcess, type ServerProcess } from "../server-process.ts";
 import { createWorld, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -125,4 +126,26 @@ test("a harness that says more than can be told is slowed down, and all that it 
   }
   expect(told.split("word").length - 1).toBe(50_000);
   expect(count).toBeLessThan(2_000);
+});
+
+test("a gateway that ends in the middle of a turn ends that turn alone, with the reason", async () => {
+  const { client, pid } = server;
+  const begin = async (): Promise<string> => {
+    const { id } = await client.session.create({ prompt: "slow" });
+    for await (const event of client.streamEvents(id, {})) if (event.type === "agent.tool") break;
+    return id;
+  };
+  const other = await begin();
+  const before = gatewayPids(pid);
+  const hostile = await begin();
+  const gateway = gatewayPids(pid).find((one) => !before.includes(one));
+  if (gateway === undefined) throw new Error("the session has no gateway of its own");
+  process.kill(gateway, "SIGKILL");
+  expect(await untilOver(client, hostile)).toMatchObject({
+    status: "failed",
+    failure: { code: "agent_crashed", retryable: true, reason: expect.stringContaining("gateway") as string },
+  });
+  expect(await untilOver(client, other)).toMatchObject({ status: "completed", failure: null });
+  await client.session.queue(hostile);
+  expect(await untilOver(client, hostile)).toMatchObject({ status: "completed", failure: null });
 });

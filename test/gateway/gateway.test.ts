@@ -260,7 +260,7 @@ describe("a request of a model", () => {
       headers: { authorization: `Bearer ${token}` },
     });
     expect(answer.status).toBe(502);
-    expect(gateway.traffic().lastError).toContain("could not be reached");
+    expect((await gateway.traffic()).lastError).toContain("could not be reached");
   });
 
   it("shows the sandbox addresses as each maker's programs expect them, and no real key", async () => {
