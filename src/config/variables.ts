@@ -63,6 +63,8 @@ const priceSchema = z.strictObject({
   output: dollarsSchema,
   cacheRead: dollarsSchema.optional(),
   cacheWrite: dollarsSchema.optional(),
+  cacheHour: dollarsSchema.optional(),
+  sound: dollarsSchema.optional(),
 });
 
 /** Every variable that is read, with its default. Each is described in docs/configuration.md. */

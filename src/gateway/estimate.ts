@@ -1,6 +1,6 @@
-import type { Understood } from "./bodies/check.ts";
+import type { Understood } from "./bodies/facts.ts";
 import type { Operation } from "./bodies/operations.ts";
-import { fits } from "./refusal.ts";
+import { limitsOf } from "./model-limits.ts";
 import type { ModelUsage, ToldUsage } from "./usage.ts";
 
 /** What a request can use at most. */
@@ -12,32 +12,41 @@ export interface MostUsage {
   /** Its body says how long an answer can be, or that can't be said. */
   readonly isLimited: boolean;
   readonly cachesForHour: boolean;
+  readonly hasSound: boolean;
 }
 
-/** The longest answers of models, reasoning included, by the beginning of their names. */
-const longestAnswers: readonly (readonly [pattern: string, tokens: number])[] = [
-  ["gpt-4.1*", 32_768],
-  ["gpt-4o*", 16_384],
-  ["o3*", 100_000],
-  ["o4-mini*", 100_000],
-  ["gemini-*", 65_536],
-];
-/** Of every other model: what the largest of them write. */
-const longestAnswer = 128_000;
-/** What a conversation is told around its messages, and of tools. */
-const unseenTokens = 1_000;
+/** What a conversation is told around its messages, and of tools: some 700 for each of those that Anthropic describes itself. */
+const unseenTokens = 3_000;
 
+/** @param model as the request names it */
 export function mostUsage(operation: Operation, body: Understood, model: string): MostUsage {
-  const name = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
-  const longest = longestAnswers.find(([pattern]) => fits(pattern, name))?.[1] ?? longestAnswer;
-  const said = body.maxOutput?.value ?? null;
+  const limits = limitsOf(model);
+  const told = body.textTokens + body.images * limits.image + unseenTokens;
+  const read = body.fillsContext ? Math.max(told, limits.context) : told;
   return {
-    inputTokens: body.inputTokens + unseenTokens,
-    outputTokens: operation.isSilent === true ? 0 : (said ?? longest),
+    // To summarise it the conversation is read once more.
+    inputTokens: body.compacts === "beside" ? 2 * read : read,
+    ...mostOutput(operation, body, limits.answer),
     answers: body.choices,
-    isLimited: said !== null || operation.limit === null,
     cachesForHour: body.cachesForHour,
+    hasSound: body.hasSound,
   };
+}
+
+/** @param longest of the model, in tokens */
+function mostOutput(
+  { limit, isSilent, hasOneLimit }: Operation,
+  { limits, compacts }: Understood,
+  longest: number,
+): Pick<MostUsage, "outputTokens" | "isLimited"> {
+  if (isSilent === true) return { outputTokens: 0, isLimited: true };
+  // What is summarised is as long as it comes, whatever the body says.
+  if (limit === null || compacts === "instead") return { outputTokens: longest, isLimited: true };
+  const isHonoured = hasOneLimit !== true || limits.some(({ name, value }) => name === limit && value !== null);
+  const said = limits.flatMap(({ value }) => value ?? []);
+  const isLimited = said.length > 0 && isHonoured;
+  const answer = isLimited ? Math.max(...said) : longest;
+  return compacts === null ? { outputTokens: answer, isLimited } : { outputTokens: answer + longest, isLimited: true };
 }
 
 /**
@@ -56,8 +65,15 @@ export function countedUsage(told: ToldUsage | null, most: MostUsage): ModelUsag
       cacheReadTokens: 0,
       cacheWriteTokens: 0,
       reasoningTokens: 0,
+      hasSound: most.hasSound,
     };
   }
   const { isWhole, ...usage } = told;
-  return isWhole ? usage : { ...usage, outputTokens: Math.max(output, usage.outputTokens) };
+  return {
+    ...usage,
+    hasSound: most.hasSound,
+    // Not all tell how long what they wrote to their cache stays there.
+    ...(most.cachesForHour && { cacheHourTokens: usage.cacheHourTokens ?? usage.cacheWriteTokens }),
+    outputTokens: isWhole ? usage.outputTokens : Math.max(output, usage.outputTokens),
+  };
 }

@@ -12,9 +12,10 @@ import { passOn } from "./exchange.ts";
 import { routeModelRequest, type ModelRoute } from "./model-routes.ts";
 import { readBody, release, type Held } from "./read-body.ts";
 import type { Recorder } from "./recording.ts";
-import { refuseUnlessAllowed, RequestRefusedError } from "./refusal.ts";
+import { RequestRefusedError } from "./refusal.ts";
 import { headersFor } from "./request-headers.ts";
 import { retryDelayMs } from "./retry.ts";
+import { requireNoSearch } from "./searching-models.ts";
 import { createTrafficCounter, type ModelTraffic } from "./traffic.ts";
 import { createTurns } from "./turns.ts";
 import { ask, errorMayBeBilled, UnansweredError } from "./upstream.ts";
@@ -308,19 +309,11 @@ function requireNoBody({ headers }: IncomingMessage): void {
   throw new RequestRefusedError(400, "this operation takes no body");
 }
 
-/** Of models that search for what they answer, with no tool that could be refused. */
-const searchingModels = /search-preview|search-api|deep-research|:online$/iu;
-
 function requireModel(route: ModelRoute, understood: Understood, permits: readonly string[]): string {
   const model = route.pathModel ?? understood.model;
   if (model === null) throw new RequestRefusedError(400, "the body must name a model");
   if (model.length > 200) throw new RequestRefusedError(400, "a model's name can have at most 200 characters");
-  if (searchingModels.test(model))
-    refuseUnlessAllowed(
-      permits,
-      `model:${model}`,
-      `the model ${model} searches by itself, outside of the sandbox and its list of hosts`,
-    );
+  requireNoSearch(model, permits);
   return model;
 }
 

@@ -1,4 +1,5 @@
 import { fitsModel } from "../domain/model.ts";
+import type { MostUsage } from "./estimate.ts";
 import type { ModelUsage } from "./usage.ts";
 
 /** US dollars for a million tokens. */
@@ -11,6 +12,8 @@ export interface Price {
   readonly cacheWrite?: number | undefined;
   /** Of tokens that are to stay there for an hour; without it as other writes. */
   readonly cacheHour?: number | undefined;
+  /** Of input that is heard; without it as other input. What is cached of it is dearer by as much. */
+  readonly sound?: number | undefined;
   /** Of requests with more input: by what the prices of input and output are multiplied. */
   readonly long?: { readonly above: number; readonly input: number; readonly output: number };
 }
@@ -46,7 +49,10 @@ export const listPrices: Prices = {
   "claude-sonnet-4*": above(200_000, anthropic(3, 15)),
   "claude-sonnet-5*": anthropic(2, 10),
   "claude-haiku-4-5*": anthropic(1, 5),
-  "gpt-5*": cached(1.25, 10),
+  "gpt-5": cached(1.25, 10),
+  "gpt-5-20*": cached(1.25, 10),
+  "gpt-5-chat*": cached(1.25, 10),
+  "gpt-5-codex*": cached(1.25, 10),
   "gpt-5-mini*": cached(0.25, 2),
   "gpt-5-nano*": cached(0.05, 0.4),
   "gpt-5-pro*": cached(15, 120, 15),
@@ -64,8 +70,11 @@ export const listPrices: Prices = {
   "gpt-5.4-nano*": cached(0.2, 1.25),
   "gpt-5.5*": above(272_000, cached(5, 30)),
   "gpt-5.6-sol*": anthropic(5, 30),
+  "gpt-5.6-sol-pro*": anthropic(5, 30),
   "gpt-5.6-terra*": anthropic(2.5, 15),
+  "gpt-5.6-terra-pro*": anthropic(2.5, 15),
   "gpt-5.6-luna*": anthropic(1, 6),
+  "gpt-5.6-luna-pro*": anthropic(1, 6),
   "gpt-6-sol*": anthropic(2, 10),
   "gpt-6-luna*": anthropic(0.1, 0.5),
   "gpt-4.1*": cached(2, 8, 0.5),
@@ -73,28 +82,39 @@ export const listPrices: Prices = {
   "o3*": cached(2, 8, 0.5),
   "o4-mini*": cached(1.1, 4.4, 0.275),
   "gemini-2.5-pro*": above(200_000, cached(1.25, 10)),
-  "gemini-2.5-flash*": cached(0.3, 2.5),
-  "gemini-2.5-flash-lite*": cached(0.1, 0.4),
+  "gemini-2.5-flash*": { ...cached(0.3, 2.5), sound: 1 },
+  "gemini-2.5-flash-lite*": { ...cached(0.1, 0.4), sound: 0.3 },
   "gemini-3-pro*": above(200_000, cached(2, 12)),
   "gemini-2.5-flash-image*": cached(0.3, 30),
   "gemini-3-pro-image*": cached(2, 120),
   "gemini-3.1-flash-image*": cached(0.5, 60),
-  "gemini-3-flash*": cached(0.5, 3),
+  "gemini-3-flash*": { ...cached(0.5, 3), sound: 1 },
   "gemini-3.1-pro*": above(200_000, cached(2, 12)),
-  "gemini-3.1-flash-lite*": cached(0.25, 1.5),
+  "gemini-3.1-flash-lite*": { ...cached(0.25, 1.5), sound: 0.5 },
   "gemini-3.5-flash*": cached(1.5, 9),
   "gemini-3.5-flash-lite*": cached(0.3, 2.5),
   "gemini-3.7-flash*": cached(0.75, 3.75),
   "gemini-3.8-flash*": cached(0.75, 3.75),
 };
 
-/** The price of a model; the operator's own first, then the longest pattern. Null where none fits. */
+/** A kind of model that costs otherwise than its namesakes, often many times as much: `…-pro`, `…-image`, `…-fast`. */
+const kindsApart = /(?<![a-z])(?:pro|image|audio|realtime|live|tts|video|research|search|fast|ultrafast)(?![a-z])/giu;
+
+/**
+ * The price of a model; the operator's own first, then the longest pattern. Null if none fits, and for a kind of model of which
+ * the list has no price.
+ */
 export function priceOf(model: string, own: Prices): Price | null {
-  for (const prices of [own, listPrices]) {
-    const pattern = longestFit(Object.keys(prices), model);
-    if (pattern !== undefined) return prices[pattern] ?? null;
-  }
-  return null;
+  const ofOperator = longestFit(Object.keys(own), model);
+  if (ofOperator !== undefined) return own[ofOperator] ?? null;
+  const listed = longestFit(Object.keys(listPrices), model);
+  if (listed === undefined || kindsOf(bare(model)) !== kindsOf(listed)) return null;
+  return listPrices[listed] ?? null;
+}
+
+function kindsOf(name: string): string {
+  const kinds = [...name.toLowerCase().matchAll(kindsApart)].map(([kind]) => kind);
+  return [...new Set(kinds)].toSorted().join();
 }
 
 /** Of the first of a model's names that has one: a server that stands before others may answer by a name of theirs. */
@@ -140,7 +160,13 @@ export function costOf(usage: ModelUsage, price: Price): number {
   const hour = Math.min(cacheHourTokens, cacheWriteTokens);
   const ofInput =
     inputTokens * input + cacheReadTokens * cacheRead + (cacheWriteTokens - hour) * cacheWrite + hour * cacheHour;
-  return (ofInput * (isLong ? long.input : 1) + outputTokens * output * (isLong ? long.output : 1)) / 1_000_000;
+  const heard = ofInput * (usage.hasSound === true ? soundFactor(price) : 1);
+  return (heard * (isLong ? long.input : 1) + outputTokens * output * (isLong ? long.output : 1)) / 1_000_000;
+}
+
+/** How much dearer it is to hear than to read: how much of the input is heard is not told by all, so it counts for all of it. */
+function soundFactor({ input, sound = input }: Price): number {
+  return input === 0 ? 1 : Math.max(1, sound / input);
 }
 
 /**
@@ -148,11 +174,12 @@ export function costOf(usage: ModelUsage, price: Price): number {
  * @returns `input`, and `token` for each token of an answer
  */
 export function mostCostOf(
-  { inputTokens, cachesForHour }: { readonly inputTokens: number; readonly cachesForHour: boolean },
+  { inputTokens, cachesForHour, hasSound }: Pick<MostUsage, "inputTokens" | "cachesForHour" | "hasSound">,
   price: Price,
 ): { readonly input: number; readonly token: number } {
   const { input, output, cacheWrite = input, cacheHour = cacheWrite, long } = price;
   const isLong = long !== undefined && inputTokens > long.above;
   const dearest = Math.max(input, cacheWrite, cachesForHour ? cacheHour : 0) * (isLong ? long.input : 1);
-  return { input: (inputTokens * dearest) / 1_000_000, token: (output * (isLong ? long.output : 1)) / 1_000_000 };
+  const heard = dearest * (hasSound ? soundFactor(price) : 1);
+  return { input: (inputTokens * heard) / 1_000_000, token: (output * (isLong ? long.output : 1)) / 1_000_000 };
 }

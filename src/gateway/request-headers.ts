@@ -48,7 +48,7 @@ export function headersFor(headers: IncomingHttpHeaders, permits: readonly strin
       );
   }
   for (const beta of headerValues(headers["openai-beta"])) {
-    if (!/^responses(?:_[a-z]+)?=[\w-]{1,50}$/u.test(beta))
+    if (!/^responses(?:_websockets)?=[\w-]{1,50}$/u.test(beta))
       refuseUnlessAllowed(
         permits,
         `beta:${beta.slice(0, 100)}`,

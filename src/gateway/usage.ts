@@ -10,6 +10,8 @@ export interface ModelUsage {
   readonly reasoningTokens: number;
   /** Of what was written to a cache: what is to stay there for an hour. */
   readonly cacheHourTokens?: number;
+  /** Of its input some may be heard. */
+  readonly hasSound?: boolean;
 }
 
 /** What an answer told of its usage. */

@@ -29,7 +29,11 @@ import { waitFor } from "../wait-for.ts";
  * and budgets hold.
  */
 const price = { input: 10, output: 100 };
-const prices = { "m*": price };
+/** What is heard has a price of its own. */
+const soundPrice = { ...price, sound: 50 };
+/** And what is cached for an hour. */
+const hourPrice = { ...price, cacheWrite: 12.5, cacheHour: 20 };
+const prices = { "m*": price, "heard*": soundPrice, "kept*": hourPrice };
 
 interface Work {
   readonly inputTokens: number;
@@ -45,6 +49,9 @@ let organizationId: string;
 let provider: Server;
 let address: string;
 let conduct: Conduct;
+/** How the provider reckons what a request takes, if not by its bytes and what the body says. */
+let reckon: ((body: Record<string, unknown>) => Partial<Work>) | null = null;
+let inputPrice = price.input;
 /** Tokens that each answer takes, hidden reasoning included; never more than was allowed. */
 let output = 2_000;
 let bill = 0;
@@ -69,6 +76,8 @@ beforeEach(async () => {
   organizationId = await addOrganization(database);
   [bill, billed, underWay, mostUnderWay, output] = [0, 0, 0, 0, 2_000];
   conduct = tell;
+  reckon = null;
+  inputPrice = price.input;
 });
 
 afterEach(async () => {
@@ -93,8 +102,12 @@ function take(body: Record<string, unknown>, bytes: number, response: ServerResp
     config["maxOutputTokens"],
   );
   const answers = number(body["n"], body["best_of"], config["candidateCount"]) ?? 1;
-  const work = { inputTokens: Math.ceil(bytes / 3), outputTokens: Math.min(output, limit ?? 128_000) * answers };
-  bill += (work.inputTokens * price.input + work.outputTokens * price.output) / 1e6;
+  const work = {
+    inputTokens: Math.ceil(bytes / 3),
+    outputTokens: Math.min(output, limit ?? 128_000) * answers,
+    ...reckon?.(body),
+  };
+  bill += (work.inputTokens * inputPrice + work.outputTokens * price.output) / 1e6;
   billed += 1;
   underWay += 1;
   mostUnderWay = Math.max(mostUnderWay, underWay);
@@ -323,6 +336,159 @@ describe("what is counted is never below 95 % of what the provider bills", () =>
     await expectCounted(opened);
   });
 
+  const encoded = (bytes: string): string => Buffer.from(bytes, "latin1").toString("base64");
+  /** A token in each byte. */
+  const dense = "{}<>|~^".repeat(8_000);
+  const pdf = encoded(`%PDF-1.7\n${"\0\x01\x02".repeat(100)}`);
+  const gemini = "/model/google/v1beta/models/m:generateContent";
+  const inGemini = (mimeType: string | undefined, data: string) =>
+    [
+      gemini,
+      { contents: [{ parts: [{ inlineData: { mimeType, data } }] }], generationConfig: { maxOutputTokens: 1 } },
+    ] as const;
+  const inChat = (content: object) =>
+    [chat, { model: "m", max_tokens: 1, messages: [{ role: "user", content: [content] }] }] as const;
+  const context = 2_000_000;
+
+  it.each([
+    ["text that begins like an image", dense.length, ...inGemini("text/plain", encoded(`\x89PNG${dense}`))],
+    [
+      "text that begins like a JPEG, in a type of capitals",
+      dense.length,
+      ...inGemini("TEXT/CSV; x=y", encoded(`\xff\xd8\xff${dense}`)),
+    ],
+    ["text that is called an image", dense.length, ...inGemini("image/png", encoded(dense))],
+    ["text in base64", dense.length, ...inGemini("application/json", encoded(dense))],
+    [
+      "text in a data URL",
+      dense.length,
+      ...inChat({ type: "file", file: { file_data: `data:text/plain;base64,${encoded(dense)}` } }),
+    ],
+    [
+      "text in the place of an image",
+      dense.length,
+      ...inChat({ type: "image_url", image_url: { url: `data:image/svg+xml;utf8,${dense}` } }),
+    ],
+    ["an image that is called text", 16_384, ...inGemini("text/plain", encoded("\x89PNG"))],
+    ["a small image", 16_384, ...inGemini("image/png", encoded("\x89PNG\r\n\x1a\n\0\0"))],
+    ["a document", context, ...inGemini("application/pdf", pdf)],
+    ["a document that is called text", context, ...inGemini("text/plain", pdf)],
+    ["a document that is called an image", context, ...inGemini("image/png", pdf)],
+    [
+      "a document behind something else",
+      context,
+      ...inGemini("application/pdf", encoded(`hello\n${"x".repeat(900)}%PDF-1.7`)),
+    ],
+    ["a document of no type", context, ...inGemini(undefined, pdf)],
+    [
+      "what is packed",
+      context,
+      ...inChat({ type: "file", file: { file_data: encoded("PK\x03\x04\0\0"), filename: "x.docx" } }),
+    ],
+    [
+      "what is of no type",
+      context,
+      ...inChat({ type: "file", file: { file_data: encoded("hello"), filename: "x.pdf" } }),
+    ],
+    ["a video", context, ...inGemini("video/mp4", encoded("\0\0\0\x18ftypmp42"))],
+    ["a video that is called an image", context, ...inGemini("image/heic", encoded("\0\0\0\x18ftypmp42"))],
+    ["sound", context, ...inGemini("audio/ogg", encoded("OggS\0"))],
+    [
+      "sound in a field of its own",
+      context,
+      ...inChat({ type: "input_audio", input_audio: { data: encoded("hello"), format: "mp3" } }),
+    ],
+  ] as const)("for %s, whose usage is hidden", async (_, inputTokens, path, body) => {
+    const opened = await open(budgets);
+    conduct = (response) => void response.end("{}");
+    reckon = () => ({ inputTokens, outputTokens: 0 });
+    expect((await ask(opened, body, path)).status).toBe(200);
+    await expectCounted(opened);
+  });
+
+  it.each([
+    [
+      "tells its usage",
+      ((response, work) => void response.end(JSON.stringify({ usage: usageOf(work) }))) satisfies Conduct,
+    ],
+    ["does not", ((response) => void response.end("{}")) satisfies Conduct],
+  ] as const)("for what is heard, at the price of sound, if its server %s", async (_, answer) => {
+    const opened = await open(budgets);
+    conduct = answer;
+    inputPrice = soundPrice.sound;
+    reckon = () => ({ inputTokens: 50_000 });
+    const [, body] = inChat({ type: "input_audio", input_audio: { data: encoded("ID3\0"), format: "mp3" } });
+    expect((await ask(opened, { ...body, model: "heard" })).status).toBe(200);
+    await expectCounted(opened);
+  });
+
+  it.each([
+    ["of a message", { messages: [{ role: "user", content: "x", cache_control: { type: "ephemeral", ttl: "1h" } }] }],
+    [
+      "of a tool",
+      {
+        messages,
+        tools: [{ type: "function", function: { name: "x", cache_control: { type: "ephemeral", ttl: "1h" } } }],
+      },
+    ],
+  ])("for what is cached for an hour %s, of a server that does not tell how long", async (_, more) => {
+    const opened = await open(budgets);
+    inputPrice = hourPrice.cacheHour;
+    reckon = () => ({ inputTokens: 50_000, outputTokens: 0 });
+    conduct = (response, { inputTokens }) => {
+      const prompt_tokens_details = { cache_write_tokens: inputTokens };
+      const usage = { prompt_tokens: inputTokens, completion_tokens: 0, prompt_tokens_details };
+      response.end(JSON.stringify({ usage }));
+    };
+    expect((await ask(opened, { model: "kept", max_tokens: 1, ...more })).status).toBe(200);
+    await expectCounted(opened);
+  });
+
+  it.each([
+    ["texts", { prompt: ["a", "b", "c", "d"] }, 4],
+    ["tokens", { prompt: [[1, 2], [3], [4], [5]] }, 4],
+    ["texts with several answers", { prompt: ["a", "b"], n: 2, best_of: 4 }, 8],
+    ["tokens of one question", { prompt: [1, 2, 3, 4] }, 1],
+  ])("for several questions at once by %s, whose usage is hidden", async (_, more, answers) => {
+    const opened = await open(budgets);
+    conduct = (response) => void response.end("{}");
+    reckon = () => ({ outputTokens: 3_000 * answers });
+    expect(
+      (await ask(opened, { model: "m", max_tokens: 3_000, ...more }, "/model/compatible/v1/completions")).status,
+    ).toBe(200);
+    await expectCounted(opened);
+    // And not much more.
+    expect(await spentBy(opened)).toBeLessThan(bill * 1.2);
+  });
+
+  it.each([
+    ["a limit that servers need not know", chat, { messages, max_completion_tokens: 1 }],
+    ["the same beside another that says nothing", chat, { messages, max_completion_tokens: 1, max_tokens: null }],
+    ["a limit of what can't be limited", "/model/openai/v1/responses/compact", { input: "x", max_output_tokens: 1 }],
+    [
+      "a summary instead of an answer",
+      "/model/openai/v1/responses",
+      { input: [{ role: "user", content: "x" }, { type: "compaction_trigger" }], max_output_tokens: 1 },
+    ],
+  ])("for answers that go past %s, whose usage is hidden", async (_, path, more) => {
+    const opened = await open(budgets);
+    conduct = (response) => void response.end("{}");
+    reckon = () => ({ outputTokens: 120_000 });
+    expect((await ask(opened, { model: "m", ...more }, path)).status).toBe(200);
+    await expectCounted(opened);
+  });
+
+  it("for a conversation that is summarised beside its answer, whose usage is hidden", async () => {
+    const opened = await open(budgets);
+    conduct = (response) => void response.end("{}");
+    reckon = () => ({ inputTokens: 2 * 40_000, outputTokens: 100 + 100_000 });
+    const context_management = [{ type: "compaction", compact_threshold: 1_000 }];
+    const input = [{ role: "user", content: dense.slice(0, 40_000) }];
+    const body = { model: "m", input, context_management, max_output_tokens: 100 };
+    expect((await ask(opened, body, "/model/openai/v1/responses")).status).toBe(200);
+    await expectCounted(opened);
+  });
+
   it("but nothing for what costs nothing", async () => {
     const opened = await open(budgets);
     conduct = (response) => void response.writeHead(429, { "retry-after": "0" }).end("slow down");
@@ -390,6 +556,33 @@ describe("a budget holds", () => {
     await expectCounted(opened);
     expect(bill).toBeGreaterThan(0.5);
     expect(bill).toBeLessThanOrEqual(1);
+  });
+
+  it("for a document, of which a model can read as much as fits into it, but not against an image of its size", async () => {
+    const opened = await open({ sessionBudgetUsd: 2 });
+    const ofKind = (type: string, head: string) => {
+      const url = `data:${type};base64,${Buffer.from(head + "\0".repeat(300_000), "latin1").toString("base64")}`;
+      const content = type.startsWith("image")
+        ? { type: "image_url", image_url: { url } }
+        : { type: "file", file: { file_data: url } };
+      return ask(opened, { model: "m", messages: [{ role: "user", content: [content] }], max_tokens: 10 });
+    };
+    reckon = () => ({ inputTokens: 16_384 });
+    expect((await ofKind("image/png", "\x89PNG")).status).toBe(200);
+    expect(billed).toBe(1);
+    expect((await ofKind("application/pdf", "%PDF")).status).toBe(402);
+    expect(billed).toBe(1);
+  });
+
+  it("and a limit that a server need not know is said again by the name that it knows", async () => {
+    const opened = await open({ sessionBudgetUsd: 2 });
+    let sent: Record<string, unknown> = {};
+    reckon = (body) => {
+      sent = body;
+      return {};
+    };
+    expect((await ask(opened, { model: "m", messages, max_completion_tokens: 500 })).status).toBe(200);
+    expect(sent).toMatchObject({ max_tokens: 500, max_completion_tokens: 500 });
   });
 
   it("and says what a request can cost that it does not cover", async () => {

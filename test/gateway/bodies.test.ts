@@ -69,6 +69,8 @@ const paths = {
   responses: "/model/openai/v1/responses",
   chat: "/model/openai/v1/chat/completions",
   server: "/model/compatible/v1/chat/completions",
+  completions: "/model/compatible/v1/completions",
+  embeddings: "/model/compatible/v1/embeddings",
   gemini: "/model/google/v1beta/models/gemini-3-pro:generateContent",
   geminiTokens: "/model/google/v1beta/models/gemini-3-pro:countTokens",
   geminiEmbeddings: "/model/google/v1beta/models/gemini-embed:batchEmbedContents",
@@ -101,6 +103,8 @@ const bodies: Record<PathName, (more: object) => object> = {
   responses: (more) => ({ model: "gpt", input: "hi", ...more }),
   chat: (more) => ({ model: "gpt", messages: [user("hi")], ...more }),
   server: (more) => ({ model: "qwen", messages: [user("hi")], ...more }),
+  completions: (more) => ({ model: "qwen", prompt: "hi", ...more }),
+  embeddings: (more) => ({ model: "qwen", input: "hi", ...more }),
   gemini: (more) => ({ contents: [{ role: "user", parts: [{ text: "hi" }] }], ...more }),
   geminiTokens: (more) => ({ contents: [], ...more }),
   geminiEmbeddings: (more) => ({ requests: [], ...more }),
@@ -212,6 +216,50 @@ const acts: readonly (readonly [PathName, object, string])[] = [
   ["gemini", { generationConfig: { responseModalities: ["IMAGE"] } }, "modality:IMAGE"],
   ["gemini", { generation_config: { response_modalities: ["AUDIO"] } }, "modality:AUDIO"],
   ["geminiTokens", { generateContentRequest: { tools: [{ googleSearch: {} }] } }, "tool:googleSearch"],
+  // An item without a type, or with nothing in it but its id, stands for what the provider has stored.
+  ["responses", { input: [{ id: "msg_1" }] }, "block:item_reference"],
+  ["responses", { input: [{ id: "msg_1", type: null }] }, "block:item_reference"],
+  ["responses", { input: [{ id: "msg_1", role: "user" }] }, "block:item_reference"],
+  ["responses", { input: [{ id: "msg_1", role: "user", content: null }] }, "block:item_reference"],
+  ["responses", { input: [{ id: "msg_1", content: "x", role: null }] }, "block:item_reference"],
+  ["responses", { input: [{ type: "reasoning", id: "rs_1", summary: [] }] }, "block:item_reference"],
+  ["responses", { input: [{ type: "reasoning", id: "rs_1", content: [] }] }, "block:item_reference"],
+  ["responses", { input: [{ encrypted_content: "", id: "rs_1", type: "reasoning" }] }, "block:item_reference"],
+  ["responses", { input: [{ type: "compaction", id: "cmp_1" }] }, "block:item_reference"],
+  // The provider searches, unless the harness says that it does.
+  ["responses", { tools: [{ type: "tool_search" }] }, "tool:server"],
+  ["responses", { tools: [{ type: "tool_search", execution: null }] }, "tool:server"],
+  ["responses", tools("programmatic_tool_calling"), "tool:programmatic_tool_calling"],
+  ["responses", { tools: [{ type: "function", name: "x", allowed_callers: ["programmatic"] }] }, "caller:programmatic"],
+  [
+    "messages",
+    { tools: [{ name: "x", allowed_callers: ["direct", "code_execution_20260120"] }] },
+    "caller:code_execution_20260120",
+  ],
+  ["responses", { reasoning: { effort: "high", mode: "pro" } }, "reasoning:pro"],
+  ["server", { reasoning: { mode: "pro" } }, "reasoning:pro"],
+  ["responses", { service_tier: "fast" }, "tier:fast"],
+  ["responses", { service_tier: "ultrafast" }, "tier:ultrafast"],
+  ["responses", { prompt_cache_options: { ttl: "24h" } }, "ttl:24h"],
+  [
+    "messages",
+    block({ type: "document", citations: { enabled: true }, source: { type: "text", data: "a. b. c." } }),
+    "field:citations",
+  ],
+  ["responses", { moderation: { model: "x" } }, "field:moderation"],
+  ["responses", { multi_agent: {} }, "field:multi_agent"],
+  ["chat", { prediction: { type: "content", content: "x" } }, "field:prediction"],
+  ["chat", { messages: [{ role: "assistant", content: "x", annotations: [{ type: "file" }] }] }, "field:annotations"],
+  [
+    "server",
+    { chat_template_kwargs: { chat_template: "{% for i in range(999999999) %}{% endfor %}" } },
+    "field:chat_template",
+  ],
+  ["gemini", { generationConfig: { enableEnhancedCivicAnswers: true } }, "field:enableEnhancedCivicAnswers"],
+  ["gemini", { generationConfig: { responseFormat: { audio: {} } } }, "field:audio"],
+  ["gemini", part({ text: "x", mediaResolution: { numTokens: 900_000 } }), "field:numTokens"],
+  ["gemini", part({ executableCode: { code: "1" } }), "tool:codeExecution"],
+  ["gemini", part({ toolCall: { toolType: "GOOGLE_SEARCH_WEB" } }), "field:toolCall"],
 ];
 
 describe("what a provider would do for an agent beside answering", () => {
@@ -241,6 +289,94 @@ describe("what a provider would do for an agent beside answering", () => {
     const answer = await sendTo(path, more);
     expect([answer.status, answer.body]).toEqual([403, expect.stringContaining("would be fetched")]);
     expect(seen).toEqual([]);
+  });
+
+  it.each([
+    ["responses", { instructions: [{ role: "user", content: [{ type: "input_image", image_url: far }] }] }],
+    ["embeddings", { input: [{ image: far }] }],
+    ["embeddings", { input: { url: far } }],
+    ["completions", { prompt: [{ image_url: far }] }],
+    ["gemini", { generationConfig: { mediaResolution: { level: "HIGH" } } }],
+  ] as const)("is not made of more than text, if the field is for text: %s %j", async (path, more) => {
+    const answer = await sendTo(path, more);
+    expect([answer.status, answer.body]).toEqual([400, expect.stringMatching(/must be no (?:object|list)/u)]);
+    expect(seen).toEqual([]);
+  });
+
+  it.each(
+    [
+      ["sonar", "Sonar-Pro", "perplexity/sonar-deep-research", "PERPLEXITY/SONAR", "llama-3.1-sonar-small-128k-online"],
+      ["pplx-7b-online", "pplx-api/pplx-70b-Online"],
+      ["compound", "compound-beta", "groq/compound", "groq/compound-mini", "Groq/Compound-Beta-Mini"],
+      ["gpt-4o-search-preview", "gpt-4o-mini-search-preview-2025-03-11", "openai/gpt-5-search-api", "searchgpt"],
+      ["o3-deep-research", "o4-mini-deep-research-2025-06-26", "jina-deepsearch-v1", "qwen-deep-research"],
+      ["openai/gpt-5:online", "openai/gpt-5:ONLINE", "qwen3:online:nitro", "qwen3:online/linkup-deep"],
+      ["qwen3-4b:enable_web_search=on", "qwen3-4b:strip_thinking_response=true&enable_web_search=auto"],
+      ["gemini-2.5-pro-search", "gemini-2.5-flash-grounding", "grok-3-deepsearch", "exa", "exa-research-pro"],
+      [
+        "glm-4-alltools",
+        "glm-4-assistant",
+        "bot-20250101",
+        "x-browsing",
+        "x_web_search",
+        "@preset/mine",
+        "gpt@preset/x",
+      ],
+    ].flat(),
+  )("is refused as the model %s", async (model) => {
+    const answer = await sendTo("server", { model });
+    expect([answer.status, answer.body]).toEqual([403, expect.stringContaining(`OFFSTAGE_MODEL_ALLOW=model:${model}`)]);
+    expect(seen).toEqual([]);
+    expect((await sendTo("server", { model }, { permits: ["model:*"] })).status).toBe(200);
+  });
+
+  it.each(
+    [
+      ["claude-opus-4-8", "gpt-5.6-sol", "gemini-3.1-pro-preview", "qwen/qwen3-coder:free", "deepseek-r1:32b", "o3"],
+      ["mistral-large-latest", "grok-4-fast", "kimi-k2-thinking", "meta-llama/llama-4-scout", "hexagon", "robot-1"],
+    ].flat(),
+  )("is not the model %s, which passes", async (model) => {
+    expect((await sendTo("server", { model })).status).toBe(200);
+  });
+
+  it("is opened tool by tool: the fields of other tools, and of what is no tool, stay closed", async () => {
+    const permits = ["tool:web_search", "tool:googleSearch"];
+    const search = { type: "web_search", filters: { allowed_domains: ["a.example"] }, search_context_size: "low" };
+    expect((await sendTo("responses", { tools: [search] }, { permits })).status).toBe(200);
+    // Its type may come last.
+    const turned = Object.fromEntries(Object.entries(search).toReversed());
+    expect((await sendTo("responses", { tools: [turned] }, { permits })).status).toBe(200);
+    seen.length = 0;
+    const closed: readonly (readonly [PathName, object])[] = [
+      ["responses", { tools: [{ type: "function", name: "x", server_url: far }] }],
+      ["responses", { tools: [{ type: "function", execution: "client", container: "auto" }] }],
+      ["responses", { tools: [search, { type: "custom", name: "x", connector_id: "c" }] }],
+      ["responses", { tools: [{ type: "namespace", tools: [{ type: "function", headers: {} }] }] }],
+      ["responses", { tools: [{ ...search, tools: [{ type: "function", name: "x", headers: {} }] }] }],
+      ["responses", item({ type: "input_text", text: "x", remote: far })],
+      ["responses", { input: [{ type: "message", role: "user", content: "x", remote: far }] }],
+      ["messages", block({ type: "text", text: "x", remote: far })],
+      ["messages", { tools: [{ name: "x", mcp_server_name: "y" }] }],
+      ["chat", { tools: [{ type: "function", function: {}, remote: far }] }],
+      ["gemini", part({ text: "x", toolResponse: {} })],
+      ["gemini", { tools: [{ googleSearch: {}, remote: {} }] }],
+    ];
+    for (const [path, more] of closed) {
+      const answer = await sendTo(path, more, { permits });
+      expect([more, answer.status, answer.body]).toEqual([more, 403, expect.stringContaining("=field:")]);
+    }
+    const other = await sendTo("responses", tools("mcp"), { permits });
+    expect([other.status, other.body]).toEqual([403, expect.stringContaining("=tool:mcp")]);
+    expect(seen).toEqual([]);
+  });
+
+  it("is refused as a beta of OpenAI's that lets several agents answer", async () => {
+    for (const beta of ["responses_multi_agent=v1", "responses_multiagent=v1"]) {
+      const answer = await sendTo("responses", {}, { headers: { "openai-beta": beta } });
+      expect([answer.status, answer.body]).toEqual([403, expect.stringContaining(`beta:${beta}`)]);
+    }
+    for (const known of ["responses=experimental", "responses_websockets=2026-02-04"])
+      expect((await sendTo("responses", {}, { headers: { "openai-beta": known } })).status).toBe(200);
   });
 
   it.each([
@@ -301,6 +437,30 @@ describe("what harnesses send", () => {
       { tools: [{ function_declarations: [{ name: "google_search" }] }], generation_config: { max_output_tokens: 5 } },
     ],
     ["geminiEmbeddings", { requests: [{ model: "models/gemini-embed", content: { parts: [{ text: "x" }] } }] }],
+    [
+      "responses",
+      {
+        input: [
+          { role: "user", content: "hi" },
+          { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAAA" },
+          { type: "reasoning", summary: [] },
+          { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "x" }] },
+          { id: "msg_2", role: "assistant", content: [{ type: "output_text", text: "x", annotations: [] }] },
+          { type: "function_call", id: "fc_1", call_id: "c", name: "x", arguments: "" },
+          { type: "function_call_output", call_id: "c", output: "" },
+        ],
+        tools: [{ type: "tool_search", execution: "client", parameters: {} }],
+        reasoning: { effort: "high", summary: "auto", context: "auto", mode: "standard" },
+        prompt_cache_options: { mode: "explicit", ttl: "30m" },
+      },
+    ],
+    ["chat", { messages: [{ role: "assistant", content: "x", annotations: [], refusal: null }] }],
+    ["messages", block({ type: "text", text: "x", citations: [{ type: "char_location" }] })],
+    ["messages", block({ type: "document", citations: { enabled: false }, source: { type: "text", data: "a" } })],
+    ["embeddings", { input: ["a", "b"], dimensions: 9 }],
+    ["embeddings", { input: [[1, 2], [3]] }],
+    ["completions", { prompt: ["a", "b"], suffix: "c" }],
+    ["gemini", part({ text: "x", mediaResolution: { level: "MEDIA_RESOLUTION_HIGH" } })],
   ] as const)("passes: %s %j", async (path, more) => {
     const answer = await sendTo(path, more);
     expect([answer.status, answer.body]).toEqual([200, expect.anything()]);

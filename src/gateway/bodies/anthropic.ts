@@ -7,6 +7,7 @@ import {
   file,
   flag,
   list,
+  mediaType,
   model,
   object,
   oneOf,
@@ -24,7 +25,7 @@ const source: Shape = {
   ...any,
   fields: {
     type: oneOf("source", why.fetched, "base64", "text", "content"),
-    media_type: any,
+    media_type: mediaType,
     data: bytes,
     content: textOr(() => block),
     url,
@@ -38,10 +39,11 @@ const tool = object(
     type: oneOf("tool", why.tool, "custom", "bash_*", "text_editor_*", "computer_*", "memory_*"),
     cache_control: cacheControl,
     ...dataFields("name", "description", "input_schema", "input_examples", "strict", "eager_input_streaming"),
-    ...dataFields("defer_loading", "allowed_callers", "max_characters"),
+    ...dataFields("defer_loading", "max_characters"),
+    allowed_callers: list(() => oneOf("caller", why.tool, "direct")),
     ...dataFields("display_width_px", "display_height_px", "display_number", "enable_zoom"),
   },
-  { tellsOfTools: true },
+  { opensByType: true },
 );
 
 /** Of a message, or of what a tool gave back. */
@@ -71,10 +73,12 @@ const block: Shape = object(
       definition: tool,
     }),
     file_id: file,
-    ...dataFields("text", "citations", "thinking", "signature", "data", "title", "context"),
+    // Of an answer, what was cited. Of a document, whether it is cut into pieces to be cited: each is more than its text.
+    citations: { ...list(() => data), fields: { enabled: refused("field:citations", why.price) } },
+    ...dataFields("text", "thinking", "signature", "data", "title", "context"),
     ...dataFields("id", "name", "input", "tool_use_id", "is_error", "tool_name", "caller"),
   },
-  { tellsOfTools: true },
+  { opensByType: true },
 );
 
 /** Anthropic Messages, and the counting of their tokens: platform.claude.com/docs/en/api/messages. */

@@ -17,6 +17,7 @@ import {
   url,
   why,
 } from "./shape.ts";
+import { promptCache, reasoning } from "./responses.ts";
 
 const cacheControl = object({ type: any, ttl: { scalar: { kind: "cacheLifetime" } } });
 
@@ -35,18 +36,20 @@ const part: Shape = object({
     "reasoning",
   ),
   image_url: { ...dataUrl, fields: { url: dataUrl, detail: data } },
-  input_audio: object({ data: inline, format: any }),
+  input_audio: object({ data: inline, format: any }, { holds: "sound" }),
   file: object({ file_data: inline, filename: any, file_id: file, file_url: url }),
   cache_control: cacheControl,
-  ...dataFields("text", "refusal", "thinking", "signature", "data", "reasoning"),
+  ...dataFields("text", "refusal", "thinking", "signature", "data", "reasoning", "prompt_cache_breakpoint"),
 });
 
 const message: Shape = object({
   content: textOr(() => part),
   // A spoken answer that the provider keeps.
   audio: refused("source:file", why.kept),
+  // What a search found, or the pages of a document, which some servers take for content.
+  annotations: list(() => refused("field:annotations", why.unknown)),
   cache_control: cacheControl,
-  ...dataFields("role", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "annotations", "prefix"),
+  ...dataFields("role", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "prefix"),
   // What models of many makers thought, which some of their servers want back.
   ...dataFields("reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque", "reasoning_details"),
   ...dataFields("thinking_blocks", "provider_specific_fields", "extra_content"),
@@ -57,9 +60,13 @@ const tool = object(
   {
     type: oneOf("tool", why.tool, "function", "custom"),
     cache_control: cacheControl,
-    ...dataFields("function", "custom"),
+    function: object({
+      cache_control: cacheControl,
+      ...dataFields("name", "description", "parameters", "strict", "defer_loading"),
+    }),
+    custom: data,
   },
-  { tellsOfTools: true },
+  { opensByType: true },
 );
 
 const streamOptions: Shape = object(
@@ -82,14 +89,29 @@ export const chatCompletions: Shape = object({
   modalities: list(() => oneOf("modality", why.price, "text")),
   audio: refused("modality:audio", why.price),
   web_search_options: refused("tool:web_search", why.tool),
+  // What is predicted wrongly is billed as if it had been answered.
+  prediction: refused("field:prediction", why.price),
+  reasoning,
+  prompt_cache_options: promptCache,
+  // Not a template itself, which a server would run.
+  chat_template_kwargs: object(
+    dataFields(
+      "enable_thinking",
+      "thinking",
+      "thinking_budget",
+      "reasoning_effort",
+      "preserve_thinking",
+      "clear_thinking",
+    ),
+  ),
   ...dataFields("tool_choice", "parallel_tool_calls", "functions", "function_call", "temperature", "top_p", "stop"),
   ...dataFields("presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed"),
-  ...dataFields("response_format", "reasoning_effort", "verbosity", "prediction", "metadata", "user"),
+  ...dataFields("response_format", "reasoning_effort", "verbosity", "metadata", "user"),
   ...dataFields("safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
   // Of Ollama, vLLM, SGLang, llama.cpp, OpenRouter, DeepSeek, Qwen and others: how the answer is chosen.
   ...dataFields("top_k", "top_a", "min_p", "typical_p", "repetition_penalty", "length_penalty", "min_tokens"),
-  ...dataFields("ignore_eos", "skip_special_tokens", "chat_template_kwargs", "enable_thinking", "thinking_budget"),
-  ...dataFields("thinking", "reasoning", "include_reasoning", "reasoning_split", "tool_stream", "guided_json"),
+  ...dataFields("ignore_eos", "skip_special_tokens", "enable_thinking", "thinking_budget"),
+  ...dataFields("thinking", "include_reasoning", "reasoning_split", "tool_stream", "guided_json"),
   ...dataFields("guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "safe_prompt", "random_seed"),
   ...dataFields("cache_prompt", "keep_alive", "mirostat", "think"),
 });
@@ -97,7 +119,8 @@ export const chatCompletions: Shape = object({
 /** The older form, still spoken for completing code. */
 export const completions: Shape = object({
   model,
-  prompt: data,
+  // Text or tokens, or a list of them, of which each is answered.
+  prompt: textOr(() => textOr(() => any), { counts: "prompts" }),
   max_tokens: count("maxOutput"),
   n: count("choices"),
   best_of: count("choices"),
@@ -118,5 +141,7 @@ export const completions: Shape = object({
 
 export const embeddings: Shape = object({
   model,
-  ...dataFields("input", "encoding_format", "dimensions", "user", "input_type"),
+  // Text or tokens: some servers take objects, with the address of an image.
+  input: textOr(() => textOr(() => any)),
+  ...dataFields("encoding_format", "dimensions", "user", "input_type"),
 });

@@ -1,4 +1,4 @@
-import type { Place, Understood } from "./check.ts";
+import type { Place, Understood } from "./facts.ts";
 import type { Operation } from "./operations.ts";
 
 /** Bytes of a body in whose place others are sent. */
@@ -25,12 +25,15 @@ export function editsFor(operation: Operation, body: Understood, outputLimit: nu
     if (body.streamOptions === null) ofTop.push('"stream_options":{"include_usage":true}');
     else edits.push(...inside(body.streamOptions, body.includeUsage, '"include_usage":', "true"));
   }
-  if (outputLimit !== null && operation.limit !== null && (body.maxOutput?.value ?? null) === null) {
+  const said = body.limits.find(({ name }) => name === operation.limit);
+  if (outputLimit !== null && operation.limit !== null && (said?.value ?? null) === null) {
     const field = `"${operation.limit}":`;
-    if (body.maxOutput !== null) edits.push({ ...body.maxOutput, text: String(outputLimit) });
-    else if (operation.limit !== "maxOutputTokens") ofTop.push(`${field}${outputLimit}`);
-    else if (body.outputLimit === null) ofTop.push(`"generationConfig":{${field}${outputLimit}}`);
-    else edits.push(...inside(body.outputLimit, null, field, String(outputLimit)));
+    // By another name the body may say less.
+    const limit = Math.min(outputLimit, ...body.limits.flatMap(({ value }) => value ?? []));
+    if (said !== undefined) edits.push({ ...said, text: String(limit) });
+    else if (operation.limit !== "maxOutputTokens") ofTop.push(`${field}${limit}`);
+    else if (body.outputLimit === null) ofTop.push(`"generationConfig":{${field}${limit}}`);
+    else edits.push(...inside(body.outputLimit, null, field, String(limit)));
   }
   if (ofTop.length > 0) edits.push(put(body.top, ofTop.join(",")));
   return edits.map(({ from, to, text }) => ({ from, to, text })).toSorted((one, other) => one.from - other.from);

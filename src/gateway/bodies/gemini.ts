@@ -1,21 +1,34 @@
-import { any, bytes, count, data, dataFields, list, object, oneOf, refused, why, type Shape } from "./shape.ts";
+import {
+  any,
+  bytes,
+  count,
+  data,
+  dataFields,
+  list,
+  mediaType,
+  object,
+  oneOf,
+  refused,
+  why,
+  type Shape,
+} from "./shape.ts";
 
-const blob = object({ mimeType: any, data: bytes, displayName: any });
+const blob = object({ mimeType: mediaType, data: bytes, displayName: any });
 const fileData = refused("source:url", why.fetched);
 
-const part: Shape = object(
-  {
-    inlineData: blob,
-    fileData,
-    functionResponse: object({
-      parts: list(() => object({ inlineData: blob, fileData })),
-      ...dataFields("id", "name", "response", "willContinue", "scheduling"),
-    }),
-    ...dataFields("text", "thought", "thoughtSignature", "functionCall", "videoMetadata", "mediaResolution"),
-    partMetadata: data,
-  },
-  { tellsOfTools: true },
-);
+const part: Shape = object({
+  inlineData: blob,
+  fileData,
+  functionResponse: object({
+    parts: list(() => object({ inlineData: blob, fileData })),
+    ...dataFields("id", "name", "response", "willContinue", "scheduling"),
+  }),
+  ...dataFields("text", "thought", "thoughtSignature", "functionCall", "videoMetadata", "partMetadata"),
+  // Its level, of which the largest is counted; not a number of tokens.
+  mediaResolution: object({ level: any }),
+  executableCode: refused("tool:codeExecution", why.tool),
+  codeExecutionResult: refused("tool:codeExecution", why.tool),
+});
 const content = object({ role: any, parts: list(() => part) });
 
 /** Every other kind of tool is the provider's, and is named by its field. */
@@ -44,7 +57,9 @@ const fields: Readonly<Record<string, Shape>> = {
       imageConfig: refused("modality:IMAGE", why.price),
       ...dataFields("stopSequences", "responseMimeType", "responseSchema", "responseJsonSchema", "_responseJsonSchema"),
       ...dataFields("temperature", "topP", "topK", "seed", "presencePenalty", "frequencyPenalty", "responseLogprobs"),
-      ...dataFields("logprobs", "thinkingConfig", "mediaResolution", "enableEnhancedCivicAnswers", "responseFormat"),
+      ...dataFields("logprobs", "thinkingConfig"),
+      mediaResolution: any,
+      responseFormat: object({ text: data }),
     },
     { place: "outputLimit" },
   ),

@@ -10,6 +10,8 @@ export interface Operation {
   readonly shape: Shape;
   /** Of the largest answer: what says it if the body does not. Null if the answer is no text, or can't be limited. */
   readonly limit: "max_tokens" | "max_output_tokens" | "max_completion_tokens" | "maxOutputTokens" | null;
+  /** Of other names for that limit nothing is known: servers may pass over them. */
+  readonly hasOneLimit?: boolean;
   /** What the provider keeps is kept without anybody having asked for it, unless the body says `store: false`. */
   readonly storesByDefault?: boolean;
   /** Streams tell of their usage only if they are asked to. */
@@ -31,7 +33,7 @@ export const operations = {
   // What it answers is short, and can't be limited.
   compaction: { shape: responses, limit: null },
   chat: { shape: chatCompletions, limit: "max_completion_tokens", hidesUsage: true },
-  chatOfServer: { shape: chatCompletions, limit: "max_tokens", hidesUsage: true },
+  chatOfServer: { shape: chatCompletions, limit: "max_tokens", hasOneLimit: true, hidesUsage: true },
   completions: { shape: completions, limit: "max_tokens", hidesUsage: true },
   embeddings: { shape: embeddings, limit: null, isSilent: true },
   geminiContent: { shape: geminiContent, limit: "maxOutputTokens", ...gemini },

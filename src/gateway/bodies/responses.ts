@@ -9,6 +9,7 @@ import {
   inline,
   list,
   model,
+  type Needs,
   object,
   oneOf,
   refused,
@@ -40,11 +41,11 @@ const part: Shape = object(
     file_data: inline,
     file_url: url,
     file_id: file,
-    input_audio: object({ data: inline, format: any }),
+    input_audio: object({ data: inline, format: any }, { holds: "sound" }),
     ...dataFields("text", "refusal", "annotations", "logprobs", "detail", "filename", "encrypted_content"),
     prompt_cache_breakpoint: data,
   },
-  { tellsOfTools: true },
+  { opensByType: true },
 );
 
 /** What the harness runs. A namespace holds others; a search among tools is the harness's, if it says `client`. */
@@ -54,17 +55,30 @@ const tool: Shape = object(
     tools: list(() => tool),
     execution: oneOf("tool", why.tool, "client"),
     ...dataFields("name", "description", "parameters", "strict", "format", "defer_loading", "output_schema"),
-    allowed_callers: data,
+    allowed_callers: list(() => oneOf("caller", why.tool, "direct")),
   },
-  { tellsOfTools: true },
+  {
+    opensByType: true,
+    needs: {
+      tool_search: { fields: [["execution"]], permit: "tool:server", why: `says no \`execution\`, and ${why.tool}` },
+    },
+  },
 );
 
-/** What was said, called and given back so far. */
-const item: Shape = object(
-  {
-    type: oneOf(
-      "block",
-      why.unknown,
+/** What an item must hold, if it has an id: an id alone is taken for that of an item that the provider has stored. */
+const own = (...fields: readonly (readonly string[])[]): Needs => ({
+  ifSaid: "id",
+  fields,
+  permit: "block:item_reference",
+  why: `has an id without content, which ${why.kept}`,
+});
+
+const itemType: Shape = {
+  scalar: {
+    kind: "oneOf",
+    permit: "block",
+    why: why.unknown,
+    values: [
       "message",
       "reasoning",
       "additional_tools",
@@ -83,7 +97,15 @@ const item: Shape = object(
       "compaction_summary",
       "compaction_trigger",
       "context_compaction",
-    ),
+    ],
+    compacts: { compaction_trigger: "instead" },
+  },
+};
+
+/** What was said, called and given back so far. */
+const item: Shape = object(
+  {
+    type: itemType,
     content: textOr(() => part),
     output: textOr(() => part),
     tools: list(() => tool),
@@ -95,8 +117,26 @@ const item: Shape = object(
     ...dataFields("operation", "summary", "encrypted_content", "author", "recipient", "caller"),
     ...dataFields("internal_chat_message_metadata_passthrough", "metadata"),
   },
-  { tellsOfTools: true },
+  {
+    opensByType: true,
+    needs: {
+      "": own(["role"], ["content"]),
+      reasoning: own(["encrypted_content", "content"]),
+      compaction: own(["encrypted_content"]),
+      compaction_summary: own(["encrypted_content"]),
+      context_compaction: own(["encrypted_content"]),
+    },
+  },
 );
+
+/** \`reasoning.mode\` has a model think several times for one answer. */
+export const reasoning: Shape = object({
+  mode: oneOf("reasoning", why.price, "standard"),
+  ...dataFields("effort", "summary", "generate_summary", "context", "max_tokens", "exclude", "enabled"),
+});
+
+/** A longer life of what is cached may have a price of its own. */
+export const promptCache: Shape = object({ mode: any, ttl: oneOf("ttl", why.price, "30m") });
 
 /** OpenAI's Responses, and their compaction: platform.openai.com/docs/api-reference/responses. */
 export const responses: Shape = object({
@@ -112,8 +152,24 @@ export const responses: Shape = object({
   conversation: refused("field:conversation", why.kept),
   prompt: refused("field:prompt", why.kept),
   // As Codex lets a long conversation be shortened; its usage counts it.
-  context_management: list(() => object({ type: oneOf("edit", why.price, "compaction"), compact_threshold: data })),
-  ...dataFields("instructions", "tool_choice", "parallel_tool_calls", "reasoning", "text", "stream_options", "include"),
+  context_management: list(() =>
+    object({
+      type: {
+        scalar: {
+          kind: "oneOf",
+          permit: "edit",
+          why: why.price,
+          values: ["compaction"],
+          compacts: { compaction: "beside" },
+        },
+      },
+      compact_threshold: data,
+    }),
+  ),
+  instructions: any,
+  reasoning,
+  prompt_cache_options: promptCache,
+  ...dataFields("tool_choice", "parallel_tool_calls", "text", "stream_options", "include"),
   ...dataFields("metadata", "client_metadata", "temperature", "top_p", "top_logprobs", "truncation", "max_tool_calls"),
-  ...dataFields("user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"),
+  ...dataFields("user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
 });

@@ -11,21 +11,44 @@ export interface Shape {
   readonly each?: () => Shape;
   /** If it may be an object: its fields by name. */
   readonly fields?: Readonly<Record<string, Shape>>;
-  /** Fields that are not named pass if the operator allowed any tool: they say how it is used, and how it was. */
-  readonly tellsOfTools?: boolean;
+  /** Fields that are not named pass if the object's own `type` is one that the operator allowed by its name. */
+  readonly opensByType?: boolean;
+  /** What its own fields must say, by its `type`: `""` if it says none. */
+  readonly needs?: Readonly<Record<string, Needs>>;
   /** A list whose elements are counted, or are of interest if there are any. */
-  readonly counts?: "turns" | "tools";
+  readonly counts?: "turns" | "tools" | "prompts";
+  /** What an object holds whose own fields don't say of what kind it is. */
+  readonly holds?: "sound";
   /** An object into which a field may have to be put. */
   readonly place?: "streamOptions" | "outputLimit";
 }
 
+/** Without it an object leaves to the provider what it does, or stands for something that only the provider has. */
+export interface Needs {
+  /** Only of an object that says this field. */
+  readonly ifSaid?: string;
+  /** One field of each list must say something: `null`, `""` and `[]` do not. */
+  readonly fields: readonly (readonly string[])[];
+  readonly permit: string;
+  readonly why: string;
+}
+
 export type ScalarRule =
-  | { readonly kind: "any" | "model" | "sameModel" | "cacheLifetime" }
+  | { readonly kind: "any" | "model" | "sameModel" | "cacheLifetime" | "mediaType" }
   /** A whole number. */
   | { readonly kind: "count"; readonly fact: "maxOutput" | "choices" }
   | { readonly kind: "flag"; readonly fact: "stream" | "store" | "includeUsage" }
-  /** One of these names, of which `*` at the end stands for anything; others pass by the permit `<permit>:<name>`. */
-  | { readonly kind: "oneOf"; readonly values: readonly string[]; readonly permit: string; readonly why: string }
+  /**
+   * One of these names, of which `*` at the end stands for anything; others pass by the permit `<permit>:<name>`.
+   * `compacts`: those that have the conversation summarised, instead of an answer or beside it.
+   */
+  | {
+      readonly kind: "oneOf";
+      readonly values: readonly string[];
+      readonly permit: string;
+      readonly why: string;
+      readonly compacts?: Readonly<Record<string, "instead" | "beside">>;
+    }
   /** The content itself, whatever it says: it is no address, wherever it stands. */
   | { readonly kind: "bytes" }
   /** Base64 or a data URL: some servers would fetch anything else. */
@@ -50,6 +73,7 @@ export const bytes: Shape = { scalar: { kind: "bytes" } };
 export const inline: Shape = { scalar: { kind: "inline" } };
 export const dataUrl: Shape = { scalar: { kind: "dataUrl" } };
 export const model: Shape = { scalar: { kind: "model" } };
+export const mediaType: Shape = { scalar: { kind: "mediaType" } };
 
 export const object = (fields: Readonly<Record<string, Shape>>, rest: Omit<Shape, "fields"> = {}): Shape => ({
   fields,
