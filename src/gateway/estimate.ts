@@ -36,7 +36,7 @@ export function mostUsage(operation: Operation, body: Understood, model: string)
 /** @param longest of the model, in tokens */
 function mostOutput(
   { limit, isSilent, hasOneLimit }: Operation,
-  { limits, compacts }: Understood,
+  { limits, compacts, thinking }: Understood,
   longest: number,
 ): Pick<MostUsage, "outputTokens" | "isLimited"> {
   if (isSilent === true) return { outputTokens: 0, isLimited: true };
@@ -45,7 +45,7 @@ function mostOutput(
   const isHonoured = hasOneLimit !== true || limits.some(({ name, value }) => name === limit && value !== null);
   const said = limits.flatMap(({ value }) => value ?? []);
   const isLimited = said.length > 0 && isHonoured;
-  const answer = isLimited ? Math.max(...said) : longest;
+  const answer = isLimited ? Math.max(...said) + (hasOneLimit === true ? thinking : 0) : longest;
   return compacts === null ? { outputTokens: answer, isLimited } : { outputTokens: answer + longest, isLimited: true };
 }
 

@@ -464,6 +464,13 @@ describe("what is counted is never below 95 % of what the provider bills", () =>
   it.each([
     ["a limit that servers need not know", chat, { messages, max_completion_tokens: 1 }],
     ["the same beside another that says nothing", chat, { messages, max_completion_tokens: 1, max_tokens: null }],
+    ["a limit beside which it thinks", chat, { messages, max_tokens: 1, thinking_budget: 120_000 }],
+    [
+      "the same in other words",
+      chat,
+      { messages, max_tokens: 1, thinking: { type: "enabled", budget_tokens: 120_000 } },
+    ],
+    ["the same in still others", chat, { messages, max_tokens: 1, reasoning: { max_tokens: 120_000 } }],
     ["a limit of what can't be limited", "/model/openai/v1/responses/compact", { input: "x", max_output_tokens: 1 }],
     [
       "a summary instead of an answer",

@@ -226,6 +226,12 @@ const acts: readonly (readonly [PathName, object, string])[] = [
   ["responses", { input: [{ type: "reasoning", id: "rs_1", content: [] }] }, "block:item_reference"],
   ["responses", { input: [{ encrypted_content: "", id: "rs_1", type: "reasoning" }] }, "block:item_reference"],
   ["responses", { input: [{ type: "compaction", id: "cmp_1" }] }, "block:item_reference"],
+  ["responses", { input: [{ type: "message", id: "msg_1" }] }, "block:item_reference"],
+  ["responses", { input: [{ type: "function_call", id: "fc_1" }] }, "block:item_reference"],
+  ["messages", block({ type: "image", source: far }), "source:url"],
+  ["messages", block({ source: far, type: "document" }), "source:url"],
+  ["messages", block({ source: far }), "source:url"],
+  ["gemini", { generationConfig: { responseMimeType: "audio/wav" } }, "modality:audio/wav"],
   // The provider searches, unless the harness says that it does.
   ["responses", { tools: [{ type: "tool_search" }] }, "tool:server"],
   ["responses", { tools: [{ type: "tool_search", execution: null }] }, "tool:server"],
@@ -296,6 +302,7 @@ describe("what a provider would do for an agent beside answering", () => {
     ["embeddings", { input: [{ image: far }] }],
     ["embeddings", { input: { url: far } }],
     ["completions", { prompt: [{ image_url: far }] }],
+    ["gemini", part({ text: { fileData: { fileUri: far } } })],
     ["gemini", { generationConfig: { mediaResolution: { level: "HIGH" } } }],
   ] as const)("is not made of more than text, if the field is for text: %s %j", async (path, more) => {
     const answer = await sendTo(path, more);
@@ -457,6 +464,8 @@ describe("what harnesses send", () => {
     ["chat", { messages: [{ role: "assistant", content: "x", annotations: [], refusal: null }] }],
     ["messages", block({ type: "text", text: "x", citations: [{ type: "char_location" }] })],
     ["messages", block({ type: "document", citations: { enabled: false }, source: { type: "text", data: "a" } })],
+    ["messages", block({ type: "search_result", source: far, title: "x", content: [{ type: "text", text: "y" }] })],
+    ["server", { thinking: { type: "enabled", clear_thinking: false }, reasoning: { effort: "low" } }],
     ["embeddings", { input: ["a", "b"], dimensions: 9 }],
     ["embeddings", { input: [[1, 2], [3]] }],
     ["completions", { prompt: ["a", "b"], suffix: "c" }],

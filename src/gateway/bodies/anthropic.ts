@@ -22,7 +22,7 @@ const cacheControl = object({ type: any, ttl: { scalar: { kind: "cacheLifetime" 
 
 /** Of an image or document. Of a search result that the harness made itself it is a label. */
 const source: Shape = {
-  ...any,
+  scalar: { kind: "labelOf", type: "search_result" },
   fields: {
     type: oneOf("source", why.fetched, "base64", "text", "content"),
     media_type: mediaType,

@@ -92,6 +92,11 @@ export const chatCompletions: Shape = object({
   // What is predicted wrongly is billed as if it had been answered.
   prediction: refused("field:prediction", why.price),
   reasoning,
+  thinking_budget: count("thinking"),
+  thinking: object({
+    budget_tokens: count("thinking"),
+    ...dataFields("type", "display", "effort", "keep", "clear_thinking"),
+  }),
   prompt_cache_options: promptCache,
   // Not a template itself, which a server would run.
   chat_template_kwargs: object(
@@ -110,8 +115,8 @@ export const chatCompletions: Shape = object({
   ...dataFields("safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
   // Of Ollama, vLLM, SGLang, llama.cpp, OpenRouter, DeepSeek, Qwen and others: how the answer is chosen.
   ...dataFields("top_k", "top_a", "min_p", "typical_p", "repetition_penalty", "length_penalty", "min_tokens"),
-  ...dataFields("ignore_eos", "skip_special_tokens", "enable_thinking", "thinking_budget"),
-  ...dataFields("thinking", "include_reasoning", "reasoning_split", "tool_stream", "guided_json"),
+  ...dataFields("ignore_eos", "skip_special_tokens", "enable_thinking"),
+  ...dataFields("include_reasoning", "reasoning_split", "tool_stream", "guided_json"),
   ...dataFields("guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "safe_prompt", "random_seed"),
   ...dataFields("cache_prompt", "keep_alive", "mirostat", "think"),
 });

@@ -36,6 +36,8 @@ interface Frame {
   isPermittedType: boolean;
   /** The first field that is not known, of an object whose type may open it. */
   unknown: { readonly name: string; readonly called: string } | null;
+  /** The `type` that it must have, to hold what it holds. */
+  labelOf: string | null;
   readonly media: Scalar[];
   mediaType: string | null;
   /** What it holds is text as it is written, whatever it looks like. */
@@ -180,12 +182,16 @@ export function createBodyCheck(options: {
       case "cacheLifetime":
         if (value.text !== "5m") found.cachesForHour = true;
         return;
+      case "labelOf":
+        frame.labelOf = rule.type;
+        return;
       case "mediaType":
         frame.mediaType = value.text ?? "";
         return;
       case "count": {
         const number = wholeNumber(value, called);
         if (rule.fact === "choices") found.choices = Math.max(found.choices, number);
+        else if (rule.fact === "thinking") found.thinking = Math.max(found.thinking, number);
         else found.limits.push({ name: frame.name, value: number, from, to });
         return;
       }
@@ -222,8 +228,11 @@ export function createBodyCheck(options: {
   }
 
   /** @throws RequestRefusedError if a field is not known, and the operator did not allow what it belongs to by name */
-  function requireKnown({ unknown: field, isPermittedType }: Frame): void {
-    if (field === null || isPermittedType) return;
+  function requireKnown({ unknown: field, isPermittedType, type, labelOf }: Frame): void {
+    if (isPermittedType) return;
+    if (labelOf !== null && labelOf !== type)
+      refuseUnlessAllowed(permits, "source:url", `${called()} has text for its source, which ${why.fetched}`);
+    if (field === null) return;
     refuseUnlessAllowed(permits, `field:${field.name}`, `${field.called} ${why.unknown}`);
   }
 
@@ -271,6 +280,7 @@ function beginFrame(shape: Shape, kind: "object" | "list", at: number): Frame {
     type: "",
     isPermittedType: false,
     unknown: null,
+    labelOf: null,
     media: [],
     mediaType: null,
     isText: false,

@@ -19,6 +19,8 @@ export interface Understood {
   readonly limits: readonly (Said<number> & { readonly name: string })[];
   /** Answers that are made at once. */
   readonly choices: number;
+  /** How much may be thought for it, in tokens, as far as it says so: not all servers count that as a part of the answer. */
+  readonly thinking: number;
   /** It has the conversation summarised, instead of an answer or beside it. */
   readonly compacts: "instead" | "beside" | null;
   readonly stream: boolean;
@@ -49,6 +51,7 @@ export interface Facts {
   choices: number;
   /** Of a request that has several answered. */
   prompts: number;
+  thinking: number;
   compacts: Understood["compacts"];
   stream: Said<boolean> | null;
   store: Said<boolean> | null;
@@ -73,6 +76,7 @@ export function noFacts(): Facts {
     limits: [],
     choices: 1,
     prompts: 0,
+    thinking: 0,
     compacts: null,
     stream: null,
     store: null,

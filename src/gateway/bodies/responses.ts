@@ -121,6 +121,12 @@ const item: Shape = object(
     opensByType: true,
     needs: {
       "": own(["role"], ["content"]),
+      message: own(["role"]),
+      agent_message: own(["content", "encrypted_content"]),
+      function_call: own(["name"]),
+      custom_tool_call: own(["name"]),
+      local_shell_call: own(["action"]),
+      apply_patch_call: own(["operation"]),
       reasoning: own(["encrypted_content", "content"]),
       compaction: own(["encrypted_content"]),
       compaction_summary: own(["encrypted_content"]),
@@ -132,7 +138,8 @@ const item: Shape = object(
 /** \`reasoning.mode\` has a model think several times for one answer. */
 export const reasoning: Shape = object({
   mode: oneOf("reasoning", why.price, "standard"),
-  ...dataFields("effort", "summary", "generate_summary", "context", "max_tokens", "exclude", "enabled"),
+  max_tokens: count("thinking"),
+  ...dataFields("effort", "summary", "generate_summary", "context", "exclude", "enabled"),
 });
 
 /** A longer life of what is cached may have a price of its own. */

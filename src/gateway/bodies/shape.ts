@@ -36,7 +36,7 @@ export interface Needs {
 export type ScalarRule =
   | { readonly kind: "any" | "model" | "sameModel" | "cacheLifetime" | "mediaType" }
   /** A whole number. */
-  | { readonly kind: "count"; readonly fact: "maxOutput" | "choices" }
+  | { readonly kind: "count"; readonly fact: "maxOutput" | "choices" | "thinking" }
   | { readonly kind: "flag"; readonly fact: "stream" | "store" | "includeUsage" }
   /**
    * One of these names, of which `*` at the end stands for anything; others pass by the permit `<permit>:<name>`.
@@ -51,6 +51,8 @@ export type ScalarRule =
     }
   /** The content itself, whatever it says: it is no address, wherever it stands. */
   | { readonly kind: "bytes" }
+  /** A name of an object of this `type`; of any other it is taken for an address. */
+  | { readonly kind: "labelOf"; readonly type: string }
   /** Base64 or a data URL: some servers would fetch anything else. */
   | { readonly kind: "inline" }
   /** A data URL: anything else would be fetched. */
@@ -86,7 +88,7 @@ export const oneOf = (permit: string, reason: string, ...values: readonly string
   scalar: { kind: "oneOf", values, permit, why: reason },
 });
 export const flag = (fact: "stream" | "store" | "includeUsage"): Shape => ({ scalar: { kind: "flag", fact } });
-export const count = (fact: "maxOutput" | "choices"): Shape => ({ scalar: { kind: "count", fact } });
+export const count = (fact: "maxOutput" | "choices" | "thinking"): Shape => ({ scalar: { kind: "count", fact } });
 /** @param permit what the operator can allow it by */
 export const refused = (permit: string, reason: string): Shape => ({
   scalar: { kind: "refused", permit, why: reason },
