@@ -164,4 +164,34 @@ describe("a server's first bytes", () => {
     expect(asksForAnother(Buffer.from([21, 3, 3, 0, 2, 2, 40]))).toBe(false);
     expect(asksForAnother(Buffer.alloc(0))).toBeNull();
   });
+
+  it("are read behind what a client passes over, and over any number of records", () => {
+    const whole = (random: Buffer) => serverHello(random).subarray(5);
+    const cut = (bytes: Buffer, size: number): Buffer[] =>
+      Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+        record(22, bytes.subarray(index * size, (index + 1) * size)),
+      );
+    const warning = record(21, Buffer.from([1, 112]));
+    const changeCipherSpec = record(20, Buffer.from([1]));
+    const helloRequest = Buffer.alloc(4);
+    for (const random of [retry, Buffer.alloc(32, 1)]) {
+      for (const size of [1, 3, 40, 100]) {
+        const bytes = Buffer.concat([
+          warning,
+          changeCipherSpec,
+          ...cut(Buffer.concat([helloRequest, whole(random)]), size),
+        ]);
+        expect(asksForAnother(bytes)).toBe(random === retry);
+        expect(asksForAnother(bytes.subarray(0, 40))).toBeNull();
+      }
+    }
+  });
+
+  it("that end the connection ask for nothing", () => {
+    for (const alert of [[2, 40], [1, 0], [1]]) {
+      expect(asksForAnother(Buffer.concat([record(21, Buffer.from(alert)), serverHello(retry)]))).toBe(false);
+    }
+    expect(asksForAnother(Buffer.from("H"))).toBe(false);
+    expect(asksForAnother(record(22, message([named("a.example")])))).toBe(false);
+  });
 });

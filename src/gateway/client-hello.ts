@@ -11,8 +11,9 @@ export interface ClientHello {
 /** `incomplete`: more bytes are needed to say. `broken`: it is no ClientHello, whatever follows. */
 export type ReadClientHello = ClientHello | "incomplete" | "broken";
 
-const recordTypes = { changeCipherSpec: 20, handshake: 22, applicationData: 23 } as const;
-const messageTypes = { clientHello: 1, serverHello: 2 } as const;
+const recordTypes = { changeCipherSpec: 20, alert: 21, handshake: 22, applicationData: 23 } as const;
+const messageTypes = { helloRequest: 0, clientHello: 1, serverHello: 2 } as const;
+const alerts = { warning: 1, closeNotify: 0 } as const;
 const extensionTypes = { serverName: 0, encryptedClientHello: 0xfe_0d } as const;
 const recordHeaderBytes = 5;
 const messageHeaderBytes = 4;
@@ -65,15 +66,49 @@ export function readClientHello(
 }
 
 /**
- * Whether a server's first bytes ask the client for another ClientHello (HelloRetryRequest).
+ * Whether a server's first bytes ask the client for another ClientHello (HelloRetryRequest). What a client passes over before
+ * it is passed over here too, and the message may be spread over records: a warning, a ChangeCipherSpec, a HelloRequest.
  * @returns null if more bytes are needed to say
  */
 export function asksForAnother(bytes: Buffer): boolean | null {
-  if (bytes.length > 0 && bytes[0] !== recordTypes.handshake) return false;
-  const randomAt = recordHeaderBytes + messageHeaderBytes + 2;
-  if (bytes.length < randomAt + retryRandom.length) return null;
-  if (bytes[recordHeaderBytes] !== messageTypes.serverHello) return false;
-  return bytes.subarray(randomAt, randomAt + retryRandom.length).equals(retryRandom);
+  let handshake = Buffer.alloc(0);
+  for (let at = 0; at < bytes.length;) {
+    const type = bytes.readUInt8(at);
+    if (type === recordTypes.handshake) handshake = Buffer.concat([handshake, beginningOf(bytes, at)]);
+    const asks = isRetry(handshake);
+    if (asks !== null) return asks;
+    const record = readRecord(bytes, at);
+    if (!isPassedOver(type) || record === "broken") return false;
+    if (record === "incomplete") return null;
+    if (type === recordTypes.alert && !isWarning(record.content)) return false;
+    at += recordHeaderBytes + record.content.length;
+  }
+  return null;
+}
+
+const isPassedOver = (type: number): boolean =>
+  type === recordTypes.handshake || type === recordTypes.changeCipherSpec || type === recordTypes.alert;
+
+/** After which the handshake goes on (RFC 5246, section 7.2); after every other alert nothing does. */
+const isWarning = (alert: Buffer): boolean =>
+  alert.length === 2 && alert[0] === alerts.warning && alert[1] !== alerts.closeNotify;
+
+/** As much as is there of a record's content. */
+function beginningOf(bytes: Buffer, at: number): Buffer {
+  const from = at + recordHeaderBytes;
+  return bytes.length < from ? Buffer.alloc(0) : bytes.subarray(from, from + bytes.readUInt16BE(at + 3));
+}
+
+/** @returns null if more of the handshake is needed to say */
+function isRetry(handshake: Buffer): boolean | null {
+  let at = 0;
+  // One that comes while a client shakes hands is ignored (RFC 5246, section 7.4.1.1).
+  while (handshake[at] === messageTypes.helloRequest) at += messageHeaderBytes;
+  if (at >= handshake.length) return null;
+  if (handshake[at] !== messageTypes.serverHello) return false;
+  const randomAt = at + messageHeaderBytes + 2;
+  if (handshake.length < randomAt + retryRandom.length) return null;
+  return handshake.subarray(randomAt, randomAt + retryRandom.length).equals(retryRandom);
 }
 
 interface TlsRecord {

@@ -28,7 +28,7 @@ const unrecognizedName = Buffer.from([21, 3, 3, 0, 2, 2, 112]);
 
 /**
  * Lets a connection through to an allowed host once it has shown that it is meant for that host: TLS with its name in the
- * clear, also in a second ClientHello that the server asks for. Until then nothing passes in either direction.
+ * clear, also in a second ClientHello that the server asks for. Until then nothing else passes in either direction.
  * What stands inside of the encryption is not seen.
  * @returns null once bytes flow, or if a side went away; else why the connection was ended
  */
@@ -49,13 +49,19 @@ export async function passTunnel(
   }
   const hello = await gather(client, first.bytes, helloIn(false), options.limitMs);
   const refused = hello === null ? null : misnamed(hello.found, options);
-  if (hello === null || refused !== null) return refuse(client, upstream, refused);
-  upstream.write(hello.bytes);
+  if (hello === null || hello.found === "broken" || refused !== null) return refuse(client, upstream, refused);
+  // What was sent behind it waits: it may be a second one, for another host, that a server would read before it is looked at.
+  const { length } = hello.found;
+  upstream.write(hello.bytes.subarray(0, length));
+  const behind = hello.bytes.subarray(length);
   const answer = await gather(upstream, Buffer.alloc(0), asksForAnother, options.limitMs);
   if (answer === null) return refuse(client, upstream, null);
   client.write(answer.bytes);
-  if (!answer.found) return join(client, upstream);
-  const second = await gather(client, Buffer.alloc(0), helloIn(true), options.limitMs);
+  if (!answer.found) {
+    upstream.write(behind);
+    return join(client, upstream);
+  }
+  const second = await gather(client, behind, helloIn(true), options.limitMs);
   const refusedAgain = second === null ? null : misnamed(second.found, options);
   if (second === null || refusedAgain !== null) return refuse(client, upstream, refusedAgain);
   upstream.write(second.bytes);

@@ -226,6 +226,60 @@ it("a tunnel looks at the second ClientHello too, which a server may ask for", a
   expect(refused).toMatchObject([{ reason: "other name", named: "attacker-tenant.example" }]);
 });
 
+it.each<[string, (bytes: Buffer) => Buffer]>([
+  ["behind a warning", (bytes) => Buffer.concat([Buffer.from([21, 3, 3, 0, 2, 1, 112]), bytes])],
+  [
+    "over two records",
+    (bytes) =>
+      Buffer.concat([Buffer.from([22, 3, 3, 0, 3]), bytes.subarray(5, 8), Buffer.from([22, 3, 3, 0, 41]), bytes.subarray(8)]),
+  ],
+])("a tunnel looks at the second ClientHello, also if the server asks for it %s", async (_, written) => {
+  const place = `registry.example:${portOf(raw)}`;
+  await open(place);
+  const [allowed, other] = [await helloFor("registry.example"), await helloFor("attacker-tenant.example")];
+  answerRaw = (socket) => void socket.write(written(retry));
+  const socket = await tunnel(place);
+  let got = Buffer.alloc(0);
+  const closed = new Promise<void>((resolve) => socket.on("error", () => undefined).once("close", () => resolve()));
+  socket.on("data", (chunk: Buffer) => (got = Buffer.concat([got, chunk])));
+  socket.write(allowed);
+  await waitFor(() => got.includes(written(retry)), "the server asked for another");
+  socket.write(other);
+  socket.end();
+  await closed;
+  expect(received.equals(allowed)).toBe(true);
+  expect(refused).toMatchObject([{ reason: "other name", named: "attacker-tenant.example" }]);
+});
+
+it("a tunnel lets no second ClientHello through that came with the first, before the server asked for it", async () => {
+  const place = `registry.example:${portOf(raw)}`;
+  await open(place);
+  const [allowed, other] = [await helloFor("registry.example"), await helloFor("attacker-tenant.example")];
+  answerRaw = (socket) => void socket.write(retry);
+  const applicationData = Buffer.from([23, 3, 3, 0, 1, 7]);
+  await overRaw(place, Buffer.concat([allowed, other]), Buffer.concat([applicationData, allowed]));
+  expect(received.equals(allowed)).toBe(true);
+  expect(refused).toMatchObject([{ reason: "other name", named: "attacker-tenant.example" }]);
+});
+
+it("a tunnel keeps what a client sends with its first message until the server has answered", async () => {
+  const place = `registry.example:${portOf(raw)}`;
+  await open(place);
+  const allowed = await helloFor("registry.example");
+  const earlyData = Buffer.from([23, 3, 3, 0, 1, 7]);
+  const serverHello = Buffer.concat([Buffer.from([22, 3, 3, 0, 44, 2, 0, 0, 40, 3, 3]), Buffer.alloc(38, 1)]);
+  const fatal = Buffer.from([21, 3, 3, 0, 2, 2, 40]);
+  for (const answer of [serverHello, fatal, Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n")]) {
+    received = Buffer.alloc(0);
+    answerRaw = (socket) => {
+      if (received.equals(allowed)) socket.write(answer);
+      else socket.end("seen");
+    };
+    expect(await overRaw(place, Buffer.concat([allowed, earlyData]))).toBe(`${answer.toString("latin1")}seen`);
+    expect(received.equals(Buffer.concat([allowed, earlyData]))).toBe(true);
+  }
+});
+
 it("a tunnel brings nothing to a host before it has shown whom it is for, however its first message is cut", async () => {
   const place = `registry.example:${portOf(raw)}`;
   await open(place);
