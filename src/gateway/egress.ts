@@ -1,4 +1,10 @@
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import { connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { canonicalHost, egressRulesFor, type EgressPolicy } from "../domain/egress.ts";
@@ -144,15 +150,18 @@ const placeOf = ({ host, port }: Target) => ({ host, port });
 /** Asks the target, by its own name, what the sandbox asked. */
 function send(target: Target, path: string, request: IncomingMessage, response: ServerResponse): void {
   const { host, port, address } = target;
-  const headers = Object.entries(request.headers).filter(([name]) => !hopByHop.has(name));
+  const coding = request.headers["transfer-encoding"];
+  if (!isChunkedAtMost(coding)) return end(response, 501, `a proxied request can't have the transfer coding ${coding}`);
   const written = isIP(host) === 6 ? `[${host}]` : host;
   const upstream = httpRequest({
+    // A connection of its own: on one that is kept, what a server says too much would answer somebody else's next request.
+    agent: false,
     host: address,
     port,
     method: request.method,
     path,
     headers: {
-      ...Object.fromEntries(headers),
+      ...endToEnd(request.headers),
       ...framingOf(request),
       host: port === 80 ? written : `${written}:${port}`,
     },
@@ -160,11 +169,7 @@ function send(target: Target, path: string, request: IncomingMessage, response: 
   });
   // Also if it was not heard to the end: what nobody reads would never be over.
   response.once("close", () => upstream.destroy());
-  upstream.once("socket", (socket) => {
-    const isConnected = (): void => void upstream.setTimeout(0);
-    if (socket.connecting) socket.once("connect", isConnected);
-    else isConnected();
-  });
+  upstream.once("socket", (socket) => socket.once("connect", () => void upstream.setTimeout(0)));
   upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
   upstream.on("error", () => end(response, 502, `${host}:${port} could not be reached`));
   upstream.once("upgrade", (_answered, socket) => {
@@ -179,6 +184,16 @@ function send(target: Target, path: string, request: IncomingMessage, response: 
 }
 
 /**
+ * What is meant for who is at the other end: without what every proxy keeps to itself, and what the sender's `Connection` adds
+ * to that (RFC 9110, section 7.6.1). The length stays, whatever it adds: without it a body's end would not be told.
+ */
+function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const added = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase());
+  const dropped = new Set([...hopByHop, ...added.filter((name) => name !== "content-length")]);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name)));
+}
+
+/**
  * How the end of a request's body is told. Without it Node writes the body of a GET, HEAD, DELETE, OPTIONS or TRACE as it is, of
  * which a server makes further requests: for any host, not looked at by anybody (RFC 9112, section 11.2).
  */
@@ -186,10 +201,15 @@ function framingOf({ headers }: IncomingMessage): { "transfer-encoding"?: string
   return headers["transfer-encoding"] === undefined ? {} : { "transfer-encoding": "chunked" };
 }
 
+/** Other codings are not undone here, and would be lost with the header (RFC 9112, section 6.1). */
+const isChunkedAtMost = (coding: string | undefined): boolean =>
+  coding === undefined || coding.trim().toLowerCase() === "chunked";
+
 /** What a server says may be nothing that HTTP knows. */
 function passOn(answered: IncomingMessage, response: ServerResponse): void {
   try {
-    response.writeHead(answered.statusCode ?? 502, answered.headers);
+    if (!isChunkedAtMost(answered.headers["transfer-encoding"])) throw new Error("an unknown transfer coding");
+    response.writeHead(answered.statusCode ?? 502, endToEnd(answered.headers));
   } catch {
     answered.destroy();
     end(response, 502, "what was answered is no HTTP");
