@@ -58,6 +58,7 @@ async function serve(): Promise<void> {
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
+    repositoryKeyOf: ({ key }) => key,
     templates,
     webDirectory: null,
     ready: () => Promise.resolve(true),

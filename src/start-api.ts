@@ -5,10 +5,12 @@ import { createApp } from "./api/app.ts";
 import { addressFile } from "./beside.ts";
 import type { Config } from "./config/config.ts";
 import { hasRoom } from "./database/room.ts";
+import { isAddressProblem, parseRepositoryUrl } from "./domain/repository.ts";
 import { listenError } from "./listen-error.ts";
 import type { Parts } from "./parts.ts";
 import type { Stops } from "./stops.ts";
 import { createIntake } from "./store/intake.ts";
+import { settleRepositoryKeys } from "./store/repository-keys.ts";
 import { listWorkers } from "./store/worker-nodes.ts";
 import { chooseDefaultAgent, createSignInMethods } from "./wiring.ts";
 
@@ -23,6 +25,12 @@ export async function startApi(parts: Parts, stops: Stops, options: { readonly a
   let listening = config.publicUrl ?? "";
   const own = () => chooseDefaultAgent(config, providers);
   const defaultAgent = options.alone ? own : () => fleetDefaultAgent(config, database);
+  const keyOf = (url: string): string | null => {
+    const address = parseRepositoryUrl(url);
+    return isAddressProblem(address) ? null : forges.keyOf(address);
+  };
+  const settled = await settleRepositoryKeys(database, keyOf);
+  if (settled > 0) logger.info({ repositories: settled }, "repositories are told apart in another way from now on");
   const app = await createApp({
     database,
     intake: createIntake(database),
@@ -51,6 +59,7 @@ export async function startApi(parts: Parts, stops: Stops, options: { readonly a
       return options.alone ? known : fleetAgents(known, await listWorkers(database), await defaultAgent());
     },
     integrationOf: forges.integrationOf,
+    repositoryKeyOf: forges.keyOf,
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../dist/web" : "web"),
     ready: parts.ready,

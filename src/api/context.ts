@@ -9,7 +9,7 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Database } from "../database/database.ts";
 import type { Agent } from "../domain/agent.ts";
 import type { Principal, Scope } from "../domain/key.ts";
-import type { Repository } from "../domain/repository.ts";
+import type { Repository, RepositoryAddress } from "../domain/repository.ts";
 import type { SignInMethod, SignInPolicy } from "../domain/user.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
@@ -32,6 +32,8 @@ export interface ApiOptions {
   readonly publicUrl: () => string;
   /** False where the operator runs agents without a sandbox. */
   readonly sandboxed: boolean;
+  /** What tells that two addresses are the same repository. */
+  readonly repositoryKeyOf: (address: RepositoryAddress) => string;
   readonly allowLocalRepositories: boolean;
   readonly rateLimitPerMinute: number;
   /** Sessions of an organization that run at the same time where it has no limit of its own. */

@@ -45,8 +45,9 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       const { url, name, branch = null, description = null } = request.body;
       if (branch !== null) requireAdmin(request);
       const address = readAddress(options, "url", url);
-      requireAllowed(await allowedRepositories(database, principalOfRequest(request).organizationId), "url", url);
-      const input = { url: address.cloneUrl, key: address.key, name: name ?? address.name, branch, description };
+      requireAllowed(await allowedRepositories(database, principalOfRequest(request).organizationId), "url", address);
+      const key = options.repositoryKeyOf(address);
+      const input = { url: address.cloneUrl, key, name: name ?? address.name, branch, description };
       return show(await createRepository(database, principalOfRequest(request).organizationId, input));
     },
   );

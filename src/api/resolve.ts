@@ -37,17 +37,20 @@ export async function resolveRepositories(
 ): Promise<RepositoryRecord[]> {
   const { repositories: urls = [], codeRepoIds: ids = [] } = request;
   // All is checked before anything is connected: a request that is refused leaves nothing behind.
-  const addresses = new Map<string, RepositoryAddress>();
-  for (const [index, url] of urls.entries()) {
-    const address = readAddress(options, `repositories.${index}`, url);
-    if (!addresses.has(address.key)) addresses.set(address.key, address);
-  }
+  const named = urls.map((url, index) => {
+    const field = `repositories.${index}`;
+    return { field, address: readAddress(options, field, url) };
+  });
   const unknown = ids.find((id) => !isUuid(id));
   const owned = unknown === undefined ? await findRepositories(options.database, organizationId, ids) : [];
-  if (urls.length + owned.length > 0) {
+  // What was connected once may not be any more: by another version, or before local repositories were forbidden.
+  const connected = owned.map(({ id, url }) => ({
+    field: "codeRepoIds",
+    address: readAddress(options, `codeRepoIds: the address of ${id}`, url),
+  }));
+  if (named.length + connected.length > 0) {
     const patterns = await allowedRepositories(options.database, organizationId);
-    for (const [index, url] of urls.entries()) requireAllowed(patterns, `repositories.${index}`, url);
-    for (const { url } of owned) requireAllowed(patterns, "codeRepoIds", url);
+    for (const { field, address } of [...named, ...connected]) requireAllowed(patterns, field, address);
   }
   const missing = unknown ?? ids.find((id) => !owned.some((repository) => repository.id === id.toLowerCase()));
   if (missing !== undefined) {
@@ -55,15 +58,19 @@ export async function resolveRepositories(
       `codeRepoIds: this organization has no repository ${missing}: see GET /repository/list`,
     );
   }
-  const count = new Set([...addresses.keys(), ...owned.map(keyOf)]).size;
+  const addresses = new Map<string, RepositoryAddress>();
+  for (const { address } of named) {
+    const key = options.repositoryKeyOf(address);
+    if (!addresses.has(key)) addresses.set(key, address);
+  }
+  const count = new Set([...addresses.keys(), ...connected.map(({ address }) => options.repositoryKeyOf(address))]).size;
   if (count > repositoryLimit) {
     throw new InvalidInputError(
       `repositories and codeRepoIds name ${count} repositories: a session can have at most ${repositoryLimit}`,
     );
   }
   const resolved = new Map<string, RepositoryRecord>();
-  for (const address of addresses.values()) {
-    const { cloneUrl, key, name } = address;
+  for (const [key, { cloneUrl, name }] of addresses) {
     const input = { url: cloneUrl, key, name, branch: null, description: null };
     const repository = await createRepository(options.database, organizationId, input);
     resolved.set(repository.id, repository);
@@ -79,18 +86,11 @@ export async function resolveRepositories(
  * @param field of the request, for the message
  * @throws InvalidInputError if the organization's list does not let the repository be named
  */
-export function requireAllowed(patterns: readonly string[] | null, field: string, url: string): void {
-  const address = parseRepositoryUrl(url);
-  if (!isAddressProblem(address) && allowsRepository(patterns, address)) return;
+export function requireAllowed(patterns: readonly string[] | null, field: string, address: RepositoryAddress): void {
+  if (allowsRepository(patterns, address)) return;
   throw new InvalidInputError(
-    `${field}: ${url.slice(0, 200)} is not on the list of repositories that this organization allows: an admin can add it in the settings`,
+    `${field}: ${address.cloneUrl.slice(0, 200)} is not on the list of repositories that this organization allows: an admin can add it in the settings`,
   );
-}
-
-/** What tells that a repository and a URL are the same. */
-function keyOf({ id, url }: RepositoryRecord): string {
-  const address = parseRepositoryUrl(url);
-  return isAddressProblem(address) ? id : address.key;
 }
 
 /** @throws InvalidInputError naming `field`, with the list of providers, where the agent's is none of them */

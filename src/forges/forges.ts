@@ -4,19 +4,22 @@ import type { Forge, ForgeSettings, GitCredentials } from "./forge.ts";
 import { createGitea } from "./gitea.ts";
 import { createGitHub } from "./github.ts";
 import { createPlainGit } from "./plain-git.ts";
+import { repositoryKey } from "./repository-key.ts";
 
 export interface Forges {
   /** The configured forge that serves the address, else plain git. */
   forgeOf(address: RepositoryAddress): Forge;
   /** The same as the API shows it; never a secret. */
   integrationOf(url: string): Repository["integration"];
+  /** What tells that two addresses are the same repository. */
+  keyOf(address: RepositoryAddress): string;
 }
 
 /** Makes an adapter for each configured forge; the longest address wins where one lies below another. */
 export function createForges(settings: readonly ForgeSettings[]): Forges {
-  const forges = settings
-    .toSorted((a, b) => b.webUrl.length - a.webUrl.length)
-    .map((each) => withGuardedCredentials(createForge(each), each.webUrl));
+  const sorted = settings.toSorted((a, b) => b.webUrl.length - a.webUrl.length);
+  const forges = sorted.map((each) => withGuardedCredentials(createForge(each), each.webUrl));
+  const paths = sorted.map(({ kind, webUrl }) => ({ webUrl, ignoresCase: kind !== "git" }));
   const anyGit = createPlainGit(null);
   const forgeOf = (address: RepositoryAddress): Forge => forges.find((forge) => forge.serves(address)) ?? anyGit;
   return {
@@ -27,6 +30,7 @@ export function createForges(settings: readonly ForgeSettings[]): Forges {
       const { id, kind, name, webUrl } = forgeOf(address);
       return { id, name, type: kind, configuration: { webUrl } };
     },
+    keyOf: (address) => repositoryKey(paths, address),
   };
 }
 

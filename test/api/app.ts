@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createApp } from "../../src/api/app.ts";
 import type { Database } from "../../src/database/database.ts";
+import { createForges } from "../../src/forges/forges.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createIntake } from "../../src/store/intake.ts";
@@ -82,6 +83,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     defaultAgent: () => Promise.resolve("opencode:m"),
     agents: () => Promise.resolve([agent]),
     integrationOf: () => undefined,
+    repositoryKeyOf: createForges([]).keyOf,
     templates,
     webDirectory: null,
     ready: () => Promise.resolve(true),

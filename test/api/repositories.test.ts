@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createForges } from "../../src/forges/forges.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../../src/domain/repository.ts";
+import { settleRepositoryKeys } from "../../src/store/repository-keys.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
 let api: TestApp;
@@ -110,5 +113,110 @@ test("an organization's list says which repositories may be named, wherever they
     }
   } finally {
     await api.post("/organization/update", { repositories: null });
+  }
+});
+
+const github = (path: string) => `https://github.com/${path}`;
+const idsOf = async (body: object): Promise<string[]> => {
+  const { body: session } = await api.post("/session/create", { prompt: "x", queueRightAway: false, ...body });
+  const { body: detail } = await api.get(`/session/${session.id}`);
+  return detail.repositories.map(({ id }: { id: string }) => id);
+};
+
+test("on a forge that ignores capitals they make no second repository without the limits of the first", async () => {
+  const { body: repository } = await api.post("/repository/create", { url: github("acme/capitals"), branch: "stable" });
+  await api.post(`/repository/${repository.id}/limits`, { maxRunningSessions: 1 });
+  for (const url of [github("ACME/Capitals"), "git@github.com:Acme/capitals.git", "ssh://git@ssh.github.com:443/acme/CAPITALS"]) {
+    expect(await idsOf({ repositories: [url] })).toEqual([repository.id]);
+    expect((await api.post("/repository/create", { url })).body.id).toBe(repository.id);
+    const onto = await api.post("/session/create", { prompt: "x", repositories: [url], branchName: "stable", queueRightAway: false });
+    expect(onto.status).toBe(400);
+  }
+  expect(await idsOf({ repositories: [github("acme/capitals"), github("Acme/Capitals")] })).toEqual([repository.id]);
+  // Of other hosts nobody knows what they do.
+  const [one, other] = await Promise.all(["app", "App"].map((name) => idsOf({ repositories: [`https://git.example/case/${name}`] })));
+  expect(one).not.toEqual(other);
+});
+
+/** As an older version wrote it. */
+async function connectAsBefore(url: string, key: string): Promise<string> {
+  const { body } = await api.post("/repository/create", { url: `https://git.example/before/${crypto.randomUUID()}` });
+  await api.database.pool.query("update repository set url = $2, address_key = $3 where id = $1", [body.id, url, key]);
+  return body.id;
+}
+
+const settle = () =>
+  settleRepositoryKeys(api.database, (url) => {
+    const address = parseRepositoryUrl(url);
+    return isAddressProblem(address) ? null : createForges([]).keyOf(address);
+  });
+
+test("a repository that was connected under other capitals before is found by each spelling, with its settings", async () => {
+  const id = await connectAsBefore(github("Old/App"), "github.com/Old/App");
+  await api.post(`/repository/${id}/limits`, { maxRunningSessions: 2 });
+  expect(await settle()).toBeGreaterThan(0);
+  expect(await settle()).toBe(0);
+  expect(await idsOf({ repositories: [github("old/app")] })).toEqual([id]);
+  expect((await api.get(`/repository/${id}/limits`)).body).toEqual({ maxRunningSessions: 2 });
+});
+
+test("a repository that was disconnected under other capitals before comes back with its settings", async () => {
+  const id = await connectAsBefore(github("Gone/App"), "github.com/Gone/App");
+  await api.post(`/repository/${id}/limits`, { maxRunningSessions: 2 });
+  await api.post(`/repository/${id}/delete`, {});
+  await settle();
+  expect(await idsOf({ repositories: [github("gone/app")] })).toEqual([id]);
+  expect((await api.get(`/repository/${id}/limits`)).body).toEqual({ maxRunningSessions: 2 });
+});
+
+test("of several rows for one repository one is left, with the settings, secrets and automations of all", async () => {
+  const bare = await connectAsBefore(github("twice/app"), "github.com/twice/app");
+  const limited = await connectAsBefore(github("Twice/App"), "github.com/Twice/App");
+  const third = await connectAsBefore(github("TWICE/APP"), "github.com/TWICE/APP");
+  await api.post(`/repository/${limited}/limits`, { maxRunningSessions: 3 });
+  await api.post(`/repository/${limited}/update`, { branch: "stable" });
+  await api.post(`/repository/${third}/limits`, { maxRunningSessions: 1 });
+  for (const [name, repositoryId] of [
+    ["OF_BARE", bare],
+    ["OF_BOTH", bare],
+    ["OF_BOTH", limited],
+  ]) {
+    expect((await api.post("/secret/create", { name, value: "a secret value", repositoryId })).status).toBe(200);
+  }
+  const automation = { name: "twice", instructions: "x" };
+  const { body: one } = await api.post("/automation/create", { ...automation, macro: "twice1", codeRepoIds: [bare] });
+  const { body: two } = await api.post("/automation/create", { ...automation, macro: "twice2", codeRepoIds: [bare, limited] });
+  await Promise.all([settle(), settle()]);
+  expect(await settle()).toBe(0);
+  expect(await idsOf({ repositories: [github("tWICE/aPP")] })).toEqual([limited]);
+  expect((await api.get(`/repository/${limited}/limits`)).body).toEqual({ maxRunningSessions: 1 });
+  for (const gone of [bare, third]) {
+    const refused = await api.post("/session/create", { prompt: "x", codeRepoIds: [gone] });
+    expect(refused).toMatchObject({ status: 400, body: { error: expect.stringContaining(`has no repository ${gone}`) } });
+  }
+  const { body: list } = await api.get("/automation/list?limit=100");
+  for (const { id } of [one, two]) {
+    const kept = list.automations.find((each: { id: string }) => each.id === id);
+    expect(kept.repositories.map((each: { id: string }) => each.id)).toEqual([limited]);
+  }
+  const { body: held } = await api.get(`/secret/list?repositoryId=${limited}`);
+  expect(held.secrets.map(({ name }: { name: string }) => name).toSorted()).toEqual(["OF_BARE", "OF_BOTH"]);
+});
+
+test("a repository whose stored address can't be read any more is refused by its id, and says why", async () => {
+  const odd: [string, string][] = [
+    ["https://git.example/acme//x", "codeRepoIds: the address of ID has an empty or .. part in its path"],
+    ["https://user:password@git.example/acme/x", "has credentials in it"],
+    ["ssh://-oProxyCommand=x/acme/x", "has no name of a host in it"],
+    ["/srv/repositories/local.git", "is a local path: the operator must allow local repositories"],
+    ["https://git.example/acme/a%2F..%2Fb", "must not have a / or \\ in its path"],
+  ];
+  for (const [index, [url, reason]] of odd.entries()) {
+    const id = await connectAsBefore(url, `odd/${index}`);
+    expect(await api.post("/session/create", { prompt: "x", codeRepoIds: [id] })).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining(reason.replace("ID", id)) },
+    });
+    await api.database.pool.query("update repository set deleted_at = now() where id = $1", [id]);
   }
 });
