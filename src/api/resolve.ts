@@ -63,7 +63,8 @@ export async function resolveRepositories(
     const key = options.repositoryKeyOf(address);
     if (!addresses.has(key)) addresses.set(key, address);
   }
-  const count = new Set([...addresses.keys(), ...connected.map(({ address }) => options.repositoryKeyOf(address))]).size;
+  const count = new Set([...addresses.keys(), ...connected.map(({ address }) => options.repositoryKeyOf(address))])
+    .size;
   if (count > repositoryLimit) {
     throw new InvalidInputError(
       `repositories and codeRepoIds name ${count} repositories: a session can have at most ${repositoryLimit}`,

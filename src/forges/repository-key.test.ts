@@ -25,7 +25,10 @@ it.each<[string, string[]]>([
       "ssh://git@ssh.github.com:443/acme/App",
     ],
   ],
-  ["gitlab.com/group/below/app", ["https://gitlab.com/Group/Below/App", "ssh://git@altssh.gitlab.com:443/group/below/app"]],
+  [
+    "gitlab.com/group/below/app",
+    ["https://gitlab.com/Group/Below/App", "ssh://git@altssh.gitlab.com:443/group/below/app"],
+  ],
   ["bitbucket.org/acme/app", ["https://bitbucket.org/Acme/App", "git@bitbucket.org:acme/app"]],
   ["codeberg.org/acme/app", ["https://codeberg.org/ACME/app"]],
   ["code.example:3000/acme/app", ["https://code.example:3000/Acme/App", "ssh://git@code.example:2222/acme/APP"]],

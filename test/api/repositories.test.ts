@@ -126,15 +126,26 @@ const idsOf = async (body: object): Promise<string[]> => {
 test("on a forge that ignores capitals they make no second repository without the limits of the first", async () => {
   const { body: repository } = await api.post("/repository/create", { url: github("acme/capitals"), branch: "stable" });
   await api.post(`/repository/${repository.id}/limits`, { maxRunningSessions: 1 });
-  for (const url of [github("ACME/Capitals"), "git@github.com:Acme/capitals.git", "ssh://git@ssh.github.com:443/acme/CAPITALS"]) {
+  for (const url of [
+    github("ACME/Capitals"),
+    "git@github.com:Acme/capitals.git",
+    "ssh://git@ssh.github.com:443/acme/CAPITALS",
+  ]) {
     expect(await idsOf({ repositories: [url] })).toEqual([repository.id]);
     expect((await api.post("/repository/create", { url })).body.id).toBe(repository.id);
-    const onto = await api.post("/session/create", { prompt: "x", repositories: [url], branchName: "stable", queueRightAway: false });
+    const onto = await api.post("/session/create", {
+      prompt: "x",
+      repositories: [url],
+      branchName: "stable",
+      queueRightAway: false,
+    });
     expect(onto.status).toBe(400);
   }
   expect(await idsOf({ repositories: [github("acme/capitals"), github("Acme/Capitals")] })).toEqual([repository.id]);
   // Of other hosts nobody knows what they do.
-  const [one, other] = await Promise.all(["app", "App"].map((name) => idsOf({ repositories: [`https://git.example/case/${name}`] })));
+  const [one, other] = await Promise.all(
+    ["app", "App"].map((name) => idsOf({ repositories: [`https://git.example/case/${name}`] })),
+  );
   expect(one).not.toEqual(other);
 });
 
@@ -185,14 +196,21 @@ test("of several rows for one repository one is left, with the settings, secrets
   }
   const automation = { name: "twice", instructions: "x" };
   const { body: one } = await api.post("/automation/create", { ...automation, macro: "twice1", codeRepoIds: [bare] });
-  const { body: two } = await api.post("/automation/create", { ...automation, macro: "twice2", codeRepoIds: [bare, limited] });
+  const { body: two } = await api.post("/automation/create", {
+    ...automation,
+    macro: "twice2",
+    codeRepoIds: [bare, limited],
+  });
   await Promise.all([settle(), settle()]);
   expect(await settle()).toBe(0);
   expect(await idsOf({ repositories: [github("tWICE/aPP")] })).toEqual([limited]);
   expect((await api.get(`/repository/${limited}/limits`)).body).toEqual({ maxRunningSessions: 1 });
   for (const gone of [bare, third]) {
     const refused = await api.post("/session/create", { prompt: "x", codeRepoIds: [gone] });
-    expect(refused).toMatchObject({ status: 400, body: { error: expect.stringContaining(`has no repository ${gone}`) } });
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining(`has no repository ${gone}`) },
+    });
   }
   const { body: list } = await api.get("/automation/list?limit=100");
   for (const { id } of [one, two]) {

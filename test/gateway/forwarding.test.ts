@@ -148,7 +148,11 @@ const ambiguous: [string, string, string][] = [
   ["a list of lengths", `Content-Length: ${inner.length}, ${inner.length}\r\n`, inner],
   ["a length with a sign", `Content-Length: +${inner.length}\r\n`, inner],
   ["a length that its Connection header takes away", `${lengthOf(inner)}Connection: close, Content-Length\r\n`, inner],
-  ["chunks that its Connection header takes away", "Transfer-Encoding: chunked\r\nConnection: Transfer-Encoding\r\n", chunked],
+  [
+    "chunks that its Connection header takes away",
+    "Transfer-Encoding: chunked\r\nConnection: Transfer-Encoding\r\n",
+    chunked,
+  ],
   ["chunks by another name", "Transfer-Encoding: xchunked\r\n", chunked],
   ["chunks twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", chunked],
   ["chunks that are not last", "Transfer-Encoding: chunked, identity\r\n", chunked],
@@ -167,24 +171,23 @@ const ambiguous: [string, string, string][] = [
   ["no length at all", "", inner],
 ];
 
-it.each(["GET", "POST", "HEAD", "DELETE", "OPTIONS"].flatMap((method) => ambiguous.map((each) => [method, ...each] as const)))(
-  "a %s with %s is one request for the host that was allowed, or none",
-  async (method, _, lines, body) => {
-    const first = `${method} http://one.example:${port}/first HTTP/1.1\r\nHost: other.example\r\n${lines}\r\n${body}`;
-    await send(`${first}${get("two.example", "/last", "Connection: close\r\n")}`, (heard) => heads(2)(heard));
-    for (const { bytes } of seen) {
-      const requests = requestsIn(bytes);
-      expect(requests.length).toBeLessThanOrEqual(1);
-      for (const { headers, line, body: carried } of requests) {
-        expect(bytes.length).toBe(bytes.indexOf("\r\n\r\n") + 4 + carried.length);
-        expect(headers.get("host")).toMatch(/^(?:one|two)\.example:\d+$/u);
-        expect(line).not.toContain("smuggled");
-        expect(headers.has("content-length") && headers.has("transfer-encoding")).toBe(false);
-        for (const name of ["upgrade", "http2-settings", "trailer"]) expect([...headers.keys()]).not.toContain(name);
-      }
+it.each(
+  ["GET", "POST", "HEAD", "DELETE", "OPTIONS"].flatMap((method) => ambiguous.map((each) => [method, ...each] as const)),
+)("a %s with %s is one request for the host that was allowed, or none", async (method, _, lines, body) => {
+  const first = `${method} http://one.example:${port}/first HTTP/1.1\r\nHost: other.example\r\n${lines}\r\n${body}`;
+  await send(`${first}${get("two.example", "/last", "Connection: close\r\n")}`, (heard) => heads(2)(heard));
+  for (const { bytes } of seen) {
+    const requests = requestsIn(bytes);
+    expect(requests.length).toBeLessThanOrEqual(1);
+    for (const { headers, line, body: carried } of requests) {
+      expect(bytes.length).toBe(bytes.indexOf("\r\n\r\n") + 4 + carried.length);
+      expect(headers.get("host")).toMatch(/^(?:one|two)\.example:\d+$/u);
+      expect(line).not.toContain("smuggled");
+      expect(headers.has("content-length") && headers.has("transfer-encoding")).toBe(false);
+      for (const name of ["upgrade", "http2-settings", "trailer"]) expect([...headers.keys()]).not.toContain(name);
     }
-  },
-);
+  }
+});
 
 it("a whole address is for its own host, whatever the header for the host says", async () => {
   await send(`GET http://one.example:${port}/ HTTP/1.1\r\nHost: two.example\r\nConnection: close\r\n\r\n`, heads(1));
@@ -208,7 +211,10 @@ it("what a server says of its own connection is not said to the sandbox", async 
 });
 
 it.each([
-  ["two headers of which one is a length", "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"],
+  [
+    "two headers of which one is a length",
+    "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+  ],
   ["a compression of the transfer", "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"],
   ["a line in a header's value", "X-A: b\rSet-Cookie: c\r\nContent-Length: 2\r\n\r\nok"],
 ])("an answer with %s is not handed on as something else", async (_, rest) => {

@@ -231,7 +231,12 @@ it.each<[string, (bytes: Buffer) => Buffer]>([
   [
     "over two records",
     (bytes) =>
-      Buffer.concat([Buffer.from([22, 3, 3, 0, 3]), bytes.subarray(5, 8), Buffer.from([22, 3, 3, 0, 41]), bytes.subarray(8)]),
+      Buffer.concat([
+        Buffer.from([22, 3, 3, 0, 3]),
+        bytes.subarray(5, 8),
+        Buffer.from([22, 3, 3, 0, 41]),
+        bytes.subarray(8),
+      ]),
   ],
 ])("a tunnel looks at the second ClientHello, also if the server asks for it %s", async (_, written) => {
   const place = `registry.example:${portOf(raw)}`;

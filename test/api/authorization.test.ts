@@ -1,0 +1,431 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Principal, Scope } from "../../src/domain/key.ts";
+import { createKey, revokeKey } from "../../src/store/keys.ts";
+import { createBrowserSession } from "../../src/store/logins.ts";
+import { signInUser, updateUser } from "../../src/store/users.ts";
+import { addOrganization } from "../store/fixtures.ts";
+import { createTestApp, type Call, type TestApp } from "./app.ts";
+import { examplesOf } from "./fuzz/examples.ts";
+
+type Needed = Scope | "nothing";
+
+/** Every route that the server has, and what it asks for. A route that is new fails until somebody has thought of its line. */
+const needed: Readonly<Record<string, Needed>> = {
+  "GET /agent/list": "read",
+  "POST /agent/:keyOrId/trigger": "trigger",
+  "GET /audit/list": "admin",
+  "POST /automation/create": "write",
+  "GET /automation/list": "read",
+  "GET /automation/:keyOrId": "read",
+  "POST /automation/:keyOrId/update": "write",
+  "POST /automation/:keyOrId/delete": "write",
+  "POST /automation/:keyOrId/preview": "read",
+  "GET /automation/:keyOrId/runs": "read",
+  "POST /automation/:keyOrId/trigger": "trigger",
+  "GET /delivery/list": "admin",
+  "GET /delivery/:id": "admin",
+  "POST /delivery/:id/replay": "admin",
+  "GET /job/list": "read",
+  "GET /job/:id": "read",
+  "POST /key/create": "admin",
+  "GET /key/list": "admin",
+  "POST /key/:id/revoke": "admin",
+  "GET /ledger/list": "read",
+  "GET /ledger/:id": "read",
+  "POST /ledger/:id/replay": "write",
+  "POST /login/create": "nothing",
+  "POST /login/delete": "nothing",
+  "GET /login/list": "read",
+  "GET /login/methods": "nothing",
+  "GET /login/:method": "nothing",
+  "GET /login/:method/callback": "nothing",
+  "POST /login/:id/revoke": "read",
+  "GET /me": "read",
+  "GET /organization": "read",
+  "POST /organization/update": "admin",
+  "POST /repository/create": "write",
+  "GET /repository/list": "read",
+  "POST /repository/:id/update": "write",
+  "POST /repository/:id/delete": "admin",
+  "GET /repository/:id/egress": "read",
+  "POST /repository/:id/egress": "admin",
+  "POST /repository/:id/allow": "admin",
+  "GET /repository/:id/environment": "read",
+  "POST /repository/:id/environment": "admin",
+  "GET /repository/:id/findings": "read",
+  "POST /repository/:id/findings": "admin",
+  "POST /repository/:id/allow-finding": "admin",
+  "GET /repository/:id/limits": "read",
+  "POST /repository/:id/limits": "admin",
+  "POST /secret/create": "admin",
+  "GET /secret/list": "admin",
+  "POST /secret/:id/update": "admin",
+  "POST /secret/:id/delete": "admin",
+  "POST /session/create": "write",
+  "GET /session/list": "read",
+  "GET /session/search": "read",
+  "GET /session/:id": "read",
+  "POST /session/:id/queue": "write",
+  "POST /session/:id/cancel": "write",
+  "POST /session/:id/message": "write",
+  "POST /session/:id/budget": "admin",
+  "GET /session/:id/events": "read",
+  "GET /session/:id/diff": "read",
+  "POST /task/create": "write",
+  "GET /task/list": "read",
+  "GET /task/search": "read",
+  "GET /user/list": "admin",
+  "POST /user/:id/update": "admin",
+  "POST /webhook/create": "admin",
+  "GET /webhook/list": "admin",
+  "GET /webhook/:id": "admin",
+  "POST /webhook/:id/update": "admin",
+  "POST /webhook/:id/rotate": "admin",
+  "POST /webhook/:id/delete": "admin",
+  "POST /webhook/:id/test": "admin",
+};
+
+/** No operations: the description of the API, and what a cluster asks for. They show nothing of any organization. */
+const others = new Set(
+  "/openapi.json /reference /reference/static/* /reference/json /reference/yaml /reference/static/index.html /reference/static/swagger-initializer.js /healthz /readyz /metrics"
+    .split(" ")
+    .map((path) => `GET ${path}`),
+);
+
+/** What each scope holds, written once more than in the program. */
+const holds: Readonly<Record<Scope, readonly Scope[]>> = {
+  trigger: ["trigger"],
+  read: ["read"],
+  write: ["write", "read", "trigger"],
+  admin: ["admin", "write", "read", "trigger"],
+};
+
+interface Route {
+  readonly method: "GET" | "POST";
+  readonly url: string;
+  readonly operationId: string;
+  readonly missingKey: number;
+}
+
+interface Credential {
+  readonly name: string;
+  readonly call: Call;
+  /** Null: it is none that is good. */
+  readonly scopes: readonly Scope[] | null;
+}
+
+let api: TestApp;
+const routes: Route[] = [];
+const allUrls: string[] = [];
+const credentials: Credential[] = [];
+let foreignKey: string;
+
+/** Fastify tells of every app when it begins, so that its routes are seen as it adds them. */
+function seeRoutes(message: unknown): void {
+  const { fastify } = message as { fastify: FastifyInstance };
+  fastify.addHook("onRoute", ({ url, method, config, schema }) => {
+    for (const each of [method].flat()) {
+      allUrls.push(`${each} ${url}`);
+      if ((each !== "GET" && each !== "POST") || config?.operation === undefined) continue;
+      const { operationId = "" } = (schema ?? {}) as { operationId?: string };
+      routes.push({
+        method: each as Route["method"],
+        url,
+        operationId,
+        missingKey: config.operation.missingKey ?? 401,
+      });
+    }
+  });
+}
+
+beforeAll(async () => {
+  subscribe("fastify.initialization", seeRoutes);
+  api = await createTestApp();
+  unsubscribe("fastify.initialization", seeRoutes);
+  await addCredentials();
+});
+
+afterAll(() => api?.close());
+
+async function addCredentials(): Promise<void> {
+  const { database, organizationId } = api;
+  const input = { expiresAt: null, automationIds: null };
+  const keyOf = async (scopes: Scope[], more: object = {}): Promise<{ key: string; id: string }> => {
+    const { key, record } = await createKey(database, organizationId, { name: "table", scopes, ...input, ...more });
+    return { key, id: record.id };
+  };
+  const good = (name: string, call: Call, scopes: readonly Scope[]) => void credentials.push({ name, call, scopes });
+  const bad = (name: string, call: Call) => void credentials.push({ name, call, scopes: null });
+  const cookie = (token: string, more: Record<string, string> = {}): Call => ({
+    key: null,
+    headers: { cookie: `offstage_session=${token}`, ...more },
+  });
+  const browser = { days: 30, address: null, userAgent: null };
+  const sets: Scope[][] = [["admin"], ["read", "write"], ["write"], ["read"], ["trigger"], ["read", "trigger"]];
+  for (const scopes of sets) {
+    const name = scopes.join(" and ");
+    const { key, id } = await keyOf(scopes);
+    good(`a key to ${name}`, { key }, scopes);
+    const principal: Principal = { organizationId, keyId: id, userId: null, scopes, automationIds: null };
+    good(
+      `a browser that showed a key to ${name}`,
+      cookie(await createBrowserSession(database, principal, browser)),
+      scopes,
+    );
+  }
+  const limited = await keyOf(["trigger"], { automationIds: [crypto.randomUUID()] });
+  good("a key to trigger one automation", { key: limited.key }, ["trigger"]);
+  for (const [role, scopes] of [
+    ["admin", ["admin"]],
+    ["member", ["read", "write"]],
+    ["viewer", ["read"]],
+  ] as const) {
+    const identity = {
+      issuer: "https://id.example",
+      subject: role,
+      login: null,
+      email: null,
+      name: role,
+      organizations: [],
+    };
+    const user = await signInUser(database, organizationId, identity, role);
+    // What was written of it when it signed in does not count, but the role that it has now.
+    const principal = {
+      organizationId,
+      keyId: null,
+      userId: user?.id ?? "",
+      scopes: ["admin"],
+      automationIds: null,
+    } as const;
+    good(`a ${role}'s browser`, cookie(await createBrowserSession(database, principal, browser)), scopes);
+    if (role === "member") {
+      const other = await signInUser(database, organizationId, { ...identity, subject: "disabled" }, role);
+      const token = await createBrowserSession(database, { ...principal, userId: other?.id ?? "" }, browser);
+      await updateUser(database, organizationId, other?.id ?? "", { disabled: true });
+      bad("the browser of a user who was disabled", cookie(token));
+    }
+  }
+  bad("nothing", { key: null });
+  bad("a key that there is not", { key: `ofs_${"x".repeat(49)}` });
+  bad("an empty key", { key: null, headers: { authorization: "Bearer " } });
+  bad("a key as a password", { key: null, headers: { authorization: `Basic ${btoa(`x:${api.adminKey}`)}` } });
+  bad("two keys", { key: null, headers: { authorization: `Bearer ${api.adminKey}, Bearer ${api.adminKey}` } });
+  bad("a cookie that there is not", cookie("x".repeat(43)));
+  bad("a key's value as a cookie", cookie(api.adminKey));
+  const revoked = await keyOf(["admin"]);
+  const principal = {
+    organizationId,
+    keyId: revoked.id,
+    userId: null,
+    scopes: ["admin"],
+    automationIds: null,
+  } as const;
+  const ofRevoked = await createBrowserSession(database, principal, browser);
+  await revokeKey(database, organizationId, revoked.id);
+  bad("a key that was revoked", { key: revoked.key });
+  bad("the browser of a key that was revoked", cookie(ofRevoked));
+  const expired = await keyOf(["admin"], { expiresAt: new Date(Date.now() - 1_000).toISOString() });
+  bad("a key that has expired", { key: expired.key });
+  const old = await createBrowserSession(database, { ...principal, keyId: null }, { ...browser, days: 0 });
+  bad("a browser whose sign-in has ended", cookie(old));
+  foreignKey = (
+    await createKey(database, await addOrganization(database), { name: "foreign", scopes: ["admin"], ...input })
+  ).key;
+}
+
+const pathOf = (url: string, id: string = crypto.randomUUID()): string => url.replace(/:(?:id|keyOrId|method)/u, id);
+const isHeld = (scopes: readonly Scope[], scope: Scope): boolean => scopes.some((each) => holds[each].includes(scope));
+
+test("every route is in the table of what it asks for, and nothing else is", () => {
+  const known = routes.map(({ method, url }) => `${method} ${url}`).toSorted();
+  expect(known).toEqual(Object.keys(needed).toSorted());
+  const all = allUrls.filter((each) => !/^(?:HEAD|OPTIONS) /u.test(each));
+  expect(all.filter((each) => needed[each] === undefined).toSorted()).toEqual([...others].toSorted());
+});
+
+describe("each credential does what its scopes hold, and nothing else, at every route", () => {
+  test("the table is of all kinds of credentials", () => {
+    expect(credentials.filter(({ scopes }) => scopes !== null).length).toBeGreaterThanOrEqual(16);
+    expect(credentials.filter(({ scopes }) => scopes === null).length).toBeGreaterThanOrEqual(11);
+  });
+
+  test.each(Object.entries(needed).filter(([, scope]) => scope !== "nothing"))(
+    "%s asks for %s",
+    async (name, scope) => {
+      const route = routes.find(({ method, url }) => `${method} ${url}` === name);
+      if (route === undefined) throw new Error(`there is no ${name}`);
+      for (const { name: who, call, scopes } of credentials) {
+        // An empty body and an id of nothing: who is let in is told so, and nothing changes.
+        const { status, body } = await api.request(route.method, pathOf(route.url), { ...call, body: {} });
+        const told = [who, status, body];
+        if (scopes === null) {
+          expect(told).toEqual([who, who === "nothing" ? route.missingKey : 401, { error: expect.any(String) }]);
+        } else if (!isHeld(scopes, scope as Scope)) {
+          expect(told).toEqual([who, 403, { error: expect.stringContaining(`lacks the scope ${scope}`) }]);
+        } else if (who === "a key to trigger one automation") {
+          expect(told).toEqual([who, 403, { error: expect.stringContaining("it was made for other automations") }]);
+        } else {
+          expect([who, [200, 400, 404, 409].includes(status) ? "let in" : status]).toEqual([who, "let in"]);
+        }
+      }
+    },
+  );
+
+  test("a HEAD is let in where the GET is, and nowhere else", async () => {
+    for (const { url } of routes.filter(({ method }) => method === "GET")) {
+      for (const { name, call } of credentials) {
+        const headers = { ...(call.key != null && { authorization: `Bearer ${call.key}` }), ...call.headers };
+        const [head, get] = await Promise.all(
+          (["HEAD", "GET"] as const).map((method) => api.app.inject({ method, url: pathOf(url), headers })),
+        );
+        expect([url, name, head?.statusCode, head?.body]).toEqual([url, name, get?.statusCode, ""]);
+      }
+    }
+  });
+
+  test("a browser's cookie changes nothing when another site sends it", async () => {
+    const browser = credentials.find(({ name }) => name === "a admin's browser");
+    for (const { method, url } of routes.filter(
+      (route) => route.method === "POST" && needed[`POST ${route.url}`] !== "nothing",
+    )) {
+      for (const headers of [
+        { origin: "https://evil.example" },
+        { "sec-fetch-site": "cross-site" },
+        { origin: "null" },
+      ]) {
+        const answer = await api.request(method, pathOf(url), {
+          key: null,
+          headers: { ...browser?.call.headers, ...(headers as Record<string, string>) },
+        });
+        expect([url, answer.status, answer.body.error]).toEqual([url, 403, "this request came from another site"]);
+      }
+    }
+  });
+});
+
+describe("another organization's admin", () => {
+  /** Ids of everything that there is, by the first word of the paths that take them. */
+  const own = new Map<string, string>();
+  const word = "own";
+
+  beforeAll(async () => {
+    const made = async (path: string, body: unknown): Promise<string> => {
+      const answer = await api.post(path, body);
+      expect([path, answer.status]).toEqual([path, 200]);
+      return answer.body.id;
+    };
+    const first = async (path: string, list: string): Promise<string> => (await api.get(path)).body[list][0].id;
+    own.set("repository", await made("/repository/create", { url: "https://git.example/acme/own" }));
+    const codeRepoIds = [own.get("repository")];
+    own.set("session", await made("/session/create", { prompt: "ours", codeRepoIds }));
+    own.set(
+      "automation",
+      await made("/automation/create", { name: word, macro: word, instructions: "x", codeRepoIds }),
+    );
+    own.set("agent", own.get("automation") ?? "");
+    own.set("job", await made(`/automation/${word}/trigger`, {}));
+    own.set("ledger", await first("/ledger/list", "entries"));
+    own.set("webhook", await made("/webhook/create", { url: "https://hooks.example.com/own" }));
+    await api.post(`/webhook/${own.get("webhook")}/test`, {});
+    own.set("delivery", await first("/delivery/list", "deliveries"));
+    own.set("secret", await made("/secret/create", { name: "OWN", value: "a secret value" }));
+    own.set("key", await made("/key/create", { name: word }));
+    own.set("user", await first("/user/list", "users"));
+    own.set("login", await first("/login/list", "logins"));
+  });
+
+  /** All that the organization has, but for when it was last used, and for what is written of who asked. */
+  async function everything(): Promise<string> {
+    const { pool } = api.database;
+    const { rows } = await pool.query<{ name: string }>(
+      `select table_name as name from information_schema.columns
+       where column_name = 'organization_id' and table_schema = 'public' and table_name not in ('audit', 'idempotency') order by 1`,
+    );
+    const dumps: unknown[] = [];
+    for (const { name } of rows) {
+      const { rows: found } = await pool.query(
+        `select to_jsonb(row) - 'last_used_at' as row from "${name}" row where organization_id = $1 order by 1`,
+        [api.organizationId],
+      );
+      dumps.push([name, found]);
+    }
+    const events = await pool.query("select count(*)::int as count from event");
+    return JSON.stringify([dumps, events.rows]);
+  }
+
+  const bodyOf = ({ operationId }: Route): unknown =>
+    examplesOf(operationId, {
+      repository: own.get("repository") ?? "",
+      word: `w${Math.random().toString(36).slice(2, 10)}`,
+      key: "x",
+    }) ?? {};
+  const withIds = (): Route[] =>
+    routes.filter(({ url }) => /:(?:id|keyOrId)/u.test(url)).toSorted((a, b) => Number(ends(a)) - Number(ends(b)));
+  const ends = ({ url }: Route): boolean => /\/(?:delete|revoke)$/u.test(url);
+
+  test("finds none of what there is by its id, and changes nothing of it", async () => {
+    const before = await everything();
+    for (const route of withIds()) {
+      const id = own.get(route.url.split("/")[1] ?? "");
+      expect([route.url, typeof id]).toEqual([route.url, "string"]);
+      for (const spelling of [id, id?.toUpperCase(), ...(/keyOrId/u.test(route.url) ? [word] : [])]) {
+        const answer = await api.request(route.method, pathOf(route.url, spelling), {
+          key: foreignKey,
+          body: bodyOf(route),
+        });
+        expect([route.url, answer.status]).toEqual([route.url, 404]);
+      }
+    }
+    expect(await everything()).toBe(before);
+  });
+
+  test("sees nothing of it in any list, also if it asks for it by name", async () => {
+    const lists = routes.filter(
+      ({ method, url }) => method === "GET" && !url.includes(":") && needed[`GET ${url}`] !== "nothing",
+    );
+    const narrowed = ["automation", "repository", "webhook", "session"].map((noun) => `${noun}Id=${own.get(noun)}`);
+    for (const { url } of lists) {
+      const asked = url.endsWith("/search") ? ["q=ours"] : ["", ...narrowed];
+      for (const query of asked) {
+        const answer = await api.get(`${url}?${query}`, { key: foreignKey });
+        if (url !== "/audit/list" && answer.status === 200) {
+          for (const id of own.values())
+            expect([url, query, JSON.stringify(answer.body).includes(id)]).toEqual([url, query, false]);
+        }
+        expect([url, query, answer.status < 500]).toEqual([url, query, true]);
+      }
+    }
+    // What is written of who asked holds what was asked for, and is the asker's own.
+    const { body: audit } = await api.get("/audit/list?limit=100", { key: foreignKey });
+    expect(new Set(audit.entries.map(({ keyName }: { keyName: string }) => keyName.split(" ")[0]))).toEqual(
+      new Set(["foreign"]),
+    );
+  });
+
+  test("can name none of it in a body", async () => {
+    const before = await everything();
+    const codeRepoIds = [own.get("repository")];
+    for (const [path, body] of [
+      ["/session/create", { prompt: "x", codeRepoIds }],
+      ["/task/create", { prompt: "x", codeRepoIds }],
+      ["/automation/create", { name: "x", macro: "theirs", instructions: "x", codeRepoIds }],
+      ["/secret/create", { name: "THEIRS", value: "a secret value", repositoryId: own.get("repository") }],
+      ["/key/create", { name: "x", scopes: ["trigger"], automationIds: [own.get("automation")] }],
+    ] as const) {
+      const { status } = await api.post(path, body, { key: foreignKey });
+      expect([path, status === 400 || status === 404]).toEqual([path, true]);
+    }
+    expect(await everything()).toBe(before);
+  });
+
+  // Last, since it changes what there is: the ids of the tests above lead somewhere.
+  test("asks for what its own admin gets at every one of these routes", async () => {
+    for (const route of withIds()) {
+      const id = own.get(route.url.split("/")[1] ?? "");
+      const answer = await api.request(route.method, pathOf(route.url, id), { body: bodyOf(route) });
+      expect([route.url, answer.status, answer.status === 404]).toEqual([route.url, answer.status, false]);
+    }
+  });
+});
