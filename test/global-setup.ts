@@ -30,6 +30,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       ? await startEmbeddedServer({ directory: join(folder, "postgres"), beside: false, logger })
       : { url: named, stop: () => Promise.resolve() };
   const administration = await openDatabase({ url: server.url, directory: folder, logger });
+  if (named === undefined) {
+    // Nothing of it outlives the run, so nothing of it need outlive a loss of power: no commit waits for the disk.
+    for (const setting of ["fsync", "synchronous_commit", "full_page_writes"])
+      await administration.pool.query(`alter system set ${setting} = off`);
+    await administration.pool.query("select pg_reload_conf()");
+  }
   await administration.pool.query("drop database if exists template with (force)");
   await administration.pool.query("create database template");
   await administration.close();
