@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,6 +10,7 @@ import type { TurnRequest } from "../../src/agents/harness.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { createMask } from "../../src/domain/mask.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
+import { commandLines, uniqueMark } from "../sandboxes/place.ts";
 import { waitFor } from "../wait-for.ts";
 import { startModelServer, type ModelServer, type Script } from "../model/server.ts";
 import { longestWait } from "../longest-wait.ts";
@@ -66,10 +66,7 @@ async function turn(script: Script, overrides: Partial<TurnRequest> = {}) {
   return { result: runTurn(request), events };
 }
 
-const sleepers = (seconds: number): string[] =>
-  execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })
-    .split("\n")
-    .filter((line) => line.includes(`sleep ${seconds}`));
+const sleepers = (mark: string): string[] => commandLines().filter((line) => line.includes(`sleep ${mark}`));
 
 describe("a turn", () => {
   it("tells what the agent did, said and used, in order", async () => {
@@ -88,9 +85,10 @@ describe("a turn", () => {
   });
 
   it("that takes all of its time ends, with the command that it runs", async () => {
-    const { result } = await turn([{ shell: "sleep 615" }], { limitMs: 2_000 });
+    const mark = uniqueMark();
+    const { result } = await turn([{ shell: `sleep ${mark}` }], { limitMs: 2_000 });
     await expect(result).rejects.toMatchObject({ code: "turn_too_long", retryable: true });
-    expect(sleepers(615)).toEqual([]);
+    expect(sleepers(mark)).toEqual([]);
   });
 
   it("without any sign of life ends as stalled", async () => {
@@ -127,9 +125,10 @@ describe("a turn", () => {
   });
 
   it("whose program writes a line without end is ended before that fills the memory", async () => {
+    const mark = uniqueMark();
     const launch = {
       command: "sh",
-      arguments: ["-c", "head -c 50000000 /dev/zero; sleep 619"],
+      arguments: ["-c", `head -c 50000000 /dev/zero; sleep ${mark}`],
       environment: {},
       readOnly: [],
       files: {},
@@ -140,7 +139,7 @@ describe("a turn", () => {
       code: "agent_crashed",
       message: expect.stringContaining("a line of more than 4 MiB") as string,
     });
-    expect(sleepers(619)).toEqual([]);
+    expect(sleepers(mark)).toEqual([]);
   });
 
   it("that can't be told to the store fails with the store's error", async () => {

@@ -1,9 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import type { Offstage } from "../../src/offstage.ts";
+import { running, uniqueMark } from "../sandboxes/place.ts";
 import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
@@ -147,11 +147,12 @@ test("without a sandbox, by the operator's choice, the same work comes out, and 
   const started = await startInProcess(bare, { OFFSTAGE_SANDBOX: "none", OFFSTAGE_DEFAULT_AGENT: "basic:scripted" });
   try {
     const { url } = await bare.forge.createRepository("acme", "bare", { "a.txt": "a\n" });
-    const order = "shell (setsid sleep 616 > /dev/null 2>&1 &); echo b > b.txt";
+    const mark = uniqueMark();
+    const order = `shell (setsid sleep ${mark} > /dev/null 2>&1 &); echo b > b.txt`;
     const { id } = await started.client.session.create({ prompt: order, repositories: [url] });
     expect(await untilOver(started.client, id)).toMatchObject({ status: "completed", sandboxed: false });
     expect(await bare.forge.pullRequests("acme", "bare")).toHaveLength(1);
-    expect(execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })).not.toContain("sleep 616");
+    expect(running(mark)).toEqual([]);
     // The key stays with the gateway here too.
     const { events } = await started.client.session.events(id, { limit: 1_000 });
     expect(events.some(({ type }) => type === "model.usage")).toBe(true);

@@ -1,9 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { StepName } from "../../src/domain/step.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import type { Failure } from "../forge/state.ts";
+import { commandLines, uniqueMark } from "../sandboxes/place.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -22,19 +22,21 @@ afterAll(async () => {
   await world?.close();
 });
 
+const mark = uniqueMark();
+
 /** Programs that work on something of this test's own. */
 const processes = (): string[] =>
-  execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })
-    .split("\n")
-    .filter((line) => line.includes(world.data) || line.includes(world.forge.url) || line.includes("sleep 614"));
+  commandLines().filter(
+    (line) => line.includes(world.data) || line.includes(world.forge.url) || line.includes(`sleep ${mark}`),
+  );
 
 /** Checkpoints, which have an index of their own, pass it; the commit does not. */
-const slowFilter = '[ -n "$GIT_INDEX_FILE" ] || sleep 614; cat';
+const slowFilter = `[ -n "$GIT_INDEX_FILE" ] || sleep ${mark}; cat`;
 
 /** Each step, and what makes it last. */
 const steps: readonly [StepName, hang: Failure | null, prompt: string][] = [
   ["prepare", { kind: "hang", at: "fetch" }, "write b.txt: b"],
-  ["agent", null, "shell sleep 614"],
+  ["agent", null, `shell sleep ${mark}`],
   ["commit", null, `shell git config filter.slow.clean '${slowFilter}'; echo '* filter=slow' > .gitattributes`],
   ["push", { kind: "hang", at: "push" }, "write b.txt: b"],
   ["pullRequest", { kind: "hang", at: "api" }, "write b.txt: b"],
@@ -50,7 +52,7 @@ test.each(steps)(
     for await (const event of client.streamEvents(id)) {
       if (event.type === "step.started" && event.data.step === step) break;
     }
-    if (hang === null) await waitFor(() => processes().some((line) => line.includes("sleep 614")), "the step hangs");
+    if (hang === null) await waitFor(() => processes().some((line) => line.includes(`sleep ${mark}`)), "the step hangs");
     else await waitFor(() => world.forge.pendingFailures() === 0, "the step hangs");
     await client.session.cancel(id);
     expect((await untilOver(client, id)).status).toBe("cancelled");

@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import type { Offstage } from "../../src/offstage.ts";
+import { commandLines, running, uniqueMark } from "../sandboxes/place.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { waitFor } from "../wait-for.ts";
 import { script } from "./script.ts";
@@ -129,12 +130,13 @@ test("a session without a repository works in a scratch folder", async () => {
 
 test("cancelling in the middle of a turn ends it without waiting for it and leaves no process", async () => {
   const { name, url } = await repository();
-  const session = await client.session.create({ prompt: "shell sleep 4711", agent, repositories: [url] });
-  await waitFor(() => processes().includes("sleep 4711"), "the agent's command runs");
+  const mark = uniqueMark();
+  const session = await client.session.create({ prompt: `shell sleep ${mark}`, agent, repositories: [url] });
+  await waitFor(() => running(mark).length > 0, "the agent's command runs");
   await client.session.cancel(session.id);
   const done = await untilOver(client, session.id);
   expect(done.status).toBe("cancelled");
-  expect(processes()).not.toContain("sleep 4711");
+  expect(running(mark)).toEqual([]);
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(0);
 });
 
@@ -216,10 +218,14 @@ test("no credential reaches an event, an answer or the process list", async () =
   const { url } = await repository();
   const prompt = "shell env; sleep 1; cat .git/config";
   const session = await client.session.create({ prompt, agent, repositories: [url] });
-  let seen = "";
-  const watching = setInterval(() => (seen += processes()), 50);
+  const shown = new Set<string>();
+  const watching = setInterval(() => {
+    for (const line of commandLines()) shown.add(line);
+  }, 25);
   const done = await untilOver(client, session.id);
   clearInterval(watching);
+  const seen = [...shown].join("\n");
+  expect(seen).toContain("opencode");
   const stored = JSON.stringify([done, await eventsOf(session.id), await client.session.diff(session.id)]);
   for (const secret of [world.forge.token, Buffer.from(`x-access-token:${world.forge.token}`).toString("base64")]) {
     expect(stored).not.toContain(secret);
@@ -228,7 +234,3 @@ test("no credential reaches an event, an answer or the process list", async () =
   expect(stored).not.toContain(world.variables["OFFSTAGE_MODEL_API_KEY"]);
   expect(seen).not.toContain(world.variables["OFFSTAGE_MODEL_API_KEY"]);
 });
-
-function processes(): string {
-  return execFileSync("ps", ["-eo", "args"], { encoding: "utf8" });
-}

@@ -8,6 +8,7 @@ import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
 import { collectRepository } from "../../src/worker/collect.ts";
 import { authorVariables, mustGit } from "../../src/worker/git.ts";
+import { commandLines, uniqueMark } from "../sandboxes/place.ts";
 
 const author = { name: "A", email: "a@example" };
 let folder: string;
@@ -80,12 +81,13 @@ test("a sandbox that starts takes out what is there", async () => {
 });
 
 test("what an agent set git to run holds the work up no longer than it may", async () => {
-  const spoil = ["config", "filter.own.clean", "sleep 616"];
+  const mark = uniqueMark();
+  const spoil = ["config", "filter.own.clean", `sleep ${mark}`];
   await expect(collectWith(createUnsandboxed(), { spoil, limitMs: 1_000 })).rejects.toMatchObject({
     code: "resources_exhausted",
     message: expect.stringContaining("it took more than") as string,
   });
-  expect(execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })).not.toContain("sleep 616");
+  expect(commandLines().filter((line) => line.includes(`sleep ${mark}`))).toEqual([]);
 });
 
 test("work that is larger than a sandbox's disk fills no other", async () => {
