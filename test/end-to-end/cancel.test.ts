@@ -52,7 +52,8 @@ test.each(steps)(
     for await (const event of client.streamEvents(id)) {
       if (event.type === "step.started" && event.data.step === step) break;
     }
-    if (hang === null) await waitFor(() => processes().some((line) => line.includes(`sleep ${mark}`)), "the step hangs");
+    if (hang === null)
+      await waitFor(() => processes().some((line) => line.includes(`sleep ${mark}`)), "the step hangs");
     else await waitFor(() => world.forge.pendingFailures() === 0, "the step hangs");
     await client.session.cancel(id);
     expect((await untilOver(client, id)).status).toBe("cancelled");
