@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/longest-first.ts";
 
 /** Suites that only read the sources. */
 const sourceSuites = [
@@ -14,6 +15,7 @@ export default defineConfig({
     onConsoleLog: (log) => !log.includes("oidc-provider"),
     // Real databases, browsers and harnesses run in these suites, and each waits now and then: two cores carry three.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     // For what hangs: no test says by its time how fast a machine is.
     testTimeout: 300_000,
     hookTimeout: 300_000,
