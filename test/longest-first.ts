@@ -8,9 +8,9 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  */
 const longest = [
   "test/chaos/",
-  "test/obeying/",
   "src/domain/linear-time",
   "test/end-to-end/",
+  "test/obeying/",
   "test/sandboxes/",
   "test/api/fuzz/",
   "test/gateway/",
