@@ -97,7 +97,7 @@ describe("a turn", () => {
   });
 
   it("is not stalled while a command runs", async () => {
-    const { result } = await turn([{ shell: "sleep 6" }, { say: "Slept." }], { stallMs: 5_000 });
+    const { result } = await turn([{ shell: "sleep 11" }, { say: "Slept." }], { stallMs: 10_000 });
     expect(await result).toMatchObject({ finalMessage: "Slept." });
   });
 
@@ -134,7 +134,7 @@ describe("a turn", () => {
       files: {},
       model: null,
     };
-    const { result } = await turn([], { launch, limitMs: 20_000 });
+    const { result } = await turn([], { launch });
     await expect(result).rejects.toMatchObject({
       code: "agent_crashed",
       message: expect.stringContaining("a line of more than 4 MiB") as string,

@@ -22,15 +22,11 @@ afterEach(async () => {
 /** Waits for the step to have started, in the store, as a watcher of the page would see it. */
 async function untilStep(current: ServerProcess, id: string, step: StepName): Promise<void> {
   const seen: SessionEvent[] = [];
-  await waitFor(
-    async () => {
-      const after = String(seen.at(-1)?.seq ?? 0);
-      seen.push(...(await current.client.session.events(id, { after, limit: 100 })).events);
-      return seen.some((event) => event.type === "step.started" && event.data.step === step);
-    },
-    `step ${step} starts`,
-    60_000,
-  ).catch((cause: unknown) => {
+  await waitFor(async () => {
+    const after = String(seen.at(-1)?.seq ?? 0);
+    seen.push(...(await current.client.session.events(id, { after, limit: 100 })).events);
+    return seen.some((event) => event.type === "step.started" && event.data.step === step);
+  }, `step ${step} starts`).catch((cause: unknown) => {
     const told = seen.map(({ createdAt, type, data }) => `${createdAt} ${type} ${JSON.stringify(data).slice(0, 100)}`);
     throw new Error(`step ${step} did not start:\n${told.join("\n")}`, { cause });
   });

@@ -123,7 +123,7 @@ it("what lies beside the Node that runs the server is not seen, wherever that wa
     import { text } from "node:stream/consumers";
     const { createBubblewrap } = await import(process.argv[1]);
     const [workspace, home, command] = process.argv.slice(2);
-    const signal = AbortSignal.timeout(30_000);
+    const signal = AbortSignal.timeout(${longestWait});
     const request = { command: "sh", arguments: ["-c", command], environment: {}, workspace, home, readOnly: [], signal };
     const child = createBubblewrap().start(request);
     child.stdin.end();

@@ -5,6 +5,7 @@ import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/rep
 import { createGitea } from "../../src/forges/gitea.ts";
 import { createGitHub } from "../../src/forges/github.ts";
 import { createTestApp } from "../forge/github-app.ts";
+import { longestWait } from "../longest-wait.ts";
 
 interface Answer {
   readonly status: number;
@@ -40,7 +41,7 @@ afterAll(() => {
   server?.close();
 });
 
-const signal = () => AbortSignal.timeout(20_000);
+const signal = () => AbortSignal.timeout(longestWait);
 const address = () => parseRepositoryUrl(`${url}/acme/shop`) as RepositoryAddress;
 const github = () => createGitHub({ kind: "github", webUrl: url, apiUrl: url, token: "x" });
 const gitea = () => createGitea({ kind: "gitea", webUrl: url, apiUrl: url, token: "x" });

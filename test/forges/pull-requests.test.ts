@@ -206,7 +206,7 @@ describe("plain git", () => {
       username: "robot",
       token: "secret",
     });
-    const signal = AbortSignal.timeout(1_000);
+    const signal = AbortSignal.timeout(longestWait);
     const own = parseRepositoryUrl("https://git.example.com/team/shop") as RepositoryAddress;
     const other = parseRepositoryUrl("https://git.example.com.evil.example/team/shop") as RepositoryAddress;
     expect(forge.opensPullRequests).toBe(false);
@@ -221,7 +221,7 @@ describe("a forge's token", () => {
   ]);
   const credentialsOf = (url: string) => {
     const address = parseRepositoryUrl(url) as RepositoryAddress;
-    return forges.forgeOf(address).credentials(address, AbortSignal.timeout(1_000));
+    return forges.forgeOf(address).credentials(address, AbortSignal.timeout(longestWait));
   };
 
   it("is for git over https", async () => {

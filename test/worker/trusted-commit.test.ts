@@ -6,8 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fetchHeads, trustedSince, type Heads } from "../../src/worker/lay-out.ts";
 import { ensureMirror, type Mirror } from "../../src/worker/mirror.ts";
 import type { WorkspaceRepository } from "../../src/worker/workspace-repository.ts";
+import { longestWait } from "../longest-wait.ts";
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(longestWait);
 let folder: string;
 let remote: string;
 let mirror: Mirror;
