@@ -116,6 +116,7 @@ function configOf(variables: Variables) {
     /** Of one fetch from a repository's host. */
     fetch: {
       bytes: variables.OFFSTAGE_FETCH_MB * 1024 * 1024,
+      memoryBytes: variables.OFFSTAGE_FETCH_MEMORY_MB * 1024 * 1024,
       ms: variables.OFFSTAGE_FETCH_MINUTES * 60_000,
     },
     limits: {

@@ -87,6 +87,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_MIRROR_DAYS: whole(0, 36_500, 30),
   OFFSTAGE_MIRRORS_MB: whole(0, 100_000_000, 0),
   OFFSTAGE_FETCH_MB: whole(1, 100_000_000, 20_480),
+  OFFSTAGE_FETCH_MEMORY_MB: whole(256, 100_000_000, 4_096),
   OFFSTAGE_FETCH_MINUTES: whole(1, 1_440, 60),
   OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
   OFFSTAGE_MASTER_KEY: z.string().min(1).optional(),

@@ -2,7 +2,7 @@ import { RunError } from "../domain/errors.ts";
 import type { Limits } from "../sandboxes/sandbox.ts";
 import { diskUsage } from "../sandboxes/disk-usage.ts";
 import { watchUsage } from "../sandboxes/watch.ts";
-import { looksWithBytes, mustGit } from "./git.ts";
+import { mustGit } from "./git.ts";
 
 /** The bounds that everything of one session's folders has together. */
 export type DiskBounds = Pick<Limits, "diskBytes" | "files">;
@@ -44,7 +44,6 @@ export async function addCheckout(
   await mustGit(["ls-tree", "-r", "-t", "-l", "-z", "--full-tree", sha], {
     cwd: mirror,
     signal: AbortSignal.any([signal, tooMuch.signal]),
-    memoryBytes: looksWithBytes,
     onOutput,
   });
 }

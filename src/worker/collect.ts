@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { RunError } from "../domain/errors.ts";
 import type { Limits, Sandbox, SandboxedProcess } from "../sandboxes/sandbox.ts";
 import { atMost, TooLargeError } from "./at-most.ts";
-import { authorVariables, git, insideVariables, looksWithBytes, mustGit, type GitOptions } from "./git.ts";
+import { authorVariables, git, insideVariables, mustGit, type GitOptions } from "./git.ts";
 import { stageFunction } from "./stage.ts";
 import { tailOf } from "./tail.ts";
 
@@ -98,7 +98,7 @@ export async function collectRepository(
 ): Promise<{ headSha: string; commits: CollectedCommit[]; isMoved: boolean }> {
   const { mirror, sessionId, place, start, signal } = collection;
   const ref = `refs/offstage/${sessionId}/${place.directory}/head`;
-  const options = { cwd: mirror, signal, local: true, memoryBytes: looksWithBytes };
+  const options = { cwd: mirror, signal, local: true };
   const before = (await git(["rev-parse", "--verify", "--quiet", ref], options)).stdout.trim() || start.headSha;
   const folder = await mkdtemp(join(tmpdir(), "offstage-pack-"));
   try {

@@ -3,12 +3,14 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { RunError } from "../domain/errors.ts";
 import { watchUsage } from "../sandboxes/watch.ts";
-import { git, remoteError, type GitOptions } from "./git.ts";
+import { git, remoteError, wantedMemory, type GitOptions } from "./git.ts";
 
 /** What one fetch from a repository's host may take. */
 export interface FetchLimits {
   /** Of what is written to the disk. */
   readonly bytes: number;
+  /** Of each process of git's: what was sent small may unpack to any size. */
+  readonly memoryBytes: number;
   readonly ms: number;
 }
 
@@ -53,9 +55,10 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
         signal: AbortSignal.any([options.signal, tooMuch.signal, overtime]),
         newObjects: folder,
         fileBytes: limits.bytes,
+        memoryBytes: limits.memoryBytes,
       },
     );
-    if (code !== 0) throw (await hasFullFile(folder, limits)) ? tooLarge(url, limits) : remoteError(url, stderr);
+    if (code !== 0) throw await fetchError(folder, stderr, { url, limits });
     await moveObjects(folder, join(mirror, "objects"));
   } catch (error) {
     if (overtime.aborted && error === overtime.reason) throw tooLong(url, limits);
@@ -64,6 +67,15 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     watch.stop();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function fetchError(
+  folder: string,
+  stderr: string,
+  { url, limits }: Pick<Fetch, "url" | "limits">,
+): Promise<RunError> {
+  if (await hasFullFile(folder, limits)) return tooLarge(url, limits);
+  return wantedMemory(stderr) ? tooMuchMemory(url, limits) : remoteError(url, stderr);
 }
 
 /** The kernel lets a file grow to the bound and no further. */
@@ -102,6 +114,15 @@ function tooLarge(url: string, { bytes }: FetchLimits): RunError {
     reason: `The repository ${url} sent more than ${Math.floor(bytes / 1024 ** 2)} MB in one fetch, which was stopped.`,
     retryable: false,
     mend: "If the repository is really that large, raise OFFSTAGE_FETCH_MB.",
+  });
+}
+
+function tooMuchMemory(url: string, { memoryBytes }: FetchLimits): RunError {
+  return new RunError({
+    code: "resources_exhausted",
+    reason: `git needed more than ${Math.floor(memoryBytes / 1024 ** 2)} MB of memory for what the repository ${url} sent, and was stopped.`,
+    retryable: false,
+    mend: "If the repository is really that large, raise OFFSTAGE_FETCH_MEMORY_MB.",
   });
 }
 

@@ -22,7 +22,7 @@ export interface GitOptions {
   readonly onProgress?: (line: string) => void;
   /** What the process reads on stdin; nothing without it. */
   readonly input?: Readable;
-  /** Of address space: for what looks through an agent's objects, where a few bytes can stand for endless folders. */
+  /** Of address space of each process that git makes of it; `looksWithBytes` without it. */
   readonly memoryBytes?: number;
   /** Of each file that it writes: the kernel ends what would write more (SIGXFSZ). */
   readonly fileBytes?: number;
@@ -99,27 +99,50 @@ export function startGit(
   );
 }
 
-/** Enough for what people make: trees of a million files and patches of hundreds of megabytes. */
+/**
+ * Address space of one git, whose objects strangers made: a few bytes of them can stand for endless folders, or for a file that
+ * is larger than the machine's memory. Enough for what people make: trees of a million files and patches of hundreds of
+ * megabytes.
+ */
 export const looksWithBytes = 4 * 1024 ** 3;
 
 /** git through a shell, which sets the bounds; a system without one of them, as macOS, is without it. */
-function boundedGit({ memoryBytes, fileBytes }: GitOptions): string[] {
-  if (memoryBytes === undefined && fileBytes === undefined) return ["git"];
+function boundedGit({ memoryBytes = looksWithBytes, fileBytes }: GitOptions): string[] {
   // In blocks of 512 bytes (POSIX), and in KiB.
   const ofFiles = fileBytes === undefined ? "" : `ulimit -f ${Math.floor(fileBytes / 512)}; `;
-  const ofMemory = memoryBytes === undefined ? "" : `ulimit -v ${Math.floor(memoryBytes / 1024)} 2> /dev/null; `;
+  const ofMemory = `ulimit -v ${Math.floor(memoryBytes / 1024)} 2> /dev/null; `;
   const shell = ["/bin/sh", "-c", `${ofFiles}${ofMemory}exec git "$@"`, "sh"];
   // Packs are looked at in windows, which may not take all of it.
-  return memoryBytes === undefined
-    ? shell
-    : [...shell, "-c", "core.packedGitWindowSize=32m", "-c", "core.packedGitLimit=256m"];
+  return [...shell, "-c", "core.packedGitWindowSize=32m", "-c", "core.packedGitLimit=256m"];
 }
 
-/** As `git`, for what can't fail unless something is broken. @throws Error with git's words */
+/**
+ * Whether git ended because it wanted more memory than it may have.
+ * @param stderr what it said, of which lines of the remote's own do not count
+ */
+export function wantedMemory(stderr: string): boolean {
+  const own = stderr.split(/[\r\n]/u).filter((line) => !line.startsWith("remote:"));
+  return /out of memory|cannot allocate memory/iu.test(own.join("\n"));
+}
+
+/**
+ * As `git`, for what can't fail unless something is broken.
+ * @throws RunError resources_exhausted if it needs more memory than it may have; Error with git's words
+ */
 export async function mustGit(parameters: readonly string[], options: GitOptions): Promise<string> {
   const { code, stdout, stderr } = await git(parameters, options);
+  if (code !== 0 && wantedMemory(stderr)) throw tooMuchMemory(parameters[0] ?? "", options);
   if (code !== 0) throw new Error(`git ${parameters[0]} failed: ${stderr.trim().slice(-2_000)}`);
   return stdout.trim();
+}
+
+function tooMuchMemory(command: string, { memoryBytes = looksWithBytes }: GitOptions): RunError {
+  return new RunError({
+    code: "resources_exhausted",
+    reason: `git ${command} needed more than ${Math.floor(memoryBytes / 1024 ** 2)} MB of memory for what is in the repository, and was stopped.`,
+    retryable: false,
+    mend: "Name a branch or a repository without files and folders of that size.",
+  });
 }
 
 /** The first git that can be held to an address (`http.curloptResolve`); an older one takes no notice of it. */

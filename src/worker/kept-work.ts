@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { takePack } from "./collect.ts";
-import { looksWithBytes, mustGit } from "./git.ts";
+import { mustGit } from "./git.ts";
 import { inside, type InsidePlace } from "./inside.ts";
 import type { Run } from "./run.ts";
 
@@ -36,7 +36,7 @@ export async function openKeptWork(
     path,
     objects: join(path, "objects"),
     async take(pack, commit, known) {
-      await takePack(createReadStream(pack), commit, known, { ...options, memoryBytes: looksWithBytes });
+      await takePack(createReadStream(pack), commit, known, options);
       await mustGit(["update-ref", ref, commit], options);
     },
   };

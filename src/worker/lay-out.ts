@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { addCheckout, whileWithin, type DiskBounds, type Written } from "./checkout-size.ts";
-import { git, looksWithBytes, mustGit } from "./git.ts";
+import { git, mustGit } from "./git.ts";
 import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "./mirror.ts";
 import {
   knownOf,
@@ -78,7 +78,6 @@ export async function layOut(
     await mustGit(["reset", "--quiet", "--hard", headSha], {
       ...options,
       signal: watched,
-      memoryBytes: looksWithBytes,
       fileBytes: bounds.diskBytes,
     });
   });

@@ -146,6 +146,17 @@ async function removeUnpinned(mirrors: Workspaces["mirrors"], path: string, sign
 }
 
 /**
+ * Of the cores one is enough: sessions are at work beside it. A window of large files, which strangers chose, would be
+ * gigabytes.
+ */
+const packsWith = [
+  "pack.threads=1",
+  "pack.windowMemory=256m",
+  "pack.deltaCacheSize=64m",
+  "core.bigFileThreshold=64m",
+].flatMap((setting) => ["-c", setting]);
+
+/**
  * Puts what many fetches left into one pack. Nothing is dropped, also what no ref reaches (`--keep-unreachable`): a clone
  * that borrows may have come to use it, and git looks for what is in a pack that went away in the new one. So no session
  * has to wait. `git gc` and `git maintenance` would drop what is older than some days.
@@ -161,8 +172,7 @@ async function pack(mirrors: Workspaces["mirrors"], mirror: KnownMirror, signal:
   });
   if (mirror.packs <= manyPacks && mirror.loose <= manyLoose) return;
   await removeUnfinishedPacks(join(mirror.path, "objects/pack"));
-  // Of the cores one is enough: sessions are at work beside it.
-  await mustGit(["-c", "pack.threads=1", "repack", "-a", "-d", "--keep-unreachable", "--quiet"], options);
+  await mustGit([...packsWith, "repack", "-a", "-d", "--keep-unreachable", "--quiet"], options);
   await mustGit(["pack-refs", "--all", "--prune"], options);
 }
 

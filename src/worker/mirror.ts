@@ -7,7 +7,7 @@ import { RunError } from "../domain/errors.ts";
 import type { GitCredentials } from "../forges/forge.ts";
 import { fetchObjects, type FetchLimits } from "./fetch.ts";
 import { pinPublicHost } from "./remote-address.ts";
-import { git, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
+import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
 import type { TrustedCommit } from "./workspace-repository.ts";
 
 /** The service's own bare copy of a repository: fetched, never cloned again, and never written by an agent. */
@@ -207,7 +207,7 @@ export async function fetchBranch(
   await mustGit(["update-ref", into, sha], options);
 }
 
-const usualFetch: FetchLimits = { bytes: 20 * 1024 ** 3, ms: 60 * 60_000 };
+const usualFetch: FetchLimits = { bytes: 20 * 1024 ** 3, memoryBytes: looksWithBytes, ms: 60 * 60_000 };
 
 function fetchFrom({ path, url, fetchLimits = usualFetch }: Mirror) {
   return { mirror: path, url, limits: fetchLimits };

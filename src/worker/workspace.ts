@@ -4,7 +4,7 @@ import { NotFoundError, RunError } from "../domain/errors.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
 import { readCommittedFile } from "./commit-contents.ts";
-import { git, looksWithBytes, mustGit } from "./git.ts";
+import { git, mustGit } from "./git.ts";
 import type { FetchLimits } from "./fetch.ts";
 import { openKeptWork, type WaitingWork } from "./kept-work.ts";
 import { fetchHeads, goesOnFrom, layOut, trustedSince, unpin, type Room } from "./lay-out.ts";
@@ -278,7 +278,6 @@ export function createWorkspaces(options: WorkspaceOptions) {
           cwd: mirror.path,
           signal,
           maximumOutput: Math.floor(patchLimit / repositories.length),
-          memoryBytes: looksWithBytes,
         },
       );
       const ahead = ["rev-list", "--max-count=1", headSha, "--not", start.baseSha];

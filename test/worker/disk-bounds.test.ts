@@ -186,16 +186,17 @@ describe("a checkout", () => {
 
 describe("a fetch", () => {
   const ms = 60_000;
+  const memoryBytes = 4_096 * megabyte;
 
   test("that brings more than it may is stopped, and leaves nothing in the mirror", async () => {
     const url = await emptyRemote("large");
     commitTree(url, [`100644 blob ${blobOf(url, randomBytes(12 * megabyte))}\trandom`]);
-    await expect(prepare({ fetch: { bytes: 4 * megabyte, ms } }, url)).rejects.toMatchObject(
+    await expect(prepare({ fetch: { bytes: 4 * megabyte, memoryBytes, ms } }, url)).rejects.toMatchObject(
       refusal("OFFSTAGE_FETCH_MB"),
     );
     const mirrors = await diskUsage([join(data, "mirrors")], null);
     expect(mirrors?.bytes).toBeLessThan(megabyte);
-    await prepare({ fetch: { bytes: 20 * megabyte, ms } }, url);
+    await prepare({ fetch: { bytes: 20 * megabyte, memoryBytes, ms } }, url);
     // What was stopped can be fetched again, and what is there goes on from there.
     expect((await diskUsage([join(data, "mirrors")], null))?.bytes).toBeGreaterThan(12 * megabyte);
     const [mirror = ""] = await readdir(join(data, "mirrors"));
@@ -212,7 +213,7 @@ describe("a fetch", () => {
       blobs.map((content, index) => `100644 blob ${blobOf(url, content)}\tfile${index}`),
     );
     git(url, "repack", "-a", "-d", "--quiet");
-    await prepare({ fetch: { bytes: 8 * megabyte, ms } }, url);
+    await prepare({ fetch: { bytes: 8 * megabyte, memoryBytes, ms } }, url);
     expect((await diskUsage([join(data, "mirrors")], null))?.bytes).toBeLessThan(8 * megabyte);
   });
 
@@ -254,7 +255,7 @@ describe("a fetch", () => {
 
     test("ends when its time is over", { timeout: longestWait }, async () => {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/slow.git`;
-      await expect(prepare({ fetch: { bytes: 20 * megabyte, ms: 1_500 } }, url)).rejects.toMatchObject({
+      await expect(prepare({ fetch: { bytes: 20 * megabyte, memoryBytes, ms: 1_500 } }, url)).rejects.toMatchObject({
         code: "repository_unreachable",
         retryable: true,
         mend: expect.stringContaining("OFFSTAGE_FETCH_MINUTES") as string,
