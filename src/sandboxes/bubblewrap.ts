@@ -87,6 +87,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
       return `bubblewrap does not start here (${said.trim() || `exit ${code}`}): allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)`;
     } finally {
       await rm(folder, { recursive: true, force: true });
+      await claims.giveBack(folder);
     }
   }
 
@@ -103,6 +104,8 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
     },
     start,
     makeWritable,
+    giveBack: (folder) => claims.giveBack(folder),
+    ...(isRoot && { tend: () => claims.tend() }),
   };
 }
 

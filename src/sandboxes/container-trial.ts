@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
-import { giveToSandbox } from "./ownership.ts";
-import type { Limits, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
+import type { Limits, Sandbox } from "./sandbox.ts";
 
 const checkLimits: Limits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskBytes: 2 ** 30, cpus: 1 };
 
@@ -13,16 +12,21 @@ const checkLimits: Limits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskB
  * to before its command runs, the network among it, this one is too.
  * @returns what is wrong with containers here, null where nothing is
  */
-export async function tryContainer(start: (request: SandboxRequest) => SandboxedProcess): Promise<string | null> {
+export async function tryContainer({
+  start,
+  makeWritable,
+  giveBack,
+}: Pick<Sandbox, "start" | "makeWritable" | "giveBack">): Promise<string | null> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-check-"));
+  const home = join(folder, "home");
   try {
-    await giveToSandbox(folder);
+    await makeWritable(home);
     const child = start({
       command: process.execPath,
       arguments: ["-e", trialScript],
       environment: {},
-      workspace: folder,
-      home: folder,
+      workspace: home,
+      home,
       readOnly: [],
       limits: checkLimits,
       signal: AbortSignal.timeout(60_000),
@@ -33,6 +37,7 @@ export async function tryContainer(start: (request: SandboxRequest) => Sandboxed
     return trialProblem(said);
   } finally {
     await rm(folder, { recursive: true, force: true });
+    await giveBack(folder);
   }
 }
 

@@ -53,6 +53,8 @@ const sameKernel: ReadonlySet<string | null> = new Set([null, "runc", "crun", "i
 export function createContainerSandbox(settings: ContainerSettings, options: ContainerOptions): Sandbox {
   const { serverId, logger = null, patience = usualPatience, retries = usualRetries, turns = usualTurns } = options;
   const claims = new UidClaims(options.uids ?? usualUids());
+  const makeWritable = (directory: string): Promise<void> => giveToSandbox(directory, claims);
+  const giveBack = (folder: string): Promise<void> => claims.giveBack(folder);
   const api = createEngineApi(settings.socket);
   const maker = createMaker(options.makersFolder);
   const removals = createTurns("remove a container", turns);
@@ -97,7 +99,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
       if (error instanceof OffstageError) return error.message;
       return `the container engine at ${settings.socket} does not answer (${messageOf(error)}): start it, or set OFFSTAGE_CONTAINER_SOCKET`;
     }
-    return tryContainer(start);
+    return tryContainer({ start, makeWritable, giveBack });
   }
 
   /** @throws OffstageError, or the engine's, where it does not say */
@@ -123,7 +125,13 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     },
     hasImage,
     start,
-    makeWritable: (directory) => giveToSandbox(directory, claims),
-    tend: () => upkeep.tend(),
+    makeWritable,
+    giveBack,
+    tend() {
+      const stops = [upkeep.tend(), ...(process.getuid?.() === 0 ? [claims.tend()] : [])];
+      return async () => {
+        await Promise.all(stops.map((stop) => stop()));
+      };
+    },
   };
 }

@@ -25,5 +25,6 @@ export function createUnsandboxed(): Sandbox {
     async makeWritable(directory) {
       await mkdir(directory, { recursive: true });
     },
+    giveBack: () => Promise.resolve(),
   };
 }

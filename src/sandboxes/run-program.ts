@@ -9,7 +9,7 @@ import { childEnvironment } from "../domain/child-environment.ts";
 export function runProgram(
   program: string,
   parameters: readonly string[],
-  options: Pick<ExecFileOptions, "maxBuffer" | "timeout" | "killSignal"> = {},
+  options: Pick<ExecFileOptions, "maxBuffer" | "timeout" | "killSignal" | "uid" | "gid" | "cwd"> = {},
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const env = childEnvironment(process.env);
   return promisify(execFile)(program, [...parameters], { ...options, env, encoding: "utf8" });

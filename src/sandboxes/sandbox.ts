@@ -71,6 +71,11 @@ export interface Sandbox {
    * of one session; nothing of it may run meanwhile.
    */
   makeWritable(directory: string): Promise<void>;
+  /**
+   * To be called once such directories are gone, with the folder in which they lay side by side: what was that session's alone,
+   * as its user, may become another's when no process of it lives.
+   */
+  giveBack(folder: string): Promise<void>;
   /** Removes now and then what was left behind, where it can leave something. @returns what stops that, safe to call twice */
   tend?(): () => Promise<void>;
 }

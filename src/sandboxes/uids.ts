@@ -1,9 +1,10 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
-import { lstat, mkdir, readdir, readlink, rm, symlink } from "node:fs/promises";
+import { lstat, mkdir, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RunError } from "../domain/errors.ts";
+import { runProgram } from "./run-program.ts";
 
 /** User ids for sandboxes, both ends among them. */
 export interface UidRange {
@@ -41,15 +42,19 @@ const claimFolders = ["/run/offstage-uids", join(tmpdir(), "offstage-uids")];
 /** A claim this young may be of folders that are being made. */
 const youngMs = 60 * 60_000;
 const luckyTries = 20;
+const tendEveryMs = 60 * 60_000;
 
 /**
  * Who has which user id of a machine: for each a symbolic link, made in one step, that leads to the folder whose children
- * belong to that user. So a claim says itself whether it still holds, and none has to be given back. After a restart of the
- * machine the folder may be empty: a session that goes on claims its own again.
+ * belong to that user. So a claim says itself whether it still holds: one that nobody gave back, because the server was killed,
+ * is found by that. After a restart of the machine the folder may be empty: a session that goes on claims its own again.
+ * Whatever became of its claim, no user id is given to anybody while a process has it.
  */
 export class UidClaims {
   readonly #range: UidRange;
   readonly #folders: readonly string[];
+  /** What this process claimed, by the holder. */
+  readonly #given = new Map<string, Set<number>>();
   #folder: Promise<string | null> | null = null;
 
   /** @param folders to keep the claims in: the first that can be made */
@@ -64,6 +69,39 @@ export class UidClaims {
    * @throws RunError sandbox_unavailable if all are taken
    */
   async of(holder: string): Promise<number> {
+    const uid = await this.#find(holder);
+    const given = this.#given.get(holder) ?? new Set();
+    this.#given.set(holder, given.add(uid));
+    return uid;
+  }
+
+  /**
+   * Gives back what the children of a folder belonged to, once the folder is gone. A user id of which a process still lives, as in
+   * a container that its engine did not end, stays claimed until `tend` finds none.
+   */
+  async giveBack(holder: string): Promise<void> {
+    for (const [known, uids] of this.#given) {
+      if (known !== holder && !known.startsWith(`${holder}/`)) continue;
+      this.#given.delete(known);
+      for (const uid of uids) if (await isIdle(uid)) await this.#drop(uid, known);
+    }
+  }
+
+  /** Gives back, now and every hour, what servers left that were killed. @returns what stops it, and settles when it is at rest */
+  tend(): () => Promise<void> {
+    let tending = Promise.resolve();
+    const look = (): void => {
+      tending = tending.then(() => this.#removeStale()).catch(() => undefined);
+    };
+    look();
+    const timer = setInterval(look, tendEveryMs).unref();
+    return async () => {
+      clearInterval(timer);
+      await tending;
+    };
+  }
+
+  async #find(holder: string): Promise<number> {
     for (const uid of ownersIn(holder)) if (this.#isOurs(uid) && (await this.#claim(uid, holder))) return uid;
     const { first, last } = this.#range;
     for (let tries = 0; tries < luckyTries; tries += 1) {
@@ -90,15 +128,34 @@ export class UidClaims {
 
   async #claim(uid: number, holder: string): Promise<boolean> {
     const folder = await this.#place();
-    if (folder === null) return true;
+    if (folder === null) return isIdle(uid);
     const claim = join(folder, String(uid));
     try {
       await symlink(holder, claim);
-      return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
       return (await readlink(claim).catch(() => null)) === holder;
     }
+    if (await isIdle(uid)) return true;
+    await this.#drop(uid, holder);
+    return false;
+  }
+
+  /** Out of the way in one step, and looked at there: another server may have given it to somebody else in the meantime. */
+  async #drop(uid: number, holder: string): Promise<void> {
+    const folder = await this.#place();
+    if (folder === null) return;
+    const claim = join(folder, String(uid));
+    const aside = join(folder, `.${randomUUID()}`);
+    try {
+      await rename(claim, aside);
+    } catch {
+      // Dropped by another server already.
+      return;
+    }
+    const found = await readlink(aside);
+    if (found !== holder) await symlink(found, claim).catch(() => undefined);
+    await rm(aside, { force: true });
   }
 
   /** Those whose folders are gone, or belong to others by now. */
@@ -109,13 +166,39 @@ export class UidClaims {
       const made = await lstat(claim).catch(() => null);
       const holder = await readlink(claim).catch(() => null);
       if (made === null || holder === null || Date.now() - made.mtimeMs < youngMs) continue;
-      if (!ownersIn(holder).includes(Number(name))) await rm(claim, { force: true });
+      const uid = Number(name);
+      if (Number.isNaN(uid)) await rm(claim, { force: true });
+      else if (!ownersIn(holder).includes(uid) && (await isIdle(uid))) await this.#drop(uid, holder);
     }
   }
 
   /** Null if there is none: then user ids are drawn at random, and nobody else's are known. */
   #place(): Promise<string | null> {
     return (this.#folder ??= firstOwn(this.#folders));
+  }
+}
+
+/** A shell of that user, which may start a second process only if it is the user's first (RLIMIT_NPROC of getrlimit(2)). */
+const onlyIfAlone = "ulimit -u 2 2> /dev/null || ulimit -p 2 || exit 3; (exit 0); exit 0";
+/** Some shells try for long to start a process. */
+const aloneLimitMs = 5_000;
+
+/**
+ * Whether no process of the machine has the user id. The kernel counts them: no list has to be read, in which a process could be
+ * missed that begins others and ends all the time.
+ */
+async function isIdle(uid: number): Promise<boolean> {
+  try {
+    await runProgram("/bin/sh", ["-c", onlyIfAlone], {
+      uid,
+      gid: uid,
+      cwd: "/",
+      timeout: aloneLimitMs,
+      killSignal: "SIGKILL",
+    });
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { watchedDisks, type SessionDisks } from "./session-disk.ts";
 import type { PreparedRepository } from "./workspace-repository.ts";
 
@@ -19,8 +20,13 @@ export const forgottenPrefix = "removed-";
 /**
  * Where a session's things are on the disk: `<data>/sessions/<id>/workspace` and `home`, which its agent may write, and
  * records of ours beside them, which it may not.
+ * @param giveBack called for each folder that is gone, with all that was a session's alone
  */
-export function createSessionFolders(dataDirectory: string, disks: SessionDisks = watchedDisks) {
+export function createSessionFolders(
+  dataDirectory: string,
+  disks: SessionDisks = watchedDisks,
+  giveBack: Sandbox["giveBack"] = () => Promise.resolve(),
+) {
   const sessions = join(dataDirectory, "sessions");
   const incoming = join(dataDirectory, "incoming");
   const root = (sessionId: string): string => join(sessions, sessionId);
@@ -43,6 +49,7 @@ export function createSessionFolders(dataDirectory: string, disks: SessionDisks 
     async begin(sessionId: string): Promise<MadeAt> {
       await disks.remove(sessionId, root(sessionId));
       await rm(root(sessionId), { recursive: true, force: true });
+      await giveBack(root(sessionId));
       const place = placeOf(sessionId);
       await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
       await disks.make(sessionId, root(sessionId));
@@ -75,6 +82,7 @@ export function createSessionFolders(dataDirectory: string, disks: SessionDisks 
         await makeRemovable(folder);
         await rm(folder, { recursive: true, force: true });
       });
+      await giveBack(folder);
     },
     /** An empty folder for a checkpoint's pieces on their way out; beside the session's own, since they are not sealed yet. */
     piecesFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "kept", "pieces")),
@@ -116,11 +124,13 @@ export function createSessionFolders(dataDirectory: string, disks: SessionDisks 
       await rm(forgotten(sessionId), { recursive: true, force: true });
       await disks.remove(sessionId, root(sessionId));
       await rename(root(sessionId), forgotten(sessionId)).catch(ignoreMissing);
+      await giveBack(root(sessionId));
     },
     /** The session's folders, forgotten or not. */
     async remove(sessionId: string): Promise<void> {
       await disks.remove(sessionId, root(sessionId));
       for (const folder of [root(sessionId), forgotten(sessionId)]) await rm(folder, { recursive: true, force: true });
+      await giveBack(root(sessionId));
     },
   };
 }

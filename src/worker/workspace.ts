@@ -82,7 +82,9 @@ const patchLimit = 2 * 1024 * 1024;
 export function createWorkspaces(options: WorkspaceOptions) {
   const mirrors = join(options.dataDirectory, "mirrors");
   const mirrorUse = createMirrorUse();
-  const onDisk = createSessionFolders(options.dataDirectory, options.disks);
+  const onDisk = createSessionFolders(options.dataDirectory, options.disks, (folder) =>
+    options.sandbox.giveBack(folder),
+  );
 
   function mirrorOf(repository: WorkspaceRepository): Mirror {
     const { url, named, credentials } = repository;

@@ -1,14 +1,18 @@
-import { execFileSync } from "node:child_process";
-import { chownSync, lstatSync, readdirSync, readlinkSync, symlinkSync } from "node:fs";
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, lstatSync, readdirSync, readFileSync, readlinkSync, symlinkSync } from "node:fs";
 import { lutimes, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readConfig } from "../../src/config/config.ts";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { giveToSandbox } from "../../src/sandboxes/ownership.ts";
 import { UidClaims, usualUids, type UidRange } from "../../src/sandboxes/uids.ts";
+import { createWorkspaces } from "../../src/worker/workspace.ts";
 import { longestWait } from "../longest-wait.ts";
+import { waitFor } from "../wait-for.ts";
 
 const range: UidRange = { first: 2_050_000_000, last: 2_050_000_999 };
 let folder: string;
@@ -98,6 +102,141 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     await rm(session("second"), { recursive: true });
     expect(await make("third", server(two))).toBe(second);
     expect(readlinkSync(join(folder, "claims", String(second)))).toBe(session("third"));
+  });
+
+  describe("while a process of theirs lives", () => {
+    const one = { first: range.first, last: range.first };
+    const refusal = { code: "sandbox_unavailable" };
+    let child: ChildProcess;
+
+    /** As what an engine did not end, or a server that was killed left. */
+    async function begin(uid: number, program: string): Promise<void> {
+      child = spawn("perl", ["-e", `$| = 1; ${program}`], {
+        uid,
+        gid: uid,
+        cwd: "/",
+        stdio: ["ignore", "pipe", "ignore"],
+        detached: true,
+      });
+      await once(child.stdout ?? child, "data");
+    }
+
+    async function endAll(uid: number): Promise<void> {
+      // As that user, so that none of its processes can begin another meanwhile (kill(2) of -1).
+      execFileSync("perl", ["-e", "kill 'KILL', -1"], { uid, gid: uid });
+      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      await waitFor(() => isFree(uid), "nothing of the user is left");
+    }
+
+    const isFree = (uid: number): boolean =>
+      !readdirSync("/proc").some((pid) => /^\d+$/u.test(pid) && statusOf(pid).includes(`Uid:\t${uid}\t`));
+    const statusOf = (pid: string): string => {
+      try {
+        return readFileSync(`/proc/${pid}/status`, "utf8");
+      } catch {
+        return "";
+      }
+    };
+
+    it.each([
+      ["sleeps", `print "on"; sleep 60 while 1`],
+      ["hides what it has", `syscall(157, 4, 0, 0, 0, 0); print "on"; sleep 60 while 1`],
+      ["is another one each moment", `print "on"; while (1) { fork and exit }`],
+    ])("keep their user from others, though it was given back: one that %s", async (_, program) => {
+      const claims = server(one);
+      const uid = await make("first", claims);
+      await begin(uid, program);
+      try {
+        await rm(join(folder, "sessions"), { recursive: true });
+        await claims.giveBack(session("first"));
+        await expect(make("second", server(one))).rejects.toMatchObject(refusal);
+        // Nor if nothing is known of it any more, as after a server that lost its folder of claims.
+        await rm(join(folder, "claims"), { recursive: true });
+        await expect(make("second", server(one))).rejects.toMatchObject(refusal);
+        expect(readdirSync(join(folder, "claims"))).toEqual([]);
+      } finally {
+        await endAll(uid);
+      }
+      expect(await make("second", server(one))).toBe(uid);
+    });
+  });
+
+  it("give their user back as soon as they are gone, with those of what lay in them", async () => {
+    const claims = server();
+    await make("done", claims);
+    await make("done/setups/a", claims);
+    await make("done-too", claims);
+    expect(readdirSync(join(folder, "claims"))).toHaveLength(3);
+    await claims.giveBack(join(session("done"), "setups"));
+    expect(readdirSync(join(folder, "claims"))).toHaveLength(2);
+    await claims.giveBack(session("done"));
+    const [left = ""] = readdirSync(join(folder, "claims"));
+    expect(readlinkSync(join(folder, "claims", left))).toBe(session("done-too"));
+    expect(readdirSync(join(folder, "claims"))).toHaveLength(1);
+  });
+
+  it("give it back with a session, after real processes of it", async () => {
+    // Claimed where all servers of the machine do: the range is this test's alone.
+    const own = {
+      first: 2_050_010_000 + (process.pid % 10_000) * 10,
+      last: 2_050_010_009 + (process.pid % 10_000) * 10,
+    };
+    const inUse = (): number[] =>
+      readdirSync("/run/offstage-uids")
+        .map(Number)
+        .filter((uid) => uid >= own.first && uid <= own.last);
+    const sandbox = createBubblewrap(own);
+    expect(await sandbox.check()).toBeNull();
+    expect(inUse()).toEqual([]);
+    const workspaces = createWorkspaces({
+      dataDirectory: folder,
+      sandbox,
+      author: { name: "A", email: "a@example.com" },
+      allowLocalRepositories: false,
+      limits: readConfig({}).limits,
+    });
+    const { signal } = new AbortController();
+    const request = {
+      repositories: [],
+      keptWork: new Map(),
+      madeAt: null,
+      isRestored: false,
+      progress: () => undefined,
+      signal,
+    };
+    await workspaces.prepare({ sessionId: "real", ...request });
+    const { workspace, home } = workspaces.folders("real", []);
+    const setup = join(folder, "sessions/real/setups/one/home");
+    await sandbox.makeWritable(setup);
+    expect(inUse()).toHaveLength(2);
+    const child = sandbox.start({
+      command: "sleep",
+      arguments: ["0"],
+      environment: {},
+      workspace,
+      home,
+      readOnly: [],
+      signal,
+    });
+    child.stdin.end();
+    expect((await child.exited).code).toBe(0);
+    await workspaces.endSetups("real");
+    expect(inUse()).toEqual([ownerOf(home)]);
+    await workspaces.remove("real");
+    expect(inUse()).toEqual([]);
+  });
+
+  it("of a server that was killed are found by the next, if they are gone", async () => {
+    await make("left", server());
+    await make("kept", server());
+    await rm(session("left"), { recursive: true });
+    const longAgo = new Date(Date.now() - 2 * 60 * 60_000);
+    const names = (): string[] => readdirSync(join(folder, "claims"));
+    for (const name of names()) await lutimes(join(folder, "claims", name), longAgo, longAgo);
+    const stop = server().tend();
+    await waitFor(() => names().length === 1, "the claim of what is gone is removed");
+    await stop();
+    expect(names().map((name) => readlinkSync(join(folder, "claims", name)))).toEqual([session("kept")]);
   });
 
   it("are claimed in a folder that nobody else could have made", async () => {
