@@ -10,6 +10,11 @@ export interface DiskUsage {
   readonly files: number;
   /** Memory without a name (memfd, removed files of /dev/shm), and pages that processes share through it. */
   readonly sharedBytes: number;
+  /**
+   * Descriptors that were sent over a unix socket and not received yet (SCM_RIGHTS of unix(7)). What they are of can't be seen,
+   * and a removed file of which there is no other descriptor is in none of the other numbers.
+   */
+  readonly inFlight: number;
 }
 
 /** Whose processes may keep removed files open: all of a user, or those that are named. */
@@ -30,8 +35,10 @@ du -s -x -B1 -- "$@" | sed 's/^\\([0-9]*\\).*/bytes \\1/'
 du -s -x --inodes -- "$@" | sed 's/^\\([0-9]*\\).*/files \\1/'`;
 
 /**
- * Prints \`device:inode blocks\` of each file without a name that a process has open or, where the server may look, has mapped,
- * and the kilobytes of memory that they share. Processes are given by number, or by \`uid\` and their user's.
+ * Prints `device:inode blocks` of each file without a name that a process has open, runs or, where the server may look, has
+ * mapped; the kilobytes of memory that they share; and for each socket the number of descriptors on their way to it, with the
+ * socket's inode. Processes are given by number, or by `uid` and their user's. A thread may have descriptors of its own; and a
+ * process whose first thread is gone shows what it has under the number of another.
  */
 const countRemoved = `
 LC_ALL=C; export LC_ALL
@@ -40,9 +47,27 @@ if [ "$1" = uid ]; then
   set -- $(grep -ls "^Uid:[[:space:]]*$2[[:space:]]" [0-9]*/status | sed 's|/status$||')
 fi
 [ $# -gt 0 ] || exit 0
-for pid; do echo "$pid/fd"; [ "$(id -u)" != 0 ] || echo "$pid/map_files"; done |
-  tr '\\n' '\\0' | xargs -0 sh -c 'exec find -L "$@" -maxdepth 1 -type f -links 0 -printf "open %D:%i %b\\n" 2> /dev/null' sh
-for pid; do echo "$pid/smaps_rollup"; done | tr '\\n' '\\0' | xargs -0 cat 2> /dev/null | sed -n 's/^Pss_Shmem: *\\([0-9]*\\) kB/shared \\1/p'
+shown=""
+for pid; do
+  if ! [ -e "$pid/exe" ]; then
+    for thread in "$pid"/task/*; do
+      if [ -e "$thread/exe" ]; then pid="\${thread##*/}"; break; fi
+    done
+  fi
+  shown="$shown $pid"
+done
+of_threads() { for pid; do for thread in "$pid"/task/*; do echo "$thread"; done; done; }
+threads="$(of_threads "$@")"
+maps=map_files; [ "$(id -u)" = 0 ] || maps=
+{
+  for thread in $threads; do echo "$thread/fd"; done
+  for pid in $shown; do echo "$pid/exe"; [ -z "$maps" ] || echo "$pid/$maps"; done
+} | tr '\\n' '\\0' | xargs -0 sh -c 'exec find -L "$@" -maxdepth 1 -type f -links 0 -printf "open %D:%i %b\\n" 2> /dev/null' sh
+for pid in $shown; do echo "$pid/smaps_rollup"; done | tr '\\n' '\\0' | xargs -0 cat 2> /dev/null |
+  sed -n 's/^Pss_Shmem: *\\([0-9]*\\) kB/shared \\1/p'
+for thread in $threads; do echo "$thread/fdinfo"; done | tr '\\n' '\\0' |
+  xargs -0 sh -c 'exec find "$@" -maxdepth 1 -type f -print0 2> /dev/null' sh | xargs -0 cat 2> /dev/null |
+  sed -n '/^ino:/h; /^scm_fds:[[:space:]]*[1-9]/{G;s/\\n/ /;p;}'
 exit 0`;
 
 /**
@@ -60,6 +85,7 @@ export async function diskUsage(folders: readonly string[], holders: Holders | n
     bytes: named.bytes + removed.bytes,
     files: named.files + removed.files,
     sharedBytes: removed.sharedBytes,
+    inFlight: removed.inFlight,
   };
 }
 
@@ -96,9 +122,9 @@ async function countNamed(folders: readonly string[]): Promise<{ bytes: number; 
   return bytes === null ? null : { bytes, files: sumOf("files") ?? 0 };
 }
 
-const noRemoved = { bytes: 0, files: 0, sharedBytes: 0 };
+const noRemoved: DiskUsage = { bytes: 0, files: 0, sharedBytes: 0, inFlight: 0 };
 
-async function countOpen(folders: readonly string[], holders: Holders): Promise<Omit<DiskUsage, "named">> {
+async function countOpen(folders: readonly string[], holders: Holders): Promise<DiskUsage> {
   const processes = "uid" in holders ? ["uid", String(holders.uid)] : holders.pids.map(String);
   if (processes.length === 0) return noRemoved;
   const devices = new Set(
@@ -120,11 +146,15 @@ async function countOpen(folders: readonly string[], holders: Holders): Promise<
   const open = [...seen.values()];
   const onDisk = open.filter((file) => file.onDisk);
   const shared = [...stdout.matchAll(/^shared (\d+)$/gmu)].reduce((total, [, kB]) => total + Number(kB) * 1024, 0);
+  const sockets = new Map(
+    [...stdout.matchAll(/^scm_fds:\s*(\d+) ino:\s*(\d+)$/gmu)].map(([, count, inode]) => [inode, Number(count)]),
+  );
   return {
     bytes: sum(onDisk),
     files: onDisk.length,
     // What is open may be mapped too, and counts once.
     sharedBytes: Math.max(shared, sum(open.filter((file) => !file.onDisk))),
+    inFlight: [...sockets.values()].reduce((total, count) => total + count, 0),
   };
 }
 

@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
-import { statfs } from "node:fs/promises";
+import { readdirSync, readFileSync } from "node:fs";
 import { diskUsage, ownDiskUsage, type DiskUsage, type Holders } from "./disk-usage.ts";
+import { createInFlightCount, roomAround, type Room } from "./in-flight.ts";
 import type { Exceeded, Limits } from "./sandbox.ts";
 
 const lookEveryMs = 500;
@@ -12,16 +12,11 @@ const longestWhenFullMs = 3_000;
 const nearlyFull = { bytes: 512 * 1024 * 1024, files: 50_000 };
 const filling = { bytes: 64 * 1024 * 1024, files: 20_000 };
 const pageBytes = 4_096;
+const nothing = { bytes: 0, files: 0, sharedBytes: 0 };
 
 export interface Watch {
   exceeded(): Exceeded | null;
   stop(): void;
-}
-
-interface Room {
-  readonly bytes: number;
-  /** Null: the file system makes inodes as they are needed. */
-  readonly files: number | null;
 }
 
 /**
@@ -44,7 +39,8 @@ export function watchUsage(options: {
   let measuring = false;
   let nextMeasure = 0;
   let sharedBytes = 0;
-  let usedBefore: DiskUsage | null = null;
+  let usedBefore: Pick<DiskUsage, "bytes" | "files"> | null = null;
+  const inFlight = createInFlightCount();
   let roomBefore: Room | null = null;
 
   function end(by: Exceeded): void {
@@ -78,16 +74,22 @@ export function watchUsage(options: {
         // Else memory without a name would not be counted.
         if (pids === null) return;
       }
-      const room = await roomIn(folder);
+      const room = await roomAround(folder);
       if ((room === null || !isFilling(room)) && performance.now() < nextMeasure) return;
       roomBefore = room;
       const startedAt = performance.now();
-      const used = await diskUsage(folders, options.holders?.() ?? null);
+      const counted = await diskUsage(folders, options.holders?.() ?? null);
       const tookMs = performance.now() - startedAt;
       const isFull = room !== null && (room.bytes < nearlyFull.bytes || (room.files ?? Infinity) < nearlyFull.files);
       const longest = isFull ? longestWhenFullMs : longestBetweenMs;
       nextMeasure = performance.now() + Math.min(longest, Math.max(1_000, tookMs / measuringShare));
-      if (used === null) return;
+      if (counted === null) return;
+      const hidden = room === null ? nothing : inFlight({ used: counted, room });
+      const used = {
+        bytes: counted.bytes + hidden.bytes,
+        files: counted.files + hidden.files,
+        sharedBytes: counted.sharedBytes + hidden.sharedBytes,
+      };
       usedBefore ??= used;
       // Of a sandbox whose memory the kernel bounds, this is in that bound already.
       sharedBytes = pids === null ? 0 : used.sharedBytes;
@@ -100,6 +102,8 @@ export function watchUsage(options: {
     }
   }
 
+  // At once too: what is in flight is known by what there was before.
+  void lookAtDisk();
   const look = setInterval(() => {
     lookAtProcesses();
     void lookAtDisk();
@@ -113,21 +117,28 @@ export function watchUsage(options: {
   };
 }
 
-async function roomIn(folder: string): Promise<Room | null> {
-  return statfs(folder).then(
-    ({ bavail, bsize, files, ffree }) => ({ bytes: bavail * bsize, files: files === 0 ? null : ffree }),
-    () => null,
-  );
+function memoryOf(pids: readonly number[]): number {
+  return pids.reduce((total, pid) => {
+    const pages = pagesOf(`/proc/${pid}`);
+    // A process whose first thread is gone shows nothing under that one's number.
+    return total + (pages === 0 ? Math.max(0, ...threadsOf(pid).map(pagesOf)) : pages) * pageBytes;
+  }, 0);
 }
 
 /** Resident and not shared with a file (proc_pid_statm(5)). */
-function memoryOf(pids: readonly number[]): number {
-  return pids.reduce((total, pid) => {
-    try {
-      const [, resident = 0, shared = 0] = readFileSync(`/proc/${pid}/statm`, "utf8").split(" ").map(Number);
-      return total + (resident - shared) * pageBytes;
-    } catch {
-      return total;
-    }
-  }, 0);
+function pagesOf(folder: string): number {
+  try {
+    const [, resident = 0, shared = 0] = readFileSync(`${folder}/statm`, "utf8").split(" ").map(Number);
+    return resident - shared;
+  } catch {
+    return 0;
+  }
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
+  } catch {
+    return [];
+  }
 }

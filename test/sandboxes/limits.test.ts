@@ -16,6 +16,9 @@ import { longestWait } from "../longest-wait.ts";
 const megabyte = 1024 * 1024;
 const roomy: Limits = { memoryBytes: 4_096 * megabyte, processes: 1_000, diskBytes: 4_096 * megabyte, cpus: 2 };
 
+/** SCM_RIGHTS of unix(7), in perl: `put($from, $file)`; the socket alone knows the file then. */
+const send = `use Socket; socketpair(my $from, my $to, AF_UNIX, SOCK_STREAM, 0) or die; sub put { my $b = "x"; my $i = pack("P Q", $b, 1); my $c = pack("Q i i i x4", 20, 1, 1, fileno $_[1]); my $m = pack("Q L x4 P Q P Q i x4", 0, 0, $i, 1, $c, length $c, 0); syscall(46, fileno $_[0], $m, 0) < 0 and die }`;
+
 let folder: string;
 const sandbox = createBubblewrap();
 
@@ -65,6 +68,15 @@ describe("a bound of disk", () => {
     ["open", ""],
     ["open by a child that left its group", "if (!fork) { setpgrp; sleep 60; exit } @f = ();"],
     ["open in a process that hides what it has", "syscall(157, 4, 0, 0, 0, 0);"],
+    ["on their way over a socket", `${send} put($from, $_) for @f; @f = ();`],
+    [
+      "on their way over a socket that is on its own way over another",
+      `${send} socketpair(my $in, my $out, AF_UNIX, SOCK_STREAM, 0) or die; put($in, $_) for @f; put($from, $out); undef $out; @f = ();`,
+    ],
+    [
+      "open in a process whose first thread is gone",
+      `use threads; threads->create(sub { print -e "gone" ? "a file" : "kept"; my $g = gone(); sleep 60 })->detach; syscall(60, 0);`,
+    ],
     ["mapped, and not open", "for (@f) { die if syscall(9, 0, 15000000, 1, 1, fileno($_), 0) < 0 } @f = ();"],
   ])("ends what fills it with removed files that it keeps %s", async (how, keep) => {
     // Without root's rights nobody may look at mappings, nor into a process that is not to be traced.
@@ -192,6 +204,16 @@ describe("looking", () => {
       `for i in 1 2 3 4 5; do perl -e 'my $a = qq(x) x 6e7; sleep 20' & done; wait`,
       "memory",
     ],
+    [
+      "memory, of one whose first thread is gone",
+      `exec perl -e 'use threads; threads->create(sub { my $a = qq(x) x 3e8; sleep 60 })->detach; syscall(60, 0)'`,
+      "memory",
+    ],
+    [
+      "memory, that is on its way over a socket",
+      `exec perl -e '${send} my $n = "x"; my $f = syscall(319, $n, 0); open(my $h, ">&=", $f); syswrite $h, "x" x 1e7 for 1 .. 30; put($from, $h); close $h; sleep 60'`,
+      "memory",
+    ],
     ["memory, of one with an environment of its own", `env -i perl -e 'my $a = qq(x) x 3e8; sleep 20'`, "memory"],
     [
       "memory, that has no name and is not mapped",
@@ -201,6 +223,13 @@ describe("looking", () => {
     ["processes, that left their group", `for i in $(seq 40); do setsid sleep 20 & done; wait`, "processes"],
   ])("ends what takes too much of %s", async (_, command, reason) => {
     expect(await look(command, { memoryBytes: 200 * megabyte, processes: 30 })).toBe(reason);
+  });
+
+  it("ends what keeps removed files open in a thread that has descriptors of its own", async () => {
+    // The sandbox's filter refuses unshare(2), but no program can be kept from clone(2) without CLONE_FILES.
+    const thread = `syscall(272, 0x400) and die; for (1 .. 4) { open(my $f, "+>", "gone") or die; unlink "gone"; syswrite $f, "x" x 15e6; push @f, $f } sleep 60`;
+    const program = `use threads; threads->create(sub { ${thread} })->detach; sleep 60`;
+    expect(await look(`exec perl -e '${program}'`, { diskBytes: 48 * megabyte })).toBe("disk");
   });
 
   it("lets live what takes little", async () => {
