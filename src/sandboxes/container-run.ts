@@ -12,7 +12,7 @@ import type { Turns } from "./container-turns.ts";
 import type { Upkeep } from "./container-upkeep.ts";
 import { endProcess } from "./process-table.ts";
 import type { Exceeded, SandboxedProcess, SandboxRequest } from "./sandbox.ts";
-import { holdersOf } from "./limited.ts";
+import { holdersOf, watched } from "./limited.ts";
 import { watchUsage } from "./watch.ts";
 
 const lookEveryMs = 1_000;
@@ -278,14 +278,15 @@ function live(
 
 /** Disk is looked at from outside; that the bound of processes was run into only the engine tells. */
 function watchContainer(
-  { api, request: { limits, workspace, home }, patience }: ContainerRun,
+  { api, request, patience }: ContainerRun,
   id: string,
   onExceeded: (by: Exceeded) => void,
 ): { stop: () => void } {
+  const { limits, home } = request;
   if (limits === undefined) return { stop: () => undefined };
   const disk = watchUsage({
     limits,
-    folders: [...new Set([workspace, home])],
+    ...watched(request),
     pids: null,
     // By the session's own user: which processes are a container's is the engine's to know.
     holders: () => holdersOf(home, () => []),

@@ -90,12 +90,13 @@ export async function diskUsage(folders: readonly string[], holders: Holders | n
 }
 
 /**
- * What is used of a disk of the session's own, at once and with all that was removed and is open; null if its folders are on one
- * that others have too. Such a disk is mounted over the folder in which they lie side by side.
+ * What is used of a disk of the session's own, at once and with all that was removed and is open.
+ * @param folder over which such a disk is mounted
+ * @returns null if none is: the session's folders are on one that others have too
  */
 export async function ownDiskUsage(folder: string): Promise<Pick<DiskUsage, "bytes" | "files"> | null> {
   try {
-    const [place, around] = await Promise.all([lstat(dirname(folder)), lstat(dirname(dirname(folder)))]);
+    const [place, around] = await Promise.all([lstat(folder), lstat(dirname(folder))]);
     if (place.dev === around.dev) return null;
     const { blocks, bfree, bsize, files, ffree } = await statfs(folder);
     return { bytes: (blocks - bfree) * bsize, files: files - ffree };

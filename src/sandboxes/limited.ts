@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { dirname } from "node:path";
 import { createControlGroup, type ControlGroup } from "./cgroup.ts";
 import type { Holders } from "./disk-usage.ts";
 import { startProcess, type StartOptions } from "./process.ts";
@@ -9,7 +10,7 @@ const lookEveryMs = 250;
 /** Puts itself into the control groups named before `--`, and becomes the command after it. */
 const joinFirst = `while [ "$1" != "--" ]; do echo 0 > "$1"; shift; done; shift; exec "$@"`;
 
-type LimitedRequest = Pick<SandboxRequest, "environment" | "signal" | "limits" | "workspace" | "home">;
+type LimitedRequest = Pick<SandboxRequest, "environment" | "signal" | "limits" | "workspace" | "home" | "disk">;
 
 /**
  * As `startProcess`, with everything that the command starts bound to the request's limits: by the kernel where control
@@ -22,7 +23,7 @@ export function startLimited(
   request: LimitedRequest,
   options: StartOptions,
 ): SandboxedProcess {
-  const { limits, workspace, home } = request;
+  const { limits, home } = request;
   if (limits === undefined) return startProcess(command, parameters, request, options);
   const group = createControlGroup(limits);
   const started =
@@ -36,7 +37,7 @@ export function startLimited(
         );
   const watch = watchUsage({
     limits,
-    folders: [...new Set([workspace, home])],
+    ...watched(request),
     pids: group === null ? started.pids : null,
     holders: () => holdersOf(home, started.pids),
     onExceeded: started.kill,
@@ -55,6 +56,13 @@ export function startLimited(
     return result;
   });
   return { ...started, exited, exceeded: () => exceeded ?? watch.exceeded() };
+}
+
+/** The folders that count, and the one that may be a file system of its own. */
+export function watched({ disk, workspace, home }: Pick<SandboxRequest, "disk" | "workspace" | "home">) {
+  return disk === undefined
+    ? { folders: [...new Set([workspace, home])], disk: dirname(workspace) }
+    : { folders: [disk], disk };
 }
 
 /** Under root a session's processes are those of its home's owner, whatever they did to be hidden from a search. */

@@ -5,9 +5,9 @@ export interface Limits {
   readonly memoryBytes: number;
   /** Threads count too. */
   readonly processes: number;
-  /** Of the workspace and the home together; no file may be larger either. */
+  /** Of the request's `disk`; no file may be larger either. */
   readonly diskBytes: number;
-  /** Files and folders of the workspace and the home together; any number without it. */
+  /** Files and folders of the request's `disk`; any number without it. */
   readonly files?: number;
   /** Processor cores: more are not given. */
   readonly cpus: number;
@@ -26,6 +26,11 @@ export interface SandboxRequest {
   readonly workingDirectory?: string;
   /** The session's private home, kept between turns; read-write. */
   readonly home: string;
+  /**
+   * The folder of the session's that bounds of disk are for, with all that is in it, which may be a file system of its own; the
+   * workspace and the home without it.
+   */
+  readonly disk?: string;
   /** Further places at which folders are seen: what was set up elsewhere finds itself where it was made. */
   readonly aliases?: readonly { readonly path: string; readonly folder: string }[];
   /** Read-only beside the system's own folders: the mirrors, the harness's programs. */

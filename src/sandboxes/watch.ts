@@ -28,11 +28,13 @@ export interface Watch {
 export function watchUsage(options: {
   readonly limits: Pick<Limits, "diskBytes" | "files"> & Partial<Limits>;
   readonly folders: readonly string[];
+  /** Of the folders, or around them: what may be a file system of the session's own. */
+  readonly disk?: string;
   readonly pids: (() => readonly number[]) | null;
   readonly holders?: () => Holders | null;
   readonly onExceeded: (by: Exceeded) => void;
 }): Watch {
-  const { limits, folders, pids } = options;
+  const { limits, folders, disk, pids } = options;
   const { diskBytes, files = Infinity, memoryBytes = Infinity, processes = Infinity } = limits;
   let exceeded: Exceeded | null = null;
   let stopped = false;
@@ -67,7 +69,7 @@ export function watchUsage(options: {
     if (measuring || folder === undefined) return;
     measuring = true;
     try {
-      const own = await ownDiskUsage(folder);
+      const own = disk === undefined ? null : await ownDiskUsage(disk);
       if (own !== null) {
         if (own.bytes > diskBytes) end("disk");
         else if (own.files > files) end("files");

@@ -116,6 +116,7 @@ function startHarness(
     workspace: folders.workspace,
     workingDirectory,
     home: folders.home,
+    disk: folders.disk,
     readOnly: [...launch.readOnly, ...folders.readOnly],
     aliases,
     ...(image !== null && { image }),

@@ -72,6 +72,7 @@ export async function whileWithin(
   const watch = watchUsage({
     limits: bounds,
     folders: [folder],
+    disk: folder,
     pids: null,
     onExceeded: () => tooMuch.abort(tooLarge(bounds)),
   });
@@ -98,8 +99,8 @@ function tooLarge({ diskBytes, files }: DiskBounds): RunError {
   const mostFiles = files === undefined ? "" : ` or ${files} files and folders`;
   return new RunError({
     code: "resources_exhausted",
-    reason: `The session's repositories, checked out, are more than ${Math.floor(diskBytes / 1024 ** 2)} MB${mostFiles}, which a sandbox may not have.`,
+    reason: `The session's files with its repositories, checked out, are more than ${Math.floor(diskBytes / 1024 ** 2)} MB${mostFiles}, which a sandbox may not have.`,
     retryable: false,
-    mend: "Name a branch or a repository with less in it, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
+    mend: "Name a branch or a repository with less in it, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES; a setup script works in a second clone.",
   });
 }

@@ -5,7 +5,10 @@ import { insideVariables } from "./git.ts";
 import type { Run } from "./run.ts";
 import { tailOf } from "./tail.ts";
 
-export type InsidePlace = Pick<SandboxRequest, "workspace" | "workingDirectory" | "home" | "readOnly" | "image">;
+export type InsidePlace = Pick<
+  SandboxRequest,
+  "workspace" | "workingDirectory" | "home" | "disk" | "readOnly" | "image"
+>;
 export type InsideCommand = Pick<SandboxRequest, "command" | "arguments"> &
   Partial<Pick<SandboxRequest, "environment">>;
 

@@ -49,9 +49,10 @@ export async function fetchHeads(
 
 /** What a session's clones may take together. */
 export interface Room {
-  readonly workspace: string;
+  /** The session's folder, which is watched meanwhile. */
+  readonly disk: string;
   readonly bounds: DiskBounds;
-  /** By the clones that are there already; each adds its own. */
+  /** By what is there already; each clone adds its own. */
   readonly written: Written;
 }
 
@@ -64,7 +65,7 @@ export async function layOut(
   folder: string,
   repository: WorkspaceRepository,
   { headSha, targetBranch, baseSha }: PreparedRepository,
-  { workspace, bounds, written }: Room,
+  { disk, bounds, written }: Room,
   signal: AbortSignal,
 ): Promise<void> {
   await addCheckout(written, mirror.path, headSha, bounds, signal);
@@ -74,7 +75,7 @@ export async function layOut(
   await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
   await mustGit(["remote", "add", "origin", repository.url], options);
   await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
-  await whileWithin(workspace, bounds, signal, async (watched) => {
+  await whileWithin(disk, bounds, signal, async (watched) => {
     await mustGit(["reset", "--quiet", "--hard", headSha], {
       ...options,
       signal: watched,

@@ -1,4 +1,3 @@
-import { dirname } from "node:path";
 import { diskUsage, ownDiskUsage } from "../sandboxes/disk-usage.ts";
 import type { Run } from "./run.ts";
 import { foldersOf } from "./session-repositories.ts";
@@ -26,11 +25,7 @@ export async function leaveFolders(run: Run): Promise<void> {
 
 async function isOverBounds(run: Run): Promise<boolean> {
   const { diskBytes, files = Infinity } = run.dependencies.limits;
-  const { workspace, home } = foldersOf(run);
-  const own = (await ownDiskUsage(workspace)) ?? (await diskUsage([workspace, home], null));
-  if (own === null) return false;
-  if (own.bytes > diskBytes || own.files > files) return true;
-  // Beside them are records, and the objects of its checkpoints.
-  const all = await diskUsage([dirname(workspace)], null);
-  return all !== null && all.bytes > 2 * diskBytes;
+  const { disk } = foldersOf(run);
+  const used = (await ownDiskUsage(disk)) ?? (await diskUsage([disk], null));
+  return used !== null && (used.bytes > diskBytes || used.files > files);
 }

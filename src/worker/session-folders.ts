@@ -30,6 +30,7 @@ export function createSessionFolders(
   const sessions = join(dataDirectory, "sessions");
   const incoming = join(dataDirectory, "incoming");
   const root = (sessionId: string): string => join(sessions, sessionId);
+  const results = (sessionId: string): string => join(incoming, `${sessionId}-setups`);
   const forgotten = (sessionId: string): string => join(sessions, `${forgottenPrefix}${sessionId}`);
   const startedPath = (sessionId: string): string => join(root(sessionId), "prepared.json");
   const setupPath = (sessionId: string): string => join(root(sessionId), "setup.json");
@@ -41,8 +42,20 @@ export function createSessionFolders(
     return { workspace: join(root(sessionId), "workspace"), home: join(root(sessionId), "home") };
   }
 
+  /** Some programs make folders that even their owner may not change. */
+  async function removeMade(folder: string): Promise<void> {
+    await rm(folder, { recursive: true, force: true }).catch(async (error: unknown) => {
+      if (!["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+      await makeRemovable(folder);
+      await rm(folder, { recursive: true, force: true });
+    });
+    await giveBack(folder);
+  }
+
   return {
     placeOf,
+    /** The one folder that has all of a session's, and that bounds of its disk are for. */
+    diskOf: root,
     keptPath: (sessionId: string, directory: string): string => join(root(sessionId), "kept", `${directory}.git`),
     keptHome: (sessionId: string): string => join(root(sessionId), "checkpoint-home"),
     /** An empty workspace, and nothing else of the session. @returns its path */
@@ -74,15 +87,13 @@ export function createSessionFolders(
       (await readRecord<MadeAt>(movedPath(sessionId))) ?? placeOf(sessionId),
     /** An empty folder for one setup, another each time: what a killed one left goes with the session. */
     setupFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "setups", randomUUID())),
-    /** What is left of the session's setups; some programs make folders that even their owner may not change. */
+    /** Where a setup's result waits: beside the session's disk, since both are there at once. A killed server's goes as pieces do. */
+    resultFolder: (sessionId: string): Promise<string> => emptyFolder(join(results(sessionId), randomUUID())),
+    removeSetup: removeMade,
+    /** What is left of the session's setups, and of their results. */
     async endSetups(sessionId: string): Promise<void> {
-      const folder = join(root(sessionId), "setups");
-      await rm(folder, { recursive: true, force: true }).catch(async (error: unknown) => {
-        if (!["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-        await makeRemovable(folder);
-        await rm(folder, { recursive: true, force: true });
-      });
-      await giveBack(folder);
+      await removeMade(join(root(sessionId), "setups"));
+      await rm(results(sessionId), { recursive: true, force: true });
     },
     /** An empty folder for a checkpoint's pieces on their way out; beside the session's own, since they are not sealed yet. */
     piecesFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "kept", "pieces")),

@@ -45,10 +45,10 @@ export async function runSetupApart(
   const seen = placeOf(run, repository.directory);
   const wanted = workspaceRepository(run, repository);
   const folders = await workspaces.beginSetup(run.session.sessionId, wanted, commit, run.signal);
-  const { workspace, home, readOnly } = folders;
+  const { workspace, home, disk, readOnly } = folders;
   const workingDirectory = join(workspace, repository.directory);
   // For commands of ours, which see the folders where they are.
-  const ours = { workspace, workingDirectory, home, readOnly, ...(image !== null && { image }) };
+  const ours = { workspace, workingDirectory, home, disk, readOnly, ...(image !== null && { image }) };
   const place: SetupPlace = {
     ...ours,
     workingDirectory: seen.workingDirectory,
@@ -64,8 +64,10 @@ export async function runSetupApart(
   await settleSetup(run, ours);
   const hidden = Object.keys(secrets).length === 0 ? [] : setupOnlyValues(run, repository.id);
   const leftOut = await removeSetupSecrets(run, ours, hidden);
-  const archives = { work: join(folders.folder, "work.tar"), home: join(folders.folder, "home.tar") };
+  const archives = { work: join(folders.results, "work.tar"), home: join(folders.results, "home.tar") };
   await archiveSetup(run, ours, archives);
+  // The result goes where there may be room for it only now.
+  await workspaces.removeSetup(folders.folder);
   return { result, made: { ...archives, madeAt: beneath?.madeAt ?? null, leftOut } };
 }
 

@@ -1,4 +1,5 @@
 import { createReadStream, createWriteStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { handOn } from "../agents/hand-on.ts";
@@ -31,8 +32,6 @@ const keptTail = 100_000;
 const toldLimit = 200_000;
 const gatherMs = 300;
 const namedFiles = 3;
-/** Of an archive: what its headers and paddings add to many small files. */
-const packedFactor = 2;
 /** Where an archive has `.git/info/exclude`, which adds to the one that is there. */
 const excludeFile = ".git/offstage-exclude";
 
@@ -205,20 +204,20 @@ tar --extract --file=- --no-same-owner --skip-old-files --directory="$HOME" || [
 const passedOver = /^tar: Exiting with failure status/mu;
 const broken = /not recoverable|No space left|quota exceeded|Unexpected EOF/iu;
 
-/** Writes what a setup made: packed inside the sandbox, so that nothing out here follows a link of the script's. */
+/**
+ * Writes what a setup made: packed inside the sandbox, so that nothing out here follows a link of the script's. Both archives
+ * together may be as large as the session's disk, of which they are no part.
+ */
 export async function archiveSetup(run: Run, place: InsidePlace, archives: Archives): Promise<void> {
-  const maximumBytes = run.dependencies.limits.diskBytes * packedFactor;
+  let left = run.dependencies.limits.diskBytes;
   for (const [script, file] of [
     [archiveWork, archives.work],
     [archiveHome, archives.home],
   ] as const) {
     await runInside(run, place, script, (child) =>
-      pipeline(
-        child.stdout,
-        atMost(maximumBytes, "OFFSTAGE_SANDBOX_DISK_MB"),
-        createWriteStream(file, { mode: 0o600 }),
-      ),
+      pipeline(child.stdout, atMost(left, "OFFSTAGE_SANDBOX_DISK_MB"), createWriteStream(file, { mode: 0o600 })),
     );
+    left -= (await stat(file)).size;
   }
 }
 

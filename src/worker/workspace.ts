@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { NotFoundError, RunError } from "../domain/errors.ts";
+import { diskUsage } from "../sandboxes/disk-usage.ts";
 import type { Limits, Sandbox } from "../sandboxes/sandbox.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
 import { readCommittedFile } from "./commit-contents.ts";
@@ -43,8 +44,12 @@ export interface CollectedRepository {
 
 /** Where one setup runs, apart from the session's own folders. */
 export interface SetupFolders extends MadeAt {
-  /** Of the server's alone; the others are in it. To be removed when the setup is over. */
+  /** Of the server's alone; the workspace and the home are in it. To be removed when its result is made. */
   readonly folder: string;
+  /** For its result; of the server's alone. */
+  readonly results: string;
+  /** The session's, of which this setup is a part. */
+  readonly disk: string;
   /** The one mirror that the clone borrows from. */
   readonly readOnly: readonly string[];
 }
@@ -103,13 +108,20 @@ export function createWorkspaces(options: WorkspaceOptions) {
     await options.sandbox.makeWritable(home);
   }
 
-  function roomIn(workspace: string): Room {
-    return { workspace, bounds: options.limits, written: { bytes: 0, files: 0 } };
+  /** What the session has on its disk already counts. */
+  async function roomOf(sessionId: string): Promise<Room> {
+    const disk = onDisk.diskOf(sessionId);
+    const { bytes, files } = (await diskUsage([disk], null)) ?? { bytes: 0, files: 0 };
+    return { disk, bounds: options.limits, written: { bytes, files } };
   }
 
   function folders(sessionId: string, urls: readonly string[]) {
     /** The mirrors, whose objects the clones borrow. */
-    return { ...onDisk.placeOf(sessionId), readOnly: urls.map((url) => mirrorPath(mirrors, url)) };
+    return {
+      ...onDisk.placeOf(sessionId),
+      disk: onDisk.diskOf(sessionId),
+      readOnly: urls.map((url) => mirrorPath(mirrors, url)),
+    };
   }
 
   /**
@@ -136,7 +148,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
       return { repositories: known, from: "disk", waiting: [] };
     }
     const { workspace, home } = await onDisk.begin(sessionId);
-    const room = roomIn(workspace);
+    const room = await roomOf(sessionId);
     const prepared: PreparedRepository[] = [];
     const waiting: WaitingWork[] = [];
     try {
@@ -218,7 +230,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     if (prepared === null)
       throw new NotFoundError(`the commits that session ${originalId} started from are no longer on this server`);
     const { workspace, home } = await onDisk.begin(sessionId);
-    const room = roomIn(workspace);
+    const room = await roomOf(sessionId);
     for (const [index, repository] of repositories.entries()) {
       const start = prepared[index];
       if (start === undefined) continue;
@@ -248,9 +260,10 @@ export function createWorkspaces(options: WorkspaceOptions) {
     const mirror = mirrorOf(repository);
     const start = { baseSha: sha, headSha: sha, targetBranch: branch };
     const clone = join(place.workspace, repository.directory);
-    await layOut(mirror, clone, { ...repository, branch }, start, roomIn(place.workspace), signal);
+    await layOut(mirror, clone, { ...repository, branch }, start, await roomOf(sessionId), signal);
     await giveToAgent(place);
-    return { folder, ...place, readOnly: [mirror.path] };
+    const results = await onDisk.resultFolder(sessionId);
+    return { folder, results, ...place, disk: onDisk.diskOf(sessionId), readOnly: [mirror.path] };
   }
 
   async function collect(request: CollectRequest): Promise<CollectedRepository[]> {
@@ -302,6 +315,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
     prepare,
     prepareAgain,
     beginSetup,
+    /** @param folder of `beginSetup` */
+    removeSetup: onDisk.removeSetup,
     endSetups: onDisk.endSetups,
     collect,
     markStarted: onDisk.markStarted,

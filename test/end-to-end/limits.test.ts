@@ -7,6 +7,7 @@ import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/offstage.ts";
 import { canLimit } from "../../src/sandboxes/cgroup.ts";
 import { imageProblem } from "../../src/worker/session-disk.ts";
+import { callApi } from "../call.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -67,6 +68,24 @@ describe.skipIf(!canLimit())("a session that takes too much", () => {
     expect(existsSync(join(world.data, "sessions", small.id, "workspace"))).toBe(true);
   });
 
+  test("of disk in its setup, together with the clone that waits beside it, ends with that reason", async () => {
+    const { url } = await world.forge.createRepository("acme", "two-clones", { "a.txt": "a".repeat(20_000_000) });
+    const connected = await callApi(offstage.url, "/repository/create", { url });
+    const setUp = async (megabytes: number) => {
+      const setupScript = `head -c ${megabytes}000000 /dev/urandom > ~/made; sleep 2; echo made all`;
+      await callApi(offstage.url, `/repository/${connected.id}/environment`, { setupScript });
+      const { id } = await client.session.create({ prompt: "shell wc -c ~/made", repositories: [url] });
+      return untilOver(client, id);
+    };
+    // 20 MB of the session's own clone, and as much of the setup's.
+    expect(await setUp(10)).toMatchObject({ status: "completed" });
+    expect(await setUp(35)).toMatchObject({
+      status: "failed",
+      failure: { code: "setup_failed", reason: expect.stringContaining("more disk than its sandbox allows") as string },
+    });
+    expect(readdirSync(join(world.data, "incoming"))).toEqual([]);
+  });
+
   test("of nothing is not bothered, and no control group is left of any", async () => {
     const { id } = await client.session.create({ prompt: "shell echo fine" });
     expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
@@ -119,6 +138,20 @@ describe.skipIf(!canLimit() || noImages !== null)("a session with a disk of its 
     expect(await untilOver(client, id)).toMatchObject({ status: "completed" });
     expect((await client.session.diff(id)).repositories[0]?.patch).toContain("+kept");
     expect(mounts()).toEqual([]);
+  });
+
+  test("holds what a setup made of most of it", async () => {
+    const { url } = await world.forge.createRepository("acme", "large-setup", { "a.txt": "a\n" });
+    const { id: repositoryId } = await callApi(offstage.url, "/repository/create", { url });
+    const setupScript = "head -c 45000000 /dev/urandom > ~/made";
+    await callApi(offstage.url, `/repository/${repositoryId}/environment`, { setupScript });
+    const order = "shell [ $(wc -c < ~/made) = 45000000 ] && echo it is whole > a.txt";
+    // Made now, and then as it was kept.
+    for (const times of [1, 2]) {
+      const { id } = await client.session.create({ prompt: order, repositories: [url], branchName: `made-${times}` });
+      expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+      expect((await client.session.diff(id)).repositories[0]?.patch).toContain("+it is whole");
+    }
   });
 
   test("that fills it ends with that reason, and its disk is not kept", async () => {

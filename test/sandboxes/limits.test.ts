@@ -206,7 +206,7 @@ describe("looking", () => {
     ],
     [
       "memory, of one whose first thread is gone",
-      `exec perl -e 'use threads; threads->create(sub { my $a = qq(x) x 3e8; sleep 60 })->detach; syscall(60, 0)'`,
+      `exec perl -e 'use threads; my $n = 3e8; threads->create(sub { sleep 1; my $a = qq(x) x $n; sleep 60 })->detach; syscall(60, 0)'`,
       "memory",
     ],
     [
