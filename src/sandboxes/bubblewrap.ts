@@ -94,7 +94,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
   return {
     kind: "bubblewrap",
     isolates: true,
-    hasImage: () => Promise.resolve(false),
+    imageId: () => Promise.resolve(null),
     keepsLimits: canLimit() ? "kernel" : "looking",
     // What was found to work is not tried again before every turn; what did not work may have been mended.
     check: async () => {

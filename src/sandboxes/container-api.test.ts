@@ -128,7 +128,7 @@ describe("an engine's answers", () => {
 
   it("are asked for under names that can't lead elsewhere", async () => {
     const { api, asked } = await engineThat((_, response) => void response.writeHead(404).end("{}"));
-    expect(await api.hasImage("../containers/x/json?all=1#", signal)).toBe(false);
+    expect(await api.imageId("../containers/x/json?all=1#", signal)).toBe(null);
     expect(asked.at(-1)).toBe("GET /v1.41/images/..%2Fcontainers%2Fx%2Fjson%3Fall%3D1%23/json");
   });
 });

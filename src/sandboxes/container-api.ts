@@ -12,8 +12,8 @@ import { askEngineSocket, EngineError, openEngineStream, type EngineRequest } fr
 export interface EngineApi {
   version(signal: AbortSignal): Promise<EngineVersion>;
   info(signal: AbortSignal): Promise<EngineInfo>;
-  /** @returns whether an image of that name is on the engine's machine */
-  hasImage(name: string, signal: AbortSignal): Promise<boolean>;
+  /** @returns the id, by its content, of the image that has that name on the engine's machine now; null if none has */
+  imageId(name: string, signal: AbortSignal): Promise<string | null>;
   /** @returns the container's id */
   create(name: string, options: CreateOptions, signal: AbortSignal): Promise<string>;
   start(id: string, signal: AbortSignal): Promise<void>;
@@ -189,13 +189,13 @@ export function createEngineApi(socketPath: string): EngineApi {
   return {
     version,
     info: async (signal) => read(infoSchema, await call({ method: "GET", path: "/info", signal })),
-    async hasImage(name, signal) {
+    async imageId(name, signal) {
       try {
-        await call({ method: "GET", path: `/images/${encodeURIComponent(name)}/json`, signal });
-        return true;
+        const said = await call({ method: "GET", path: `/images/${encodeURIComponent(name)}/json`, signal });
+        return read(z.object({ Id: z.string().min(1) }), said).Id;
       } catch (error) {
         // 400: no name that an image could have.
-        if (error instanceof EngineError && [400, 404].includes(error.status)) return false;
+        if (error instanceof EngineError && [400, 404].includes(error.status)) return null;
         throw error;
       }
     },

@@ -92,7 +92,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     try {
       await engine();
       await upkeep.sweep();
-      if (!(await hasImage(settings.image))) {
+      if ((await imageId(settings.image)) === null) {
         return `the image ${settings.image} is not on this machine: docker pull ${settings.image}, or set OFFSTAGE_CONTAINER_IMAGE`;
       }
     } catch (error) {
@@ -103,9 +103,9 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
   }
 
   /** @throws OffstageError, or the engine's, where it does not say */
-  async function hasImage(image: string): Promise<boolean> {
+  async function imageId(image: string): Promise<string | null> {
     return callEngine({ toDo: "say whether an image is there", limitMs: patience.answerMs }, (signal) =>
-      api.hasImage(image, signal),
+      api.imageId(image, signal),
     );
   }
 
@@ -123,7 +123,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
       }
       return problem;
     },
-    hasImage,
+    imageId,
     start,
     makeWritable,
     giveBack,

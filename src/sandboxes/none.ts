@@ -10,7 +10,7 @@ export function createUnsandboxed(): Sandbox {
     isolates: false,
     keepsLimits: "no",
     check: () => Promise.resolve(null),
-    hasImage: () => Promise.resolve(false),
+    imageId: () => Promise.resolve(null),
     start(request) {
       const { command, arguments: parameters, environment: wanted } = withRelay(request, false);
       const environment = { PATH: process.env["PATH"] ?? "", ...wanted };

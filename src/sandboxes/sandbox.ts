@@ -68,8 +68,11 @@ export interface Sandbox {
   readonly keepsLimits: "kernel" | "looking" | "no";
   /** Null where it works here, else what is missing and the exact mend. Really starts one to find out. */
   check(): Promise<string | null>;
-  /** Whether a root file system of this name is on this machine; never where the sandbox has none. */
-  hasImage(image: string): Promise<boolean>;
+  /**
+   * What the root file system that has this name now is by its content, which can be named by that too; null if none of the name
+   * is on this machine, or if the sandbox has no such.
+   */
+  imageId(image: string): Promise<string | null>;
   start(request: SandboxRequest): SandboxedProcess;
   /**
    * Makes a directory (recursively) that a session's sandboxed processes may write to. Directories that lie side by side are

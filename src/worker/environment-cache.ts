@@ -20,7 +20,11 @@ export interface SetupRecord {
 }
 
 export interface EnvironmentCache {
-  find(key: string): Promise<(Archives & SetupRecord) | null>;
+  /**
+   * @param into an empty folder, made by this, in which the archives are found by names of their own: what is forgotten or replaced
+   * meanwhile stays whole there until the folder is removed
+   */
+  find(key: string, into: () => Promise<string>): Promise<(Archives & SetupRecord) | null>;
   /**
    * Keeps archives under the key, which nothing writes from then on, and forgets what was not used for the longest time. What
    * can't be kept is told of in the log: it is made anew the next time.
@@ -40,9 +44,9 @@ export function createEnvironmentCache(options: {
   const recordFile = (folder: string): string => join(folder, "made-at.json");
 
   /** Null where a machine that lost its power left nothing of it: it is made anew then. */
-  async function readRecord(folder: string): Promise<SetupRecord | null> {
+  async function readRecord(file: string, folder: string): Promise<SetupRecord | null> {
     try {
-      const { madeAt, leftOut } = JSON.parse(await readFile(recordFile(folder), "utf8")) as SetupRecord;
+      const { madeAt, leftOut } = JSON.parse(await readFile(file, "utf8")) as SetupRecord;
       return { madeAt, leftOut };
     } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
@@ -68,14 +72,28 @@ export function createEnvironmentCache(options: {
   }
 
   return {
-    async find(key) {
-      const archives = archivesIn(at(key));
-      if ((await sizeOf(archives.home)) === 0) return null;
-      const record = await readRecord(at(key));
-      if (record === null) return null;
-      const now = new Date();
-      await utimes(at(key), now, now);
-      return { ...archives, ...record };
+    async find(key, into) {
+      const folder = at(key);
+      try {
+        const found = await madeOf(folder);
+        if ((await sizeOf(archivesIn(folder).home)) === 0) return null;
+        const held = await into();
+        const archives = archivesIn(held);
+        await put(archivesIn(folder).work, archives.work);
+        await put(archivesIn(folder).home, archives.home);
+        await put(recordFile(folder), recordFile(held));
+        // Another one by now, of which some of these may be.
+        if ((await madeOf(folder)) !== found) return null;
+        const record = await readRecord(recordFile(held), folder);
+        if (record === null) return null;
+        const now = new Date();
+        await utimes(folder, now, now);
+        return { ...archives, ...record };
+      } catch (error) {
+        // Forgotten in the meantime: it is made anew.
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+        throw error;
+      }
     },
     async keep(key, { work, home, madeAt, leftOut }, logger) {
       if (maximumBytes === 0) return;
@@ -102,8 +120,17 @@ export function createEnvironmentCache(options: {
 
 /** The same file by another name, if the file system can do that. */
 async function put(file: string, to: string): Promise<void> {
-  await link(file, to).catch(() => copyFile(file, to));
+  await link(file, to).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") throw error;
+    return copyFile(file, to);
+  });
   await chmod(to, 0o400);
+}
+
+/** Tells a folder from another that took its place, which may have the number that it had. */
+async function madeOf(folder: string): Promise<string> {
+  const { ino, birthtimeNs } = await stat(folder, { bigint: true });
+  return `${ino}:${birthtimeNs}`;
 }
 
 async function sizeOf(path: string): Promise<number> {

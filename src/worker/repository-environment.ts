@@ -93,7 +93,7 @@ async function imageOf(run: Run, { name }: SessionRepository, { image }: Devcont
     );
     return null;
   }
-  if (await sandbox.hasImage(image)) return image;
+  if ((await sandbox.imageId(image)) !== null) return image;
   await warn(
     run,
     `${name}: this server does not have the image ${image} of its devcontainer file (docker pull ${image}), so it uses its own.`,

@@ -61,10 +61,11 @@ async function trustedSetup(
   repository: SessionRepository,
   trusted: NonNullable<RepositoryEnvironment["trusted"]>,
 ): Promise<AppliedSetup> {
-  const { environmentCache, logger } = run.dependencies;
+  const { environmentCache, workspaces, logger } = run.dependencies;
   const place = placeOf(run, repository.directory);
-  const key = keyOf(run, repository, trusted);
-  const found = await environmentCache.find(key);
+  const image = await pinnedImage(run, trusted.image);
+  const key = setupKey(run, repository, { ...trusted, image });
+  const found = await environmentCache.find(key, () => workspaces.resultFolder(run.session.sessionId));
   if (found !== null) {
     const text = `Reused the result of an earlier setup of the same commit (${trusted.commit.sha.slice(0, 12)}) with the same settings.\n`;
     await tell(run, repository, text, "completed");
@@ -72,7 +73,7 @@ async function trustedSetup(
     return { ...found, madeAt: found.madeAt.workspace === place.workspace ? null : found.madeAt };
   }
   const secrets = secretsFor(run, "setup", repository.id);
-  const { result, made } = await runSetupApart(run, { ...trusted, repository, secrets, beneath: null });
+  const { result, made } = await runSetupApart(run, { ...trusted, image, repository, secrets, beneath: null });
   if (made === null) throw setupFailed(run, repository, result, false);
   await tellLeftOut(run, repository, made.leftOut);
   await environmentCache.keep(key, { ...made, madeAt: { workspace: place.workspace, home: place.home } }, logger);
@@ -160,21 +161,32 @@ function setupFailed(
   });
 }
 
+/**
+ * What an image's name stands for at this moment, by its content, so that what runs is what is known to have run: a name may be
+ * moved to another image at any time.
+ * @param image null for the server's own
+ */
+export async function pinnedImage(run: Run, image: string | null): Promise<string | null> {
+  const { sandbox, sandboxImage } = run.dependencies;
+  const name = image ?? sandboxImage;
+  return name === null ? null : ((await sandbox.imageId(name)) ?? name);
+}
+
 /** Names all that a trusted setup's result depends on and that can be known before: only the same is reused. */
-function keyOf(
+export function setupKey(
   run: Run,
   repository: SessionRepository,
   { commit, script, variables, image }: NonNullable<RepositoryEnvironment["trusted"]>,
 ): string {
-  const { sandbox, sandboxImage } = run.dependencies;
+  const { sandbox } = run.dependencies;
   const inputs = {
-    format: 2,
+    format: 3,
     repositoryId: repository.id,
     directory: repository.directory,
     commit: commit.sha,
     script,
     variables: Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)),
-    image: image ?? sandboxImage,
+    image,
     secrets: run.secrets
       .filter(({ phases }) => phases.includes("setup"))
       .filter(({ repositoryId }) => repositoryId === null || repositoryId === repository.id)

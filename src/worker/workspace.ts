@@ -317,6 +317,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
     beginSetup,
     /** @param folder of `beginSetup` */
     removeSetup: onDisk.removeSetup,
+    /** A new folder for what is to be put into a session's clones, until `endSetups`. */
+    resultFolder: onDisk.resultFolder,
     endSetups: onDisk.endSetups,
     collect,
     markStarted: onDisk.markStarted,

@@ -8,9 +8,12 @@ import { afterAll, describe, expect, it } from "vitest";
 import { createContainerSandbox } from "../../src/sandboxes/container.ts";
 import { gatewayOrigin } from "../../src/sandboxes/relay.ts";
 import type { Limits } from "../../src/sandboxes/sandbox.ts";
+import type { Run } from "../../src/worker/run.ts";
+import type { SessionRepository } from "../../src/worker/session-repositories.ts";
+import { pinnedImage, setupKey } from "../../src/worker/step-setup.ts";
 import { createWorld, startInProcess, untilOver } from "../world.ts";
 import { script } from "../end-to-end/script.ts";
-import { containersOf, startEngine } from "./docker.ts";
+import { askEngineFor, containersOf, startEngine } from "./docker.ts";
 import { firstLine, usePlace } from "./place.ts";
 import { describeSandbox } from "./shared-suite.ts";
 import { longestWait } from "../longest-wait.ts";
@@ -40,6 +43,30 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
   const containers = async (): Promise<number> => (await containersOf(settings.socket)).length;
 
   describeSandbox(sandbox, ["HOME", "HOSTNAME", "TERM", "container"]);
+
+  it("is known by its image's content: a setup's result is not reused once the name is another image's", async () => {
+    const tag = (image: string): Promise<unknown> =>
+      askEngineFor(settings.socket, "POST", `/images/${image}/tag`, { repo: "offstage-moved", tag: "latest" });
+    const dependencies = { sandbox, sandboxImage: "offstage-moved" };
+    const run = { dependencies, secrets: [] } as unknown as Run;
+    const repository = { id: "one", directory: "." } as SessionRepository;
+    const commit = { sha: "a".repeat(40), branch: "main", isDefault: true };
+    const keyNow = async (): Promise<string> => {
+      const image = await pinnedImage(run, null);
+      return setupKey(run, repository, { commit, script: "true", variables: {}, image });
+    };
+    await tag(settings.image);
+    const before = await keyNow();
+    expect(await keyNow()).toBe(before);
+    await tag(`${settings.image}-other`);
+    expect(await keyNow()).not.toBe(before);
+    // What runs is what the key is of, whatever becomes of the name meanwhile.
+    const image = await pinnedImage(run, null);
+    await tag(settings.image);
+    expect(await place.run("echo $IMAGE", { image: image ?? "none" })).toContain("other");
+    expect(await place.run("echo is: $IMAGE", { image: "offstage-moved" })).toBe("is:");
+    expect(await keyNow()).toBe(before);
+  });
 
   it("has no network, no capability, no way to another right, and a root that it can't write to", async () => {
     const said = await place.run(

@@ -36,7 +36,7 @@ test("a setup's result whose record is empty is made again", async () => {
     ["made-at.json", ""],
   ] as const)
     await writeFile(join(data, "key", name), content);
-  expect(await cache.find("key")).toBe(null);
+  expect(await cache.find("key", () => mkdtemp(join(data, "held-")))).toBe(null);
 });
 
 test("a worker whose name is empty gets another, and keeps that", async () => {
