@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { removeFolder } from "./remove-folder.ts";
 import { watchedDisks, type SessionDisks } from "./session-disk.ts";
 import type { PreparedRepository } from "./workspace-repository.ts";
 
@@ -42,13 +43,8 @@ export function createSessionFolders(
     return { workspace: join(root(sessionId), "workspace"), home: join(root(sessionId), "home") };
   }
 
-  /** Some programs make folders that even their owner may not change. */
   async function removeMade(folder: string): Promise<void> {
-    await rm(folder, { recursive: true, force: true }).catch(async (error: unknown) => {
-      if (!["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-      await makeRemovable(folder);
-      await rm(folder, { recursive: true, force: true });
-    });
+    await removeFolder(folder);
     await giveBack(folder);
   }
 
@@ -61,8 +57,7 @@ export function createSessionFolders(
     /** An empty workspace, and nothing else of the session. @returns its path */
     async begin(sessionId: string): Promise<MadeAt> {
       await disks.remove(sessionId, root(sessionId));
-      await rm(root(sessionId), { recursive: true, force: true });
-      await giveBack(root(sessionId));
+      await removeMade(root(sessionId));
       const place = placeOf(sessionId);
       await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
       await disks.make(sessionId, root(sessionId));
@@ -132,7 +127,7 @@ export function createSessionFolders(
     },
     /** From here on it has none; what is on the disk is removed by `remove`. */
     async forget(sessionId: string): Promise<void> {
-      await rm(forgotten(sessionId), { recursive: true, force: true });
+      await removeFolder(forgotten(sessionId));
       await disks.remove(sessionId, root(sessionId));
       await rename(root(sessionId), forgotten(sessionId)).catch(ignoreMissing);
       await giveBack(root(sessionId));
@@ -140,18 +135,10 @@ export function createSessionFolders(
     /** The session's folders, forgotten or not. */
     async remove(sessionId: string): Promise<void> {
       await disks.remove(sessionId, root(sessionId));
-      for (const folder of [root(sessionId), forgotten(sessionId)]) await rm(folder, { recursive: true, force: true });
-      await giveBack(root(sessionId));
+      await removeFolder(forgotten(sessionId));
+      await removeMade(root(sessionId));
     },
   };
-}
-
-/** Links are not followed: only folders that lie in it are changed. */
-async function makeRemovable(folder: string): Promise<void> {
-  await chmod(folder, 0o700);
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) await makeRemovable(join(folder, entry.name));
-  }
 }
 
 async function emptyFolder(path: string): Promise<string> {
