@@ -283,9 +283,9 @@ describe.skipIf(process.getuid?.() !== 0)(
       );
       // It really took all that its user may have.
       expect(said).toMatch(/^\d{2,} then EMFILE$/mu);
-      const once = `print syscall(${number.inotify}) >= 0 ? "has one" : "none: $!"`;
+      const tryOnce = `print syscall(${number.inotify}) >= 0 ? "has one" : "none: $!"`;
       // A second sandbox of the same session has none left; another session's has.
-      const [same, other] = [start("a", once), start("b", once)];
+      const [same, other] = [start("a", tryOnce), start("b", tryOnce)];
       // Read at the same time: what nobody reads of a program that ended is dropped.
       const [ofSame, ofOther] = await Promise.all([text(same.stdout), text(other.stdout)]);
       expect(ofSame).toMatch(/^none: Too many open files/u);
