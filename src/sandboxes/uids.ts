@@ -116,7 +116,7 @@ export class UidClaims {
     }
     throw new RunError({
       code: "sandbox_unavailable",
-      reason: `Every user id of OFFSTAGE_SANDBOX_UIDS (${first}-${last}) belongs to a session whose folders are kept.`,
+      reason: `Every user id of OFFSTAGE_SANDBOX_UIDS (${first}-${last}) belongs to a session whose folders are kept, or has a process that still runs.`,
       retryable: true,
       mend: "Widen OFFSTAGE_SANDBOX_UIDS, or keep sessions' folders for fewer days (OFFSTAGE_WORKSPACE_DAYS), then retry.",
     });
@@ -197,9 +197,26 @@ async function isIdle(uid: number): Promise<boolean> {
       killSignal: "SIGKILL",
     });
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    // A server without the right to become another user (CAP_SETUID) can't ask so.
+    return (error as NodeJS.ErrnoException).code === "EPERM" && !uidsInSight().has(uid);
   }
+}
+
+/** Users of the processes that /proc shows (proc_pid_status(5)). */
+function uidsInSight(): Set<number> {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/u.test(name));
+  return new Set(
+    pids.flatMap((pid) => {
+      try {
+        const [, ...uids] = /^Uid:\t(\d+)\t(\d+)\t(\d+)/mu.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+        return uids.map(Number);
+      } catch {
+        // Gone in the meantime.
+        return [];
+      }
+    }),
+  );
 }
 
 async function firstOwn(folders: readonly string[]): Promise<string | null> {
