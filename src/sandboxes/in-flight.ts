@@ -34,14 +34,17 @@ type Look = { readonly used: DiskUsage; readonly room: Room };
  * What files in flight may hold: nobody can see their size. From the last look before a session had any in flight, all that the
  * file system (or the machine's memory) lost and that was not counted counts as theirs. Others may have written it; but a
  * program that does not mean to hide anything receives at once what it is sent.
- * @returns what is to be added to each next look's count, which is given in the order of time
+ * @returns what is to be added to each next look's count, which is given in the order of time with what there was before them
  */
-export function createInFlightCount(): (look: Look) => Pick<DiskUsage, "bytes" | "files" | "sharedBytes"> {
+export function createInFlightCount(): (
+  look: Look,
+  atStart?: Room | null,
+) => Pick<DiskUsage, "bytes" | "files" | "sharedBytes"> {
   let before: Look | null = null;
   let quiet = quietLooks;
-  return (now) => {
+  return (now, atStart = null) => {
     quiet = now.used.inFlight > 0 ? 0 : quiet + 1;
-    before ??= now;
+    before ??= { used: now.used, room: atStart ?? now.room };
     if (quiet >= quietLooks) {
       before = now;
       return { bytes: 0, files: 0, sharedBytes: 0 };

@@ -42,6 +42,8 @@ export function watchUsage(options: {
   let nextMeasure = 0;
   let sharedBytes = 0;
   let usedBefore: Pick<DiskUsage, "bytes" | "files"> | null = null;
+  // What is in flight is known by what there was before; a command may send it at once.
+  const roomAtStart = folders[0] === undefined ? Promise.resolve(null) : roomAround(folders[0]);
   const inFlight = createInFlightCount();
   let roomBefore: Room | null = null;
 
@@ -86,7 +88,7 @@ export function watchUsage(options: {
       const longest = isFull ? longestWhenFullMs : longestBetweenMs;
       nextMeasure = performance.now() + Math.min(longest, Math.max(1_000, tookMs / measuringShare));
       if (counted === null) return;
-      const hidden = room === null ? nothing : inFlight({ used: counted, room });
+      const hidden = room === null ? nothing : inFlight({ used: counted, room }, await roomAtStart);
       const used = {
         bytes: counted.bytes + hidden.bytes,
         files: counted.files + hidden.files,
@@ -104,8 +106,6 @@ export function watchUsage(options: {
     }
   }
 
-  // At once too: what is in flight is known by what there was before.
-  void lookAtDisk();
   const look = setInterval(() => {
     lookAtProcesses();
     void lookAtDisk();
