@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { compileCache } from "../domain/child-environment.ts";
 import type { RunError } from "../domain/errors.ts";
 import { unreadableFailure } from "./turn-failures.ts";
 import type { FromThread, ToThread, TurnCall, TurnState, TurnTask, Verdict } from "./turn-messages.ts";
@@ -42,8 +43,7 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
   const thread = new Worker(program, {
     workerData: task,
     resourceLimits,
-    // Nothing of the server's.
-    env: {},
+    env: compileCache(process.env),
     argv: [],
     execArgv: [],
     stdin: false,

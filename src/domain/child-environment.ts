@@ -19,3 +19,13 @@ export function childEnvironment(
     ...more,
   };
 }
+
+/**
+ * The environment of a thread of our own: nothing of the server's but the folder in which Node keeps compiled code, if the
+ * operator named one (`NODE_COMPILE_CACHE`). Without it each thread compiles all of its code anew.
+ * @param own the server's environment
+ */
+export function compileCache(own: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const folder = own["NODE_COMPILE_CACHE"];
+  return folder === undefined || folder === "" ? {} : { NODE_COMPILE_CACHE: folder };
+}

@@ -135,6 +135,7 @@ const calls: Readonly<Record<string, Call>> = {
 const withoutText: Readonly<Record<string, string>> = {
   "audit.outcomeOf": "a number",
   "child-environment.childEnvironment": "variables of the server's own",
+  "child-environment.compileCache": "variables of the server's own",
   "key.hasScope": "scopes of a key, which are names of ours",
   "repository.isAddressProblem": "what parseRepositoryUrl found",
   "status.canMove": "names of ours",

@@ -1,5 +1,6 @@
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
+import { compileCache } from "../domain/child-environment.ts";
 import type { Found } from "./content-look.ts";
 
 /** What is sent to the thread: part of a content. */
@@ -48,7 +49,7 @@ export function createLooker(secrets: readonly string[], signal: AbortSignal, pi
     signal.throwIfAborted();
     thread ??= new Worker(program, {
       workerData: { secrets },
-      env: {},
+      env: compileCache(process.env),
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: memoryMb },
     });
