@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
 
 /** What a hostile agent can reach: its two outputs, and the model gateway. */
 export interface Harm {
@@ -68,6 +69,14 @@ const toolOutput = (content: string): string =>
 
 /** Bodies for the gateway begin with `gateway-`, floods of requests and connections with `http-`; the others are for the harness's driver and what comes after the turn. */
 export const attacks: Readonly<Record<string, Attack>> = {
+  /** None: what agents that mean well do to others by being there. */
+  well: {
+    mebibytes: 0,
+    act: async (harm) => {
+      await harm.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: "A word. " } });
+      await pause(200);
+    },
+  },
   "gateway-deep": body(62, () => deep(62, '{"model":"m","a":', "}")),
   "gateway-deep-first": body(62, () => deep(62)),
   "gateway-many-arrays": body(62, () => filled(62, "[],", '{"model":"m","a":[', "0]}")),

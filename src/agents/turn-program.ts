@@ -1,4 +1,3 @@
-import { constants, setPriority } from "node:os";
 import { parentPort, workerData, type MessagePort } from "node:worker_threads";
 import { createMask } from "../domain/mask.ts";
 import { createUpdates } from "./acp-updates.ts";
@@ -86,7 +85,5 @@ function runThread(port: MessagePort, task: TurnTask): void {
 // The library tells of odd messages on the console, which would be the server's log.
 const quiet = (): void => undefined;
 Object.assign(console, { log: quiet, info: quiet, debug: quiet, warn: quiet, error: quiet });
-// On Linux this is the thread's own: the server's loop comes first.
-if (process.platform === "linux") setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
-if (parentPort === null) throw new Error("turn-thread is started by the server, as a thread");
+if (parentPort === null) throw new Error("turn-program is started by turn-thread.ts, in a thread");
 runThread(parentPort, workerData as TurnTask);

@@ -1,7 +1,8 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { rm } from "node:fs/promises";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
-import { childEnvironment } from "../domain/child-environment.ts";
+import { childEnvironment, compileCache } from "../domain/child-environment.ts";
 import { InvalidInputError } from "../domain/errors.ts";
 import { isRefusal, type Admission, type Admit } from "./admission.ts";
 import { countedUsage } from "./estimate.ts";
@@ -96,11 +97,13 @@ function start(): ChildProcess {
     trustVariables.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
   const child = fork(join(import.meta.dirname, `gateway-program.${extension}`), [], {
-    env: childEnvironment(process.env, trust),
+    env: { ...childEnvironment(process.env, trust), ...compileCache(process.env) },
     execArgv: [`--max-old-space-size=${heapMib}`, `--max-semi-space-size=${youngMib}`],
     serialization: "advanced",
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
+  // The server comes first, from the beginning: loading takes more than what it does for a session.
+  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   hold(child, false);
   return child;
 }

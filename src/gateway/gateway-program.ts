@@ -1,4 +1,3 @@
-import { constants, setPriority } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { createMask } from "../domain/mask.ts";
 import { createPace } from "../domain/pace.ts";
@@ -132,8 +131,6 @@ function runProgram(): void {
   process.once("disconnect", () => process.exit());
   // Sent to a terminal's or a service's every process: the server says when its sessions end.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
-  // On Linux this is the main thread's own: the server comes first.
-  if (process.platform === "linux") setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
   say({ kind: "loaded" });
 }
 
