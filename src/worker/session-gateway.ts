@@ -93,7 +93,10 @@ function servicesOf(run: Run, onLost: (error: RunError) => void): Omit<GatewaySe
       for (const { provider, model, outcome, count } of counts) metrics.modelRequested(provider, model, outcome, count);
     },
     onRefused: (refusal) => tell(run, { type: "egress.refused", data: refusal }),
-    onLost: (error) => onLost(gatewayLost(error)),
+    onLost(error) {
+      logger.warn({ err: error }, "a session's gateway ended by itself");
+      onLost(gatewayLost(error));
+    },
     // A recording is for debugging: what can't be written is told of, and ends nothing.
     onUnrecorded: (problem) => logger.warn({ problem }, "could not record a session's models"),
   };
