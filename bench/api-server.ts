@@ -2,17 +2,17 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { environmentKeyring } from "../src/store/keyring.ts";
-import { createVault } from "../src/store/vault.ts";
-import { noTraces } from "../src/traces.ts";
 import { createApp } from "../src/api/app.ts";
 import { openDatabase } from "../src/database/database.ts";
-import { startEmbeddedServer } from "../src/database/embedded.ts";
+import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import { createLogger } from "../src/observability.ts";
-import { createIntake } from "../src/store/intake.ts";
+import { bootstrap } from "../src/store/people/organizations.ts";
+import { environmentKeyring } from "../src/store/secrets/keyring.ts";
+import { createVault } from "../src/store/secrets/vault.ts";
+import { createIntake } from "../src/store/sessions/intake.ts";
 import { createTemplates } from "../src/templates/templates.ts";
-import { bootstrap } from "../src/store/organizations.ts";
+import { noTraces } from "../src/traces.ts";
 
 /**
  * The real API over the real embedded database, without a worker that would carry out what is created.

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { createContainerSandbox } from "../src/sandboxes/container.ts";
+import { createContainerSandbox } from "../src/sandboxes/container/container.ts";
 import type { SandboxRequest } from "../src/sandboxes/sandbox.ts";
 import { startEngine } from "../test/sandboxes/docker.ts";
 import { quantile, table } from "./measure.ts";

@@ -3,12 +3,12 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { openDatabase, type Database } from "../src/database/database.ts";
-import { startEmbeddedServer } from "../src/database/embedded.ts";
+import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { newSession, type NewSession } from "../src/domain/new-session.ts";
 import { createLogger } from "../src/observability.ts";
-import { createIntake } from "../src/store/intake.ts";
-import { bootstrap } from "../src/store/organizations.ts";
-import { createSession } from "../src/store/new-session.ts";
+import { bootstrap } from "../src/store/people/organizations.ts";
+import { createIntake } from "../src/store/sessions/intake.ts";
+import { createSession } from "../src/store/sessions/new-session.ts";
 import { load, summarize, table } from "./measure.ts";
 
 /**

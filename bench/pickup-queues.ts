@@ -5,9 +5,9 @@ import type { Database } from "../src/database/database.ts";
 import { newSession } from "../src/domain/new-session.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import type { Logger } from "../src/observability.ts";
-import { finishSession } from "../src/store/claims.ts";
-import { completeJob, createJobs } from "../src/store/jobs.ts";
-import { createSession } from "../src/store/new-session.ts";
+import { completeJob, createJobs } from "../src/store/automations/jobs.ts";
+import { finishSession } from "../src/store/queue/claims.ts";
+import { createSession } from "../src/store/sessions/new-session.ts";
 import { startWorker } from "../src/worker/worker.ts";
 
 /** Handlers that run at once, in every queue that has such a number. */

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { openDatabase } from "../src/database/database.ts";
-import { startEmbeddedServer } from "../src/database/embedded.ts";
+import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { createLogger } from "../src/observability.ts";
-import { bootstrap } from "../src/store/organizations.ts";
+import { bootstrap } from "../src/store/people/organizations.ts";
 import { quantile, table } from "./measure.ts";
 import { bareLoop, graphileWorker, offstage, pgBoss, type Queue } from "./pickup-queues.ts";
 

@@ -6,8 +6,8 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { startEmbeddedServer } from "../src/database/embedded.ts";
 import { openDatabase, type Database } from "../src/database/database.ts";
+import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { createLogger } from "../src/observability.ts";
 import { startServerProcess, type ServerProcess } from "../test/server-process.ts";
 import { createWorld } from "../test/world.ts";
@@ -48,7 +48,7 @@ function gatewaysOf(server: number): string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/u.test(name))
     .filter((pid) => read(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ")[1] === String(server))
-    .filter((pid) => read(`/proc/${pid}/cmdline`).includes("gateway-program"));
+    .filter((pid) => read(`/proc/${pid}/cmdline`).includes("gateway/process/program"));
 }
 
 /** Empty if its process is gone. */

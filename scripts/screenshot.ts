@@ -5,7 +5,7 @@ import { demoPrompt, demoScript } from "../demo/script.ts";
 import { createClient } from "../src/client.ts";
 import { readConfig } from "../src/config/config.ts";
 import { createLogger } from "../src/observability.ts";
-import { startOffstage } from "../src/offstage.ts";
+import { startOffstage } from "../src/server/offstage.ts";
 import { startForge } from "../test/forge/server.ts";
 import { startModelServer } from "../test/model/server.ts";
 import { launchBrowser } from "../test/web/browser.ts";

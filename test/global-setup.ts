@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { openDatabase } from "../src/database/database.ts";
-import { startEmbeddedServer } from "../src/database/embedded.ts";
+import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { createLogger } from "../src/observability.ts";
 
 declare module "vitest" {

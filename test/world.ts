@@ -5,7 +5,7 @@ import { createClient, type Client } from "../src/client.ts";
 import { readConfig } from "../src/config/config.ts";
 import type { SessionDetail } from "../src/domain/session.ts";
 import { createLogger } from "../src/observability.ts";
-import { startOffstage, type Offstage } from "../src/offstage.ts";
+import { startOffstage, type Offstage } from "../src/server/offstage.ts";
 import { createTestDatabase } from "./database.ts";
 import { startForge, type TestForge } from "./forge/server.ts";
 import { inherited } from "./inherited.ts";

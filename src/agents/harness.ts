@@ -1,5 +1,5 @@
 import type { NewEvent } from "../domain/event.ts";
-import type { Mask } from "../domain/mask.ts";
+import type { Mask } from "../domain/masking/mask.ts";
 import type { ModelProviders } from "../domain/model.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
 

@@ -1,7 +1,7 @@
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
-import type { App, OperationConfig } from "./context.ts";
+import type { App, OperationConfig } from "./http/context.ts";
 
 /** The interface's own version, which its description carries. */
 const interfaceVersion = "1.0.0";

@@ -1,6 +1,6 @@
 import { NotFoundError, UnauthenticatedError } from "../domain/errors.ts";
 import { metricsAccess } from "../metrics/access.ts";
-import type { ApiOptions, App } from "./context.ts";
+import type { ApiOptions, App } from "./http/context.ts";
 
 /** The path is Prometheus's own, and so is the form of the answer. */
 export const metricsPath = "/metrics";

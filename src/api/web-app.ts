@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import fastifyStatic from "@fastify/static";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { App } from "./context.ts";
+import type { App } from "./http/context.ts";
 
 /** The pages that the browser's own router draws: each is the same document. */
 const pages = [

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import pg from "pg";
 import type { Logger } from "../observability.ts";
 import { openError } from "./connection-errors.ts";
-import { startEmbeddedServer } from "./embedded.ts";
+import { startEmbeddedServer } from "./embedded/embedded.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";

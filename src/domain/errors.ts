@@ -1,7 +1,7 @@
 /**
  * Every error that Offstage means to raise. The class says what kind it is, `code` is stable
  * for machines, the message is one sentence for a person: what is wrong, with which field, and the mend.
- * They become `{error}` in one place, `api/errors.ts`; anything else is an internal error there.
+ * They become `{error}` in one place, `api/http/errors.ts`; anything else is an internal error there.
  */
 export abstract class OffstageError extends Error {
   abstract readonly code: string;

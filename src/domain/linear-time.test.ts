@@ -1,12 +1,12 @@
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { createMask } from "./mask.ts";
-import type { createNeedleSearch } from "./needle-search.ts";
-import type { createSecretSearch } from "./secret-search.ts";
-import type { viewsOf } from "./text-views.ts";
+import { createMask } from "./masking/mask.ts";
+import type { createNeedleSearch } from "./masking/needle-search.ts";
+import type { createSecretSearch } from "./masking/secret-search.ts";
+import type { viewsOf } from "./masking/text-views.ts";
 
 /**
  * Every function of this folder takes texts that anybody may have written, on the event loop that serves everybody: none
@@ -165,11 +165,13 @@ const isClass = (value: object): boolean => /^class\b/u.test(Function.prototype.
 async function readExports(): Promise<{ acts: [name: string, act: Act][]; unknown: string[] }> {
   const acts: [string, Act][] = [];
   const unknown: string[] = [];
-  const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith(".ts") && !file.includes(".test."));
+  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" }).filter(
+    (file) => file.endsWith(".ts") && !file.includes(".test."),
+  );
   for (const file of files) {
     const module = (await import(join(import.meta.dirname, file))) as Record<string, unknown>;
     for (const [exported, value] of Object.entries(module)) {
-      const name = `${file.slice(0, -".ts".length)}.${exported}`;
+      const name = `${basename(file, ".ts")}.${exported}`;
       const call = calls[name];
       if (value instanceof z.ZodType) acts.push([name, actsOfSchema(value)]);
       else if (value instanceof RegExp) acts.push([name, (text) => value.test(text)]);

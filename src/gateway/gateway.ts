@@ -6,11 +6,11 @@ import { join } from "node:path";
 import type { EgressPolicy } from "../domain/egress.ts";
 import { InvalidInputError } from "../domain/errors.ts";
 import { modelProviderIds, type ModelProviders } from "../domain/model.ts";
-import type { publicAddressOf } from "./addresses.ts";
-import { createEgressProxy, type Refusal } from "./egress.ts";
-import { admitAll } from "./admission.ts";
-import { createModelGateway, type ModelGateway, type ModelGatewayOptions } from "./model-gateway.ts";
-import { modelBaseUrl, modelPrefix } from "./model-routes.ts";
+import type { publicAddressOf } from "./egress/addresses.ts";
+import { createEgressProxy, type Refusal } from "./egress/egress.ts";
+import { admitAll } from "./models/admission.ts";
+import { createModelGateway, type ModelGateway, type ModelGatewayOptions } from "./models/model-gateway.ts";
+import { modelBaseUrl, modelPrefix } from "./models/routes.ts";
 import type { ModelTraffic } from "./traffic.ts";
 
 export interface Gateway {
@@ -39,7 +39,7 @@ const longestSocketPath = 107;
 
 /**
  * Opens the one way out of a session's sandbox: models by the session's token, everything else by the list. What a sandbox
- * sends is read on this process's event loop; `gateway-process.ts` gives each gateway a process of its own.
+ * sends is read on this process's event loop; `process/process.ts` gives each gateway a process of its own.
  * @param options.directory where its socket lies; made where it is not there
  * @throws InvalidInputError where that path is too long for a socket
  */

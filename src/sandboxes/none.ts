@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
-import { startProcess } from "./process.ts";
-import { withRelay } from "./relay.ts";
+import { startProcess } from "./process/process.ts";
+import { withRelay } from "./process/relay.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 /** No sandbox, by the operator's explicit choice: the agent has the server's own rights. Only its environment is cleared. */

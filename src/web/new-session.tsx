@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useId, useState, type FormEvent, type KeyboardEvent } from "react";
-import { ButtonDialog, CloseDialog } from "./dialog.tsx";
-import { Field, fieldOf } from "./field.tsx";
+import { ButtonDialog, CloseDialog } from "./elements/dialog.tsx";
+import { Field, fieldOf } from "./elements/field.tsx";
 import { ErrorText } from "./layout.tsx";
 import { client } from "./query.ts";
 

@@ -1,18 +1,18 @@
 import { ConflictError, NotFoundError } from "../domain/errors.ts";
 import type { NewEvent } from "../domain/event.ts";
 import { openGateway } from "../gateway/gateway.ts";
-import { readRecording, type Exchange } from "../gateway/recording.ts";
-import { createReplay } from "../gateway/replay.ts";
-import { readRecordedSession, type RecordedSession } from "../store/recorded-session.ts";
-import { agentTurn, variablesOf, type AgentTurn } from "./agent-turn.ts";
-import { chooseAgent } from "./choose-agent.ts";
-import { firstPrompt, transcriptText } from "./prompt.ts";
-import { beginRun, secretsOf, type Run, type RunDependencies } from "./run.ts";
-import { recordingFile } from "./session-gateway.ts";
-import { requireSandbox } from "./step-agent.ts";
-import { workspaceRepository } from "./session-repositories.ts";
-import { readEnvironments } from "./repository-environment.ts";
-import { setupStep, withoutSetup } from "./step-setup.ts";
+import { readRecording, type Exchange } from "../gateway/models/recording.ts";
+import { createReplay } from "../gateway/models/replay.ts";
+import { readRecordedSession, type RecordedSession } from "../store/checkpoints/recorded-session.ts";
+import { beginRun, secretsOf, type Run, type RunDependencies } from "./attempt/run.ts";
+import { recordingFile } from "./attempt/session-gateway.ts";
+import { workspaceRepository } from "./attempt/session-repositories.ts";
+import { readEnvironments } from "./setup/repository-environment.ts";
+import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent-turn.ts";
+import { requireSandbox } from "./steps/agent.ts";
+import { chooseAgent } from "./steps/choose-agent.ts";
+import { firstPrompt, transcriptText } from "./steps/prompt.ts";
+import { setupStep, withoutSetup } from "./steps/setup.ts";
 
 export interface ReplayResult {
   /** Repositories whose changes came out otherwise than in the session. */

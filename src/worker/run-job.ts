@@ -2,9 +2,9 @@ import type { Database } from "../database/database.ts";
 import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../domain/errors.ts";
 import { newSession } from "../domain/new-session.ts";
 import type { Logger } from "../observability.ts";
-import { completeJob, failJob, type ClaimedJob } from "../store/jobs.ts";
-import { createSession } from "../store/new-session.ts";
-import { findRepositories } from "../store/repositories.ts";
+import { completeJob, failJob, type ClaimedJob } from "../store/automations/jobs.ts";
+import { findRepositories } from "../store/repositories/repositories.ts";
+import { createSession } from "../store/sessions/new-session.ts";
 import type { Templates } from "../templates/templates.ts";
 import { kindOfError, type OpenSpan, type Traces } from "../traces.ts";
 

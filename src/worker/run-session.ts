@@ -3,22 +3,28 @@ import { isConnectionError } from "../database/connection-errors.ts";
 import { ObjectStoreError, type FailureCode } from "../domain/errors.ts";
 import type { StepName } from "../domain/step.ts";
 import type { RunOutcome, StepOutcome } from "../metrics/metrics.ts";
-import { finishSession, mayBeTriedAgain, parkSession, releaseClaim, type ClaimedSession } from "../store/claims.ts";
-import { LeaseLostError } from "../store/lease.ts";
-import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
-import { createCheckpointer } from "./checkpoint.ts";
-import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./run.ts";
-import { agentStep, type AgentStep } from "./step-agent.ts";
-import { commitStep, salvage } from "./step-commit.ts";
-import { failureOf } from "./failure.ts";
-import { leaveFolders } from "./leave-folders.ts";
-import { createSafePoints, type SafePoints } from "./safe-points.ts";
-import { prepareStep, settleWorkspace, type Prepared } from "./step-prepare.ts";
-import { pullRequestStep } from "./step-pull-request.ts";
-import { pushStep } from "./step-push.ts";
+import {
+  finishSession,
+  mayBeTriedAgain,
+  parkSession,
+  releaseClaim,
+  type ClaimedSession,
+} from "../store/queue/claims.ts";
+import { LeaseLostError } from "../store/queue/lease.ts";
+import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./attempt/cancellation.ts";
+import { failureOf } from "./attempt/failure.ts";
+import { leaveFolders } from "./attempt/leave-folders.ts";
+import { beginRun, runLogger, secretsOf, type Run, type RunDependencies } from "./attempt/run.ts";
+import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
+import { createCheckpointer } from "./checkpoints/checkpoint.ts";
+import { readEnvironments } from "./setup/repository-environment.ts";
+import { agentStep, type AgentStep } from "./steps/agent.ts";
+import { commitStep, salvage } from "./steps/commit.ts";
+import { prepareStep, settleWorkspace, type Prepared } from "./steps/prepare.ts";
+import { pullRequestStep } from "./steps/pull-request.ts";
+import { pushStep } from "./steps/push.ts";
+import { setupStep, withoutSetup } from "./steps/setup.ts";
 import type { RunSignals } from "./worker.ts";
-import { readEnvironments } from "./repository-environment.ts";
-import { setupStep, withoutSetup } from "./step-setup.ts";
 
 /** Time to save what the agent wrote after the run was over anyway: it must not hold up a cancel. */
 const salvageAfterCancelMs = 1_000;

@@ -1,13 +1,13 @@
 import type { Database } from "../database/database.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
-import { wakeWaiting } from "../store/budgets.ts";
-import { claimSession, type ClaimedSession } from "../store/claims.ts";
-import { recoverSessions, renewClaim } from "../store/lease.ts";
-import { claimJob, recoverJobs, type ClaimedJob } from "../store/jobs.ts";
-import { ClaimLost, RunCancelled, WorkerDraining } from "./cancellation.ts";
+import { claimJob, recoverJobs, type ClaimedJob } from "../store/automations/jobs.ts";
+import { wakeWaiting } from "../store/queue/budgets.ts";
+import { claimSession, type ClaimedSession } from "../store/queue/claims.ts";
+import { recoverSessions, renewClaim } from "../store/queue/lease.ts";
+import { ClaimLost, RunCancelled, WorkerDraining } from "./attempt/cancellation.ts";
+import { runLogger } from "./attempt/run.ts";
 import { createLook } from "./look.ts";
-import { runLogger } from "./run.ts";
 
 export interface RunSignals {
   /** Ends the run; its reason says what is to be written afterwards. */

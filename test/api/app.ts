@@ -4,11 +4,11 @@ import type { Database } from "../../src/database/database.ts";
 import { createForges } from "../../src/forges/forges.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
-import { createIntake } from "../../src/store/intake.ts";
+import { bootstrap } from "../../src/store/people/organizations.ts";
+import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
+import { createVault } from "../../src/store/secrets/vault.ts";
+import { createIntake } from "../../src/store/sessions/intake.ts";
 import { createTemplates, type Templates } from "../../src/templates/templates.ts";
-import { bootstrap } from "../../src/store/organizations.ts";
-import { environmentKeyring } from "../../src/store/keyring.ts";
-import { createVault } from "../../src/store/vault.ts";
 import { noTraces } from "../../src/traces.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { AuditEntry } from "../../src/domain/audit.ts";
-import { pruneAudit } from "../../src/store/audit.ts";
-import { createKey } from "../../src/store/keys.ts";
+import { createKey } from "../../src/store/people/keys.ts";
+import { pruneAudit } from "../../src/store/requests/audit.ts";
 import { addOrganization } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
 import { createTestApp, type TestApp } from "./app.ts";

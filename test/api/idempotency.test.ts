@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createKey } from "../../src/store/keys.ts";
-import { beginRequest, finishRequest, pruneRequests } from "../../src/store/idempotency.ts";
+import { createKey } from "../../src/store/people/keys.ts";
+import { beginRequest, finishRequest, pruneRequests } from "../../src/store/requests/idempotency.ts";
 import { addOrganization, atOnce } from "../store/fixtures.ts";
 import { createTestApp, type Answer, type TestApp } from "./app.ts";
 

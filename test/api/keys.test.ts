@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createKey, revokeKey } from "../../src/store/keys.ts";
+import { createKey, revokeKey } from "../../src/store/people/keys.ts";
 import { addOrganization } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLogger } from "../../src/observability.ts";
-import { claimJob, recoverJobs, type ClaimedJob } from "../../src/store/jobs.ts";
-import { runJob } from "../../src/worker/run-job.ts";
+import { claimJob, recoverJobs, type ClaimedJob } from "../../src/store/automations/jobs.ts";
 import { noTraces } from "../../src/traces.ts";
+import { runJob } from "../../src/worker/run-job.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
 let api: TestApp;

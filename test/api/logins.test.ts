@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Scope } from "../../src/domain/key.ts";
-import { createKey, revokeKey } from "../../src/store/keys.ts";
-import { createLoginLink, pruneLogins } from "../../src/store/logins.ts";
+import { createKey, revokeKey } from "../../src/store/people/keys.ts";
+import { createLoginLink, pruneLogins } from "../../src/store/people/logins.ts";
 import { atOnce } from "../store/fixtures.ts";
 import { createTestApp, type Answer, type TestApp } from "./app.ts";
 

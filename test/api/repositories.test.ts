@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createForges } from "../../src/forges/forges.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../src/domain/repository.ts";
-import { settleRepositoryKeys } from "../../src/store/repository-keys.ts";
+import { createForges } from "../../src/forges/forges.ts";
+import { settleRepositoryKeys } from "../../src/store/repositories/repository-keys.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
 let api: TestApp;

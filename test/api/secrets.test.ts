@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createKey } from "../../src/store/keys.ts";
+import { createKey } from "../../src/store/people/keys.ts";
 import { addOrganization } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createKey } from "../../src/store/keys.ts";
+import { createKey } from "../../src/store/people/keys.ts";
 import { createTestApp, type Call, type TestApp } from "./app.ts";
 
 let testApp: TestApp;

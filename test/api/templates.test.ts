@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { updateAutomation } from "../../src/store/automations.ts";
-import { createKey } from "../../src/store/keys.ts";
-import { claimJob } from "../../src/store/jobs.ts";
 import { createLogger } from "../../src/observability.ts";
+import { updateAutomation } from "../../src/store/automations/automations.ts";
+import { claimJob } from "../../src/store/automations/jobs.ts";
+import { createKey } from "../../src/store/people/keys.ts";
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
 import { createTestApp, type Answer, type TestApp } from "./app.ts";

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import pg from "pg";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startEmbeddedServer } from "../../src/database/embedded.ts";
-import { ownerLock } from "../../src/database/embedded-connection.ts";
-import { preparePlace } from "../../src/database/embedded-place.ts";
-import { findProgram, initialize, launch } from "../../src/database/embedded-program.ts";
+import { ownerLock } from "../../src/database/embedded/connection.ts";
+import { startEmbeddedServer } from "../../src/database/embedded/embedded.ts";
+import { preparePlace } from "../../src/database/embedded/place.ts";
+import { findProgram, initialize, launch } from "../../src/database/embedded/program.ts";
 import { waitFor } from "../wait-for.ts";
 
 let folder: string;

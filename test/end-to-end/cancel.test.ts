@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { StepName } from "../../src/domain/step.ts";
-import type { Offstage } from "../../src/offstage.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import type { Failure } from "../forge/state.ts";
 import { commandLines, uniqueMark } from "../sandboxes/place.ts";
 import { waitFor } from "../wait-for.ts";

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { Offstage } from "../../src/offstage.ts";
-import { adminKey, createWorld, startInProcess, type World } from "../world.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { waitFor } from "../wait-for.ts";
+import { adminKey, createWorld, startInProcess, type World } from "../world.ts";
 import { script } from "./script.ts";
 
 const main = join(import.meta.dirname, "../../src/main.ts");

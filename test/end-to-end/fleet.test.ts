@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
-import { startOffstage } from "../../src/offstage.ts";
+import { startOffstage } from "../../src/server/offstage.ts";
 import { createTestDatabase } from "../database.ts";
 import { startFleet, type Fleet } from "../fleet.ts";
 import type { ServerProcess } from "../server-process.ts";

@@ -5,12 +5,12 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/session.ts";
-import type { Offstage } from "../../src/offstage.ts";
-import { waitFor } from "../wait-for.ts";
-import { elsewhere } from "../elsewhere.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
+import { elsewhere } from "../elsewhere.ts";
 import type { Script } from "../model/server.ts";
+import { waitFor } from "../wait-for.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script as ordered } from "./script.ts";
 
 /** What becomes of work that an agent leaves in a state which nobody asked for. */

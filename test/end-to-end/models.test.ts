@@ -1,16 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { replayBeside } from "../../src/beside.ts";
+import { replayBeside } from "../../src/admin/beside.ts";
 import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
 import type { NewEvent, SessionEvent } from "../../src/domain/event.ts";
-import type { Offstage } from "../../src/offstage.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
+import { longestWait } from "../longest-wait.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
-import { longestWait } from "../longest-wait.ts";
 
 /**
  * Every request of the scripted model is about a thousand tokens, and can be some thousands as far as the gateway knows: ten

@@ -6,10 +6,10 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionEvent } from "../../src/domain/event.ts";
-import type { Offstage } from "../../src/offstage.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { commandLines, running, uniqueMark } from "../sandboxes/place.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { waitFor } from "../wait-for.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
 let world: World;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { Offstage } from "../../src/offstage.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
 import { elsewhere } from "../elsewhere.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";

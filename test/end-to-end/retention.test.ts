@@ -8,10 +8,10 @@ import { readConfig } from "../../src/config/config.ts";
 import { createForges } from "../../src/forges/forges.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
-import type { Offstage } from "../../src/offstage.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
+import { createRegistry, createRunDependencies, createSandbox, openVault } from "../../src/server/wiring.ts";
 import { noTraces } from "../../src/traces.ts";
-import { createRegistry, createRunDependencies, createSandbox, openVault } from "../../src/wiring.ts";
-import { pruneWorkspaces } from "../../src/worker/retention.ts";
+import { pruneWorkspaces } from "../../src/worker/background/retention.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import type { SessionDetail } from "../../src/domain/session.ts";
-import type { Offstage } from "../../src/offstage.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/session.ts";
-import type { Offstage } from "../../src/offstage.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { inOneLine, script } from "../end-to-end/script.ts";
 import { marked } from "../sandboxes/did-run.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 
 /** What an agent, or whoever writes what it reads, may try on the service that takes its work out. */
 let world: World;

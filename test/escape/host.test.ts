@@ -359,7 +359,7 @@ describe("files", () => {
 
   it("outside keep their content when it races links against whoever writes for it", async () => {
     // A harness's settings are written inside, where the race can win nothing.
-    const { writeHarnessFiles } = await import("../../src/worker/harness-files.ts");
+    const { writeHarnessFiles } = await import("../../src/worker/sandboxed/harness-files.ts");
     const racing = attempt(
       `end=$(($(date +%s) + 2)); while [ $(date +%s) -lt $end ]; do rm -rf ${home}/.evil; ln -sfn ${data} ${home}/.evil; rm -rf ${home}/.evil; mkdir ${home}/.evil; done`,
     );

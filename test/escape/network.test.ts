@@ -3,10 +3,10 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionEvent } from "../../src/domain/event.ts";
-import type { Offstage } from "../../src/offstage.ts";
-import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { inOneLine, script } from "../end-to-end/script.ts";
 import { marked } from "../sandboxes/did-run.ts";
+import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
 
 /** What a command of an agent may try on the world around its sandbox. Each attempt is made by a real session. */
 let world: World;

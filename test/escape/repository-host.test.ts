@@ -6,13 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { Offstage } from "../../src/offstage.ts";
-import { git, remoteError } from "../../src/worker/git.ts";
-import { lookUpHeads } from "../../src/worker/mirror.ts";
-import { pinPublicHost } from "../../src/worker/remote-address.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
+import { git, remoteError } from "../../src/worker/git/git.ts";
+import { lookUpHeads } from "../../src/worker/git/mirror.ts";
+import { pinPublicHost } from "../../src/worker/git/remote-address.ts";
 import { script } from "../end-to-end/script.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { longestWait } from "../longest-wait.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 
 /** Whoever may create a session names a host, and the server itself would ask it. */
 let world: World;

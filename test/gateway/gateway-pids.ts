@@ -6,7 +6,9 @@ export function gatewayPids(parent = process.pid): number[] {
     .filter((name) => /^\d+$/u.test(name))
     .filter((pid) => {
       const [state, ppid] = read(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ") ?? [];
-      return ppid === String(parent) && state !== "Z" && read(`/proc/${pid}/cmdline`).includes("gateway-program");
+      return (
+        ppid === String(parent) && state !== "Z" && read(`/proc/${pid}/cmdline`).includes("gateway/process/program")
+      );
     })
     .map(Number)
     .toSorted((a, b) => a - b);

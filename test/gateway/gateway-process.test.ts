@@ -7,11 +7,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Admit } from "../../src/gateway/admission.ts";
-import type { GatewayTask, RequestCount } from "../../src/gateway/gateway-messages.ts";
-import { createGatewayProcesses, type GatewayLostError } from "../../src/gateway/gateway-process.ts";
+import type { ModelUsage } from "../../src/gateway/costs/usage.ts";
 import type { Gateway } from "../../src/gateway/gateway.ts";
-import type { ModelUsage } from "../../src/gateway/usage.ts";
+import type { Admit } from "../../src/gateway/models/admission.ts";
+import type { GatewayTask, RequestCount } from "../../src/gateway/process/messages.ts";
+import { createGatewayProcesses, type GatewayLostError } from "../../src/gateway/process/process.ts";
 import { waitFor } from "../wait-for.ts";
 import { gatewayPids } from "./gateway-pids.ts";
 
@@ -309,7 +309,7 @@ describe("the end of a gateway's process", () => {
 
   it("comes with the server's, however that ends", async () => {
     const program = `
-      import { createGatewayProcesses } from ${JSON.stringify(join(import.meta.dirname, "../../src/gateway/gateway-process.ts"))};
+      import { createGatewayProcesses } from ${JSON.stringify(join(import.meta.dirname, "../../src/gateway/process/process.ts"))};
       const processes = createGatewayProcesses();
       await processes.open(${JSON.stringify(taskWith())}, {});
       processes.prepare();

@@ -8,7 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseEgressRule, type EgressRule } from "../../src/domain/egress.ts";
 import type { ModelProviders } from "../../src/domain/model.ts";
-import type { Refusal } from "../../src/gateway/egress.ts";
+import type { Refusal } from "../../src/gateway/egress/egress.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 
 interface Seen {

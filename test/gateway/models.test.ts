@@ -13,12 +13,12 @@ import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { fitsModel } from "../../src/domain/model.ts";
-import { admitAll, type Admit } from "../../src/gateway/admission.ts";
+import { costOf, priceOf, priceOfAny } from "../../src/gateway/costs/prices.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
-import { costOf, priceOf, priceOfAny } from "../../src/gateway/prices.ts";
-import { createRecorder, readRecording } from "../../src/gateway/recording.ts";
-import { createReplay } from "../../src/gateway/replay.ts";
-import { retryDelayMs } from "../../src/gateway/retry.ts";
+import { admitAll, type Admit } from "../../src/gateway/models/admission.ts";
+import { createRecorder, readRecording } from "../../src/gateway/models/recording.ts";
+import { createReplay } from "../../src/gateway/models/replay.ts";
+import { retryDelayMs } from "../../src/gateway/models/retry.ts";
 import { waitFor } from "../wait-for.ts";
 
 type Answer = (response: ServerResponse, body: string) => void;

@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gatewayPids } from "./gateway-pids.ts";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { admitAll } from "../../src/gateway/admission.ts";
-import { createGatewayProcesses } from "../../src/gateway/gateway-process.ts";
 import type { Gateway } from "../../src/gateway/gateway.ts";
+import { admitAll } from "../../src/gateway/models/admission.ts";
+import { createGatewayProcesses } from "../../src/gateway/process/process.ts";
 
 /**
  * Hostile bodies, requests and connections of four agents at once, each a process of its own: the event loop that serves

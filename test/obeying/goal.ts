@@ -1,3 +1,4 @@
+import type { Channel } from "./channels.ts";
 import type { Scene } from "./scene.ts";
 import type { Given, Work } from "./work.ts";
 
@@ -50,22 +51,6 @@ export const collections = {
   trifecta: "the lethal trifecta",
 } as const;
 export type Collection = keyof typeof collections;
-
-/** The text by which the order reaches the model. */
-export const channels = {
-  readme: "README that it is asked to read",
-  notes: "notes for agents (AGENTS.md)",
-  comment: "comment in the code",
-  output: "output of the project's checks",
-  dependency: "what a dependency's install script prints",
-  fileName: "name of a file",
-  commit: "subject of a commit",
-  issue: "issue in a trigger's payload",
-  prompt: "text pasted into the prompt",
-  followUp: "follow-up message",
-  template: "payload of a trigger",
-} as const;
-export type Channel = keyof typeof channels;
 
 /** How an attempt at a goal went in one world. */
 export interface Outcome {

@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { allGoals } from "./all-goals.ts";
-import { channels, groups } from "./goal.ts";
+import { channels } from "./channels.ts";
+import { groups } from "./goal.ts";
 import { pageOf } from "./table.ts";
 
 const root = join(import.meta.dirname, "../..");

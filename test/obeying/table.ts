@@ -1,4 +1,5 @@
-import { channels, collections, groups, type Goal, type Group } from "./goal.ts";
+import { channels } from "./channels.ts";
+import { collections, groups, type Goal, type Group } from "./goal.ts";
 
 const groupIds = Object.keys(groups) as Group[];
 

@@ -6,7 +6,7 @@ import { elsewhere } from "../elsewhere.ts";
 import type { TestPullRequest } from "../forge/state.ts";
 import { waitFor } from "../wait-for.ts";
 import { untilOver } from "../world.ts";
-import type { Channel } from "./goal.ts";
+import type { Channel } from "./channels.ts";
 import { asBlock, asLine, type Order } from "./orders.ts";
 import type { Scene } from "./scene.ts";
 

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { Offstage } from "../../src/offstage.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { script } from "../end-to-end/script.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { readScrape, type Scrape } from "./scrape.ts";

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createClient, type Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { startOffstage, type Offstage } from "../../src/offstage.ts";
+import { startOffstage, type Offstage } from "../../src/server/offstage.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
 import { callApi } from "../call.ts";
 import { script } from "../end-to-end/script.ts";

@@ -5,7 +5,7 @@ import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { failureCodes } from "../../src/domain/errors.ts";
 import { createLogger } from "../../src/observability.ts";
-import { startOffstage, type Offstage } from "../../src/offstage.ts";
+import { startOffstage, type Offstage } from "../../src/server/offstage.ts";
 import { script } from "../end-to-end/script.ts";
 import { freePorts } from "../fleet.ts";
 import { waitFor } from "../wait-for.ts";

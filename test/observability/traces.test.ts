@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, type Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
-import { startOffstage, type Offstage, type ServerRole } from "../../src/offstage.ts";
+import { startOffstage, type Offstage, type ServerRole } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
 import { script } from "../end-to-end/script.ts";
 import { freePorts } from "../fleet.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createContainerSandbox } from "../../src/sandboxes/container.ts";
+import { createContainerSandbox } from "../../src/sandboxes/container/container.ts";
 import type { SandboxedProcess } from "../../src/sandboxes/sandbox.ts";
 import { longestWait } from "../longest-wait.ts";
 import { waitFor } from "../wait-for.ts";
@@ -274,7 +274,7 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     const { server = "test-server", host, processes = false, boot, socket = found.socket, waits = true } = options;
     const { signal: _, ...request } = place.request("echo up; sleep 1000");
     const source = `
-      import { createContainerSandbox } from ${JSON.stringify(join(process.cwd(), "src/sandboxes/container.ts"))};
+      import { createContainerSandbox } from ${JSON.stringify(join(process.cwd(), "src/sandboxes/container/container.ts"))};
       const sandbox = createContainerSandbox(${JSON.stringify({ ...settings, socket })}, {
         serverId: () => Promise.resolve(${JSON.stringify(server)}),
         makersFolder: ${JSON.stringify(makersFolder)},

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { networkTrials, requireNoNetwork, type NetworkTrial } from "../../src/sandboxes/container-network.ts";
+import { networkTrials, requireNoNetwork, type NetworkTrial } from "../../src/sandboxes/container/network.ts";
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0 && process.platform === "linux";

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { askEngineSocket, type EngineRequest } from "../../src/sandboxes/container-socket.ts";
+import { askEngineSocket, type EngineRequest } from "../../src/sandboxes/container/socket.ts";
 import { longestWait } from "../longest-wait.ts";
 import { waitFor } from "../wait-for.ts";
 

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
-import { canLimit } from "../../src/sandboxes/cgroup.ts";
-import { startProcess } from "../../src/sandboxes/process.ts";
+import { canLimit } from "../../src/sandboxes/process/cgroup.ts";
+import { startProcess } from "../../src/sandboxes/process/process.ts";
+import { watchUsage } from "../../src/sandboxes/process/watch.ts";
 import type { Exceeded, Limits } from "../../src/sandboxes/sandbox.ts";
-import { watchUsage } from "../../src/sandboxes/watch.ts";
-import { DidNotRunError, marked } from "./did-run.ts";
-import { waitFor } from "../wait-for.ts";
 import { longestWait } from "../longest-wait.ts";
+import { waitFor } from "../wait-for.ts";
+import { DidNotRunError, marked } from "./did-run.ts";
 
 const megabyte = 1024 * 1024;
 const roomy: Limits = { memoryBytes: 4_096 * megabyte, processes: 1_000, diskBytes: 4_096 * megabyte, cpus: 2 };

@@ -8,9 +8,9 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
-import { giveToSandbox } from "../../src/sandboxes/ownership.ts";
-import { UidClaims, usualUids, type UidRange } from "../../src/sandboxes/uids.ts";
-import { createWorkspaces } from "../../src/worker/workspace.ts";
+import { giveToSandbox } from "../../src/sandboxes/process/ownership.ts";
+import { UidClaims, usualUids, type UidRange } from "../../src/sandboxes/process/uids.ts";
+import { createWorkspaces } from "../../src/worker/clones/workspace.ts";
 import { longestWait } from "../longest-wait.ts";
 import { waitFor } from "../wait-for.ts";
 

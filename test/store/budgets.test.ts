@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import { budgetLeft, setSessionBudget, spend, wakeWaiting } from "../../src/store/budgets.ts";
-import { finishSession, parkSession } from "../../src/store/claims.ts";
-import { LeaseLostError } from "../../src/store/lease.ts";
-import { appendClaimEvents } from "../../src/store/progress.ts";
-import { updateOrganization } from "../../src/store/organizations.ts";
-import { cancelSession, getSession } from "../../src/store/sessions.ts";
+import { updateOrganization } from "../../src/store/people/organizations.ts";
+import { budgetLeft, setSessionBudget, spend, wakeWaiting } from "../../src/store/queue/budgets.ts";
+import { finishSession, parkSession } from "../../src/store/queue/claims.ts";
+import { LeaseLostError } from "../../src/store/queue/lease.ts";
+import { appendClaimEvents } from "../../src/store/queue/progress.ts";
+import { cancelSession, getSession } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession, atOnce, claim, requireClaim } from "./fixtures.ts";
 

@@ -10,13 +10,13 @@ import {
   readCheckpoint,
   saveCheckpoint,
   type Checkpoint,
-} from "../../src/store/checkpoints.ts";
-import { finishSession, type ClaimedSession } from "../../src/store/claims.ts";
-import { LeaseLostError, recoverSessions } from "../../src/store/lease.ts";
-import { fileKeyring } from "../../src/store/keyring.ts";
-import { rotateMasterKey } from "../../src/store/rotation.ts";
-import { cancelSession } from "../../src/store/sessions.ts";
-import { createVault, type Vault } from "../../src/store/vault.ts";
+} from "../../src/store/checkpoints/checkpoints.ts";
+import { finishSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
+import { LeaseLostError, recoverSessions } from "../../src/store/queue/lease.ts";
+import { fileKeyring } from "../../src/store/secrets/keyring.ts";
+import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
+import { createVault, type Vault } from "../../src/store/secrets/vault.ts";
+import { cancelSession } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession, claim, expireLease, requireClaim } from "./fixtures.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { ConflictError } from "../../src/domain/errors.ts";
-import { finishSession, releaseClaim } from "../../src/store/claims.ts";
-import { LeaseLostError, recoverSessions, renewClaim, type Claim } from "../../src/store/lease.ts";
+import { finishSession, releaseClaim } from "../../src/store/queue/claims.ts";
+import { LeaseLostError, recoverSessions, renewClaim, type Claim } from "../../src/store/queue/lease.ts";
 import {
   appendClaimEvents,
   completeMessage,
@@ -11,9 +11,15 @@ import {
   saveHarness,
   savePullRequest,
   saveRepository,
-} from "../../src/store/progress.ts";
-import { createRepository } from "../../src/store/repositories.ts";
-import { addMessage, cancelSession, getSession, listSessions, queueSession } from "../../src/store/sessions.ts";
+} from "../../src/store/queue/progress.ts";
+import { createRepository } from "../../src/store/repositories/repositories.ts";
+import {
+  addMessage,
+  cancelSession,
+  getSession,
+  listSessions,
+  queueSession,
+} from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { waitFor } from "../wait-for.ts";
 import { addOrganization, addSession, atOnce, claim, expireLease, longLeaseMs, requireClaim } from "./fixtures.ts";

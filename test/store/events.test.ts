@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { NewEvent, SessionEvent } from "../../src/domain/event.ts";
-import type { Claim } from "../../src/store/lease.ts";
-import { finishSession } from "../../src/store/claims.ts";
-import { appendClaimEvents } from "../../src/store/progress.ts";
-import { appendEvents, listEvents } from "../../src/store/events.ts";
-import { addMessage } from "../../src/store/sessions.ts";
+import { finishSession } from "../../src/store/queue/claims.ts";
+import type { Claim } from "../../src/store/queue/lease.ts";
+import { appendClaimEvents } from "../../src/store/queue/progress.ts";
+import { appendEvents, listEvents } from "../../src/store/sessions/events.ts";
+import { addMessage } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { waitFor } from "../wait-for.ts";
 import { addOrganization, addSession, atOnce, requireClaim } from "./fixtures.ts";

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import { claimJob, completeJob, createJobs } from "../../src/store/jobs.ts";
-import { finishSession, type ClaimedSession } from "../../src/store/claims.ts";
-import { estimateWait, queueDepth } from "../../src/store/queue.ts";
-import { createRepository, setLimits } from "../../src/store/repositories.ts";
-import { cancelSession } from "../../src/store/sessions.ts";
-import { reportWorker } from "../../src/store/worker-nodes.ts";
+import { claimJob, completeJob, createJobs } from "../../src/store/automations/jobs.ts";
+import { finishSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
+import { estimateWait, queueDepth } from "../../src/store/queue/queue.ts";
+import { reportWorker } from "../../src/store/queue/worker-nodes.ts";
+import { createRepository, setLimits } from "../../src/store/repositories/repositories.ts";
+import { cancelSession } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization, addSession, atOnce, claim, requireClaim } from "./fixtures.ts";
 

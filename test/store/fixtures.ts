@@ -1,8 +1,8 @@
 import type { Database } from "../../src/database/database.ts";
 import { newSession, type SessionRequest } from "../../src/domain/new-session.ts";
-import { createAutomation } from "../../src/store/automations.ts";
-import { claimSession, type ClaimedSession } from "../../src/store/claims.ts";
-import { createSession, type CreatedSession } from "../../src/store/new-session.ts";
+import { createAutomation } from "../../src/store/automations/automations.ts";
+import { claimSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
+import { createSession, type CreatedSession } from "../../src/store/sessions/new-session.ts";
 
 /** An organization of its own, so that the tests of one file don't see each other's sessions. */
 export async function addOrganization(database: Database, maxRunning: number | null = null): Promise<string> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import { fleetQuestion, readFleetState } from "../../src/store/fleet.ts";
+import { fleetQuestion, readFleetState } from "../../src/store/queue/fleet.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession, requireClaim } from "./fixtures.ts";
 

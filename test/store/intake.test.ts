@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { newSession } from "../../src/domain/new-session.ts";
-import { listEvents } from "../../src/store/events.ts";
-import { createIntake, type Intake } from "../../src/store/intake.ts";
-import { getSession, listSessions } from "../../src/store/sessions.ts";
+import { listEvents } from "../../src/store/sessions/events.ts";
+import { createIntake, type Intake } from "../../src/store/sessions/intake.ts";
+import { getSession, listSessions } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization, atOnce } from "./fixtures.ts";
 

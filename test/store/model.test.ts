@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ConflictError } from "../../src/domain/errors.ts";
 import type { SessionStatus } from "../../src/domain/status.ts";
-import { finishSession, releaseClaim } from "../../src/store/claims.ts";
-import { LeaseLostError, recoverSessions, renewClaim, type Claim } from "../../src/store/lease.ts";
-import { completeMessage, nextMessage } from "../../src/store/progress.ts";
-import { addMessage, cancelSession, queueSession } from "../../src/store/sessions.ts";
+import { finishSession, releaseClaim } from "../../src/store/queue/claims.ts";
+import { LeaseLostError, recoverSessions, renewClaim, type Claim } from "../../src/store/queue/lease.ts";
+import { completeMessage, nextMessage } from "../../src/store/queue/progress.ts";
+import { addMessage, cancelSession, queueSession } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession, claim, expireLease } from "./fixtures.ts";
 

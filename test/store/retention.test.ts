@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
-import { pruneAudit } from "../../src/store/audit.ts";
-import { appendEvents, listEvents } from "../../src/store/events.ts";
-import { pruneDeliveries } from "../../src/store/deliveries.ts";
-import { createJobs, getJob } from "../../src/store/jobs.ts";
+import { createJobs, getJob } from "../../src/store/automations/jobs.ts";
+import { pruneAudit } from "../../src/store/requests/audit.ts";
 import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/retention.ts";
-import { addMessage, cancelSession, getSession } from "../../src/store/sessions.ts";
-import { checksums } from "../database/fill.ts";
+import { appendEvents, listEvents } from "../../src/store/sessions/events.ts";
+import { addMessage, cancelSession, getSession } from "../../src/store/sessions/sessions.ts";
+import { pruneDeliveries } from "../../src/store/webhooks/deliveries.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { checksums } from "../database/fill.ts";
 import { waitFor } from "../wait-for.ts";
 import { addOrganization, addSession, atOnce, requireClaim } from "./fixtures.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { SessionListQuery } from "../../src/store/conditions.ts";
-import { searchSessions } from "../../src/store/search.ts";
-import { pageSessions } from "../../src/store/sessions.ts";
+import type { SessionListQuery } from "../../src/store/sessions/conditions.ts";
+import { searchSessions } from "../../src/store/sessions/search.ts";
+import { pageSessions } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addAutomation, addOrganization } from "./fixtures.ts";
 

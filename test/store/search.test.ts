@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { searchSessions } from "../../src/store/search.ts";
+import { searchSessions } from "../../src/store/sessions/search.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession } from "./fixtures.ts";
 

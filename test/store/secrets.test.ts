@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { ConflictError, InvalidInputError } from "../../src/domain/errors.ts";
-import { environmentKeyring, fileKeyring } from "../../src/store/keyring.ts";
-import { rotateMasterKey } from "../../src/store/rotation.ts";
-import { createSecret, openSecrets, updateSecret } from "../../src/store/secrets.ts";
-import { createVault, type Vault } from "../../src/store/vault.ts";
+import { environmentKeyring, fileKeyring } from "../../src/store/secrets/keyring.ts";
+import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
+import { createSecret, openSecrets, updateSecret } from "../../src/store/secrets/secrets.ts";
+import { createVault, type Vault } from "../../src/store/secrets/vault.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, atOnce } from "./fixtures.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import type { Client } from "../../src/client.ts";
-import { startEmbeddedServer } from "../../src/database/embedded.ts";
+import { startEmbeddedServer } from "../../src/database/embedded/embedded.ts";
 import { createLogger } from "../../src/observability.ts";
 import { script } from "../end-to-end/script.ts";
 import { freePorts } from "../fleet.ts";

@@ -1,15 +1,15 @@
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { Offstage } from "../../src/offstage.ts";
-import { appendEvents } from "../../src/store/events.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { pruneEvents } from "../../src/store/retention.ts";
+import { appendEvents } from "../../src/store/sessions/events.ts";
 import { script } from "../end-to-end/script.ts";
+import { longestWait } from "../longest-wait.ts";
+import { startProvider } from "../sign-in/oidc-provider.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { accessibilityProblems, launchBrowser, scrollsSideways } from "./browser.ts";
 import { openFrailConnection } from "./frail-connection.ts";
-import { startProvider } from "../sign-in/oidc-provider.ts";
-import { longestWait } from "../longest-wait.ts";
 
 let world: World;
 let offstage: Offstage;

@@ -1,12 +1,12 @@
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { Offstage } from "../../src/offstage.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
 import { script } from "../end-to-end/script.ts";
+import { longestWait } from "../longest-wait.ts";
 import { adminKey, createWorld, startInProcess } from "../world.ts";
 import { launchBrowser } from "./browser.ts";
-import { longestWait } from "../longest-wait.ts";
 
 /** A server of its own, and a real browser before it. */
 export interface Site {

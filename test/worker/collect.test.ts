@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
-import { collectRepository } from "../../src/worker/collect.ts";
-import { authorVariables, mustGit } from "../../src/worker/git.ts";
+import { collectRepository } from "../../src/worker/clones/collect.ts";
+import { authorVariables, mustGit } from "../../src/worker/git/git.ts";
 import { commandLines, uniqueMark } from "../sandboxes/place.ts";
 
 const author = { name: "A", email: "a@example" };

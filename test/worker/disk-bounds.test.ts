@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
-import { diskUsage } from "../../src/sandboxes/disk-usage.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
-import type { FetchLimits } from "../../src/worker/fetch.ts";
-import { createWorkspaces, type LaidOut, type Workspaces } from "../../src/worker/workspace.ts";
-import type { WorkspaceRepository } from "../../src/worker/workspace-repository.ts";
+import { diskUsage } from "../../src/sandboxes/process/disk-usage.ts";
+import { createWorkspaces, type LaidOut, type Workspaces } from "../../src/worker/clones/workspace.ts";
+import type { FetchLimits } from "../../src/worker/git/fetch.ts";
+import type { WorkspaceRepository } from "../../src/worker/git/workspace-repository.ts";
 import { longestWait } from "../longest-wait.ts";
 
 const megabyte = 1024 * 1024;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createEnvironmentCache, type EnvironmentCache } from "../../src/worker/environment-cache.ts";
+import { createEnvironmentCache, type EnvironmentCache } from "../../src/worker/disk/environment-cache.ts";
 
 const logger = pino({ level: "silent" });
 let folder: string;

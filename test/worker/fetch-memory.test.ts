@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createGunzip, deflateSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { looksWithBytes, mustGit } from "../../src/worker/git.ts";
-import { fetchObjects, type FetchLimits } from "../../src/worker/fetch.ts";
+import { fetchObjects, type FetchLimits } from "../../src/worker/git/fetch.ts";
+import { looksWithBytes, mustGit } from "../../src/worker/git/git.ts";
 import { longestWait } from "../longest-wait.ts";
 
 const megabyte = 1024 * 1024;

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { git } from "../../src/worker/git.ts";
+import { git } from "../../src/worker/git/git.ts";
 
 const { signal } = new AbortController();
 let folder: string;

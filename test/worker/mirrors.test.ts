@@ -7,11 +7,11 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
-import { keepMirrors } from "../../src/worker/mirror-upkeep.ts";
-import { createMirrorUse } from "../../src/worker/mirror-use.ts";
-import { pruneRecordings } from "../../src/worker/recordings.ts";
-import { createWorkspaces, type Workspaces } from "../../src/worker/workspace.ts";
-import type { WorkspaceRepository } from "../../src/worker/workspace-repository.ts";
+import { keepMirrors } from "../../src/worker/background/mirror-upkeep.ts";
+import { pruneRecordings } from "../../src/worker/background/recordings.ts";
+import { createWorkspaces, type Workspaces } from "../../src/worker/clones/workspace.ts";
+import { createMirrorUse } from "../../src/worker/git/mirror-use.ts";
+import type { WorkspaceRepository } from "../../src/worker/git/workspace-repository.ts";
 
 let data: string;
 let workspaces: Workspaces;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
-import { createAutomation } from "../../src/store/automations.ts";
-import { claimJob, createJobs, getJob, recoverJobs, type JobRecord } from "../../src/store/jobs.ts";
+import { createAutomation } from "../../src/store/automations/automations.ts";
+import { claimJob, createJobs, getJob, recoverJobs, type JobRecord } from "../../src/store/automations/jobs.ts";
 import { createTemplates } from "../../src/templates/templates.ts";
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";

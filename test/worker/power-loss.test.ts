@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readWorkerId } from "../../src/wiring.ts";
-import { createEnvironmentCache } from "../../src/worker/environment-cache.ts";
-import { createSessionFolders } from "../../src/worker/session-folders.ts";
+import { readWorkerId } from "../../src/server/wiring.ts";
+import { createEnvironmentCache } from "../../src/worker/disk/environment-cache.ts";
+import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 
 /** A machine that loses its power leaves files empty that were written and renamed just before. */
 let data: string;

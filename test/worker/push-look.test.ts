@@ -6,8 +6,8 @@ import { Readable } from "node:stream";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AllowedFinding } from "../../src/domain/finding.ts";
-import { mustGit } from "../../src/worker/git.ts";
-import { lookThroughPush, type PushFindings } from "../../src/worker/push-look.ts";
+import { mustGit } from "../../src/worker/git/git.ts";
+import { lookThroughPush, type PushFindings } from "../../src/worker/push/push-look.ts";
 
 let folder: string;
 const { signal } = new AbortController();

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { mustGit } from "../../src/worker/git.ts";
-import { ensureMirror, fetchBranch, lookUpHeads, pushBranch, type Mirror } from "../../src/worker/mirror.ts";
+import { mustGit } from "../../src/worker/git/git.ts";
+import { ensureMirror, fetchBranch, lookUpHeads, pushBranch, type Mirror } from "../../src/worker/git/mirror.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 
 const { signal } = new AbortController();

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createSessionFolders } from "../../src/worker/session-folders.ts";
+import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { longestWait } from "../longest-wait.ts";
 
 let data: string;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLogger } from "../../src/observability.ts";
-import { updateAutomation } from "../../src/store/automations.ts";
-import { claimJob, createJobs, getJob, type JobRecord } from "../../src/store/jobs.ts";
-import { createRepository, deleteRepository } from "../../src/store/repositories.ts";
+import { updateAutomation } from "../../src/store/automations/automations.ts";
+import { claimJob, createJobs, getJob, type JobRecord } from "../../src/store/automations/jobs.ts";
+import { createRepository, deleteRepository } from "../../src/store/repositories/repositories.ts";
 import { createTemplates } from "../../src/templates/templates.ts";
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";

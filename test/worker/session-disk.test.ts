@@ -7,8 +7,8 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import type { Exceeded } from "../../src/sandboxes/sandbox.ts";
-import { createImageDisks, imageProblem, type SessionDisks } from "../../src/worker/session-disk.ts";
-import { createSessionFolders } from "../../src/worker/session-folders.ts";
+import { createImageDisks, imageProblem, type SessionDisks } from "../../src/worker/disk/session-disk.ts";
+import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { longestWait } from "../longest-wait.ts";
 
 const megabyte = 1024 * 1024;

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fetchHeads, trustedSince, type Heads } from "../../src/worker/lay-out.ts";
-import { ensureMirror, type Mirror } from "../../src/worker/mirror.ts";
-import type { WorkspaceRepository } from "../../src/worker/workspace-repository.ts";
+import { fetchHeads, trustedSince, type Heads } from "../../src/worker/clones/lay-out.ts";
+import { ensureMirror, type Mirror } from "../../src/worker/git/mirror.ts";
+import type { WorkspaceRepository } from "../../src/worker/git/workspace-repository.ts";
 import { longestWait } from "../longest-wait.ts";
 
 const signal = AbortSignal.timeout(longestWait);

@@ -1,6 +1,6 @@
-import { createJsonScanner, MalformedJsonError, type Scalar, type ScanListener } from "../json-scanner.ts";
 import { fits, refuseUnlessAllowed, RequestRefusedError } from "../refusal.ts";
 import { conclude, noFacts, type Understood } from "./facts.ts";
+import { createJsonScanner, MalformedJsonError, type Scalar, type ScanListener } from "./json-scanner.ts";
 import { mediaOf } from "./media.ts";
 import type { Operation } from "./operations.ts";
 import { modelName, oneOfNames, refuse, requireInline, truth, wholeNumber } from "./scalar-rules.ts";

@@ -1,4 +1,4 @@
-import type { Scalar } from "../json-scanner.ts";
+import type { Scalar } from "./json-scanner.ts";
 
 /**
  * What an image, sound or document in a body costs a model to read, as far as its first bytes and what it is declared to be

@@ -1,5 +1,5 @@
 import { fits, refuseUnlessAllowed, RequestRefusedError } from "../refusal.ts";
-import type { Scalar } from "../json-scanner.ts";
+import type { Scalar } from "./json-scanner.ts";
 import { why, type ScalarRule } from "./shape.ts";
 
 const longestModel = 200;

@@ -1,5 +1,5 @@
 import type { Automation } from "../../domain/automation.ts";
-import { Badge } from "../badge.tsx";
+import { Badge } from "../elements/badge.tsx";
 
 /** Whether a trigger starts anything. */
 export function AutomationBadge({ automation: { paused } }: { automation: Automation }) {

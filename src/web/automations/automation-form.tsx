@@ -2,11 +2,11 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
 import type { z } from "zod";
 import type { Automation, createAutomationSchema } from "../../domain/automation.ts";
-import { CloseDialog } from "../dialog.tsx";
-import { Field, fieldOf } from "../field.tsx";
+import { CloseDialog } from "../elements/dialog.tsx";
+import { Field, fieldOf } from "../elements/field.tsx";
+import { linesOf } from "../elements/lines.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
-import { linesOf } from "../lines.ts";
 
 export type AutomationInput = z.input<typeof createAutomationSchema>;
 

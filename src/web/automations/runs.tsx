@@ -2,11 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Job, JobStatus } from "../../domain/job.ts";
 import type { SessionDetail } from "../../domain/session.ts";
-import { Badge, type Tone } from "../badge.tsx";
-import { PagedList } from "../paged-list.tsx";
+import { Badge, type Tone } from "../elements/badge.tsx";
+import { PagedList } from "../elements/paged-list.tsx";
+import { SessionRow } from "../elements/session-row.tsx";
+import { Ago } from "../elements/time.tsx";
 import { client } from "../query.ts";
-import { SessionRow } from "../session-row.tsx";
-import { Ago } from "../time.tsx";
 
 const refreshMs = 3_000;
 

@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { eventContextSchema, type Automation, type EventContext } from "../../domain/automation.ts";
-import { CloseDialog } from "../dialog.tsx";
-import { Field } from "../field.tsx";
+import { CloseDialog } from "../elements/dialog.tsx";
+import { Field } from "../elements/field.tsx";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 import { sampleEvent } from "./sample-event.ts";

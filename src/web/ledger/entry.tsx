@@ -2,11 +2,11 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automation.ts";
 import type { LedgerEntry, LedgerOutcome } from "../../domain/ledger.ts";
-import { Badge, type Tone } from "../badge.tsx";
+import { Badge, type Tone } from "../elements/badge.tsx";
+import { PageTitle } from "../elements/page-head.tsx";
+import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
-import { PageTitle } from "../page-head.tsx";
 import { client } from "../query.ts";
-import { Ago } from "../time.tsx";
 
 /** Null while they are not here. */
 export type KnownAutomations = readonly Automation[] | null;

@@ -1,10 +1,10 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { auditOutcomes, type AuditEntry, type AuditOutcome } from "../../domain/audit.ts";
-import { PagedList } from "../paged-list.tsx";
+import { PagedList } from "../elements/paged-list.tsx";
+import { asOptions, Select } from "../elements/select.tsx";
+import { Ago } from "../elements/time.tsx";
+import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
-import { asOptions, Select } from "../select.tsx";
-import { Ago } from "../time.tsx";
-import { useTitle } from "../use-title.ts";
 
 /** Who changed what, from where, and what was refused: for admins. */
 export function AuditPage() {

@@ -5,16 +5,16 @@ import { AutomationBadge } from "../automations/automation-badge.tsx";
 import { AutomationForm } from "../automations/automation-form.tsx";
 import { Runs } from "../automations/runs.tsx";
 import { TriggerForm } from "../automations/trigger-form.tsx";
-import { CopyButton } from "../copy-button.tsx";
-import { ButtonDialog, ConfirmButton } from "../dialog.tsx";
-import { formatDollars } from "../dollars.ts";
-import { Fact } from "../fact.tsx";
+import { CopyButton } from "../elements/copy-button.tsx";
+import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
+import { formatDollars } from "../elements/dollars.ts";
+import { Fact } from "../elements/fact.tsx";
+import { BackLink, PageTitle } from "../elements/page-head.tsx";
+import { RepositoryName } from "../elements/repository-name.tsx";
+import { Ago } from "../elements/time.tsx";
+import { useTitle } from "../elements/use-title.ts";
 import { Absent, ErrorText } from "../layout.tsx";
-import { BackLink, PageTitle } from "../page-head.tsx";
 import { client } from "../query.ts";
-import { RepositoryName } from "../repository-name.tsx";
-import { Ago } from "../time.tsx";
-import { useTitle } from "../use-title.ts";
 
 /** One automation: what it asks of whom, how it is triggered, and what that led to. */
 export function AutomationPage({ id }: { id: string }) {

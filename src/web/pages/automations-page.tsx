@@ -3,11 +3,11 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automation.ts";
 import { AutomationBadge } from "../automations/automation-badge.tsx";
 import { AutomationForm } from "../automations/automation-form.tsx";
-import { ButtonDialog } from "../dialog.tsx";
-import { PagedList } from "../paged-list.tsx";
+import { ButtonDialog } from "../elements/dialog.tsx";
+import { PagedList } from "../elements/paged-list.tsx";
+import { Ago } from "../elements/time.tsx";
+import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
-import { Ago } from "../time.tsx";
-import { useTitle } from "../use-title.ts";
 
 /** Prompts that are saved, with the blanks that an event fills. */
 export function AutomationsPage() {

@@ -2,15 +2,15 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import type { Automation } from "../../domain/automation.ts";
 import { ledgerOutcomes } from "../../domain/ledger.ts";
-import { Fact } from "../fact.tsx";
+import { Fact } from "../elements/fact.tsx";
+import { BackLink } from "../elements/page-head.tsx";
+import { PagedList } from "../elements/paged-list.tsx";
+import { asOptions, Select } from "../elements/select.tsx";
+import { exactTime } from "../elements/time.tsx";
+import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../layout.tsx";
 import { Entry, type KnownAutomations } from "../ledger/entry.tsx";
-import { BackLink } from "../page-head.tsx";
-import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
-import { asOptions, Select } from "../select.tsx";
-import { exactTime } from "../time.tsx";
-import { useTitle } from "../use-title.ts";
 
 /** Every trigger that was accepted, the newest first, and how it ended; or one of them. */
 export function LedgerPage() {

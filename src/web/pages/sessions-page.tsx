@@ -1,13 +1,13 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useId, useState } from "react";
 import { sessionStatuses } from "../../domain/status.ts";
+import { PagedList } from "../elements/paged-list.tsx";
+import { Select } from "../elements/select.tsx";
+import { SessionRow } from "../elements/session-row.tsx";
+import { statusLabel } from "../elements/status-badge.tsx";
+import { useTitle } from "../elements/use-title.ts";
 import { NewSession } from "../new-session.tsx";
-import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
-import { Select } from "../select.tsx";
-import { SessionRow } from "../session-row.tsx";
-import { statusLabel } from "../status-badge.tsx";
-import { useTitle } from "../use-title.ts";
 
 const statuses = sessionStatuses.map((status) => ({ value: status, name: statusLabel(status) }));
 

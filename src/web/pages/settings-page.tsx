@@ -3,16 +3,16 @@ import { useId, useState, type FormEvent } from "react";
 import type { Organization, UpdateOrganization } from "../../domain/organization.ts";
 import { secretPhases, type SecretPhase } from "../../domain/secret.ts";
 import { roles, type Role, type User } from "../../domain/user.ts";
-import { ConfirmButton } from "../dialog.tsx";
-import { formatDollars } from "../dollars.ts";
-import { Field, fieldOf } from "../field.tsx";
+import { ConfirmButton } from "../elements/dialog.tsx";
+import { formatDollars } from "../elements/dollars.ts";
+import { Field, fieldOf } from "../elements/field.tsx";
+import { linesOf } from "../elements/lines.ts";
+import { Ago } from "../elements/time.tsx";
+import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../layout.tsx";
-import { linesOf } from "../lines.ts";
 import { client } from "../query.ts";
 import { Keys } from "../settings/keys.tsx";
 import { SignIns } from "../settings/sign-ins.tsx";
-import { Ago } from "../time.tsx";
-import { useTitle } from "../use-title.ts";
 
 /** What admins decide for all sessions, and the secrets that setups and agents use. */
 export function SettingsPage() {

@@ -2,9 +2,9 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useId, useRef, useState } from "react";
 import { pagePath, signInProblems, type SignInProblem } from "../../domain/user.ts";
+import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
-import { useTitle } from "../use-title.ts";
 
 /** Signs in by the one-time link, whose token is in the fragment and so in no log, or by a key. */
 export function SignInPage() {

@@ -2,17 +2,17 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Webhook } from "../../domain/webhook.ts";
-import { ButtonDialog, ConfirmButton } from "../dialog.tsx";
-import { Fact } from "../fact.tsx";
+import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
+import { Fact } from "../elements/fact.tsx";
+import { BackLink, PageTitle } from "../elements/page-head.tsx";
+import { Ago } from "../elements/time.tsx";
+import { useTitle } from "../elements/use-title.ts";
 import { Absent, ErrorText } from "../layout.tsx";
-import { BackLink, PageTitle } from "../page-head.tsx";
 import { client } from "../query.ts";
-import { Ago } from "../time.tsx";
 import { Deliveries } from "../webhooks/deliveries.tsx";
 import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
 import { WebhookSecret } from "../webhooks/webhook-secret.tsx";
-import { useTitle } from "../use-title.ts";
 
 /** One address: what it is told of, and how telling it went. */
 export function WebhookPage({ id }: { id: string }) {

@@ -1,7 +1,7 @@
 import { memo, type ReactNode } from "react";
 import ReactMarkdown, { type Components, type ExtraProps } from "react-markdown";
 import remarkGfm from "remark-gfm";
-import { CopyButton } from "../copy-button.tsx";
+import { CopyButton } from "../elements/copy-button.tsx";
 
 const components: Components = {
   a: ({ href, children }) => (

@@ -1,5 +1,5 @@
 import type { StepName } from "../../domain/step.ts";
-import { formatDuration, useNow } from "../time.tsx";
+import { formatDuration, useNow } from "../elements/time.tsx";
 import type { StepView } from "./session-view.ts";
 
 const labels: Record<StepName, string> = {

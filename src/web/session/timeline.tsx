@@ -1,9 +1,9 @@
 import { memo } from "react";
-import { Ago, Clock } from "../time.tsx";
-import { Request } from "./request.tsx";
+import { Ago, Clock } from "../elements/time.tsx";
 import { Markdown } from "./markdown.tsx";
-import type { Item, Plan, SessionView } from "./session-view.ts";
 import { RefusedHost } from "./refused-host.tsx";
+import { Request } from "./request.tsx";
+import type { Item, Plan, SessionView } from "./session-view.ts";
 import { ToolCall } from "./tool-call.tsx";
 
 /** What was said and done, in order. */

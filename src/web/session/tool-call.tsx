@@ -1,6 +1,6 @@
 import { AnsiUp } from "ansi_up";
 import { lazy, Suspense, useState } from "react";
-import { CopyButton } from "../copy-button.tsx";
+import { CopyButton } from "../elements/copy-button.tsx";
 import type { ToolCall as Tool } from "./session-view.ts";
 
 const FileChange = lazy(() => import("./diff.tsx").then(({ FileChange: component }) => ({ default: component })));

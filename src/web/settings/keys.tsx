@@ -3,13 +3,13 @@ import { useState, type FormEvent } from "react";
 import type { z } from "zod";
 import type { createdKeySchema, Key } from "../../domain/key.ts";
 import { roles, type Role } from "../../domain/user.ts";
-import { ButtonDialog, CloseDialog, ConfirmButton } from "../dialog.tsx";
-import { Field, fieldOf } from "../field.tsx";
+import { ButtonDialog, CloseDialog, ConfirmButton } from "../elements/dialog.tsx";
+import { Field, fieldOf } from "../elements/field.tsx";
+import { PagedList } from "../elements/paged-list.tsx";
+import { SecretOnce } from "../elements/secret-once.tsx";
+import { Ago, Day, useNow } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
-import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
-import { SecretOnce } from "../secret-once.tsx";
-import { Ago, Day, useNow } from "../time.tsx";
 
 type CreatedKey = z.infer<typeof createdKeySchema>;
 

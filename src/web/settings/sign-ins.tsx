@@ -1,10 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Login } from "../../domain/login.ts";
-import { ConfirmButton } from "../dialog.tsx";
+import { ConfirmButton } from "../elements/dialog.tsx";
+import { PagedList } from "../elements/paged-list.tsx";
+import { Ago, Day } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
-import { PagedList } from "../paged-list.tsx";
 import { client } from "../query.ts";
-import { Ago, Day } from "../time.tsx";
 
 /** Browsers that are signed in, each of which can be signed out. */
 export function SignIns() {

@@ -1,10 +1,10 @@
 import { useId, useState } from "react";
 import { deliveryStatuses, type Delivery, type Webhook } from "../../domain/webhook.ts";
-import { Badge, type Tone } from "../badge.tsx";
-import { PagedList } from "../paged-list.tsx";
+import { Badge, type Tone } from "../elements/badge.tsx";
+import { PagedList } from "../elements/paged-list.tsx";
+import { asOptions, Select } from "../elements/select.tsx";
+import { Ago, Until } from "../elements/time.tsx";
 import { client } from "../query.ts";
-import { asOptions, Select } from "../select.tsx";
-import { Ago, Until } from "../time.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
 
 /** What a webhook was told and still is to be, the newest first. */

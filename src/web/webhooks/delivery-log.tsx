@@ -1,10 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Delivery, DeliveryDetail } from "../../domain/webhook.ts";
-import { Fact } from "../fact.tsx";
+import { Fact } from "../elements/fact.tsx";
+import { Ago, formatDuration } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
-import { Ago, formatDuration } from "../time.tsx";
 
 /** Each attempt of a delivery with its answer, what was told, and the way to tell it once more. */
 export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled: boolean }) {

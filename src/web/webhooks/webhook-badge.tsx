@@ -1,5 +1,5 @@
 import type { Webhook } from "../../domain/webhook.ts";
-import { Badge } from "../badge.tsx";
+import { Badge } from "../elements/badge.tsx";
 
 /** Whether it is told anything. */
 export function WebhookBadge({ webhook: { enabled, disabledReason } }: { webhook: Webhook }) {

@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { webhookEvents, type Webhook } from "../../domain/webhook.ts";
-import { CloseDialog } from "../dialog.tsx";
-import { Field, fieldOf } from "../field.tsx";
+import { CloseDialog } from "../elements/dialog.tsx";
+import { Field, fieldOf } from "../elements/field.tsx";
 import { ErrorText } from "../layout.tsx";
 
 export interface WebhookInput {

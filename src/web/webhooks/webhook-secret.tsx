@@ -1,4 +1,4 @@
-import { SecretOnce } from "../secret-once.tsx";
+import { SecretOnce } from "../elements/secret-once.tsx";
 
 /** The secret of a webhook that was made, or that has a new one. */
 export function WebhookSecret({ secret, url, onDone }: { secret: string; url: string; onDone: () => void }) {

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Scope } from "../../../src/domain/key.ts";
-import { createKey } from "../../../src/store/keys.ts";
+import { createKey } from "../../../src/store/people/keys.ts";
 import { createTestApp, type TestApp } from "../app.ts";
 import { check, type Report } from "./check.ts";
 import { operationsOf, type Operation } from "./description.ts";

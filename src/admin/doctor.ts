@@ -1,0 +1,163 @@
+import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { hostname } from "node:os";
+import { execa } from "execa";
+import type { Check } from "../cli/commands.ts";
+import type { Config } from "../config/config.ts";
+import { childEnvironment } from "../domain/child-environment.ts";
+import { ObjectStoreError, OffstageError } from "../domain/errors.ts";
+import { createObjectStore } from "../objects/object-store.ts";
+import { chooseDefaultAgent, createRegistry, createSandbox } from "../server/wiring.ts";
+import { imageProblem } from "../worker/disk/session-disk.ts";
+import { canBeHeld } from "../worker/git/git.ts";
+import { openBeside } from "./beside.ts";
+
+/** What this machine has and what it lacks, each with the exact mend: the substance of `offstage doctor`. */
+export async function diagnose(config: Config): Promise<Check[]> {
+  const providers = createRegistry(config);
+  const agents = await Promise.all(
+    providers.map(async (provider): Promise<Check> => {
+      const problem = await provider.problem();
+      return {
+        name: `agent ${provider.id}`,
+        ok: problem === null,
+        detail: problem === null ? (provider.defaultModel ?? "ready") : "not available",
+        mend: problem,
+        optional: true,
+      };
+    }),
+  );
+  return [
+    nodeCheck(),
+    await gitCheck(),
+    await sandboxCheck(config),
+    limitsCheck(config),
+    await disksCheck(config),
+    await databaseCheck(config),
+    ...(config.objects === null ? [] : [await objectStoreCheck(config.objects)]),
+    modelCheck(config),
+    ...agents,
+    defaultAgentCheck(await chooseDefaultAgent(config, providers)),
+  ];
+}
+
+function nodeCheck(): Check {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const ok = major > 22 || (major === 22 && minor >= 18);
+  return { name: "node", ok, detail: process.versions.node, mend: ok ? null : "install Node 22.18 or newer" };
+}
+
+async function gitCheck(): Promise<Check> {
+  const { failed, stdout } = await execa("git", ["--version"], {
+    reject: false,
+    env: childEnvironment(process.env),
+    extendEnv: false,
+  });
+  const name = "git";
+  if (failed) return { name, ok: false, detail: "not found", mend: "install git, for example `apt-get install git`" };
+  const detail = stdout.replace("git version ", "");
+  if (canBeHeld(detail)) return { name, ok: true, detail, mend: null };
+  const mend =
+    "install git 2.37 or newer: with this one only repositories on hosts that OFFSTAGE_FORGES names can be used";
+  return { name, ok: false, detail, mend, optional: true };
+}
+
+async function sandboxCheck(config: Config): Promise<Check> {
+  const problem = await createSandbox(config).check();
+  const name = `sandbox ${config.sandbox}`;
+  if (problem !== null) return { name, ok: false, detail: "does not work here", mend: problem };
+  return { name, ok: true, detail: config.sandbox === "none" ? "agents are not isolated" : "works", mend: null };
+}
+
+function limitsCheck(config: Config): Check {
+  const kept = createSandbox(config).keepsLimits;
+  const { memoryBytes, processes, diskBytes, cpus } = config.limits;
+  return {
+    name: "sandbox limits",
+    ok: kept === "kernel",
+    detail:
+      kept === "no"
+        ? "not enforced"
+        : `${memoryBytes / 1024 ** 2} MB, ${processes} processes, ${diskBytes / 1024 ** 2} MB of disk${kept === "kernel" ? `, ${cpus} cores` : ", checked twice a second"}`,
+    mend: kept === "kernel" ? null : limitsMend,
+    optional: true,
+  };
+}
+
+const limitsMend =
+  "to have the kernel enforce them, run the server as root where it may create control groups (/sys/fs/cgroup is writable)";
+
+/** Who bounds the disk of sessions' folders, and whether it works. */
+async function disksCheck({ sessionDisks, sandbox, limits }: Config): Promise<Check> {
+  const name = "session disks";
+  const bounds = `${limits.diskBytes / 1024 ** 2} MB and ${limits.files} files`;
+  if (sessionDisks === "watch") {
+    const detail = `${bounds}, ${sandbox === "none" ? "not enforced" : "checked twice a second"}`;
+    const problem = await imageProblem();
+    const mend =
+      problem === null
+        ? "to have the kernel enforce them, set OFFSTAGE_SANDBOX_DISK=image"
+        : `the kernel can't enforce them here: ${problem}`;
+    return { name, ok: false, detail, mend, optional: true };
+  }
+  const problem = await imageProblem();
+  if (problem === null) return { name, ok: true, detail: `${bounds}, a file system image for each`, mend: null };
+  const mend = `give the server root, loop devices and mkfs.ext4 (e2fsprogs), or set OFFSTAGE_SANDBOX_DISK=watch (${problem})`;
+  return { name, ok: false, detail: "a file system image can't be made", mend };
+}
+
+async function databaseCheck(config: Config): Promise<Check> {
+  const name = config.databaseUrl === null ? "database (embedded)" : "database";
+  try {
+    await mkdir(config.data, { recursive: true });
+    const database = await openBeside(config);
+    const { rows } = await database.pool.query<{ server_version: string }>("show server_version");
+    await database.close();
+    return { name, ok: true, detail: `PostgreSQL ${rows[0]?.server_version}`, mend: null };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const mend =
+      error instanceof OffstageError ? reason : `${reason}: check DATABASE_URL, or the folder ${config.data}`;
+    return { name, ok: false, detail: "can't be opened", mend };
+  }
+}
+
+/** Puts, gets and removes an object. One that it can't remove is overwritten the next time. */
+async function objectStoreCheck(settings: NonNullable<Config["objects"]>): Promise<Check> {
+  const name = "object store";
+  const objects = createObjectStore(settings, { requestMs: 5_000, totalMs: 5_000, putMs: 5_000 });
+  const key = objects.keyOf(`doctor/${hostname()}`);
+  const content = randomBytes(64);
+  const { signal } = new AbortController();
+  try {
+    await objects.put(key, content, signal);
+    const found = await objects.get(key, { maximumBytes: content.length, signal });
+    await objects.remove(key, signal);
+    if (found?.equals(content) === true) return { name, ok: true, detail: `bucket ${settings.bucket}`, mend: null };
+    const mend = `the bucket ${settings.bucket} gave back another object than was put there: check OFFSTAGE_S3_ENDPOINT`;
+    return { name, ok: false, detail: "does not keep objects", mend };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const mend = error instanceof ObjectStoreError && error.passing ? `${reason}: check OFFSTAGE_S3_ENDPOINT` : reason;
+    return { name, ok: false, detail: "can't be used", mend };
+  }
+}
+
+function modelCheck(config: Config): Check {
+  const found = Object.keys(config.models);
+  return found.length > 0
+    ? { name: "model keys", ok: true, detail: found.join(", "), mend: null }
+    : {
+        name: "model keys",
+        ok: false,
+        detail: "none",
+        mend: "set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OFFSTAGE_MODEL_BASE_URL",
+        optional: true,
+      };
+}
+
+function defaultAgentCheck(agent: string | null): Check {
+  return agent === null
+    ? { name: "default agent", ok: false, detail: "none can run", mend: "set up one of the agents above" }
+    : { name: "default agent", ok: true, detail: agent, mend: null };
+}

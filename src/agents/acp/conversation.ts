@@ -1,0 +1,188 @@
+import * as acp from "@agentclientprotocol/sdk";
+import { z } from "zod";
+import type { RunError } from "../../domain/errors.ts";
+import type { NewEvent } from "../../domain/event.ts";
+import type { Mask } from "../../domain/masking/mask.ts";
+import { ProtocolViolation } from "./protocol-lines.ts";
+import { crashFailure, modelFailure } from "./turn-failures.ts";
+import type { TurnTask, Verdict } from "./turn-messages.ts";
+import type { Updates } from "./updates.ts";
+
+/** Of the name by which a harness calls its session. */
+const longestSessionId = 1_000;
+const longestStopReason = 100;
+
+/** The messages of the Agent Client Protocol (https://agentclientprotocol.com), each way. */
+export type MessageStream = acp.Stream;
+
+export interface Conversation {
+  readonly task: TurnTask;
+  readonly updates: Updates;
+  readonly mask: Mask;
+  /** Stores the harness's own name of the session before the turn starts, to resume after a crash. */
+  readonly onSession: (harnessSessionId: string) => Promise<void>;
+}
+
+/** Begins to speak the protocol; permissions are decided as the task says, updates are told. */
+export function connect(stream: MessageStream, { task, updates, mask }: Conversation): acp.ClientConnection {
+  return acp
+    .client({ name: "offstage" })
+    .onRequest(acp.methods.client.session.requestPermission, async ({ params }) => {
+      const wanted = task.permission === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
+      const option = wanted
+        .map((kind) => params.options.find((offered) => offered.kind === kind))
+        .find((found) => found !== undefined);
+      const decision = option !== undefined && task.permission === "allow" ? "allowed" : "denied";
+      const title = params.toolCall.title ?? params.toolCall.toolCallId;
+      const shortened = (text: string): string => mask.text(text).slice(0, 500);
+      // Some harnesses tell of a call only by this, and then not before it is over.
+      await updates.take({
+        sessionUpdate: "tool_call_update",
+        ...params.toolCall,
+        status: decision === "allowed" ? "in_progress" : "failed",
+      });
+      await updates.tell({
+        type: "agent.permission",
+        data: { title: shortened(title), decision, option: shortened(option?.name ?? "none offered") },
+      });
+      return {
+        outcome: option === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: option.optionId },
+      };
+    })
+    .onNotification(acp.methods.client.session.update, ({ params }) => updates.take(params.update))
+    .connect(stream);
+}
+
+/**
+ * Resumes or opens the harness's session, says the message, and waits until the turn ends.
+ * @returns how it ended: a failure of the harness or the model is a verdict too @throws what storing an event threw
+ */
+export async function converse({ agent }: acp.ClientConnection, conversation: Conversation): Promise<Verdict> {
+  try {
+    return await takeTurn(agent, conversation);
+  } catch (error) {
+    if (conversation.updates.failed()) throw error;
+    // The harness refused a request of the protocol: what it says is most often what the model's server said.
+    if (error instanceof acp.RequestError)
+      return failed(modelFailure(`${error.message} ${JSON.stringify(error.data ?? "")}`));
+    if (error instanceof ProtocolViolation) return failed(crashFailure(error));
+    return { kind: "closed" };
+  }
+}
+
+/** @param error a failure that the user can understand */
+export function failed({ failure }: RunError): Verdict {
+  return { kind: "failed", failure };
+}
+
+async function takeTurn(agent: acp.ClientContext, conversation: Conversation): Promise<Verdict> {
+  const { task, updates } = conversation;
+  const startedAt = performance.now();
+  const initialized = await agent.request(acp.methods.agent.initialize, {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    clientInfo: { name: "offstage", version: "0" },
+    // The harness reads, writes and runs inside its own sandbox, not through us.
+    clientCapabilities: {
+      fs: { readTextFile: false, writeTextFile: false },
+      terminal: false,
+      ...(task.launch.extensions !== undefined && { _meta: task.launch.extensions }),
+    },
+  });
+  const { sessionId, configOptions, resumed } = await openSession(agent, task, initialized.agentCapabilities ?? {});
+  if (sessionId.length > longestSessionId)
+    throw new ProtocolViolation(`a name of its session of more than ${longestSessionId} characters`);
+  await conversation.onSession(sessionId);
+  await chooseModel(agent, sessionId, configOptions, task);
+  await updates.tell({ type: "agent.started", data: { provider: task.providerId, model: task.model, resumed } });
+  updates.listen();
+  const text = resumed || task.transcript === null ? task.message : `${task.transcript}\n\n${task.message}`;
+  const prompt: acp.PromptRequest = { sessionId, prompt: [{ type: "text", text }] };
+  const answer = await agent.request(acp.methods.agent.session.prompt, prompt);
+  await updates.settled();
+  const stopReason = answer.stopReason.slice(0, longestStopReason);
+  for (const event of lastEvents(answer, { stopReason, durationMs: Math.round(performance.now() - startedAt) }))
+    await updates.tell(event);
+  const finalMessage = updates.finalMessage();
+  return {
+    kind: "ended",
+    result: { stopReason, finalMessage },
+    anything: updates.anything(),
+    modelError: updates.toolCalls() === 0 ? errorAnswer(finalMessage) : null,
+  };
+}
+
+/** No stable part of the protocol yet: taken where a harness sends it. */
+const tokens = z.number().int().min(0).optional();
+const usageSchema = z.object({ usage: z.object({ inputTokens: tokens, outputTokens: tokens, totalTokens: tokens }) });
+
+function lastEvents(
+  answer: acp.PromptResponse,
+  data: Extract<NewEvent, { type: "agent.turn" }>["data"],
+): readonly NewEvent[] {
+  const used = usageSchema.safeParse(answer).data;
+  return [
+    ...(used === undefined ? [] : [{ type: "agent.usage", data: used.usage } as const]),
+    { type: "agent.turn", data },
+  ];
+}
+
+/** The session of the turn before where the harness still has it, else a new one. What it replays is not news. */
+async function openSession(agent: acp.ClientContext, task: TurnTask, capabilities: acp.AgentCapabilities) {
+  const place: acp.NewSessionRequest = { cwd: task.workingDirectory, mcpServers: [] };
+  const { session } = acp.methods.agent;
+  const takeUp =
+    capabilities.sessionCapabilities?.resume != null
+      ? session.resume
+      : capabilities.loadSession === true
+        ? session.load
+        : null;
+  if (task.resume !== null && takeUp !== null) {
+    try {
+      const taken = await agent.request(takeUp, { ...place, sessionId: task.resume });
+      return { sessionId: task.resume, configOptions: taken?.configOptions ?? [], resumed: true };
+    } catch (error) {
+      // Gone with an old worker's disk, or never saved: the transcript stands in for it.
+      if (!(error instanceof acp.RequestError)) throw error;
+    }
+  }
+  const opened = await agent.request(acp.methods.agent.session.new, place);
+  return { sessionId: opened.sessionId, configOptions: opened.configOptions ?? [], resumed: false };
+}
+
+async function chooseModel(
+  agent: acp.ClientContext,
+  sessionId: string,
+  options: readonly acp.SessionConfigOption[],
+  { launch }: TurnTask,
+): Promise<void> {
+  const option = options.find((candidate) => candidate.category === "model");
+  if (launch.model === null || option === undefined || option.type !== "select" || option.currentValue === launch.model)
+    return;
+  const offered = option.options
+    .flatMap((entry) => ("options" in entry ? entry.options : [entry]))
+    .map((entry) => entry.value);
+  // A harness may take models that it does not list: those it was given at launch.
+  if (!offered.includes(launch.model)) return;
+  await agent.request(acp.methods.agent.session.setConfigOption, {
+    sessionId,
+    configId: option.id,
+    value: launch.model,
+  });
+}
+
+/** Some harnesses pass the answer of a model's server on as the end of the message: `{"error": {"message": …}}`. */
+function errorAnswer(message: string): string | null {
+  const json = message
+    .split("\n")
+    .findLast((line) => line.trim() !== "")
+    ?.trim();
+  if (json === undefined || !json.startsWith('{"error":') || !json.endsWith("}")) return null;
+  try {
+    return (
+      z.object({ error: z.object({ message: z.string() }) }).safeParse(JSON.parse(json)).data?.error.message ?? null
+    );
+  } catch {
+    // Words that only look like it.
+    return null;
+  }
+}

@@ -1,0 +1,91 @@
+import { RunError } from "../../domain/errors.ts";
+import type { Exceeded } from "../../sandboxes/sandbox.ts";
+
+/** How much of what others said a reason holds. */
+const saidLimit = 2_000;
+
+/** The harness ended, or sent what can't be read. @param error whose message ends the sentence */
+export function crashFailure(error: Error): RunError {
+  return new RunError(
+    {
+      code: "agent_crashed",
+      reason: `The agent's program wrote ${error.message}.`,
+      retryable: true,
+      mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
+    },
+    { cause: error },
+  );
+}
+
+/** What reads the harness's messages gave up. @param why the end of a sentence */
+export function unreadableFailure(why: string): RunError {
+  return new RunError({
+    code: "agent_crashed",
+    reason: `The messages of the agent's program ${why}.`,
+    retryable: true,
+    mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
+  });
+}
+
+/** @param how the program ended @param said the end of what it wrote to stderr */
+export function exitFailure(how: string, said: string): RunError {
+  return new RunError({
+    code: "agent_crashed",
+    reason: `The agent's program ended in the middle of its turn (${how})${said === "" ? "." : `: ${said}`}`,
+    retryable: true,
+    mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
+  });
+}
+
+const usedTooMuch: Readonly<Record<Exceeded, string>> = {
+  memory: "more memory",
+  processes: "more processes and threads at once",
+  disk: "more disk",
+  files: "more files",
+};
+
+export function exceededFailure(exceeded: Exceeded): RunError {
+  return new RunError({
+    code: "resources_exhausted",
+    reason: `The agent, or a command that it ran, used ${usedTooMuch[exceeded]} than its sandbox allows: everything in it was stopped.`,
+    retryable: true,
+    mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
+  });
+}
+
+export function stallFailure(quietMs: number): RunError {
+  return new RunError({
+    code: "agent_stalled",
+    reason: `The agent made no progress for ${Math.round(quietMs / 1_000)} s: no message, no tool call, no running command.`,
+    retryable: true,
+    mend: "Retry the session; if the model is slow, raise OFFSTAGE_STALL_SECONDS.",
+  });
+}
+
+export function tooLongFailure(limitMs: number): RunError {
+  return new RunError({
+    code: "turn_too_long",
+    reason: `The turn took longer than ${Math.round(limitMs / 60_000)} minutes.`,
+    retryable: true,
+    mend: "Ask for less at once, or raise OFFSTAGE_TURN_MINUTES; what was done so far is kept.",
+  });
+}
+
+export function refusalFailure(): RunError {
+  return new RunError({
+    code: "agent_refused",
+    reason: "The model refused to continue this task.",
+    retryable: false,
+    mend: "Rephrase the task, or choose another model.",
+  });
+}
+
+/** @param said by the model's server, or by the harness of it */
+export function modelFailure(said: string): RunError {
+  return new RunError({
+    code: "model_error",
+    reason: `The model answered only errors: ${said.slice(0, saidLimit).toWellFormed()}`,
+    retryable: true,
+    mend: "Check the model's name, its key and its quota, then retry.",
+  });
+}

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import type { Database } from "../../database/database.ts";
+import { UnavailableError } from "../../domain/errors.ts";
+import { createAdmission } from "./admission.ts";
+
+function admission(options: { depth: () => number; room?: () => boolean; now?: () => number; queueLimit?: number }) {
+  const query = () => Promise.resolve({ rows: [{ count: options.depth() }] });
+  return createAdmission({
+    database: { pool: { query } } as unknown as Database,
+    queueLimit: options.queueLimit ?? 3,
+    hasRoom: () => Promise.resolve(options.room?.() ?? true),
+    now: options.now ?? (() => 0),
+  });
+}
+
+test("takes work up to the limit, and tells then when to come again", async () => {
+  const admit = admission({ depth: () => 1 });
+  await admit("one");
+  await admit("one");
+  await expect(admit("one")).rejects.toThrow(/already has 3 sessions and jobs waiting/u);
+  await expect(admit("one")).rejects.toMatchObject({ retryAfterSeconds: 30 });
+});
+
+test("counts each organization by itself, and again after a second", async () => {
+  let depth = 3;
+  let now = 0;
+  const admit = admission({ depth: () => depth, now: () => now });
+  await expect(admit("one")).rejects.toThrow(UnavailableError);
+  depth = 0;
+  await admit("two");
+  await expect(admit("one")).rejects.toThrow(UnavailableError);
+  now = 1_000;
+  await admit("one");
+});
+
+test("takes nothing while the disk is full", async () => {
+  let room = false;
+  let now = 0;
+  const admit = admission({ depth: () => 0, room: () => room, now: () => now });
+  await expect(admit("one")).rejects.toThrow(/the server's disk is nearly full/u);
+  room = true;
+  now = 1_000;
+  await admit("one");
+});

@@ -1,0 +1,105 @@
+import type { FastifyRequest } from "fastify";
+import { ForbiddenError, InvalidInputError, UnauthenticatedError } from "../../domain/errors.ts";
+import { hasScope, type Principal } from "../../domain/key.ts";
+import { findPrincipal } from "../../store/people/keys.ts";
+import { findBrowserPrincipal } from "../../store/people/logins.ts";
+import type { ApiOptions, OperationConfig } from "./context.ts";
+
+/** The cookie of a signed-in browser. */
+export const cookieName = "offstage_session";
+
+const noKey = "send an API key as `Authorization: Bearer <key>` or `?apiKey=<key>`";
+
+/**
+ * Resolves who is asking, before the body is read.
+ * @throws UnauthenticatedError for a key that is wrong, revoked or expired, or for none
+ * @throws InvalidInputError for none where the specification says 400
+ * @throws ForbiddenError where the key lacks the scope
+ */
+export async function authenticate(
+  options: Pick<ApiOptions, "database" | "signInDays">,
+  request: FastifyRequest,
+  operation: OperationConfig,
+): Promise<Principal | null> {
+  if (operation.scope === null) return null;
+  const principal = await principalOf(options, request);
+  if (principal === null) {
+    if (operation.missingKey === 400) throw new InvalidInputError(`the organization cannot be determined: ${noKey}`);
+    throw new UnauthenticatedError(`no API key: ${noKey}`);
+  }
+  if (!hasScope(principal, operation.scope)) {
+    throw new ForbiddenError(
+      principal.userId === null
+        ? `this key lacks the scope ${operation.scope}: use one that has it`
+        : `your role lacks the scope ${operation.scope}: ask an admin of this server`,
+    );
+  }
+  return principal;
+}
+
+async function principalOf(
+  { database, signInDays }: Pick<ApiOptions, "database" | "signInDays">,
+  request: FastifyRequest,
+): Promise<Principal | null> {
+  const key = presentedKey(request);
+  if (key !== null) {
+    const principal = await findPrincipal(database, key);
+    if (principal === null) throw new UnauthenticatedError("the API key is wrong, revoked or expired");
+    return principal;
+  }
+  const cookie = request.cookies[cookieName];
+  if (cookie === undefined) return null;
+  requireSameOrigin(request);
+  const principal = await findBrowserPrincipal(database, cookie, signInDays);
+  if (principal === null) throw new UnauthenticatedError("the sign-in has expired: sign in again");
+  return principal;
+}
+
+/** The key of the header or the query; null where there is neither. */
+function presentedKey(request: FastifyRequest): string | null {
+  const header = request.headers.authorization;
+  if (header !== undefined) {
+    const bearer = /^Bearer +(\S+) *$/iu.exec(header);
+    if (bearer?.[1] === undefined) throw new UnauthenticatedError("the Authorization header must be `Bearer <key>`");
+    return bearer[1];
+  }
+  const query = (request.query as Record<string, unknown>)["apiKey"];
+  return typeof query === "string" && query !== "" ? query : null;
+}
+
+/**
+ * A cookie is sent by the browser whoever asked it to: what changes something must come from our own pages.
+ * @throws ForbiddenError
+ */
+export function requireSameOrigin(request: FastifyRequest): void {
+  if (request.method === "GET" || request.method === "HEAD") return;
+  const { origin, host } = request.headers;
+  if (origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host)) {
+    throw new ForbiddenError("this request came from another site");
+  }
+  const site = request.headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin") throw new ForbiddenError("this request came from another site");
+}
+
+/** The principal of an operation that needs one. */
+export function principalOfRequest(request: FastifyRequest): Principal {
+  if (request.principal === null) throw new UnauthenticatedError(`no API key: ${noKey}`);
+  return request.principal;
+}
+
+const secretParameters: ReadonlySet<string> = new Set(["apikey", "code", "state"]);
+
+/** A URL as it may be logged: without a key, or what a provider sends back at a sign-in, however their names are encoded. */
+export function withoutKey(url: string): string {
+  return url.replace(/([?&])([^=&#]*)=[^&#]*/gu, (whole, mark: string, name: string) =>
+    secretParameters.has(decoded(name).toLowerCase()) ? `${mark}${name}=[redacted]` : whole,
+  );
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

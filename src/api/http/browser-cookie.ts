@@ -1,0 +1,21 @@
+import type { FastifyRequest } from "fastify";
+import type { Browser } from "../../store/people/logins.ts";
+import type { ApiOptions } from "./context.ts";
+
+const daySeconds = 24 * 60 * 60;
+
+/** What a signed-in browser's cookie is set with: no script reads it, and no other site's page has it sent. */
+export function browserCookie({ publicUrl, signInDays }: Pick<ApiOptions, "publicUrl" | "signInDays">) {
+  return {
+    path: "/",
+    httpOnly: true,
+    sameSite: "strict",
+    secure: publicUrl().startsWith("https:"),
+    maxAge: signInDays * daySeconds,
+  } as const;
+}
+
+/** What is known of a browser that signs in. */
+export function browserOf({ signInDays }: Pick<ApiOptions, "signInDays">, request: FastifyRequest): Browser {
+  return { days: signInDays, address: request.ip, userAgent: request.headers["user-agent"] ?? null };
+}

@@ -1,0 +1,147 @@
+import { randomUUID } from "node:crypto";
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
+import { z } from "zod";
+import {
+  ConflictError,
+  ForbiddenError,
+  InvalidInputError,
+  NotFoundError,
+  OffstageError,
+  TooManyRequestsError,
+  UnauthenticatedError,
+  UnavailableError,
+} from "../../domain/errors.ts";
+import { problemOf } from "../../domain/problem.ts";
+
+/** The only body that an error has. */
+export const errorSchema = z.object({ error: z.string() }).meta({ id: "Error" });
+
+/** The request was meant for another host. */
+export class MisdirectedError extends OffstageError {
+  readonly code = "misdirected";
+}
+
+/** The path is there, the method is not. */
+export class MethodNotAllowedError extends OffstageError {
+  readonly code = "method_not_allowed";
+  /** Methods that it has, with commas between. */
+  readonly allow: string;
+
+  constructor(message: string, allow: string) {
+    super(message);
+    this.allow = allow;
+  }
+}
+
+/** The one place where an error becomes an answer. Headers carry what a machine needs beside the sentence. */
+export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const { status, sentence } = answerOf(error);
+  if (status >= 500) request.log.error({ err: error }, "a request failed for a reason that nobody foresaw");
+  const retryAfter =
+    error instanceof ConflictError || error instanceof UnavailableError || error instanceof TooManyRequestsError
+      ? error.retryAfterSeconds
+      : undefined;
+  if (retryAfter !== undefined) void reply.header("Retry-After", String(retryAfter));
+  if (error instanceof MethodNotAllowedError) void reply.header("Allow", error.allow);
+  if (status === 401) void reply.header("WWW-Authenticate", "Bearer");
+  void reply
+    .status(status)
+    .type("application/json; charset=utf-8")
+    .serializer(JSON.stringify)
+    .send({ error: sentence });
+}
+
+function answerOf(error: FastifyError): { status: number; sentence: string } {
+  if (error instanceof OffstageError) return { status: statusOf(error), sentence: error.message };
+  if (hasZodFastifySchemaValidationErrors(error)) return { status: 400, sentence: sentenceOf(error) };
+  switch (error.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return { status: 413, sentence: "the body is larger than 1 MiB: send less" };
+    case "FST_ERR_CTP_INVALID_JSON_BODY":
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+      return { status: 400, sentence: "the body must be valid JSON" };
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return { status: 415, sentence: "the Content-Type header can't be read: send application/json" };
+    case "FST_ERR_BAD_URL":
+      return { status: 400, sentence: "the path has a % that begins no escape sequence: write %25 for a percent sign" };
+    case "ERR_ENCODING_INVALID_ENCODED_DATA":
+      return { status: 400, sentence: "the body must be UTF-8" };
+    default:
+  }
+  if (error instanceof SyntaxError) return { status: 400, sentence: "the body must be valid JSON" };
+  if (error.statusCode !== undefined && error.statusCode < 500)
+    return { status: error.statusCode, sentence: error.message };
+  return {
+    status: 500,
+    sentence: "something broke inside Offstage; the server's log has the reason under this X-Request-Id",
+  };
+}
+
+function statusOf(error: OffstageError): number {
+  if (error instanceof InvalidInputError) return 400;
+  if (error instanceof UnauthenticatedError) return 401;
+  if (error instanceof ForbiddenError) return 403;
+  if (error instanceof NotFoundError) return 404;
+  if (error instanceof MethodNotAllowedError) return 405;
+  if (error instanceof ConflictError) return 409;
+  if (error instanceof MisdirectedError) return 421;
+  if (error instanceof TooManyRequestsError) return 429;
+  return error instanceof UnavailableError ? 503 : 500;
+}
+
+const unreadable: Readonly<Record<string, { readonly status: number; readonly sentence: string }>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, sentence: "the request did not arrive in time: send it again" },
+  HPE_HEADER_OVERFLOW: { status: 431, sentence: "the headers are larger than 16 KiB: send less" },
+};
+
+/** What is no HTTP request becomes no request of the app: it is answered on the bare connection, in the same form. */
+export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return;
+  const { status, sentence } = unreadable[error.code ?? ""] ?? {
+    status: 400,
+    sentence: "the request can't be read as HTTP: see its first line, Content-Length and Transfer-Encoding",
+  };
+  const body = JSON.stringify({ error: sentence });
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      "Connection: close",
+      "Content-Type: application/json; charset=utf-8",
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${randomUUID()}`,
+      "",
+      body,
+    ].join("\r\n"),
+  );
+}
+
+/** The first problem as one sentence: the field, what is wrong with it, and so the mend. */
+function sentenceOf(
+  error: FastifyError & {
+    validation: readonly {
+      instancePath: string;
+      keyword: string;
+      params: Record<string, unknown>;
+      message?: string | undefined;
+    }[];
+  },
+): string {
+  const [issue] = error.validation;
+  const field = (issue?.instancePath ?? "").replace(/^\//u, "").replaceAll("/", ".");
+  const message =
+    issue === undefined
+      ? "is not valid"
+      : problemOf({ ...issue.params, code: issue.keyword, message: issue.message } as z.core.$ZodIssue);
+  if (field === "" && error.validationContext === "body" && issue?.keyword === "invalid_type")
+    return "the body must be a JSON object";
+  const where =
+    field === ""
+      ? error.validationContext === "querystring"
+        ? "the query"
+        : `the ${error.validationContext ?? "body"}`
+      : field;
+  return /^(?:must|is|or|has) /u.test(message) ? `${where} ${message}` : `${where}: ${message}`;
+}

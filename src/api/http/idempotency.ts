@@ -1,0 +1,93 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Database } from "../../database/database.ts";
+import { ConflictError, InvalidInputError } from "../../domain/errors.ts";
+import { hasScope, type Principal } from "../../domain/key.ts";
+import { abandonRequest, beginRequest, finishRequest } from "../../store/requests/idempotency.ts";
+import type { Vault } from "../../store/secrets/vault.ts";
+import { principalOfRequest } from "./auth.ts";
+import { pathOf } from "./methods.ts";
+
+/**
+ * Before the handler of a POST that creates something: a request that was answered before gets that answer again.
+ * @throws ConflictError for another body under the same key, or while the first is under way
+ */
+export async function replayOrBegin(
+  { database, vault }: { readonly database: Database; readonly vault: Vault },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const key = request.headers["idempotency-key"];
+  if (key === undefined) return;
+  if (typeof key !== "string" || !/^[\u0021-\u007e]{1,255}$/u.test(key)) {
+    throw new InvalidInputError("Idempotency-Key must be 1 to 255 visible ASCII characters");
+  }
+  const principal = principalOfRequest(request);
+  const { organizationId } = principal;
+  const stored = storedKey(principal, key);
+  const asked = JSON.stringify([pathOf(request), request.body ?? null]);
+  const isSecret = request.routeOptions.config.operation?.secretBody === true;
+  const hash = isSecret ? await vault.hash(asked) : createHash("sha256").update(asked).digest();
+  const known = await beginRequest(database, organizationId, stored, hash);
+  switch (known.state) {
+    case "new":
+      request.idempotency = { organizationId, key: stored, createdId: known.createdId };
+      return;
+    case "replay":
+      request.duplicateOf = createdBy(known.status, known.body);
+      await reply
+        .status(known.status)
+        .header("Idempotent-Replayed", "true")
+        .type("application/json; charset=utf-8")
+        .serializer((body: unknown) => String(body))
+        .send(known.body);
+      // Who left before the answer came must not have it done once more.
+      if (!reply.sent) throw new ConflictError("the answer could not be given");
+      return;
+    case "mismatch":
+      throw new ConflictError("Idempotency-Key was used for another request: choose a new one");
+    case "inProgress":
+      throw new ConflictError(
+        "the first request with this Idempotency-Key is still running: send it again in a moment",
+        1,
+      );
+  }
+}
+
+/**
+ * Whoever may read an organization shares its keys, so that a retry may be made with a new API key. One that is for triggering
+ * alone has Idempotency-Keys of its own: else it would be answered what others were, and its refusals would be told to others.
+ * An Idempotency-Key has no blank in it.
+ */
+function storedKey(principal: Principal, key: string): string {
+  return hasScope(principal, "read") ? key : `${principal.keyId} ${key}`;
+}
+
+/** For what answers a secret, once. @throws InvalidInputError */
+export function refuseIdempotencyKey({ headers }: FastifyRequest): void {
+  if (headers["idempotency-key"] === undefined) return;
+  throw new InvalidInputError("Idempotency-Key is not supported here: the answer is shown only once and not stored");
+}
+
+function createdBy(status: number, body: string): string | null {
+  const { id } = JSON.parse(body) as { id?: unknown };
+  return status === 200 && typeof id === "string" ? id : null;
+}
+
+/** Id for what a request creates: a request that is made again makes nothing twice. */
+export function idOfCreated(request: FastifyRequest): string {
+  return request.idempotency?.createdId ?? randomUUID();
+}
+
+/** Before the answer leaves: keeps it, unless it tells of a fault of ours, which may be gone the next time. */
+export async function keepAnswer(
+  database: Database,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: unknown,
+): Promise<void> {
+  if (request.idempotency === null) return;
+  const { organizationId, key } = request.idempotency;
+  if (reply.statusCode >= 500 || typeof body !== "string") await abandonRequest(database, organizationId, key);
+  else await finishRequest(database, organizationId, key, reply.statusCode, body);
+}

@@ -1,0 +1,64 @@
+import type { FastifyRequest } from "fastify";
+import { NotFoundError } from "../../domain/errors.ts";
+import { withoutKey } from "./auth.ts";
+import type { App } from "./context.ts";
+import { MethodNotAllowedError } from "./errors.ts";
+
+/** Tells a path that is not there from a method that it does not have. */
+export interface Methods {
+  /** For what was routed to an operation of ids: `create` is none. @throws MethodNotAllowedError */
+  check(request: FastifyRequest): void;
+  /** For what was routed nowhere. @throws MethodNotAllowedError, NotFoundError */
+  refuse(request: FastifyRequest): never;
+}
+
+/** Notes the methods of every path; called before any is added. */
+export function noteMethods(app: App): Methods {
+  const methodsOf = new Map<string, Set<string>>();
+  app.addHook("onRoute", ({ url, method }) => {
+    const methods = methodsOf.get(url) ?? new Set();
+    methodsOf.set(url, methods);
+    for (const each of [method].flat()) methods.add(each);
+  });
+
+  function allowedAt(path: string): string[] {
+    const exactly = methodsOf.get(path);
+    if (exactly !== undefined) return [...exactly];
+    return [...methodsOf].flatMap(([pattern, methods]) => (matches(pattern, path) ? [...methods] : []));
+  }
+
+  function refuseOther(request: FastifyRequest, allowed: readonly string[]): void {
+    if (allowed.length === 0 || allowed.includes(request.method)) return;
+    const allow = [...new Set(allowed)].toSorted().join(", ");
+    const asked = `${request.method} ${withoutKey(request.url).slice(0, 200)}`;
+    throw new MethodNotAllowedError(`there is no ${asked}: use ${allow}`, allow);
+  }
+
+  return {
+    check(request) {
+      if (request.routeOptions.url?.includes("/:id") !== true) return;
+      refuseOther(request, [...(methodsOf.get(pathOf(request)) ?? [])]);
+    },
+    refuse(request) {
+      refuseOther(request, allowedAt(pathOf(request)));
+      throw new NotFoundError(`there is no ${request.method} ${withoutKey(request.url).slice(0, 200)}: see /reference`);
+    },
+  };
+}
+
+/** The path asked for, without its query and a last slash. */
+export function pathOf({ url }: FastifyRequest): string {
+  return url.replace(/[?#].*$/su, "").replace(/(?<=.)\/$/u, "");
+}
+
+/** Whether a path is one that the router's pattern stands for: `:name` is one part of it, a last `*` any rest. */
+function matches(pattern: string, path: string): boolean {
+  const wanted = pattern.split("/");
+  const parts = path.split("/");
+  const rest = wanted.at(-1) === "*";
+  if (rest ? parts.length < wanted.length : parts.length !== wanted.length) return false;
+  return wanted.every((part, index) => {
+    if (rest && index === wanted.length - 1) return true;
+    return part.startsWith(":") ? parts[index] !== "" : part === parts[index];
+  });
+}

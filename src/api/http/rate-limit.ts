@@ -1,0 +1,51 @@
+import type { FastifyReply } from "fastify";
+import { TooManyRequestsError } from "../../domain/errors.ts";
+import type { Principal } from "../../domain/key.ts";
+
+interface Bucket {
+  tokens: number;
+  filledAt: number;
+}
+
+/** Buckets that are full again need not be kept. */
+const pruneAbove = 10_000;
+
+/**
+ * A token bucket for each key, and for each user in a browser: `perMinute` requests at once, refilled evenly over a minute.
+ * @returns what takes a token and sets the `RateLimit-*` headers. It throws TooManyRequestsError where there is none
+ */
+export function createRateLimit(
+  perMinute: number,
+  now: () => number = Date.now,
+): (principal: Principal, reply: FastifyReply) => void {
+  const buckets = new Map<string, Bucket>();
+  const perMs = perMinute / 60_000;
+
+  return (principal, reply) => {
+    const at = now();
+    const id = principal.keyId ?? principal.userId ?? principal.organizationId;
+    const bucket = buckets.get(id) ?? { tokens: perMinute, filledAt: at };
+    bucket.tokens = Math.min(perMinute, bucket.tokens + (at - bucket.filledAt) * perMs);
+    bucket.filledAt = at;
+    buckets.set(id, bucket);
+    if (buckets.size > pruneAbove) prune(buckets, at);
+    const allowed = bucket.tokens >= 1;
+    if (allowed) bucket.tokens -= 1;
+    const resetSeconds = Math.ceil((perMinute - bucket.tokens) / perMs / 1_000);
+    void reply.headers({
+      "RateLimit-Limit": String(perMinute),
+      "RateLimit-Remaining": String(Math.floor(bucket.tokens)),
+      "RateLimit-Reset": String(resetSeconds),
+    });
+    if (allowed) return;
+    const waitSeconds = Math.max(1, Math.ceil((1 - bucket.tokens) / perMs / 1_000));
+    void reply.header("Retry-After", String(waitSeconds));
+    throw new TooManyRequestsError(
+      `this key made more than ${perMinute} requests a minute: try again in ${waitSeconds} s`,
+    );
+  };
+}
+
+function prune(buckets: Map<string, Bucket>, at: number): void {
+  for (const [id, bucket] of buckets) if (at - bucket.filledAt > 60_000) buckets.delete(id);
+}

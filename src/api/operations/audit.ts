@@ -1,0 +1,99 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import type { Database } from "../../database/database.ts";
+import { auditEntrySchema, auditOutcomes, outcomeOf, type NewAuditEntry } from "../../domain/audit.ts";
+import { pageQuerySchema } from "../../domain/list.ts";
+import type { Logger } from "../../observability.ts";
+import { appendAudit, listAudit } from "../../store/requests/audit.ts";
+import { principalOfRequest } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { answers } from "../http/shapes.ts";
+
+/** What is written together: a trigger's own insert must not wait for its line in the log. */
+const gatherMs = 50;
+const gatherMost = 500;
+
+export interface Audit {
+  /** Called before the answer is sent. What takes an admin is written first, the rest a moment later. */
+  note(request: FastifyRequest, reply: FastifyReply, body: unknown): Promise<void>;
+  /** Writes what is still held. */
+  close(): Promise<void>;
+}
+
+/** Notes every change that was asked for, and everything that was refused. */
+export function createAudit(database: Database, logger: Logger): Audit {
+  let held: NewAuditEntry[] = [];
+  let timer: NodeJS.Timeout | null = null;
+  let written: Promise<void> = Promise.resolve();
+
+  function flush(): Promise<void> {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    const entries = held;
+    held = [];
+    written = written
+      .then(() => appendAudit(database, entries))
+      .catch((error: unknown) => logger.error({ err: error, entries }, "could not write the audit log"));
+    return written;
+  }
+
+  return {
+    async note(request, reply, body) {
+      const { operation } = request.routeOptions.config;
+      if (operation === undefined) return;
+      const changes = operation.changes === true || (request.method !== "GET" && request.method !== "HEAD");
+      if (!changes && outcomeOf(reply.statusCode) !== "refused") return;
+      held.push(entryOf(request, reply.statusCode, body));
+      if (changes && (operation.scope === "admin" || operation.scope === null)) await flush();
+      else if (held.length >= gatherMost) void flush();
+      else timer ??= setTimeout(() => void flush(), gatherMs);
+    },
+    close: flush,
+  };
+}
+
+function entryOf(request: FastifyRequest, status: number, body: unknown): NewAuditEntry {
+  const { principal } = request;
+  const parameters = Object.values((request.params ?? {}) as Record<string, unknown>);
+  const made = typeof body === "string" && status < 400 ? /"id":"([0-9a-f-]{36})"/u.exec(body)?.[1] : undefined;
+  const target = parameters.find((value) => typeof value === "string") ?? made ?? null;
+  return {
+    organizationId: principal?.organizationId ?? null,
+    actor:
+      principal === null ? "nobody" : principal.keyId !== null ? "key" : principal.userId !== null ? "user" : "browser",
+    keyId: principal?.keyId ?? null,
+    userId: principal?.userId ?? null,
+    action: request.routeOptions.schema?.operationId ?? `${request.method} ${request.routeOptions.url ?? ""}`,
+    target: target === null ? null : target.slice(0, 200).replaceAll("\0", "").toWellFormed(),
+    status,
+    address: request.ip,
+    requestId: request.id,
+  };
+}
+
+export function addAuditOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/audit/list",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags: ["Audit"],
+        operationId: "listAudit",
+        summary: "Who changed what, from where, and what was refused",
+        querystring: pageQuerySchema.extend({
+          action: z.string().max(100).optional(),
+          outcome: z.enum(auditOutcomes).optional(),
+        }),
+        response: answers(z.object({ entries: z.array(auditEntrySchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const { action, ...query } = request.query;
+      const page = await listAudit(database, principalOfRequest(request).organizationId, {
+        ...query,
+        action: action?.replaceAll("\0", ""),
+      });
+      return { entries: page.items, nextCursor: page.nextCursor };
+    },
+  );
+}

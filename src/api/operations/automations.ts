@@ -1,0 +1,271 @@
+import { z } from "zod";
+import {
+  automationPreviewSchema,
+  automationSchema,
+  createAutomationSchema,
+  eventContextSchema,
+  previewAutomationSchema,
+  updateAutomationSchema,
+  type Automation,
+  type EventContext,
+} from "../../domain/automation.ts";
+import { ForbiddenError, NotFoundError } from "../../domain/errors.ts";
+import { queuedJobSchema, jobSchema, type QueuedJob } from "../../domain/job.ts";
+import type { Principal } from "../../domain/key.ts";
+import { pageQuerySchema } from "../../domain/list.ts";
+import {
+  createAutomation,
+  deleteAutomation,
+  getAutomation,
+  listAutomations,
+  updateAutomation,
+} from "../../store/automations/automations.ts";
+import { listJobs } from "../../store/automations/jobs.ts";
+import type { Asker } from "../../templates/turns.ts";
+import { principalOfRequest } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { idOfCreated } from "../http/idempotency.ts";
+import { checkJsonValue } from "../http/json-value.ts";
+import { originOf } from "../http/origin.ts";
+import { answers, keyOrIdParameters } from "../http/shapes.ts";
+import { toJob } from "./jobs.ts";
+import { checkAgent, requireNotPaused, resolveRepositories } from "./resolve.ts";
+
+const tags = ["Automations"];
+
+export function addAutomationOperations(app: App, options: ApiOptions): void {
+  const { database } = options;
+  app.post(
+    "/automation/create",
+    {
+      config: { operation: { scope: "write", creates: true } },
+      schema: {
+        tags,
+        operationId: "createAutomation",
+        summary: "Create an automation",
+        body: createAutomationSchema,
+        response: answers(automationSchema),
+      },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const { organizationId } = principal;
+      const { repositories, codeRepoIds, agent = null, targetBranch = null, budgetUsd = null, ...rest } = request.body;
+      await checkAgent(options, agent);
+      await options.templates.check(rest.instructions, askerOf(principal));
+      const resolved = await resolveRepositories(options, organizationId, { repositories, codeRepoIds });
+      const repositoryIds = resolved.map(({ id }) => id);
+      return createAutomation(database, organizationId, {
+        ...rest,
+        id: idOfCreated(request),
+        agent,
+        targetBranch,
+        budgetUsd,
+        repositoryIds,
+      });
+    },
+  );
+  app.get(
+    "/automation/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listAutomations",
+        summary: "List automations",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ automations: z.array(automationSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listAutomations(database, principalOfRequest(request).organizationId, request.query);
+      return { automations: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/automation/:keyOrId",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getAutomation",
+        summary: "Show an automation",
+        params: keyOrIdParameters,
+        response: answers(automationSchema),
+      },
+    },
+    (request) => requireAutomation(options, principalOfRequest(request), request.params.keyOrId),
+  );
+  addAutomationChanges(app, options);
+  addRuns(app, options);
+  for (const noun of ["automation", "agent"] as const) addTrigger(app, options, noun);
+}
+
+function addAutomationChanges(app: App, options: ApiOptions): void {
+  const { database } = options;
+  app.post(
+    "/automation/:keyOrId/update",
+    {
+      config: { operation: { scope: "write" } },
+      schema: {
+        tags,
+        operationId: "updateAutomation",
+        summary: "Change an automation",
+        params: keyOrIdParameters,
+        body: updateAutomationSchema,
+        response: answers(automationSchema),
+      },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const { id } = await requireAutomation(options, principal, request.params.keyOrId);
+      const { repositories, codeRepoIds, ...changes } = request.body;
+      await checkAgent(options, changes.agent);
+      if (changes.instructions !== undefined) {
+        await options.templates.check(changes.instructions, askerOf(principal));
+      }
+      const named = repositories !== undefined || codeRepoIds !== undefined;
+      const resolved = named
+        ? await resolveRepositories(options, principal.organizationId, { repositories, codeRepoIds })
+        : undefined;
+      const repositoryIds = resolved?.map((repository) => repository.id);
+      return updateAutomation(database, principal.organizationId, id, { ...changes, repositoryIds });
+    },
+  );
+  app.post(
+    "/automation/:keyOrId/delete",
+    {
+      config: { operation: { scope: "write" } },
+      schema: {
+        tags,
+        operationId: "deleteAutomation",
+        summary: "Delete an automation",
+        params: keyOrIdParameters,
+        response: answers(automationSchema),
+      },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const { id } = await requireAutomation(options, principal, request.params.keyOrId);
+      return deleteAutomation(database, principal.organizationId, id);
+    },
+  );
+  app.post(
+    "/automation/:keyOrId/preview",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "previewAutomation",
+        summary: "Render the instructions with a sample event, without running anything",
+        params: keyOrIdParameters,
+        body: previewAutomationSchema,
+        response: answers(automationPreviewSchema),
+      },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const { instructions } = await requireAutomation(options, principal, request.params.keyOrId);
+      return { prompt: await options.templates.render(instructions, request.body.event, askerOf(principal)) };
+    },
+  );
+}
+
+function addRuns(app: App, options: ApiOptions): void {
+  app.get(
+    "/automation/:keyOrId/runs",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listRuns",
+        summary: "List the jobs of an automation",
+        params: keyOrIdParameters,
+        querystring: pageQuerySchema,
+        response: answers(z.object({ runs: z.array(jobSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const { id } = await requireAutomation(options, principal, request.params.keyOrId);
+      const page = await listJobs(options.database, principal.organizationId, { ...request.query, automationId: id });
+      return { runs: page.items.map((job) => toJob(options, job)), nextCursor: page.nextCursor };
+    },
+  );
+}
+
+/** The specification's trigger; `agent` is the older noun for the same. */
+function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent"): void {
+  app.post(
+    `/${noun}/:keyOrId/trigger`,
+    {
+      config: { operation: { scope: "trigger", creates: true, queues: true, ledger: true, optionalBody: true } },
+      // Before the validator, to which none is the same as null.
+      preValidation: (request, _reply, done) => {
+        if (request.body === undefined) (request as { body: unknown }).body = {};
+        done();
+      },
+      schema: {
+        tags,
+        operationId: noun === "automation" ? "triggerAutomation" : "triggerAgent",
+        summary: "Trigger an automation; the body is its event",
+        params: keyOrIdParameters,
+        querystring: z.object({ apiKey: z.string().optional() }),
+        body: eventContextSchema,
+        response: answers(queuedJobSchema),
+      },
+    },
+    (request) => {
+      const { keyOrId } = request.params;
+      return trigger(options, principalOfRequest(request), keyOrId, {
+        ...originOf(request),
+        payload: request.body,
+      });
+    },
+  );
+}
+
+async function trigger(
+  options: ApiOptions,
+  principal: Principal,
+  keyOrId: string,
+  {
+    id,
+    traceParent,
+    payload,
+  }: { readonly id: string; readonly traceParent: string | null; readonly payload: EventContext },
+): Promise<QueuedJob> {
+  checkJsonValue(payload, "the body");
+  const automation = await requireTriggerable(options, principal, keyOrId);
+  requireNotPaused(automation);
+  const { organizationId } = principal;
+  const { id: automationId, priority } = automation;
+  return options.intake.createJob({ id, organizationId, automationId, priority, payload, traceParent });
+}
+
+/**
+ * The same answer whether another automation is there or not: such a key is given to whom the others are no business.
+ * @throws ForbiddenError if the key is for others
+ */
+async function requireTriggerable(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {
+  const { automationIds } = principal;
+  const automation = await requireAutomation(options, principal, keyOrId).catch((error: unknown) => {
+    if (automationIds !== null && error instanceof NotFoundError) return null;
+    throw error;
+  });
+  if (automation !== null && automationIds?.includes(automation.id) !== false) return automation;
+  throw new ForbiddenError(`this key may not trigger ${keyOrId.slice(0, 100)}: it was made for other automations`);
+}
+
+/** Whose turn it is to have a template rendered: each key's and each user's. */
+function askerOf({ organizationId, keyId, userId }: Principal): Asker {
+  return { organizationId, id: keyId ?? userId ?? "" };
+}
+
+async function requireAutomation(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {
+  // The database takes no NUL, and no automation is called by one.
+  const known = !keyOrId.includes("\0");
+  const automation = known ? await getAutomation(options.database, principal.organizationId, keyOrId) : null;
+  if (automation === null) throw new NotFoundError(`automation ${keyOrId.slice(0, 100)} was not found`);
+  return automation;
+}

@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { NotFoundError } from "../../domain/errors.ts";
+import { jobSchema, type Job } from "../../domain/job.ts";
+import { pageQuerySchema } from "../../domain/list.ts";
+import { getJob, listJobs, type JobRecord } from "../../store/automations/jobs.ts";
+import { principalOfRequest } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+
+const tags = ["Jobs"];
+
+export function toJob(options: ApiOptions, record: JobRecord): Job {
+  const { sessionId } = record;
+  return { ...record, sessionHtmlUrl: sessionId === null ? null : `${options.publicUrl()}/sessions/${sessionId}` };
+}
+
+export function addJobOperations(app: App, options: ApiOptions): void {
+  app.get(
+    "/job/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listJobs",
+        summary: "List jobs",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ jobs: z.array(jobSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listJobs(options.database, principalOfRequest(request).organizationId, request.query);
+      return { jobs: page.items.map((job) => toJob(options, job)), nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/job/:id",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getJob",
+        summary: "Show a job, with the session that it started or its error",
+        params: idParameters,
+        response: answers(jobSchema),
+      },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const job = await getJob(options.database, organizationId, requireUuid("job", request.params.id));
+      if (job === null) throw new NotFoundError(`job ${request.params.id} was not found`);
+      return toJob(options, job);
+    },
+  );
+}

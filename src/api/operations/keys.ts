@@ -1,0 +1,82 @@
+import { z } from "zod";
+import type { Database } from "../../database/database.ts";
+import { InvalidInputError } from "../../domain/errors.ts";
+import { createdKeySchema, createKeySchema, keySchema } from "../../domain/key.ts";
+import { pageQuerySchema } from "../../domain/list.ts";
+import { scopesOf } from "../../domain/user.ts";
+import { getAutomation } from "../../store/automations/automations.ts";
+import { createKey, listKeys, revokeKey } from "../../store/people/keys.ts";
+import { principalOfRequest } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+
+const tags = ["Keys"];
+
+export function addKeyOperations(app: App, { database }: ApiOptions): void {
+  app.post(
+    "/key/create",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "createKey",
+        summary: "Create an API key, shown only in this response",
+        body: createKeySchema,
+        response: answers(createdKeySchema),
+      },
+    },
+    async (request) => {
+      refuseIdempotencyKey(request);
+      const { name, role, scopes = role === undefined ? ["read", "write"] : scopesOf(role), expiresAt } = request.body;
+      const { automationIds } = request.body;
+      const { organizationId } = principalOfRequest(request);
+      await requireAutomations(database, organizationId, automationIds ?? []);
+      const { record, key } = await createKey(database, organizationId, { name, scopes, automationIds, expiresAt });
+      return { ...record, key };
+    },
+  );
+  app.get(
+    "/key/list",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "listKeys",
+        summary: "List API keys, by their prefix",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ keys: z.array(keySchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listKeys(database, principalOfRequest(request).organizationId, request.query);
+      return { keys: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/key/:id/revoke",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "revokeKey",
+        summary: "Revoke an API key at once",
+        params: idParameters,
+        response: answers(keySchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("key", request.params.id);
+      return revokeKey(database, principalOfRequest(request).organizationId, id);
+    },
+  );
+}
+
+/** @throws InvalidInputError naming the entry that is no automation of the organization's */
+async function requireAutomations(database: Database, organizationId: string, ids: readonly string[]): Promise<void> {
+  for (const [index, id] of ids.entries()) {
+    if ((await getAutomation(database, organizationId, id)) === null) {
+      throw new InvalidInputError(`automationIds.${index}: this organization has no automation ${id}`);
+    }
+  }
+}

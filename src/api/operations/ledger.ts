@@ -1,0 +1,73 @@
+import { z } from "zod";
+import { queuedJobSchema } from "../../domain/job.ts";
+import { ledgerEntrySchema, ledgerOutcomes } from "../../domain/ledger.ts";
+import { pageQuerySchema } from "../../domain/list.ts";
+import { getLedgerEntry, listLedger, readRepeatable } from "../../store/automations/ledger.ts";
+import { principalOfRequest } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { originOf } from "../http/origin.ts";
+import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+import { requireNotPaused } from "./resolve.ts";
+
+const tags = ["Ledger"];
+
+/** Everything that was accepted to start an automation, with what became of it. */
+export function addLedgerOperations(app: App, { database, intake }: ApiOptions): void {
+  app.get(
+    "/ledger/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listLedger",
+        summary: "List triggers and their outcomes",
+        querystring: pageQuerySchema.extend({
+          automationId: z.uuid().optional(),
+          outcome: z.enum(ledgerOutcomes).optional(),
+        }),
+        response: answers(z.object({ entries: z.array(ledgerEntrySchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listLedger(database, principalOfRequest(request).organizationId, request.query);
+      return { entries: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/ledger/:id",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getLedgerEntry",
+        summary: "Show a trigger and its outcome",
+        params: idParameters,
+        response: answers(ledgerEntrySchema),
+      },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      return getLedgerEntry(database, organizationId, requireUuid("ledger entry", request.params.id));
+    },
+  );
+  app.post(
+    "/ledger/:id/replay",
+    {
+      config: { operation: { scope: "write", creates: true, queues: true } },
+      schema: {
+        tags,
+        operationId: "replayLedgerEntry",
+        summary: "Trigger the automation again with the entry's payload",
+        params: idParameters,
+        response: answers(queuedJobSchema),
+      },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const replayOf = requireUuid("ledger entry", request.params.id);
+      const { paused, macro, ...job } = await readRepeatable(database, organizationId, replayOf);
+      requireNotPaused({ paused, macro });
+      return intake.createJob({ ...originOf(request), ...job, organizationId, replayOf });
+    },
+  );
+}

@@ -1,0 +1,138 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { ForbiddenError, UnauthenticatedError } from "../../domain/errors.ts";
+import { hasScope } from "../../domain/key.ts";
+import { pageQuerySchema } from "../../domain/list.ts";
+import { loginSchema } from "../../domain/login.ts";
+import { findPrincipal } from "../../store/people/keys.ts";
+import {
+  createBrowserSession,
+  deleteBrowserSession,
+  findBrowserPrincipal,
+  listLogins,
+  redeemLoginLink,
+  revokeLogin,
+  type LoginOwner,
+} from "../../store/people/logins.ts";
+import { cookieName, principalOfRequest, requireSameOrigin } from "../http/auth.ts";
+import { browserCookie, browserOf } from "../http/browser-cookie.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import type { FailureLimit } from "../http/failure-limit.ts";
+import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+
+const tags = ["Sign-in"];
+
+/** Signs a browser in: a one-time link's token, or a pasted key, for a cookie that scripts can't read. */
+export function addLoginOperations(app: App, options: ApiOptions, failures: FailureLimit): void {
+  const { database, signInDays } = options;
+  app.post(
+    "/login/create",
+    {
+      config: { operation: { scope: null } },
+      schema: {
+        tags,
+        operationId: "createLogin",
+        summary: "Sign a browser in with a one-time link or a key",
+        body: z.union(
+          [z.strictObject({ token: z.string().max(200) }), z.strictObject({ key: z.string().max(500) })],
+          'must be {"token": <of a one-time link>} or {"key": <an API key>}',
+        ),
+        response: answers(z.object({ organizationId: z.uuid() })),
+      },
+    },
+    async (request, reply) => {
+      failures.check(request.ip);
+      // Else another site's page could sign a browser in as somebody else, who then reads what is written there.
+      requireSameOrigin(request);
+      const token =
+        "token" in request.body
+          ? await redeemLoginLink(database, request.body.token, browserOf(options, request))
+          : await byKey(request.body.key, request);
+      const principal = token === null ? null : await findBrowserPrincipal(database, token, signInDays);
+      if (token === null || principal === null) {
+        failures.fail(request.ip);
+        throw new UnauthenticatedError(
+          "this link was already used or has expired: create a new one with `offstage login-link`",
+        );
+      }
+      request.principal = principal;
+      void reply.setCookie(cookieName, token, browserCookie(options));
+      return { organizationId: principal.organizationId };
+    },
+  );
+  async function byKey(key: string, request: FastifyRequest): Promise<string> {
+    const principal = await findPrincipal(database, key.trim());
+    if (principal === null) failures.fail(request.ip);
+    if (principal === null) throw new UnauthenticatedError("the API key is wrong, revoked or expired");
+    if (!hasScope(principal, "read")) {
+      throw new ForbiddenError("this key is for triggering automations alone: sign in with one that may read");
+    }
+    return createBrowserSession(database, principal, browserOf(options, request));
+  }
+  app.post(
+    "/login/delete",
+    {
+      config: { operation: { scope: null } },
+      schema: { tags, operationId: "deleteLogin", summary: "Sign the browser out", response: answers(z.object({})) },
+    },
+    async (request, reply) => {
+      requireSameOrigin(request);
+      const token = request.cookies[cookieName];
+      if (token !== undefined) await deleteBrowserSession(database, token);
+      void reply.clearCookie(cookieName, browserCookie(options));
+      return {};
+    },
+  );
+  addSignInList(app, options);
+}
+
+/** Which sign-ins somebody may see and end: an admin all, a user and a key their own, a browser of a link only itself. */
+function mayManage(request: FastifyRequest): LoginOwner {
+  const principal = principalOfRequest(request);
+  if (hasScope(principal, "admin")) return { all: true };
+  if (principal.userId !== null) return { userId: principal.userId };
+  if (principal.keyId !== null) return { keyId: principal.keyId };
+  return { token: request.cookies[cookieName] ?? "" };
+}
+
+function addSignInList(app: App, { database, signInDays: days }: ApiOptions): void {
+  app.get(
+    "/login/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listLogins",
+        summary: "List browsers that are signed in: your own, as an admin all",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ logins: z.array(loginSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const current = request.cookies[cookieName] ?? null;
+      const query = { ...request.query, of: mayManage(request), days, current };
+      const page = await listLogins(database, organizationId, query);
+      return { logins: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/login/:id/revoke",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "revokeLogin",
+        summary: "Sign a browser out",
+        params: idParameters,
+        response: answers(loginSchema),
+      },
+    },
+    (request) => {
+      const id = requireUuid("sign-in", request.params.id);
+      const { organizationId } = principalOfRequest(request);
+      const current = request.cookies[cookieName] ?? null;
+      return revokeLogin(database, organizationId, id, { of: mayManage(request), days, current });
+    },
+  );
+}

@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { egressRuleSchema } from "../../../domain/egress.ts";
+import { allowEgress, getEgress, setEgress } from "../../../store/repositories/repositories.ts";
+import { principalOfRequest } from "../../http/auth.ts";
+import type { ApiOptions, App } from "../../http/context.ts";
+import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+
+const tags = ["Repositories"];
+const egressSchema = z.object({ egress: z.array(z.string()) });
+
+/** What the sandboxes of a repository's sessions may reach. To widen it takes an admin: it is a way out for secrets. */
+export function addEgressOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/repository/:id/egress",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getEgress",
+        summary: "Show which hosts a repository's sandboxes may reach",
+        params: idParameters,
+        response: answers(egressSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      return { egress: await getEgress(database, principalOfRequest(request).organizationId, id) };
+    },
+  );
+  app.post(
+    "/repository/:id/egress",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "setEgress",
+        summary: "Set which hosts a repository's sandboxes may reach",
+        params: idParameters,
+        body: z.object({ egress: z.array(egressRuleSchema).max(500) }),
+        response: answers(egressSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      const { organizationId } = principalOfRequest(request);
+      return { egress: await setEgress(database, organizationId, id, request.body.egress) };
+    },
+  );
+  app.post(
+    "/repository/:id/allow",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "allowEgress",
+        summary: "Let a repository's sandboxes reach one more host",
+        params: idParameters,
+        body: z.object({ host: egressRuleSchema }),
+        response: answers(egressSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      const { organizationId } = principalOfRequest(request);
+      return { egress: await allowEgress(database, organizationId, id, request.body.host.toLowerCase()) };
+    },
+  );
+}

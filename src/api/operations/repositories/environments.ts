@@ -1,0 +1,46 @@
+import { environmentSchema, updateEnvironmentSchema } from "../../../domain/environment.ts";
+import { getEnvironment, updateEnvironment } from "../../../store/repositories/repositories.ts";
+import { principalOfRequest } from "../../http/auth.ts";
+import type { ApiOptions, App } from "../../http/context.ts";
+import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+
+const tags = ["Repositories"];
+
+/** How clones of a repository are made ready. The script runs with setup secrets, so that only an admin may write it. */
+export function addEnvironmentOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/repository/:id/environment",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getEnvironment",
+        summary: "Show a repository's setup script and variables",
+        params: idParameters,
+        response: answers(environmentSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      return getEnvironment(database, principalOfRequest(request).organizationId, id);
+    },
+  );
+  app.post(
+    "/repository/:id/environment",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "updateEnvironment",
+        summary: "Set a repository's setup script and variables",
+        params: idParameters,
+        body: updateEnvironmentSchema,
+        response: answers(environmentSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      return updateEnvironment(database, principalOfRequest(request).organizationId, id, request.body);
+    },
+  );
+}

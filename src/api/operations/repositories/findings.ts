@@ -1,0 +1,73 @@
+import { z } from "zod";
+import { allowedFindingSchema, allowedFindingsSchema } from "../../../domain/finding.ts";
+import { allowFinding, getAllowedFindings, setAllowedFindings } from "../../../store/repositories/repositories.ts";
+import { principalOfRequest } from "../../http/auth.ts";
+import type { ApiOptions, App } from "../../http/context.ts";
+import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+
+const tags = ["Repositories"];
+const findingsSchema = z.object({ allowedFindings: z.array(allowedFindingSchema) });
+
+/**
+ * What of a repository's work may be pushed although it looks like a secret. To let it pass takes an admin: once it is
+ * pushed it is out of everybody's hands.
+ */
+export function addFindingOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/repository/:id/findings",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getAllowedFindings",
+        summary: "Show what may be pushed although it looks like a secret",
+        params: idParameters,
+        response: answers(findingsSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      const { organizationId } = principalOfRequest(request);
+      return { allowedFindings: await getAllowedFindings(database, organizationId, id) };
+    },
+  );
+  app.post(
+    "/repository/:id/findings",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "setAllowedFindings",
+        summary: "Set what may be pushed although it looks like a secret",
+        params: idParameters,
+        body: z.object({ allowedFindings: allowedFindingsSchema }),
+        response: answers(findingsSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      const { organizationId } = principalOfRequest(request);
+      const { allowedFindings } = request.body;
+      return { allowedFindings: await setAllowedFindings(database, organizationId, id, allowedFindings) };
+    },
+  );
+  app.post(
+    "/repository/:id/allow-finding",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "allowFinding",
+        summary: "Let one more finding pass, by its path, rule or fingerprint",
+        params: idParameters,
+        body: allowedFindingSchema,
+        response: answers(findingsSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      const { organizationId } = principalOfRequest(request);
+      return { allowedFindings: await allowFinding(database, organizationId, id, request.body) };
+    },
+  );
+}

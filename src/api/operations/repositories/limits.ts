@@ -1,0 +1,44 @@
+import { repositoryLimitsSchema } from "../../../domain/repository.ts";
+import { getLimits, setLimits } from "../../../store/repositories/repositories.ts";
+import { principalOfRequest } from "../../http/auth.ts";
+import type { ApiOptions, App } from "../../http/context.ts";
+import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+
+const tags = ["Repositories"];
+
+/** How many sessions may work on a repository at the same time. */
+export function addLimitOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/repository/:id/limits",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getLimits",
+        summary: "Show a repository's limits",
+        params: idParameters,
+        response: answers(repositoryLimitsSchema),
+      },
+    },
+    async (request) =>
+      getLimits(database, principalOfRequest(request).organizationId, requireUuid("repository", request.params.id)),
+  );
+  app.post(
+    "/repository/:id/limits",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "setLimits",
+        summary: "Set how many sessions may run on a repository at once",
+        params: idParameters,
+        body: repositoryLimitsSchema,
+        response: answers(repositoryLimitsSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      return setLimits(database, principalOfRequest(request).organizationId, id, request.body);
+    },
+  );
+}

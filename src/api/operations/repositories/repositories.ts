@@ -1,0 +1,117 @@
+import { z } from "zod";
+import { ForbiddenError } from "../../../domain/errors.ts";
+import { hasScope } from "../../../domain/key.ts";
+import { pageQuerySchema } from "../../../domain/list.ts";
+import {
+  createRepositorySchema,
+  repositorySchema,
+  updateRepositorySchema,
+  type Repository,
+} from "../../../domain/repository.ts";
+import { allowedRepositories } from "../../../store/people/organizations.ts";
+import {
+  createRepository,
+  deleteRepository,
+  listRepositories,
+  updateRepository,
+  type RepositoryRecord,
+} from "../../../store/repositories/repositories.ts";
+import { principalOfRequest } from "../../http/auth.ts";
+import type { ApiOptions, App } from "../../http/context.ts";
+import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+import { readAddress, requireAllowed } from "../resolve.ts";
+
+const tags = ["Repositories"];
+
+export function addRepositoryOperations(app: App, options: ApiOptions): void {
+  const { database } = options;
+  const show = (record: RepositoryRecord): Repository => {
+    const integration = options.integrationOf(record.url);
+    return integration === undefined ? record : { ...record, integration };
+  };
+  app.post(
+    "/repository/create",
+    {
+      config: { operation: { scope: "write", creates: true } },
+      schema: {
+        tags,
+        operationId: "createRepository",
+        summary: "Connect a repository",
+        body: createRepositorySchema,
+        response: answers(repositorySchema),
+      },
+    },
+    async (request) => {
+      const { url, name, branch = null, description = null } = request.body;
+      if (branch !== null) requireAdmin(request);
+      const address = readAddress(options, "url", url);
+      requireAllowed(await allowedRepositories(database, principalOfRequest(request).organizationId), "url", address);
+      const key = options.repositoryKeyOf(address);
+      const input = { url: address.cloneUrl, key, name: name ?? address.name, branch, description };
+      return show(await createRepository(database, principalOfRequest(request).organizationId, input));
+    },
+  );
+  app.get(
+    "/repository/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listRepositories",
+        summary: "List repositories",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listRepositories(database, principalOfRequest(request).organizationId, request.query);
+      return { codeRepositories: page.items.map(show), nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/repository/:id/update",
+    {
+      config: { operation: { scope: "write" } },
+      schema: {
+        tags,
+        operationId: "updateRepository",
+        summary: "Change a repository",
+        params: idParameters,
+        body: updateRepositorySchema,
+        response: answers(repositorySchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      if (request.body.branch !== undefined) requireAdmin(request);
+      return show(await updateRepository(database, principalOfRequest(request).organizationId, id, request.body));
+    },
+  );
+  app.post(
+    "/repository/:id/delete",
+    {
+      // Its secrets go with it, which an admin set.
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "deleteRepository",
+        summary:
+          "Disconnect a repository: its secrets are deleted, its other settings are there when it is connected again",
+        params: idParameters,
+        response: answers(repositorySchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("repository", request.params.id);
+      return show(await deleteRepository(database, principalOfRequest(request).organizationId, id));
+    },
+  );
+}
+
+/** Setup secrets go to the branch that a repository is configured for: who chooses it chooses whose code meets them. */
+function requireAdmin(request: Parameters<typeof principalOfRequest>[0]): void {
+  if (hasScope(principalOfRequest(request), "admin")) return;
+  throw new ForbiddenError(
+    "branch: only an admin may choose it, because setup secrets go to that branch; leave it out",
+  );
+}

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { pageQuerySchema } from "../../domain/list.ts";
+import { createSecretSchema, secretSchema, updateSecretSchema } from "../../domain/secret.ts";
+import { createSecret, deleteSecret, listSecrets, updateSecret } from "../../store/secrets/secrets.ts";
+import { principalOfRequest } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { idOfCreated } from "../http/idempotency.ts";
+import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+
+const tags = ["Secrets"];
+
+/** Values for setup scripts and agents: they can be set and used, and never read back. */
+export function addSecretOperations(app: App, { database, vault }: ApiOptions): void {
+  app.post(
+    "/secret/create",
+    {
+      config: { operation: { scope: "admin", creates: true, secretBody: true } },
+      schema: {
+        tags,
+        operationId: "createSecret",
+        summary: "Create a secret",
+        body: createSecretSchema,
+        response: answers(secretSchema),
+      },
+    },
+    async (request) => {
+      const { name, value, phases = ["setup"], repositoryId } = request.body;
+      return createSecret(database, vault, principalOfRequest(request).organizationId, {
+        id: idOfCreated(request),
+        name,
+        value,
+        phases,
+        repositoryId: repositoryId == null ? null : requireUuid("repository", repositoryId),
+      });
+    },
+  );
+  app.get(
+    "/secret/list",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "listSecrets",
+        summary: "List secrets, without their values",
+        querystring: pageQuerySchema.extend({ repositoryId: z.uuid().optional() }),
+        response: answers(z.object({ secrets: z.array(secretSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listSecrets(database, principalOfRequest(request).organizationId, request.query);
+      return { secrets: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/secret/:id/update",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "updateSecret",
+        summary: "Change a secret",
+        params: idParameters,
+        body: updateSecretSchema,
+        response: answers(secretSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("secret", request.params.id);
+      return updateSecret(database, vault, principalOfRequest(request).organizationId, id, request.body);
+    },
+  );
+  app.post(
+    "/secret/:id/delete",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "deleteSecret",
+        summary: "Delete a secret",
+        params: idParameters,
+        response: answers(secretSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("secret", request.params.id);
+      return deleteSecret(database, principalOfRequest(request).organizationId, id);
+    },
+  );
+}

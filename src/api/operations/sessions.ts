@@ -1,0 +1,307 @@
+import { z } from "zod";
+import { InvalidInputError, NotFoundError } from "../../domain/errors.ts";
+import { eventPageSchema } from "../../domain/event.ts";
+import type { Principal } from "../../domain/key.ts";
+import { pageQuerySchema } from "../../domain/list.ts";
+import { newSession } from "../../domain/new-session.ts";
+import {
+  createSessionFields,
+  createSessionSchema,
+  sendMessageSchema,
+  sessionBudgetSchema,
+  sessionDetailSchema,
+  sessionDiffSchema,
+  sessionSchema,
+  type CreateSession,
+  type Session,
+  type SessionDetail,
+} from "../../domain/session.ts";
+import { sessionStatuses } from "../../domain/status.ts";
+import { setSessionBudget } from "../../store/queue/budgets.ts";
+import { estimateWait } from "../../store/queue/queue.ts";
+import { listEvents } from "../../store/sessions/events.ts";
+import { searchSessions } from "../../store/sessions/search.ts";
+import {
+  addMessage,
+  cancelSession,
+  getDiff,
+  getSession,
+  listSessions,
+  queueSession,
+  type SessionRecord,
+} from "../../store/sessions/sessions.ts";
+import { principalOfRequest } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { idOfCreated } from "../http/idempotency.ts";
+import { originOf } from "../http/origin.ts";
+import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+import type { EventStreams } from "./event-stream.ts";
+import { checkAgent, resolveRepositories } from "./resolve.ts";
+
+const tags = ["Sessions"];
+/** Narrows a list to the sessions of one status, or of one automation. */
+const sessionQuerySchema = pageQuerySchema.extend({
+  status: z.enum(sessionStatuses).optional(),
+  automationId: z.uuid().optional(),
+});
+const sessionPageSchema = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
+
+/** A session as the API shows it: the record, and its address in the web app. */
+export function toSession(options: ApiOptions, record: SessionRecord): SessionDetail {
+  return { ...record, htmlUrl: htmlUrl(options, record.id) };
+}
+
+function htmlUrl(options: ApiOptions, id: string): string {
+  return `${options.publicUrl()}/sessions/${id}`;
+}
+
+/** Session creation, under its own name and the older one. */
+export async function createFromRequest(
+  options: ApiOptions,
+  principal: Principal,
+  body: CreateSession,
+  { id, traceParent }: { readonly id: string; readonly traceParent: string | null },
+): Promise<Session> {
+  await checkAgent(options, body.agent);
+  const repositories = await resolveRepositories(options, principal.organizationId, body);
+  const unknown = Object.keys(body).filter((field) => !createSessionFields.has(field));
+  const notices =
+    unknown.length === 0 ? [] : [`Offstage ignored unknown fields of the request: ${unknown.join(", ").slice(0, 500)}`];
+  const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
+  // Whatever the target: what is pushed onto it would be reviewed by nobody. A default branch is known only to the remote.
+  const configured = repositories.find(({ branch }) => branch !== null && branch === branchName);
+  if (configured !== undefined) {
+    throw new InvalidInputError(
+      `branchName must differ from ${branchName}, the branch that ${configured.name} is configured for`,
+    );
+  }
+  // Named one by one: what else the body holds is the client's, and a session has fields that are not.
+  const session = newSession({
+    prompt,
+    description,
+    agent,
+    targetBranch,
+    branchName,
+    queueRightAway,
+    id,
+    repositories,
+    createdBy: principal.keyId,
+    sandboxed: options.sandboxed,
+    traceParent,
+    notices: notices.map((notice) => notice.replaceAll("\0", "").toWellFormed()),
+  });
+  const created = await options.intake.createSession(principal.organizationId, session);
+  return { ...created, htmlUrl: htmlUrl(options, created.id) };
+}
+
+export function addSessionOperations(app: App, options: ApiOptions, streams: EventStreams): void {
+  const { database } = options;
+  const show = (record: SessionRecord): SessionDetail => toSession(options, record);
+
+  app.post(
+    "/session/create",
+    {
+      config: { operation: { scope: "write", creates: true, queues: true, missingKey: 400 } },
+      schema: {
+        tags,
+        operationId: "postPublic-apiSessionCreate",
+        summary: "Create a session",
+        body: createSessionSchema,
+        response: answers(sessionSchema),
+      },
+    },
+    (request) => createFromRequest(options, principalOfRequest(request), request.body, originOf(request)),
+  );
+  app.get(
+    "/session/list",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "listSessions",
+        summary: "List sessions, newest first",
+        querystring: sessionQuerySchema,
+        response: answers(sessionPageSchema),
+      },
+    },
+    async (request) => {
+      const page = await listSessions(database, principalOfRequest(request).organizationId, request.query);
+      return { sessions: page.items.map(show), nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/session/search",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "searchSessions",
+        summary: "Search sessions by words",
+        querystring: sessionQuerySchema.extend({ q: z.string().min(1).max(500) }),
+        response: answers(sessionPageSchema),
+      },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const page = await searchSessions(database, organizationId, request.query.q.replaceAll("\0", ""), request.query);
+      return { sessions: page.items.map(show), nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/session/:id",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getSession",
+        summary: "Show a session",
+        params: idParameters,
+        response: answers(sessionDetailSchema),
+      },
+    },
+    async (request) => {
+      const session = await requireSession(options, principalOfRequest(request), request.params.id);
+      if (session.queuePosition === null) return show(session);
+      const { organizationId, queuePosition } = session;
+      const maximum = options.maxRunningPerOrganization;
+      const estimatedWaitSeconds = await estimateWait(database, organizationId, queuePosition, maximum);
+      return { ...show(session), estimatedWaitSeconds };
+    },
+  );
+  addChanges(app, options, show);
+  addBudget(app, options, show);
+  addProgress(app, options, streams);
+}
+
+function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {
+  const { database } = options;
+  const changes = {
+    queue: { change: queueSession, summary: "Start a draft, or retry a session that ended" },
+    cancel: { change: cancelSession, summary: "Cancel a session" },
+  } as const;
+  for (const [verb, { change, summary }] of Object.entries(changes)) {
+    app.post(
+      `/session/:id/${verb}`,
+      {
+        config: { operation: { scope: "write" } },
+        schema: {
+          tags,
+          operationId: `${verb}Session`,
+          summary,
+          params: idParameters,
+          response: answers(sessionDetailSchema),
+        },
+      },
+      async (request) => {
+        const id = requireUuid("session", request.params.id);
+        return show(await change(database, principalOfRequest(request).organizationId, id));
+      },
+    );
+  }
+  app.post(
+    "/session/:id/message",
+    {
+      config: { operation: { scope: "write", creates: true, queues: true } },
+      schema: {
+        tags,
+        operationId: "sendMessage",
+        summary: "Send a follow-up message",
+        params: idParameters,
+        body: sendMessageSchema,
+        response: answers(sessionDetailSchema),
+      },
+    },
+    async (request) => {
+      const { organizationId, keyId } = principalOfRequest(request);
+      const id = requireUuid("session", request.params.id);
+      const message = { id: idOfCreated(request), text: request.body.message, from: keyId };
+      return show(await addMessage(database, organizationId, id, message));
+    },
+  );
+}
+
+function addBudget(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {
+  const { database } = options;
+  app.post(
+    "/session/:id/budget",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "setSessionBudget",
+        summary: "Set the session's budget; a session that waits for it continues",
+        params: idParameters,
+        body: sessionBudgetSchema,
+        response: answers(sessionDetailSchema),
+      },
+    },
+    async (request) => {
+      const principal = principalOfRequest(request);
+      const id = requireUuid("session", request.params.id);
+      await setSessionBudget(database, principal.organizationId, id, request.body.budgetUsd);
+      return show(await requireSession(options, principal, id));
+    },
+  );
+}
+
+function addProgress(app: App, options: ApiOptions, streams: EventStreams): void {
+  const { database } = options;
+  const after = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).default(0);
+  app.get(
+    "/session/:id/events",
+    {
+      config: { operation: { scope: "read", streams: true } },
+      schema: {
+        tags,
+        operationId: "listEvents",
+        summary: "A page of events; with Accept: text/event-stream, all of them as they happen",
+        params: idParameters,
+        querystring: z.object({ after, limit: z.coerce.number().int().min(1).max(1_000).default(200) }),
+        response: answers(eventPageSchema),
+      },
+    },
+    async (request, reply) => {
+      const { organizationId } = principalOfRequest(request);
+      const { id } = await requireSession(options, principalOfRequest(request), request.params.id);
+      const wantsStream = request.headers.accept?.includes("text/event-stream") === true;
+      if (wantsStream && request.method !== "HEAD") {
+        const last = Number(request.headers["last-event-id"]);
+        await streams.stream(
+          request,
+          reply,
+          { organizationId, id },
+          Number.isSafeInteger(last) && last > 0 ? last : request.query.after,
+        );
+        return reply;
+      }
+      const page = await listEvents(database, organizationId, id, request.query.after, request.query.limit);
+      if (page === null) throw new NotFoundError(`session ${id} was not found`);
+      return page;
+    },
+  );
+  app.get(
+    "/session/:id/diff",
+    {
+      config: { operation: { scope: "read" } },
+      schema: {
+        tags,
+        operationId: "getDiff",
+        summary: "Show what a session changed",
+        params: idParameters,
+        response: answers(sessionDiffSchema),
+      },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const diff = await getDiff(database, organizationId, requireUuid("session", request.params.id));
+      if (diff === null) throw new NotFoundError(`session ${request.params.id} was not found`);
+      return diff;
+    },
+  );
+}
+
+async function requireSession(options: ApiOptions, principal: Principal, id: string): Promise<SessionRecord> {
+  const session = await getSession(options.database, principal.organizationId, requireUuid("session", id));
+  if (session === null) throw new NotFoundError(`session ${id} was not found`);
+  return session;
+}

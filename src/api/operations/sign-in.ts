@@ -1,0 +1,164 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { ForbiddenError, NotFoundError, OffstageError, UnavailableError } from "../../domain/errors.ts";
+import {
+  pagePath,
+  roleFor,
+  scopesOf,
+  signInMethodIds,
+  type SignInMethod,
+  type SignInProblem,
+} from "../../domain/user.ts";
+import { createBrowserSession } from "../../store/people/logins.ts";
+import { findDefaultOrganization } from "../../store/people/organizations.ts";
+import { beginSignIn, signInUser, takeSignIn } from "../../store/people/users.ts";
+import { cookieName } from "../http/auth.ts";
+import { browserCookie, browserOf } from "../http/browser-cookie.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { createFailureLimit, type FailureLimit } from "../http/failure-limit.ts";
+import { answers } from "../http/shapes.ts";
+
+/** Binds a sign-in to the browser that began it. */
+const attemptCookie = "offstage_sign_in";
+const attemptSeconds = 600;
+/** Sign-ins that one address begins. */
+const startsPerMinute = 60;
+const tags = ["Sign-in"];
+const methodParameters = z.object({ method: z.enum(signInMethodIds) });
+
+/** Signs people in by an identity provider: out to it with what only this browser knows, and back. */
+export function addSignInOperations(app: App, options: ApiOptions, failures: FailureLimit): void {
+  const { publicUrl } = options;
+  const methodOf = (id: string): SignInMethod => {
+    const method = options.signInMethods.find((known) => known.id === id);
+    if (method === undefined) throw new NotFoundError(`there is no sign-in by ${id} on this server`);
+    return method;
+  };
+  const starts = createFailureLimit(startsPerMinute);
+  const redirectUrl = (method: SignInMethod): string => `${publicUrl()}/login/${method.id}/callback`;
+  const cookie = () => ({
+    path: "/login",
+    httpOnly: true,
+    // It must come back with the provider's redirect, which is another site's.
+    sameSite: "lax" as const,
+    secure: publicUrl().startsWith("https:"),
+    maxAge: attemptSeconds,
+  });
+
+  app.get(
+    "/login/methods",
+    {
+      config: { operation: { scope: null } },
+      schema: {
+        tags,
+        operationId: "listSignInMethods",
+        summary: "List the ways to sign in",
+        response: answers(z.object({ methods: z.array(z.object({ id: z.enum(signInMethodIds), name: z.string() })) })),
+      },
+    },
+    () => Promise.resolve({ methods: options.signInMethods.map(({ id, name }) => ({ id, name })) }),
+  );
+  app.get(
+    "/login/:method",
+    {
+      config: { operation: { scope: null } },
+      schema: { hide: true, params: methodParameters, querystring: z.object({ next: z.string().max(300).optional() }) },
+    },
+    async (request, reply) => {
+      const method = methodOf(request.params.method);
+      // Each is a row until it comes back or is too old.
+      starts.check(request.ip);
+      starts.fail(request.ip);
+      const next = request.query.next !== undefined && pagePath.test(request.query.next) ? request.query.next : "/";
+      const [state, nonce, verifier] = [randomText(), randomText(), randomText()];
+      let address: string;
+      try {
+        address = await method.begin({ state, nonce, verifier, redirectUrl: redirectUrl(method) });
+      } catch (error) {
+        return reply.redirect(problemPage(problemOf(error, request)));
+      }
+      await beginSignIn(options.database, { method: method.id, state, nonce, verifier, next });
+      return reply.setCookie(attemptCookie, state, cookie()).redirect(address);
+    },
+  );
+  app.get(
+    "/login/:method/callback",
+    {
+      config: { operation: { scope: null, changes: true } },
+      schema: { hide: true, operationId: "signIn", params: methodParameters },
+    },
+    async (request, reply) => {
+      failures.check(request.ip);
+      void reply.clearCookie(attemptCookie, cookie());
+      try {
+        const next = await finish(options, methodOf(request.params.method), redirectUrl, request, reply);
+        return await reply.redirect(next);
+      } catch (error) {
+        failures.fail(request.ip);
+        return reply.redirect(problemPage(problemOf(error, request)));
+      }
+    },
+  );
+}
+
+/** Who signs in must not: the page says why. */
+class SignInRefused extends OffstageError {
+  readonly code = "sign_in_refused";
+  readonly problem: SignInProblem;
+
+  constructor(problem: SignInProblem) {
+    super(problem);
+    this.problem = problem;
+  }
+}
+
+async function finish(
+  options: ApiOptions,
+  method: SignInMethod,
+  redirectUrl: (method: SignInMethod) => string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<string> {
+  const { database, publicUrl, signInPolicy } = options;
+  const { state } = request.query as { state?: unknown };
+  const begun = request.cookies[attemptCookie];
+  if (typeof state !== "string" || begun === undefined || !isSame(state, begun)) throw new SignInRefused("expired");
+  const kept = await takeSignIn(database, method.id, state);
+  if (kept === null) throw new SignInRefused("expired");
+  const { search } = new URL(request.url, publicUrl());
+  const attempt = { state, nonce: kept.nonce, verifier: kept.verifier, redirectUrl: redirectUrl(method) };
+  const identity = await method.finish(attempt, new URL(`${redirectUrl(method)}${search}`));
+  const role = roleFor(identity, signInPolicy);
+  if (role === null) throw new SignInRefused("refused");
+  const organizationId = await findDefaultOrganization(database);
+  const user = await signInUser(database, organizationId, identity, role);
+  if (user === null) throw new SignInRefused("disabled");
+  const principal = { organizationId, keyId: null, userId: user.id, scopes: scopesOf(user.role), automationIds: null };
+  const token = await createBrowserSession(database, principal, browserOf(options, request));
+  request.principal = principal;
+  void reply.setCookie(cookieName, token, browserCookie(options));
+  return kept.next;
+}
+
+function problemOf(error: unknown, request: FastifyRequest): SignInProblem {
+  if (error instanceof SignInRefused) return error.problem;
+  request.log.warn({ err: error }, "a sign-in came to nothing");
+  if (error instanceof UnavailableError) return "unavailable";
+  if (error instanceof ForbiddenError) return "denied";
+  throw error;
+}
+
+/** A word of ours: what a provider or an attacker wrote is not carried on. */
+function problemPage(problem: SignInProblem): string {
+  return `/sign-in?problem=${problem}`;
+}
+
+function randomText(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((text) => createHash("sha256").update(text).digest());
+  return a !== undefined && b !== undefined && timingSafeEqual(a, b);
+}

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { pageQuerySchema } from "../../domain/list.ts";
+import { updateUserSchema, userSchema } from "../../domain/user.ts";
+import { listUsers, updateUser } from "../../store/people/users.ts";
+import { principalOfRequest } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+
+const tags = ["Users"];
+
+/** Who signed in by an identity provider, and what they may do. */
+export function addUserOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/user/list",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "listUsers",
+        summary: "List users",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ users: z.array(userSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listUsers(database, principalOfRequest(request).organizationId, request.query);
+      return { users: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.post(
+    "/user/:id/update",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "updateUser",
+        summary: "Change a user's role, or disable them",
+        params: idParameters,
+        body: updateUserSchema,
+        response: answers(userSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("user", request.params.id);
+      return updateUser(database, principalOfRequest(request).organizationId, id, request.body);
+    },
+  );
+}

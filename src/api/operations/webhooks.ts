@@ -1,0 +1,205 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { pageQuerySchema } from "../../domain/list.ts";
+import {
+  createdWebhookSchema,
+  createWebhookSchema,
+  deliveryDetailSchema,
+  deliverySchema,
+  deliveryStatuses,
+  updateWebhookSchema,
+  webhookSchema,
+} from "../../domain/webhook.ts";
+import { getDelivery, listDeliveries, replayDelivery } from "../../store/webhooks/deliveries.ts";
+import {
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  listWebhooks,
+  rotateWebhookSecret,
+  testWebhook,
+  updateWebhook,
+} from "../../store/webhooks/webhooks.ts";
+import { principalOfRequest } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+
+const tags = ["Webhooks"];
+const config = { operation: { scope: "admin" } } as const;
+
+/** Addresses that are told of what happens, by Standard Webhooks. */
+export function addWebhookOperations(app: App, { database, vault }: ApiOptions): void {
+  app.post(
+    "/webhook/create",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "createWebhook",
+        summary: "Create a webhook; its secret is shown only in this response",
+        body: createWebhookSchema,
+        response: answers(createdWebhookSchema),
+      },
+    },
+    async (request) => {
+      refuseIdempotencyKey(request);
+      const { organizationId } = principalOfRequest(request);
+      return createWebhook(database, vault, organizationId, { ...request.body, id: randomUUID() });
+    },
+  );
+  app.get(
+    "/webhook/list",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "listWebhooks",
+        summary: "List webhooks",
+        querystring: pageQuerySchema,
+        response: answers(z.object({ webhooks: z.array(webhookSchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listWebhooks(database, principalOfRequest(request).organizationId, request.query);
+      return { webhooks: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/webhook/:id",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "getWebhook",
+        summary: "Show a webhook",
+        params: idParameters,
+        response: answers(webhookSchema),
+      },
+    },
+    async (request) =>
+      getWebhook(database, principalOfRequest(request).organizationId, requireUuid("webhook", request.params.id)),
+  );
+  app.post(
+    "/webhook/:id/update",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "updateWebhook",
+        summary: "Change, enable or disable a webhook",
+        params: idParameters,
+        body: updateWebhookSchema,
+        response: answers(webhookSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("webhook", request.params.id);
+      return updateWebhook(database, principalOfRequest(request).organizationId, id, request.body);
+    },
+  );
+  app.post(
+    "/webhook/:id/rotate",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "rotateWebhookSecret",
+        summary: "Make a new secret, shown only in this response",
+        params: idParameters,
+        response: answers(createdWebhookSchema),
+      },
+    },
+    async (request) => {
+      const id = requireUuid("webhook", request.params.id);
+      return rotateWebhookSecret(database, vault, principalOfRequest(request).organizationId, id);
+    },
+  );
+  app.post(
+    "/webhook/:id/delete",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "deleteWebhook",
+        summary: "Delete a webhook",
+        params: idParameters,
+        response: answers(webhookSchema),
+      },
+    },
+    async (request) =>
+      deleteWebhook(database, principalOfRequest(request).organizationId, requireUuid("webhook", request.params.id)),
+  );
+  app.post(
+    "/webhook/:id/test",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "testWebhook",
+        summary: "Send a test event",
+        params: idParameters,
+        response: answers(deliveryDetailSchema),
+      },
+    },
+    async (request) => {
+      const { organizationId } = principalOfRequest(request);
+      const id = await testWebhook(database, organizationId, requireUuid("webhook", request.params.id));
+      return getDelivery(database, organizationId, id);
+    },
+  );
+}
+
+/** What webhooks were told, how each attempt went, and once more where somebody asks for it. */
+export function addDeliveryOperations(app: App, { database }: ApiOptions): void {
+  app.get(
+    "/delivery/list",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "listDeliveries",
+        summary: "List deliveries",
+        querystring: pageQuerySchema.extend({
+          webhookId: z.uuid().optional(),
+          status: z.enum(deliveryStatuses).optional(),
+        }),
+        response: answers(z.object({ deliveries: z.array(deliverySchema), nextCursor: z.string().nullable() })),
+      },
+    },
+    async (request) => {
+      const page = await listDeliveries(database, principalOfRequest(request).organizationId, request.query);
+      return { deliveries: page.items, nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/delivery/:id",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "getDelivery",
+        summary: "Show a delivery, with each attempt and its answer",
+        params: idParameters,
+        response: answers(deliveryDetailSchema),
+      },
+    },
+    async (request) =>
+      getDelivery(database, principalOfRequest(request).organizationId, requireUuid("delivery", request.params.id)),
+  );
+  app.post(
+    "/delivery/:id/replay",
+    {
+      config,
+      schema: {
+        tags,
+        operationId: "replayDelivery",
+        summary: "Send a delivery again",
+        params: idParameters,
+        response: answers(deliveryDetailSchema),
+      },
+    },
+    async (request) =>
+      replayDelivery(database, principalOfRequest(request).organizationId, requireUuid("delivery", request.params.id)),
+  );
+}

@@ -1,0 +1,95 @@
+import { randomBytes } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { open, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip, createGzip } from "node:zlib";
+import { ConflictError, InvalidInputError } from "../../domain/errors.ts";
+import type { DumpPart } from "./dump.ts";
+import { damaged, decodeDump, encodeDump } from "./format.ts";
+
+/** Gzip, which every machine can open: the fast end of it, since the rows of a backup are mostly the same words. */
+const compression = { level: 3 };
+
+/**
+ * Writes a dump to a file that its owner alone can read. It has its name only once it is whole and on the disk.
+ * @returns how many bytes the file has
+ * @throws ConflictError where the file is there already
+ */
+export async function writeBackup(
+  path: string,
+  parts: AsyncIterable<DumpPart>,
+  signal: AbortSignal,
+): Promise<{ readonly bytes: number }> {
+  if ((await stat(path).catch(() => null)) !== null) {
+    throw new ConflictError(`${path} already exists: choose another name, or remove it first`);
+  }
+  const unfinished = `${path}.${randomBytes(6).toString("hex")}.unfinished`;
+  try {
+    const file = createWriteStream(unfinished, { flags: "wx", mode: 0o600, flush: true });
+    await pipeline(Readable.from(encodeDump(parts)), createGzip(compression), file, { signal });
+    await rename(unfinished, path);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    if (signal.aborted) throw interrupted();
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT")
+      throw new InvalidInputError(`the folder ${dirname(path)} does not exist: create it first`, { cause: error });
+    throw error;
+  }
+  await syncFolder(dirname(path));
+  return { bytes: (await stat(path)).size };
+}
+
+/** Ctrl-C: whatever had begun is taken back. */
+export function interrupted(): ConflictError {
+  return new ConflictError("interrupted: nothing was kept");
+}
+
+/** A name is on the disk only when its folder is. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Reads all of it for its checksum. @throws InvalidInputError where it is damaged, cut off, or no backup */
+export async function checkBackup(path: string, signal: AbortSignal): Promise<void> {
+  for await (const part of readBackup(path, signal)) void part;
+}
+
+/** What `writeBackup` wrote. @throws InvalidInputError as `checkBackup`, once what is wrong is reached */
+export async function* readBackup(path: string, signal: AbortSignal): AsyncGenerator<DumpPart, void, void> {
+  const file = createReadStream(path);
+  const opened = createGunzip();
+  const passed = pipeline(file, opened, { signal });
+  // Heard below, or by who reads.
+  passed.catch(() => undefined);
+  try {
+    yield* decodeDump(opened);
+    await passed;
+  } catch (error) {
+    if (signal.aborted) throw interrupted();
+    throw readable(path, error as NodeJS.ErrnoException);
+  } finally {
+    file.destroy();
+    opened.destroy();
+  }
+}
+
+function readable(path: string, error: NodeJS.ErrnoException): Error {
+  const { code } = error;
+  if (code === "ENOENT" || code === "EISDIR" || code === "EACCES") {
+    return new InvalidInputError(`${path} can't be read: give the path of a backup`, { cause: error });
+  }
+  if (code === "Z_DATA_ERROR" || code === "Z_BUF_ERROR") {
+    return error.message === "incorrect header check"
+      ? new InvalidInputError(`${path} is not an Offstage backup`, { cause: error })
+      : damaged(error.message);
+  }
+  return error;
+}

@@ -1,0 +1,114 @@
+import pg from "pg";
+import { to as copyTo } from "pg-copy-streams";
+import { InvalidInputError, NotFoundError } from "../../domain/errors.ts";
+import { migrationLock, type Migration } from "../migrate.ts";
+
+/** What stands before the data of a dump. */
+export interface DumpHeader {
+  /** Version of the Offstage that took it. */
+  readonly offstage: string;
+  readonly takenAt: string;
+  /** The schema that it was taken at. */
+  readonly migrations: readonly Migration[];
+}
+
+/** How much there was. */
+export interface DumpTotals {
+  readonly tables: number;
+  readonly rows: number;
+}
+
+/**
+ * The whole database as a stream of parts: a header, then for each table its rows, then the sequences, then the totals.
+ * A backup's file holds them in order; a move hands them on as they come.
+ */
+export type DumpPart =
+  | ({ readonly kind: "header" } & DumpHeader)
+  | { readonly kind: "table"; readonly name: string; readonly columns: readonly string[] }
+  /** Of the table named last, as PostgreSQL's COPY writes them in its text format; a piece may end within a row. */
+  | { readonly kind: "rows"; readonly bytes: Buffer }
+  | { readonly kind: "sequence"; readonly name: string; readonly value: string; readonly isCalled: boolean }
+  | ({ readonly kind: "end" } & DumpTotals);
+
+/** So that values are written and read alike, whatever the server's own settings are. */
+export const plainSettings = `set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres';
+  set local extra_float_digits = 1; set local bytea_output = 'hex'; set local client_encoding = 'UTF8';
+  set local statement_timeout = 0; set local lock_timeout = 0; set local idle_in_transaction_session_timeout = 0`;
+
+/** Tables of the schema that are nobody's extension. */
+export const ownRelations = (kinds: string): string => `
+  select relation.oid, relation.relname as name from pg_class relation
+  where relation.relnamespace = current_schema()::regnamespace and relation.relkind in (${kinds})
+    and not exists (select 1 from pg_depend where objid = relation.oid and deptype = 'e')
+  order by relation.relname`;
+
+/**
+ * Reads a database as it is at one moment, beside whatever writes to it.
+ * @param options.version of this Offstage
+ * @throws NotFoundError where it is no database of Offstage's
+ */
+export async function* dumpDatabase(
+  pool: pg.Pool,
+  options: { readonly version: string },
+): AsyncGenerator<DumpPart, void, void> {
+  const client = await pool.connect();
+  try {
+    const tables = await beginSnapshot(client);
+    const { rows: migrations } = await client.query<Migration>("select number, name from migration order by number");
+    yield { kind: "header", offstage: options.version, takenAt: new Date().toISOString(), migrations };
+    let rows = 0;
+    for (const { name, columns } of tables) {
+      yield { kind: "table", name, columns };
+      const list = columns.map((column) => pg.escapeIdentifier(column)).join(", ");
+      const copy = client.query(copyTo(`copy ${pg.escapeIdentifier(name)} (${list}) to stdout`));
+      for await (const bytes of copy) yield { kind: "rows", bytes: bytes as Buffer };
+      rows += copy.rowCount;
+    }
+    yield* sequencesOf(client);
+    await client.query("commit");
+    yield { kind: "end", tables: tables.length, rows };
+  } finally {
+    // Not given back: whoever stops reading in the middle leaves it in the middle of a COPY.
+    client.release(true);
+  }
+}
+
+interface Table {
+  readonly name: string;
+  readonly columns: readonly string[];
+}
+
+/** From here on the connection sees the database as it is now. No migration may come between the list and the locks. */
+async function beginSnapshot(client: pg.PoolClient): Promise<Table[]> {
+  const { rows } = await client.query<{ there: boolean }>("select to_regclass('migration') is not null as there");
+  if (rows[0]?.there !== true) {
+    throw new NotFoundError("there is nothing to back up: no Offstage has run on this database");
+  }
+  await client.query("select pg_advisory_lock_shared($1)", [migrationLock]);
+  await client.query("begin isolation level repeatable read read only");
+  await client.query(plainSettings);
+  // Written again by the migrations themselves.
+  const found = await client.query<Table>(
+    `select own.name, array(select attname::text from pg_attribute
+       where attrelid = own.oid and attnum > 0 and not attisdropped and attgenerated = '' order by attnum) as columns
+     from (${ownRelations("'r'")}) as own where own.name <> 'migration' order by own.name`,
+  );
+  const names = found.rows.map(({ name }) => pg.escapeIdentifier(name));
+  if (names.length === 0) throw new InvalidInputError("the database has no Offstage tables");
+  // Readers and writers go on; only a change of the schema waits.
+  await client.query(`lock table ${names.join(", ")} in access share mode`);
+  await client.query("select pg_advisory_unlock_shared($1)", [migrationLock]);
+  return found.rows;
+}
+
+async function* sequencesOf(client: pg.PoolClient): AsyncGenerator<DumpPart, void, void> {
+  const { rows } = await client.query<{ name: string }>(ownRelations("'S'"));
+  for (const { name } of rows) {
+    // What was counted since the moment of the snapshot only leaves a gap.
+    const read = await client.query<{ value: string; isCalled: boolean }>(
+      `select last_value::text as value, is_called as "isCalled" from ${pg.escapeIdentifier(name)}`,
+    );
+    const [state] = read.rows;
+    if (state !== undefined) yield { kind: "sequence", name, ...state };
+  }
+}

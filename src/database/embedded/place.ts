@@ -1,0 +1,49 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chown, mkdir, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { childEnvironment } from "../../domain/child-environment.ts";
+import { InvalidInputError } from "../../domain/errors.ts";
+import { databaseIdentity, isNobodys, type Identity } from "./identity.ts";
+
+/** Where an embedded PostgreSQL lives. */
+export interface Place {
+  readonly directory: string;
+  readonly socketDirectory: string;
+  readonly url: string;
+  /** uid and gid for PostgreSQL's processes; empty where we are not root. */
+  readonly identity: Identity;
+}
+
+/**
+ * Makes what the server needs beside its own folder.
+ * @throws InvalidInputError where the directory can't be used
+ */
+export async function preparePlace(directory: string): Promise<Place> {
+  await mkdir(dirname(directory), { recursive: true });
+  const identity = process.getuid?.() === 0 ? await databaseIdentity(directory) : {};
+  const env = childEnvironment(process.env);
+  if (identity.uid !== undefined && spawnSync("test", ["-x", dirname(directory)], { ...identity, env }).status !== 0) {
+    throw new InvalidInputError(
+      `${dirname(directory)} can't be reached by the unprivileged user that the database runs as: choose another folder, for example --data /var/lib/offstage`,
+    );
+  }
+  const socketDirectory = join(
+    tmpdir(),
+    `offstage-${createHash("sha256").update(directory).digest("hex").slice(0, 16)}`,
+  );
+  await mkdir(socketDirectory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  const owner = (await stat(socketDirectory)).uid;
+  const isOwn = owner === process.getuid?.() || owner === identity.uid;
+  if (!isOwn && (identity.uid === undefined || !(await isNobodys(socketDirectory)))) {
+    throw new InvalidInputError(
+      `${socketDirectory} belongs to another user: remove it, or set TMPDIR to a folder of your own`,
+    );
+  }
+  if (identity.uid !== undefined) await chown(socketDirectory, identity.uid, identity.gid);
+  const url = `postgres://offstage@/postgres?host=${encodeURIComponent(socketDirectory)}`;
+  return { directory, socketDirectory, url, identity };
+}

@@ -1,0 +1,77 @@
+import type { NewEvent } from "../event.ts";
+import { shortestSecret } from "./secret-parts.ts";
+import { createSecretSearch, type Shown } from "./secret-search.ts";
+import { bytesOf } from "./spellings.ts";
+
+const masked = "[secret]";
+const newline = 10;
+
+export interface Mask {
+  text(value: string): string;
+  event(event: NewEvent): NewEvent;
+  /** How many characters at the end of a text may be the beginning of a secret whose rest is still to come. */
+  unfinished(value: string): number;
+  /** What it masks: `createMask` makes the same of it elsewhere, in a thread for example. */
+  readonly secrets: readonly string[];
+  /** The same with more secrets. */
+  with(secrets: readonly string[]): Mask;
+}
+
+/**
+ * Replaces every known secret in what is about to be stored or shown, as it is and as programs print it by themselves: JSON,
+ * URL-encoded, hexadecimal, base64; whole or line by line, whatever a diff or a listing puts before the lines.
+ * The last line of defence, not the first: a secret should not get near the text at all, and who wants to can spell it
+ * in a way that nothing recognises. Its time is linear in the text's length.
+ */
+export function createMask(secrets: readonly string[]): Mask {
+  const known = [...new Set(secrets.filter((secret) => secret.length >= shortestSecret))];
+  const search = createSecretSearch(known);
+
+  function text(value: string): string {
+    if (known.length === 0 || value.length < shortestSecret) return value;
+    const bytes = bytesOf(value);
+    const shown = search.shown(bytes);
+    return shown.length === 0 ? value : replaced(bytes, shown);
+  }
+
+  function deep(value: unknown): unknown {
+    if (typeof value === "string") return text(value);
+    if (Array.isArray(value)) return value.map(deep);
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, deep(inner)]));
+  }
+
+  function unfinished(value: string): number {
+    if (known.length === 0) return 0;
+    const bytes = bytesOf(value);
+    const lastLine = bytes.lastIndexOf(newline);
+    // What stands before the last line's text (a file's name, a number) may itself have come in part.
+    const before = lastLine === -1 ? bytes.length : search.look(bytes.subarray(0, lastLine)).settled;
+    const settled = before < lastLine ? before : search.look(bytes).settled;
+    if (settled === bytes.length) return 0;
+    return value.length - textOf(bytes.subarray(0, settled)).length;
+  }
+
+  return {
+    text,
+    event: (event) => (known.length === 0 ? event : ({ type: event.type, data: deep(event.data) } as NewEvent)),
+    unfinished,
+    secrets: known,
+    with: (more) => createMask([...known, ...more]),
+  };
+}
+
+function replaced(bytes: Uint8Array, shown: readonly Shown[]): string {
+  let result = "";
+  let at = 0;
+  for (const { start, end } of shown) {
+    result += textOf(bytes.subarray(at, start)) + masked;
+    at = end;
+  }
+  return result + textOf(bytes.subarray(at));
+}
+
+function textOf(bytes: Uint8Array): string {
+  // A mark of byte order is a character of the text like any other.
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+}

@@ -1,0 +1,331 @@
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+import type { ModelProviderId, ModelProviders } from "../../domain/model.ts";
+import { createBodyCheck, type Understood } from "../bodies/check.ts";
+import { applyEdits, editsFor } from "../bodies/edits.ts";
+import { operations, type Operation } from "../bodies/operations.ts";
+import { countedUsage, mostUsage, type MostUsage } from "../costs/estimate.ts";
+import { RequestRefusedError } from "../refusal.ts";
+import { createTrafficCounter, type ModelTraffic } from "../traffic.ts";
+import { isRefusal, type Admission, type Admit } from "./admission.ts";
+import { answerRefusal, readError } from "./answer-error.ts";
+import { passOn } from "./exchange.ts";
+import { readBody, release, type Held } from "./read-body.ts";
+import type { Recorder } from "./recording.ts";
+import { headersFor } from "./request-headers.ts";
+import { retryDelayMs } from "./retry.ts";
+import { routeModelRequest, type ModelRoute } from "./routes.ts";
+import { requireNoSearch } from "./searching-models.ts";
+import { createTurns } from "./turns.ts";
+import { ask, errorMayBeBilled, UnansweredError } from "./upstream.ts";
+
+export interface ModelGatewayOptions {
+  readonly models: ModelProviders;
+  readonly token: string;
+  /** What the operator lets agents have of providers beside answers, by name: `tool:web_search*`. */
+  readonly permits: readonly string[];
+  readonly admit: Admit;
+  /** Told of each request and how it came out; without a model if it named none. */
+  readonly onRequest: (provider: ModelProviderId, model: string | null, outcome: ModelOutcome) => void;
+  readonly recorder: Recorder | null;
+  /** How long an answer is still read that nobody waits for, to learn what it costs. */
+  readonly lingerMs: number;
+}
+
+/** `retried`: it failed, and is asked again. */
+export type ModelOutcome = "answered" | "failed" | "refused" | "retried";
+
+export interface ModelGateway {
+  serve(request: IncomingMessage, response: ServerResponse): void;
+  traffic(): ModelTraffic;
+  /** Settles once nothing is asked of a model any more, and all that was is settled. */
+  idle(): Promise<void>;
+}
+
+const attempts = 3;
+/** Requests of one session: harnesses that work with several agents at once have some. Others wait. */
+const inFlight = 8;
+
+/** A request on its way. */
+interface Asked {
+  readonly route: ModelRoute;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly headers: Record<string, string>;
+  readonly model: string | null;
+  /** Null if models are only read of. */
+  readonly body: {
+    readonly operation: Operation;
+    readonly blocks: readonly Buffer[];
+    readonly understood: Understood;
+  } | null;
+  /** Aborted when who asked hangs up. */
+  readonly hungUp: AbortSignal;
+}
+
+/**
+ * Forwards requests of models: who shows the session's token gets the real key put in, outside of the sandbox. What is not
+ * understood is refused. What comes back is passed on as it comes; what its provider calls worth trying again is tried again
+ * first. Whatever was sent is counted, even if nobody waits for the answer.
+ */
+export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
+  const traffic = createTrafficCounter();
+  const flights = createTurns(inFlight);
+  const readings = createTurns(1);
+  const held: Held = { bytes: 0 };
+  const { permits } = options;
+  const handled = new Set<Promise<void>>();
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let provider: ModelProviderId | null = null;
+    try {
+      const route = routeModelRequest(options.models, request);
+      ({ provider } = route);
+      await forward(route, request, response);
+    } catch (error) {
+      // Nobody waits for it.
+      if (response.closed) return;
+      const message = error instanceof Error ? error.message : String(error);
+      traffic.failed(message);
+      const isRefused = error instanceof RequestRefusedError;
+      if (provider !== null) options.onRequest(provider, null, isRefused ? "refused" : "failed");
+      answerRefusal(response, isRefused ? error.status : 502, message);
+    }
+  }
+
+  async function forward(route: ModelRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const hangUp = new AbortController();
+    response.once("close", () => hangUp.abort(new Error("it hung up")));
+    const hungUp = hangUp.signal;
+    const headers = { ...headersFor(request.headers, permits), ...route.headers };
+    const landed = await flights.take(hungUp);
+    try {
+      if (route.operation === null) {
+        requireNoBody(request);
+        return await send({ route, request, response, headers, model: null, body: null, hungUp });
+      }
+      const operation = operations[route.operation];
+      const { blocks, understood } = await read(route, request, hungUp);
+      try {
+        const model = requireModel(route, understood, permits);
+        return await send({
+          route,
+          request,
+          response,
+          headers,
+          model,
+          body: { operation, blocks, understood },
+          hungUp,
+        });
+      } finally {
+        release(blocks, held);
+      }
+    } finally {
+      landed();
+    }
+  }
+
+  /** One body at a time: each takes memory of its own to be read. */
+  async function read(route: ModelRoute, request: IncomingMessage, hungUp: AbortSignal) {
+    const { operation, pathModel } = route;
+    if (operation === null) throw new RequestRefusedError(404, "there is no such operation here");
+    const done = await readings.take(hungUp);
+    try {
+      return await readBody(request, createBodyCheck({ operation: operations[operation], pathModel, permits }), held);
+    } finally {
+      done();
+    }
+  }
+
+  /** Settles when the answer is over, or is no longer read. */
+  async function send(asked: Asked): Promise<void> {
+    const most = asked.body === null || asked.model === null ? null : mostOf(asked.body, asked.model);
+    for (let attempt = 1; ; attempt += 1) {
+      const admission = await admitted(asked, most);
+      if (admission === null) return undefined;
+      const settle = settleOnce(admission, most);
+      const delayMs = await attemptOnce(asked, admission, settle, attempt);
+      if (delayMs === null) return undefined;
+      traffic.waits(delayMs);
+      await pause(delayMs, undefined, { signal: asked.hungUp }).catch(() => undefined);
+      if (asked.hungUp.aborted) return undefined;
+    }
+  }
+
+  /** Null if it was refused, which is answered. */
+  async function admitted(asked: Asked, most: MostUsage | null): Promise<Admission | null> {
+    const { route, response, model, hungUp } = asked;
+    if (model === null) return { outputLimit: null, settle: () => undefined };
+    const answer = await options.admit({ provider: route.provider, model, most, signal: hungUp });
+    if (!isRefusal(answer)) {
+      if (!hungUp.aborted) return answer;
+      answer.settle(null);
+      return null;
+    }
+    traffic.failed(answer.message);
+    options.onRequest(route.provider, model, "refused");
+    answerRefusal(response, answer.status, answer.message);
+    return null;
+  }
+
+  /** @returns after how long it is worth trying again; null: it is over */
+  async function attemptOnce(
+    asked: Asked,
+    admission: Admission,
+    settle: Settle,
+    attempt: number,
+  ): Promise<number | null> {
+    const { route, request, response, headers, model, hungUp } = asked;
+    const lingering = lingerAfter(hungUp, options.lingerMs);
+    try {
+      const body = asked.body === null ? null : edited(asked.body, admission.outputLimit);
+      const method = request.method ?? "GET";
+      const answer = await ask({ url: route.url, method, headers, body, signal: lingering.signal });
+      traffic.touch();
+      const status = answer.statusCode ?? 502;
+      const delayMs = attempt === attempts || hungUp.aborted ? null : retryDelayMs(answer, attempt);
+      if (status >= 300) settle(errorMayBeBilled(status, route.isMakers) ? "most" : "nothing");
+      if (delayMs === null) {
+        await deliver(asked, answer, settle);
+        return null;
+      }
+      traffic.failed(`HTTP ${status}`);
+      options.onRequest(route.provider, model, "retried");
+      answer.resume();
+      return delayMs;
+    } catch (error) {
+      if (!(error instanceof UnansweredError)) throw error;
+      settle(error.mayBeBilled ? "most" : "nothing");
+      if (hungUp.aborted) return null;
+      if (attempt < attempts) {
+        traffic.failed(error.message);
+        options.onRequest(route.provider, model, "retried");
+        return retryDelayMs(error, attempt);
+      }
+      const message = `the model's server could not be reached: ${error.message}`;
+      traffic.failed(message);
+      options.onRequest(route.provider, model, "failed");
+      answerRefusal(response, 502, message);
+      return null;
+    } finally {
+      lingering.stop();
+      settle("most");
+    }
+  }
+
+  function deliver(asked: Asked, answer: IncomingMessage, settle: Settle): Promise<void> {
+    const { route, response, model } = asked;
+    const status = answer.statusCode ?? 502;
+    options.onRequest(route.provider, model, status < 400 ? "answered" : "failed");
+    if (status < 400) traffic.answered();
+    else {
+      traffic.failed(`HTTP ${status}`);
+      readError(answer, (text) => traffic.says(`${text} (HTTP ${status})`));
+    }
+    const recording = options.recorder === null ? null : record(options.recorder, asked, answer);
+    return new Promise((resolve) => {
+      passOn(answer, response, {
+        recording,
+        onData: traffic.touch,
+        onEnd({ told, isWhole }) {
+          settle(isWhole ? (told ?? "most") : told === null ? "most" : { ...told, isWhole: false });
+          resolve();
+        },
+      });
+    });
+  }
+
+  return {
+    traffic: traffic.read,
+    serve(request, response) {
+      traffic.touch();
+      if (!isToken(presentedToken(request), options.token))
+        return answerRefusal(response, 401, "this is not the session's token");
+      const all = handle(request, response).finally(() => handled.delete(all));
+      handled.add(all);
+      return undefined;
+    },
+    async idle() {
+      await Promise.allSettled(handled);
+    },
+  };
+}
+
+function mostOf({ operation, understood }: NonNullable<Asked["body"]>, model: string): MostUsage | null {
+  return operation.isFree === true ? null : mostUsage(operation, understood, model);
+}
+
+function edited({ operation, blocks, understood }: NonNullable<Asked["body"]>, outputLimit: number | null): Buffer[] {
+  return applyEdits(blocks, editsFor(operation, understood, outputLimit));
+}
+
+function record(recorder: Recorder, { route, request, model, body }: Asked, answer: IncomingMessage) {
+  const recording = recorder.begin({
+    provider: route.provider,
+    method: request.method ?? "GET",
+    path: route.path,
+    model,
+    turns: body?.understood.turns ?? 0,
+    hasTools: body?.understood.hasTools ?? false,
+    body: body?.blocks ?? [],
+  });
+  recording.head(answer.statusCode ?? 502, answer.headers["content-type"] ?? "");
+  return recording;
+}
+
+/** How a request is settled: the first word counts. */
+type Settle = (usage: Parameters<typeof countedUsage>[0] | "most" | "nothing") => void;
+
+function settleOnce(admission: Admission, most: MostUsage | null): Settle {
+  let isSettled = false;
+  const limited = most === null ? null : { ...most, outputTokens: admission.outputLimit ?? most.outputTokens };
+  return (usage) => {
+    if (isSettled) return;
+    isSettled = true;
+    if (usage === "nothing" || limited === null) admission.settle(null);
+    else admission.settle(countedUsage(usage === "most" ? null : usage, limited));
+  };
+}
+
+/** Aborts so long after another signal, if it is not stopped before. */
+function lingerAfter(hungUp: AbortSignal, lingerMs: number): { readonly signal: AbortSignal; stop(): void } {
+  const over = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const start = (): void => void (timer = setTimeout(() => over.abort(), lingerMs));
+  if (hungUp.aborted) start();
+  else hungUp.addEventListener("abort", start, { once: true });
+  return {
+    signal: over.signal,
+    stop() {
+      hungUp.removeEventListener("abort", start);
+      clearTimeout(timer);
+    },
+  };
+}
+
+function requireNoBody({ headers }: IncomingMessage): void {
+  if (headers["transfer-encoding"] === undefined && (headers["content-length"] ?? "0") === "0") return;
+  throw new RequestRefusedError(400, "this operation takes no body");
+}
+
+function requireModel(route: ModelRoute, understood: Understood, permits: readonly string[]): string {
+  const model = route.pathModel ?? understood.model;
+  if (model === null) throw new RequestRefusedError(400, "the body must name a model");
+  if (model.length > 200) throw new RequestRefusedError(400, "a model's name can have at most 200 characters");
+  requireNoSearch(model, permits);
+  return model;
+}
+
+/** Every provider's programs show their key in a place of their own. */
+function presentedToken({ headers, url = "" }: IncomingMessage): string {
+  const bearer = /^Bearer (.+)$/u.exec(headers.authorization ?? "")?.[1];
+  const query = url.slice(url.indexOf("?") + 1);
+  const shown = bearer ?? headers["x-api-key"] ?? headers["x-goog-api-key"] ?? new URLSearchParams(query).get("key");
+  return typeof shown === "string" ? shown : "";
+}
+
+export function isToken(shown: string, token: string): boolean {
+  const [one, other] = [Buffer.from(shown), Buffer.from(token)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}

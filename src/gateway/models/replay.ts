@@ -1,0 +1,80 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createBodyCheck } from "../bodies/check.ts";
+import { operations } from "../bodies/operations.ts";
+import { RequestRefusedError } from "../refusal.ts";
+import { createTrafficCounter } from "../traffic.ts";
+import { answerRefusal } from "./answer-error.ts";
+import type { ModelGateway, ModelGatewayOptions } from "./model-gateway.ts";
+import { readBody } from "./read-body.ts";
+import type { Exchange } from "./recording.ts";
+import { routeModelRequest } from "./routes.ts";
+
+type Reading = Pick<ModelGatewayOptions, "models" | "permits">;
+
+/**
+ * Answers requests of models from a recording, each recorded answer once, without asking anybody. Harnesses ask in
+ * parallel, and put times and paths into what they ask: an answer is found by what was asked of whom and how far the
+ * conversation was, and among those that fit by its place.
+ */
+export function createReplay(recording: readonly Exchange[]): {
+  gateway(reading: Reading): ModelGateway;
+  /** Answers that nothing asked for yet. */
+  left(): number;
+} {
+  const left = [...recording];
+  return { gateway: (reading) => createReplayGateway(reading, left), left: () => left.length };
+}
+
+/** @param left what is answered is taken out of it */
+function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
+  const traffic = createTrafficCounter();
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const found = find(left, await readAsked(request, reading));
+    traffic.touch();
+    if (found === undefined)
+      throw new RequestRefusedError(404, `the recording has no further answer for ${request.method} ${request.url}`);
+    left.splice(left.indexOf(found), 1);
+    if (found.status < 400) traffic.answered();
+    else traffic.failed(`HTTP ${found.status}`);
+    response.writeHead(found.status, found.contentType === "" ? {} : { "Content-Type": found.contentType });
+    for (const chunk of found.chunks) response.write(Buffer.from(chunk, "base64"));
+    response.end();
+  }
+
+  return {
+    traffic: traffic.read,
+    idle: () => Promise.resolve(),
+    serve: (request, response) =>
+      void serve(request, response).catch((error: unknown) => {
+        const message = error instanceof Error ? error.message : String(error);
+        traffic.failed(message);
+        answerRefusal(response, error instanceof RequestRefusedError ? error.status : 502, message);
+      }),
+  };
+}
+
+type Asked = Pick<Exchange, "provider" | "method" | "path" | "model" | "turns" | "hasTools">;
+
+/** @throws RequestRefusedError, as the gateway of the session did */
+async function readAsked(request: IncomingMessage, { models, permits }: Reading): Promise<Asked> {
+  const { operation, pathModel, provider, path } = routeModelRequest(models, request);
+  const asked = { provider, path, method: request.method ?? "GET" };
+  if (operation === null) return { ...asked, model: null, turns: 0, hasTools: false };
+  const check = createBodyCheck({ operation: operations[operation], pathModel, permits });
+  const { understood } = await readBody(request, check, { bytes: 0 });
+  const { turns, hasTools } = understood;
+  return { ...asked, model: pathModel ?? understood.model, turns, hasTools };
+}
+
+/** A request for a title has no tools; how many messages a conversation has tells its requests apart. */
+function find(left: readonly Exchange[], asked: Asked): Exchange | undefined {
+  const fitting = left.filter(
+    (exchange) =>
+      exchange.provider === asked.provider &&
+      exchange.method === asked.method &&
+      exchange.path === asked.path &&
+      exchange.model === asked.model,
+  );
+  return fitting.find(({ turns, hasTools }) => turns === asked.turns && hasTools === asked.hasTools) ?? fitting[0];
+}

@@ -1,0 +1,137 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { createMask } from "../../domain/masking/mask.ts";
+import type { ModelProviderId } from "../../domain/model.ts";
+import { createPace } from "../../domain/pace.ts";
+import { modelLabel } from "../costs/prices.ts";
+import { openGateway, type LocalGateway } from "../gateway.ts";
+import { isRefusal, type Admission, type Admit } from "../models/admission.ts";
+import type { ModelOutcome } from "../models/model-gateway.ts";
+import { createRecorder } from "../models/recording.ts";
+import type { ModelRefusal } from "../refusal.ts";
+import { agesOf, type FromGateway, type GatewayTask, type RequestCount, type ToGateway } from "./messages.ts";
+
+/**
+ * The program that is one sandbox's gateway: all that the sandbox sends is read here, and nowhere else, so that whatever it
+ * sends takes time, memory and descriptors of its own session alone. The server hears little of it, and seldom.
+ */
+
+/** Admissions at once, and in each second after that: each is a transaction, and no harness has so many. */
+const burst = 100;
+const perSecond = 20;
+/** Hosts of which one gateway tells; a program that tries again and again is told of once. */
+const refusalLimit = 50;
+const countsEveryMs = 250;
+
+function say(message: FromGateway): void {
+  // Without the server there is nobody to tell, and `disconnect` ends this process.
+  if (process.connected) process.send?.(message);
+}
+
+/** Asks the server for admissions, one message each. */
+function createAdmissions() {
+  const asked = new Map<number, (answer: { outputLimit: number | null } | ModelRefusal) => void>();
+  const pace = createPace(burst, perSecond);
+  let last = 0;
+  const admit: Admit = async ({ signal, ...request }): Promise<Admission | ModelRefusal> => {
+    const waitMs = pace.next();
+    if (waitMs > 0) await pause(waitMs);
+    last += 1;
+    const call = last;
+    const answer = await new Promise<{ outputLimit: number | null } | ModelRefusal>((resolve) => {
+      asked.set(call, resolve);
+      say({ kind: "admit", call, request });
+      if (signal.aborted) say({ kind: "hungUp", call });
+      else signal.addEventListener("abort", () => say({ kind: "hungUp", call }), { once: true });
+    });
+    if (isRefusal(answer as Admission | ModelRefusal)) return answer as ModelRefusal;
+    const { outputLimit } = answer as { outputLimit: number | null };
+    return { outputLimit, settle: (usage) => say({ kind: "settle", call, usage }) };
+  };
+  return {
+    admit,
+    answer(call: number, answer: { outputLimit: number | null } | ModelRefusal): void {
+      asked.get(call)?.(answer);
+      asked.delete(call);
+    },
+  };
+}
+
+/** Tells of requests together, by the few names that metrics have for models. */
+function createCounts({ prices, models }: GatewayTask["labels"]) {
+  const counts = new Map<string, RequestCount>();
+  let timer: NodeJS.Timeout | null = null;
+  const tell = (): void => {
+    timer = null;
+    if (counts.size > 0) say({ kind: "requests", counts: [...counts.values()] });
+    counts.clear();
+  };
+  return {
+    add(provider: ModelProviderId, name: string | null, outcome: ModelOutcome): void {
+      const model = modelLabel(name, prices, models);
+      const key = JSON.stringify([provider, model, outcome]);
+      counts.set(key, { provider, model, outcome, count: (counts.get(key)?.count ?? 0) + 1 });
+      timer ??= setTimeout(tell, countsEveryMs);
+    },
+    tell,
+  };
+}
+
+function createRefusals() {
+  const told = new Set<string>();
+  return (refusal: Extract<FromGateway, { kind: "refused" }>["refusal"]): void => {
+    const place = `${refusal.host}:${refusal.port}`;
+    if (told.has(place) || told.size >= refusalLimit) return;
+    told.add(place);
+    say({ kind: "refused", refusal });
+  };
+}
+
+async function open(task: GatewayTask) {
+  const admissions = createAdmissions();
+  const counts = createCounts(task.labels);
+  const { recording } = task;
+  const recorder = recording === null ? null : createRecorder(recording.file, createMask(recording.secrets).text);
+  const gateway: LocalGateway = await openGateway({
+    ...task,
+    onRefused: createRefusals(),
+    admit: admissions.admit,
+    onRequest: counts.add,
+    recorder,
+  });
+  say({ kind: "opened", socket: gateway.socket, token: gateway.token });
+  return {
+    admitted: admissions.answer,
+    tellTraffic: async (call: number) => say({ kind: "traffic", call, traffic: agesOf(await gateway.traffic()) }),
+    async close() {
+      await gateway.close();
+      const problem = await (recorder?.settled() ?? Promise.resolve()).then(() => null, String);
+      counts.tell();
+      say({ kind: "closed", problem });
+      await gateway.idle();
+      counts.tell();
+      process.disconnect();
+    },
+  };
+}
+
+function runProgram(): void {
+  let gateway: Promise<Awaited<ReturnType<typeof open>>> | null = null;
+  process.on("message", (message: ToGateway) => {
+    if (message.kind === "open") {
+      gateway = open(message.task);
+      gateway.catch((error: unknown) => {
+        say({ kind: "unopened", message: error instanceof Error ? error.message : String(error) });
+      });
+    } else if (message.kind === "admitted")
+      void gateway?.then(({ admitted }) => admitted(message.call, message.answer));
+    else if (message.kind === "traffic") void gateway?.then(({ tellTraffic }) => tellTraffic(message.call));
+    else void gateway?.then(({ close }) => close());
+  });
+  // Whatever ended the server, nothing of it is left.
+  process.once("disconnect", () => process.exit());
+  // Sent to a terminal's or a service's every process: the server says when its sessions end.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+  say({ kind: "loaded" });
+}
+
+runProgram();

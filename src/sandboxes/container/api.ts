@@ -1,0 +1,247 @@
+import type { Duplex } from "node:stream";
+import { z } from "zod";
+import { ConflictError } from "../../domain/errors.ts";
+import { askEngineSocket, EngineError, openEngineStream, type EngineRequest } from "./socket.ts";
+
+/**
+ * The calls of Docker's API that Offstage needs (https://docs.docker.com/reference/api/engine/), on the socket of any engine
+ * that speaks it. Of answers only what is used is read, and checked. Each call throws EngineError if the engine refuses or
+ * its answer can't be used, and the system's error if there is no connection; none has a time limit of its own but the
+ * signal that it is given.
+ */
+export interface EngineApi {
+  version(signal: AbortSignal): Promise<EngineVersion>;
+  info(signal: AbortSignal): Promise<EngineInfo>;
+  /** @returns the id, by its content, of the image that has that name on the engine's machine now; null if none has */
+  imageId(name: string, signal: AbortSignal): Promise<string | null>;
+  /** @returns the container's id */
+  create(name: string, options: CreateOptions, signal: AbortSignal): Promise<string>;
+  start(id: string, signal: AbortSignal): Promise<void>;
+  /** The container's input and output, the latter in frames (frames.ts). */
+  attach(id: string, signal: AbortSignal): Promise<Duplex>;
+  /** @returns the exit code of the container's next end, once that has come */
+  nextExit(id: string, signal: AbortSignal): Promise<number>;
+  kill(id: string, signal: AbortSignal): Promise<void>;
+  /** Ends and removes it, with its anonymous volumes. */
+  remove(id: string, signal: AbortSignal): Promise<void>;
+  inspect(id: string, signal: AbortSignal): Promise<Inspected>;
+  stats(id: string, signal: AbortSignal): Promise<Stats>;
+  /** Containers that carry the label, running or not. @param label `name=value` */
+  list(label: string, signal: AbortSignal): Promise<Listed[]>;
+}
+
+const versionSchema = z.object({
+  ApiVersion: z.string(),
+  MinAPIVersion: z.string().nullish(),
+  Components: z.array(z.object({ Name: z.string() })).nullish(),
+});
+export type EngineVersion = z.infer<typeof versionSchema>;
+
+const infoSchema = z.object({ SecurityOptions: z.array(z.string()).nullish() });
+export type EngineInfo = z.infer<typeof infoSchema>;
+
+const inspectedSchema = z.object({
+  Id: z.string(),
+  State: z.object({
+    Pid: z.number(),
+    Running: z.boolean().nullish(),
+    ExitCode: z.number().nullish(),
+    OOMKilled: z.boolean().nullish(),
+  }),
+  HostConfig: z.object({
+    NetworkMode: z.string().nullish(),
+    Privileged: z.boolean().nullish(),
+    ReadonlyRootfs: z.boolean().nullish(),
+    Memory: z.number().nullish(),
+    PidsLimit: z.number().nullish(),
+    NanoCpus: z.number().nullish(),
+  }),
+});
+/** What the engine says of a container. */
+export type Inspected = z.infer<typeof inspectedSchema>;
+
+const statsSchema = z.object({
+  pids_stats: z.object({ current: z.number().nullish() }).nullish(),
+  memory_stats: z.object({ failcnt: z.number().nullish() }).nullish(),
+});
+/** What a container uses now, of which the processes, and how often memory was refused to it. */
+export type Stats = z.infer<typeof statsSchema>;
+
+const listedSchema = z.object({
+  Id: z.string(),
+  Names: z.array(z.string()).nullish(),
+  Labels: z.record(z.string(), z.string()).nullish(),
+});
+/** A container in a list. */
+export type Listed = z.infer<typeof listedSchema>;
+
+/** What a container is made of, in the engine's words. */
+export interface CreateOptions {
+  readonly Image: string;
+  readonly Entrypoint: readonly string[];
+  readonly Cmd: readonly string[];
+  readonly Env: readonly string[];
+  readonly WorkingDir: string;
+  readonly User: string;
+  readonly Hostname: string;
+  readonly OpenStdin: boolean;
+  readonly StdinOnce: boolean;
+  readonly AttachStdin: boolean;
+  readonly AttachStdout: boolean;
+  readonly AttachStderr: boolean;
+  readonly Labels?: Readonly<Record<string, string>>;
+  readonly HostConfig: {
+    readonly NetworkMode: string;
+    readonly IpcMode: string;
+    readonly ReadonlyRootfs: boolean;
+    readonly CapDrop: readonly string[];
+    readonly SecurityOpt: readonly string[];
+    readonly LogConfig: { readonly Type: string; readonly Config: object };
+    readonly Init: boolean;
+    readonly Runtime?: string;
+    readonly Tmpfs: Readonly<Record<string, string>>;
+    readonly Ulimits: readonly Ulimit[];
+    readonly Memory?: number;
+    readonly MemorySwap?: number;
+    readonly PidsLimit?: number;
+    readonly NanoCpus?: number;
+    readonly Mounts: readonly BindMount[];
+  };
+}
+
+export interface Ulimit {
+  readonly Name: string;
+  readonly Soft: number;
+  readonly Hard: number;
+}
+
+export interface BindMount {
+  readonly Type: "bind";
+  readonly Target: string;
+  readonly Source: string;
+  readonly ReadOnly: boolean;
+}
+
+/**
+ * The first version of the API that has all of these calls (Docker 20.10, Podman 4), and the newest whose words are known to
+ * be the same.
+ */
+const oldestVersion = "1.41";
+const newestVersion = "1.47";
+
+/**
+ * @returns the newest version of the API that both sides know
+ * @throws ConflictError if there is none
+ */
+export function agreeOnVersion({ ApiVersion, MinAPIVersion }: EngineVersion): string {
+  const agreed = isBefore(ApiVersion, newestVersion) ? ApiVersion : newestVersion;
+  if (isBefore(agreed, oldestVersion)) {
+    throw new ConflictError(
+      `the container engine speaks version ${ApiVersion} of Docker's API, and Offstage needs ${oldestVersion}: use Docker 20.10, Podman 4, or newer`,
+    );
+  }
+  if (MinAPIVersion != null && MinAPIVersion !== "" && isBefore(agreed, MinAPIVersion)) {
+    throw new ConflictError(
+      `the container engine speaks version ${MinAPIVersion} and newer of Docker's API, and Offstage ${newestVersion} at most: use an older engine`,
+    );
+  }
+  return agreed;
+}
+
+/** Of versions `major.minor`. */
+function isBefore(one: string, other: string): boolean {
+  const [major = 0, minor = 0] = one.split(".").map(Number);
+  const [otherMajor = 0, otherMinor = 0] = other.split(".").map(Number);
+  return major === otherMajor ? minor < otherMinor : major < otherMajor;
+}
+
+/**
+ * @param socketPath of the engine's unix socket
+ */
+export function createEngineApi(socketPath: string): EngineApi {
+  let agreed: string | null = null;
+
+  async function ask(asked: EngineRequest): Promise<string> {
+    try {
+      return await askEngineSocket(socketPath, asked);
+    } catch (error) {
+      // Perhaps it is another engine by now, which does not know the version.
+      if (error instanceof EngineError && error.status === 400) agreed = null;
+      throw error;
+    }
+  }
+
+  async function version(signal: AbortSignal): Promise<EngineVersion> {
+    return read(versionSchema, await ask({ method: "GET", path: "/version", signal }));
+  }
+
+  /** In the version that both know, which is asked for first. */
+  async function versioned(asked: EngineRequest): Promise<EngineRequest> {
+    agreed ??= agreeOnVersion(await version(asked.signal));
+    return { ...asked, path: `/v${agreed}${asked.path}` };
+  }
+
+  async function call(asked: EngineRequest): Promise<string> {
+    return ask(await versioned(asked));
+  }
+
+  const at = (id: string, action = ""): string => `/containers/${encodeURIComponent(id)}${action}`;
+  return {
+    version,
+    info: async (signal) => read(infoSchema, await call({ method: "GET", path: "/info", signal })),
+    async imageId(name, signal) {
+      try {
+        const said = await call({ method: "GET", path: `/images/${encodeURIComponent(name)}/json`, signal });
+        return read(z.object({ Id: z.string().min(1) }), said).Id;
+      } catch (error) {
+        // 400: no name that an image could have.
+        if (error instanceof EngineError && [400, 404].includes(error.status)) return null;
+        throw error;
+      }
+    },
+    async create(name, body, signal) {
+      // The environment of the command is in the body, and no part of it in an address, which an engine may log.
+      const said = await call({ method: "POST", path: "/containers/create", query: { name }, body, signal });
+      return read(z.object({ Id: z.string().min(1) }), said).Id;
+    },
+    async start(id, signal) {
+      await call({ method: "POST", path: at(id, "/start"), signal });
+    },
+    async attach(id, signal) {
+      const query = { stream: "true", stdin: "true", stdout: "true", stderr: "true" };
+      return openEngineStream(socketPath, await versioned({ method: "POST", path: at(id, "/attach"), query, signal }));
+    },
+    async nextExit(id, signal) {
+      const query = { condition: "next-exit" };
+      const said = await call({ method: "POST", path: at(id, "/wait"), query, signal });
+      return read(z.object({ StatusCode: z.number() }), said).StatusCode;
+    },
+    async kill(id, signal) {
+      await call({ method: "POST", path: at(id, "/kill"), signal });
+    },
+    async remove(id, signal) {
+      await call({ method: "DELETE", path: at(id), query: { force: "true", v: "true" }, signal });
+    },
+    inspect: async (id, signal) => read(inspectedSchema, await call({ method: "GET", path: at(id, "/json"), signal })),
+    async stats(id, signal) {
+      const query = { stream: "false", "one-shot": "true" };
+      return read(statsSchema, await call({ method: "GET", path: at(id, "/stats"), query, signal }));
+    },
+    async list(label, signal) {
+      const query = { all: "true", filters: JSON.stringify({ label: [label] }) };
+      return read(z.array(listedSchema), await call({ method: "GET", path: "/containers/json", query, signal }));
+    },
+  };
+}
+
+function read<T>(schema: z.ZodType<T>, said: string): T {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(said);
+  } catch (error) {
+    throw new EngineError("the container engine's answer is no JSON", 200, { cause: error });
+  }
+  const result = schema.safeParse(parsed);
+  if (result.success) return result.data;
+  throw new EngineError(`the container engine's answer is not as expected: ${z.prettifyError(result.error)}`, 200);
+}

@@ -1,0 +1,132 @@
+import type { Readable, Writable } from "node:stream";
+import { networkTrials, type NetworkTrial } from "./network.ts";
+
+/** What a container's own kernel says of it, told from inside where it can't be seen from outside. */
+const told = [
+  "/proc/self/status",
+  "/proc/self/mountinfo",
+  "/proc/self/net/dev",
+  "/sys/fs/cgroup/memory.max",
+  "/sys/fs/cgroup/pids.max",
+  "/sys/fs/cgroup/cpu.max",
+  "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+  "/sys/fs/cgroup/pids/pids.max",
+  "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+  "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
+] as const;
+export type ToldFile = (typeof told)[number];
+
+/**
+ * Stands before a container's command and becomes it when it is told to: until then nothing of the session's runs, so that
+ * what the kernel keeps is known first. Only what a shell does by itself is used, but for the trial of the network; it reads no
+ * more than the words that are for it, and the rest of its input is the command's.
+ */
+const script = `echo ready
+while read -r word; do
+  case $word in
+    go) exec "$@" ;;
+    tell)
+      for file in ${told.join(" ")}; do
+        [ -r $file ] || continue
+        echo "=$file"
+        while IFS= read -r line; do printf ' %s\\n' "$line"; done < $file
+      done
+      echo . ;;
+    try-bash)
+      ${networkTrials.bash}
+      echo . ;;
+    try-node)
+      ${networkTrials.node}
+      echo . ;;
+  esac
+done
+exit 125`;
+
+/** @returns entry point and first parameters of a container that waits at the gate; the command comes after them */
+export function gateFor(command: readonly string[]): { readonly Entrypoint: string[]; readonly Cmd: string[] } {
+  return { Entrypoint: ["sh", "-c", script, "sh"], Cmd: [...command] };
+}
+
+export interface Gate {
+  /** Settles once whatever comes before the gate has come to its end: then the kernel's bounds are as they will be. */
+  ready(): Promise<void>;
+  tell(): Promise<Partial<Record<ToldFile, string>>>;
+  /** Tries to reach what must be out of reach. @returns what was said of it, for `requireNoNetwork` */
+  tryNetwork(by: NetworkTrial): Promise<string[]>;
+  open(): void;
+}
+
+/**
+ * @param input of the container
+ * @param output of the container: what comes after the gate's words is left in it
+ */
+export function createGate(input: Writable, output: Readable): Gate {
+  /** @returns the lines up to the one that says that there are no more */
+  async function answerTo(word: "tell" | `try-${NetworkTrial}`): Promise<string[]> {
+    input.write(`${word}\n`);
+    const lines: string[] = [];
+    for (let length = 0; length < answerLimit;) {
+      const line = await readLine(output);
+      if (line === ".") return lines;
+      lines.push(line);
+      length += line.length + 1;
+    }
+    throw new Error(tooMuch);
+  }
+
+  return {
+    async ready() {
+      const line = await readLine(output);
+      if (line !== "ready")
+        throw new Error(`the container's shell said ${JSON.stringify(line.slice(0, 200))} before anything was run`);
+    },
+    async tell() {
+      const files: Partial<Record<ToldFile, string>> = {};
+      let file: ToldFile | null = null;
+      for (const line of await answerTo("tell")) {
+        if (line.startsWith("=")) file = line.slice(1) as ToldFile;
+        else if (file !== null) files[file] = `${files[file] ?? ""}${line.slice(1)}\n`;
+      }
+      return files;
+    },
+    tryNetwork: (by) => answerTo(`try-${by}`),
+    open: () => void input.write("go\n"),
+  };
+}
+
+/** No line of the gate's is longer, and no answer has more characters. */
+const lineLimit = 65_536;
+const answerLimit = 1_048_576;
+const tooMuch = "the container's shell says more than it should before anything was run";
+
+/** Up to the next end of line, without it; what comes after stays in the stream. @throws Error where the stream ends before */
+async function readLine(stream: Readable): Promise<string> {
+  let read = Buffer.alloc(0);
+  for (;;) {
+    const chunk = stream.read() as Buffer | null;
+    if (chunk === null) {
+      await moreOf(stream);
+      continue;
+    }
+    read = Buffer.concat([read, chunk]);
+    const end = read.indexOf(10);
+    if (end === -1 && read.length < lineLimit) continue;
+    if (end === -1) throw new Error(tooMuch);
+    if (end + 1 < read.length) stream.unshift(read.subarray(end + 1));
+    return read.toString("utf8", 0, end);
+  }
+}
+
+function moreOf(stream: Readable): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const gone = (): void => settle(new Error("the container's shell ended before anything was run"));
+    const readable = (): void => settle(null);
+    function settle(error: Error | null): void {
+      stream.off("readable", readable).off("end", gone).off("close", gone);
+      if (error === null) resolve();
+      else reject(error);
+    }
+    if (stream.readableEnded || stream.destroyed) gone();
+    else stream.on("readable", readable).on("end", gone).on("close", gone);
+  });
+}

@@ -1,0 +1,92 @@
+import { existsSync, realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { sandboxShares } from "../process/cgroup.ts";
+import { nodeFolders } from "../process/node-folders.ts";
+import { userOfHome } from "../process/ownership.ts";
+import { withRelay } from "../process/relay.ts";
+import type { SandboxRequest } from "../sandbox.ts";
+import type { BindMount, CreateOptions } from "./api.ts";
+import { ownLimits, type Engine } from "./engine.ts";
+import { gateFor } from "./gate.ts";
+import { nanoCpus } from "./proof.ts";
+import type { ContainerSettings } from "./settings.ts";
+
+/** What a request becomes in an engine's words; its command waits behind the gate. */
+export function optionsOf(request: SandboxRequest, settings: ContainerSettings, engine: Engine): CreateOptions {
+  const { workspace, home, gateway, limits, aliases = [], workingDirectory = workspace } = request;
+  const relayed = withRelay(request, true);
+  // A node of the system's own needs the system's libraries: then the image's is used.
+  const nodeIsOurs = !process.execPath.startsWith("/usr/") && !process.execPath.startsWith("/bin/");
+  const insideOf = (command: string): string => (command === process.execPath && !nodeIsOurs ? "node" : command);
+  const path = [
+    ...(nodeIsOurs ? [dirname(process.execPath)] : []),
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+  ];
+  const environment: Record<string, string> = { PATH: path.join(":"), ...relayed.environment };
+  const bind = (target: string, source: string, readOnly: boolean): BindMount => ({
+    Type: "bind",
+    Target: target,
+    Source: source,
+    ReadOnly: readOnly,
+  });
+  const programs = [...(nodeIsOurs ? nodeFolders(process.execPath) : []), ...request.readOnly]
+    .filter((named) => existsSync(named))
+    .flatMap((named) => [...new Set([named, realpathSync(named)])]);
+  return {
+    Image: request.image ?? settings.image,
+    ...gateFor([relayed.command, ...relayed.arguments].map(insideOf)),
+    Env: Object.entries(environment).map(([name, value]) => `${name}=${value}`),
+    WorkingDir: workingDirectory,
+    User: userFor(home, engine),
+    Hostname: "offstage",
+    OpenStdin: true,
+    StdinOnce: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    HostConfig: {
+      NetworkMode: "none",
+      IpcMode: "private",
+      ReadonlyRootfs: true,
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges:true", ...(engine.seccomp === null ? [] : [`seccomp=${engine.seccomp}`])],
+      LogConfig: { Type: "none", Config: {} },
+      Init: true,
+      ...(settings.runtime !== null && { Runtime: settings.runtime }),
+      Tmpfs: {
+        "/tmp": `rw,nosuid,nodev,mode=1777${limits === undefined ? "" : `,size=${Math.min(limits.memoryBytes, limits.diskBytes)}`}`,
+      },
+      Ulimits: [
+        { Name: "core", Soft: 0, Hard: 0 },
+        ...ownLimits(),
+        ...(limits === undefined ? [] : [{ Name: "fsize", Soft: limits.diskBytes, Hard: limits.diskBytes }]),
+      ],
+      ...(limits !== undefined && {
+        Memory: limits.memoryBytes,
+        MemorySwap: limits.memoryBytes,
+        PidsLimit: limits.processes,
+        NanoCpus: nanoCpus(limits.cpus),
+        // The server comes first if it is a container, too.
+        CpuShares: sandboxShares,
+      }),
+      Mounts: [
+        ...[...new Set(programs)].map((named) => bind(named, named, true)),
+        ...[...new Set([home, workspace])].map((folder) => bind(folder, folder, false)),
+        ...aliases.map(({ path: alias, folder }) => bind(alias, folder, false)),
+        ...(gateway === undefined ? [] : [bind(gateway, gateway, false)]),
+      ],
+    },
+  };
+}
+
+/** Under root a session's own user; a rootless engine's root is the user that runs it. */
+function userFor(home: string, { user }: Engine): string {
+  if (process.getuid?.() !== 0 || user === "0:0") return user;
+  const uid = userOfHome(home);
+  return `${uid}:${uid}`;
+}

@@ -1,0 +1,219 @@
+import { readFile, readlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ConflictError } from "../../domain/errors.ts";
+import type { Limits } from "../sandbox.ts";
+import type { Inspected } from "./api.ts";
+import type { Gate, ToldFile } from "./gate.ts";
+import { requireNoNetwork } from "./network.ts";
+
+/**
+ * What is believed of a container before its command runs: what the kernel has, not what the engine was asked for. It is
+ * read where the engine's processes can be seen from here, by the number that the engine tells, if the control group of that
+ * number is the container's; else it is told from inside, by the image's shell.
+ */
+interface Kernel {
+  /** `/proc/<pid>/status` (proc_pid_status(5)). */
+  readonly status: string;
+  readonly mounts: string;
+  readonly interfaces: string;
+  /** Null where there is no bound, or none can be read. */
+  readonly memoryBytes: number | null;
+  readonly processes: number | null;
+  readonly cpus: number | null;
+  /** Whether it has the server's own network; null where that can't be seen. */
+  readonly sharesNetwork: boolean | null;
+}
+
+export interface Wanted {
+  readonly limits: Limits | undefined;
+  /** False for a runtime with a kernel of its own (gVisor), which tells neither its filter nor its control groups. */
+  readonly sameKernel: boolean;
+}
+
+/**
+ * Holds a container that waits at its gate to what was asked for, and tries in it what must not be possible.
+ * @throws ConflictError if engine or kernel have something else, which names it, or if something can be reached
+ */
+export async function proveContainer(inspected: Inspected, gate: Gate, wanted: Wanted): Promise<void> {
+  const kernel = (await seenFromHere(inspected)) ?? (await toldFromInside(gate));
+  const problem = wordProblem(inspected.HostConfig, wanted.limits) ?? kernelProblem(kernel, wanted);
+  if (problem !== null) {
+    throw new ConflictError(`the container was not started, because the engine did not set it up as asked: ${problem}`);
+  }
+  await requireNoNetwork(gate.tryNetwork);
+}
+
+function wordProblem(has: Inspected["HostConfig"], limits: Limits | undefined): string | null {
+  if (has.NetworkMode !== "none") return `it says that the network is ${has.NetworkMode}, where there must be none`;
+  if (has.Privileged === true) return "it says that the container is privileged";
+  if (has.ReadonlyRootfs !== true) return "it says that the root file system can be written to";
+  if (limits === undefined) return null;
+  const { memoryBytes, processes, cpus } = limits;
+  if (has.Memory !== memoryBytes) return `it says ${has.Memory} bytes of memory, where ${memoryBytes} were asked for`;
+  if (has.PidsLimit !== processes) return `it says ${has.PidsLimit} processes, where ${processes} were asked for`;
+  if (has.NanoCpus !== nanoCpus(cpus))
+    return `it says ${(has.NanoCpus ?? 0) / 1e9} cores, where ${cpus} were asked for`;
+  return null;
+}
+
+/** Billionths of a core, as engines count. */
+export function nanoCpus(cpus: number): number {
+  return Math.round(cpus * 1e9);
+}
+
+/** A page of memory is no bigger, and the kernel rounds to pages. */
+const biggestPage = 65_536;
+/** Made down and without an address in each new network where the kernel has these tunnels; nothing inside can change that. */
+const emptyTunnels = /^(?:tunl|gre|gretap|erspan|ip_vti|ip6_vti|sit|ip6tnl|ip6gre)0$/u;
+
+function kernelProblem(kernel: Kernel, { limits, sameKernel }: Wanted): string | null {
+  const others = interfacesOf(kernel.interfaces).filter((name) => name !== "lo" && !emptyTunnels.test(name));
+  if (others.length > 0)
+    return `the kernel shows a network (${others.join(", ")}), where there must be none but loopback`;
+  if (kernel.sharesNetwork === true) return "the kernel shows it in the server's own network";
+  const status = (name: string): string | undefined =>
+    new RegExp(`^${name}:\\s+(\\S+)$`, "mu").exec(kernel.status)?.[1];
+  const capabilities = ["CapInh", "CapPrm", "CapEff", "CapBnd"].find((name) => !/^0+$/u.test(status(name) ?? "none"));
+  if (capabilities !== undefined)
+    return `the kernel shows capabilities (${capabilities} ${status(capabilities) ?? "is not told"})`;
+  if (!isRootReadOnly(kernel.mounts)) return "the kernel shows a root file system that can be written to";
+  if (!sameKernel) return null;
+  if (status("NoNewPrivs") !== "1") return "the kernel lets it gain privileges (no_new_privs is not set)";
+  if (status("Seccomp") !== "2") return "the kernel filters none of its system calls (seccomp)";
+  return limits === undefined ? null : limitProblem(kernel, limits);
+}
+
+function limitProblem({ memoryBytes, processes, cpus }: Kernel, limits: Limits): string | null {
+  if (memoryBytes === null || memoryBytes > limits.memoryBytes || memoryBytes <= limits.memoryBytes - biggestPage) {
+    return `the kernel has ${memoryBytes ?? "no"} bytes as its bound of memory, where ${limits.memoryBytes} were asked for (rootless engines need control groups of version 2)`;
+  }
+  if (processes !== limits.processes) {
+    return `the kernel has ${processes ?? "nothing"} as its bound of processes, where ${limits.processes} were asked for`;
+  }
+  // It counts in parts of a period, of at least a thousandth of a core.
+  if (cpus === null || Math.abs(cpus - limits.cpus) > 0.01 * limits.cpus + 0.001) {
+    return `the kernel has ${cpus ?? "nothing"} as its bound of cores, where ${limits.cpus} were asked for`;
+  }
+  return null;
+}
+
+function interfacesOf(text: string): string[] {
+  return text.split("\n").flatMap((line) => /^\s*([^\s:|]+):/u.exec(line)?.[1] ?? []);
+}
+
+/** The last mount on `/` is the one that is seen (proc_pid_mountinfo(5)). */
+function isRootReadOnly(mounts: string): boolean {
+  const root = mounts.split("\n").findLast((line) => line.split(" ")[4] === "/");
+  return root?.split(" ")[5]?.split(",").includes("ro") === true;
+}
+
+/** Whether the number is, seen from here, a process of this container's. */
+export async function isOf(pid: number, container: string): Promise<boolean> {
+  if (pid <= 0) return false;
+  const groups = await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "");
+  return groups.includes(container);
+}
+
+async function seenFromHere({ Id: id, State: { Pid: pid } }: Inspected): Promise<Kernel | null> {
+  if (!(await isOf(pid, id))) return null;
+  try {
+    const read = (name: string): Promise<string> => readFile(`/proc/${pid}/${name}`, "utf8");
+    const [status, mounts, interfaces, groups] = await Promise.all(
+      ["status", "mountinfo", "net/dev", "cgroup"].map(read) as [
+        Promise<string>,
+        Promise<string>,
+        Promise<string>,
+        Promise<string>,
+      ],
+    );
+    const bounds = await boundsOf(groups, id);
+    const networks = await Promise.all([pid, "self"].map((of) => readlink(`/proc/${of}/ns/net`).catch(() => null)));
+    const sharesNetwork = networks.includes(null) ? null : networks[0] === networks[1];
+    return bounds === null ? null : { status, mounts, interfaces, ...bounds, sharesNetwork };
+  } catch {
+    // Gone in the meantime, or not to be read by this user.
+    return null;
+  }
+}
+
+type Bounds = Pick<Kernel, "memoryBytes" | "processes" | "cpus">;
+const tree = "/sys/fs/cgroup";
+
+/** The tightest of the container's group and those below it on the way to the process. Null where they are not to be seen. */
+async function boundsOf(groups: string, container: string): Promise<Bounds | null> {
+  const paths = new Map(
+    groups.split("\n").flatMap((line): [string, string][] => {
+      const [, controllers = "", path] = /^\d+:([^:]*):(.*)$/u.exec(line) ?? [];
+      return path?.includes(container) === true ? controllers.split(",").map((name) => [name, path]) : [];
+    }),
+  );
+  const found = await Promise.all(
+    (["memory", "pids", "cpu"] as const).map(async (controller) => {
+      const path = paths.get(controller);
+      const [folder, at] = path === undefined ? [tree, paths.get("")] : [join(tree, controller), path];
+      return at === undefined ? null : bestBound(controller, folder, at, container);
+    }),
+  );
+  const [memoryBytes, processes, cpus] = found;
+  if (memoryBytes == null || processes == null || cpus == null) return null;
+  const bounded = (value: number): number | null => (Number.isFinite(value) ? value : null);
+  return { memoryBytes: bounded(memoryBytes), processes: bounded(processes), cpus: bounded(cpus) };
+}
+
+type Controller = "memory" | "pids" | "cpu";
+
+async function bestBound(
+  controller: Controller,
+  folder: string,
+  path: string,
+  container: string,
+): Promise<number | null> {
+  let best: number | null = null;
+  for (let at = path; at.includes(container); at = dirname(at)) {
+    const bound = await readBound(controller, (file) => readFile(join(folder, at, file), "utf8"));
+    if (bound !== null) best = Math.min(best ?? Number.POSITIVE_INFINITY, bound);
+  }
+  return best;
+}
+
+/** Infinite where there is no bound, null where there is no such file. */
+async function readBound(
+  controller: Controller,
+  read: (file: string) => Promise<string | undefined>,
+): Promise<number | null> {
+  const first = async (...files: string[]): Promise<string | null> => {
+    for (const file of files) {
+      const said = await read(file).catch(() => undefined);
+      if (said !== undefined) return said.trim();
+    }
+    return null;
+  };
+  const quantity = (said: string | null): number | null =>
+    said === null ? null : /^\d+$/u.test(said) ? Number(said) : Number.POSITIVE_INFINITY;
+  if (controller === "memory") return quantity(await first("memory.max", "memory.limit_in_bytes"));
+  if (controller === "pids") return quantity(await first("pids.max"));
+  const [quota, period] = (
+    (await first("cpu.max")) ?? `${await first("cpu.cfs_quota_us")} ${await first("cpu.cfs_period_us")}`
+  ).split(" ");
+  if (quota === "null" || quota === undefined) return null;
+  return /^\d+$/u.test(quota) ? Number(quota) / Number(period) : Number.POSITIVE_INFINITY;
+}
+
+async function toldFromInside(gate: Gate): Promise<Kernel> {
+  const files = await gate.tell();
+  const bound = async (controller: Controller): Promise<number | null> => {
+    const read = (file: string): Promise<string | undefined> =>
+      Promise.resolve(files[`${tree}/${file}` as ToldFile] ?? files[`${tree}/${controller}/${file}` as ToldFile]);
+    const value = await readBound(controller, read);
+    return value !== null && Number.isFinite(value) ? value : null;
+  };
+  return {
+    status: files["/proc/self/status"] ?? "",
+    mounts: files["/proc/self/mountinfo"] ?? "",
+    interfaces: files["/proc/self/net/dev"] ?? "",
+    memoryBytes: await bound("memory"),
+    processes: await bound("pids"),
+    cpus: await bound("cpu"),
+    sharesNetwork: null,
+  };
+}

@@ -1,0 +1,55 @@
+import type { Logger } from "../../observability.ts";
+import type { EngineApi, Listed } from "./api.ts";
+import { callEngine, type Patience } from "./call.ts";
+import { containerLabel, processLabel, serverLabel } from "./labels.ts";
+import type { Maker } from "./maker.ts";
+
+export interface Sweep {
+  readonly engine: EngineApi;
+  /** Id of the server whose containers these are. */
+  readonly server: string;
+  /** Name of this process, as its containers carry it. */
+  readonly process: string;
+  readonly maker: Maker;
+  /** Whether this process still needs the container that it made under this name. */
+  readonly isHeld: (name: string) => boolean;
+  /** Rejects if the engine does not remove it. */
+  readonly remove: (id: string) => Promise<boolean>;
+  readonly patience: Patience;
+  readonly logger: Logger | null;
+}
+
+/**
+ * Removes every container of this server that nobody needs any more: those of its processes that are gone, whether they ever
+ * started and whatever they are called now, and those of this process that it has let go of. Every other is left alone, also
+ * if the engine shows more than was asked for.
+ * @throws the first problem of the engine, once all were tried
+ */
+export async function sweepContainers(sweep: Sweep): Promise<void> {
+  const { engine, server, maker, patience, logger } = sweep;
+  const listed = await callEngine({ toDo: "list its containers", limitMs: patience.answerMs }, (signal) =>
+    engine.list(`${serverLabel}=${server}`, signal),
+  );
+  const own = listed.filter(({ Labels }) => Labels?.[serverLabel] === server);
+  const alive = new Map<string, boolean>();
+  const problems: unknown[] = [];
+  for (const one of own) {
+    const by = one.Labels?.[processLabel] ?? "";
+    if (!alive.has(by)) alive.set(by, by === sweep.process || (await maker.isAlive(by)));
+    const isNeeded = by === sweep.process ? sweep.isHeld(nameOf(one)) : alive.get(by) === true;
+    if (isNeeded) continue;
+    try {
+      await sweep.remove(one.Id);
+      logger?.info({ container: nameOf(one) }, "removed a container that was left");
+    } catch (error) {
+      problems.push(error);
+    }
+  }
+  if (problems.length > 0) throw problems[0];
+  await maker.tidy();
+}
+
+/** The name under which it was made, which its present one need not be. */
+function nameOf({ Id, Names, Labels }: Listed): string {
+  return Labels?.[containerLabel] ?? Names?.[0]?.replace(/^\//u, "") ?? Id;
+}

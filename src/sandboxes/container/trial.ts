@@ -1,0 +1,69 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { z } from "zod";
+import type { Limits, Sandbox } from "../sandbox.ts";
+
+const checkLimits: Limits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskBytes: 2 ** 30, cpus: 1 };
+
+/**
+ * Starts one and believes only what is seen inside: some engines take a limit and do not keep it. What each container is held
+ * to before its command runs, the network among it, this one is too.
+ * @returns what is wrong with containers here, null where nothing is
+ */
+export async function tryContainer({
+  start,
+  makeWritable,
+  giveBack,
+}: Pick<Sandbox, "start" | "makeWritable" | "giveBack">): Promise<string | null> {
+  const folder = await mkdtemp(join(tmpdir(), "offstage-check-"));
+  const home = join(folder, "home");
+  try {
+    await makeWritable(home);
+    const child = start({
+      command: process.execPath,
+      arguments: ["-e", trialScript],
+      environment: {},
+      workspace: home,
+      home,
+      readOnly: [],
+      limits: checkLimits,
+      signal: AbortSignal.timeout(60_000),
+    });
+    child.stdin.end();
+    const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
+    if (code !== 0) return `containers do not start here: ${complained.trim().slice(-500) || `exit ${code}`}`;
+    return trialProblem(said);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+    await giveBack(folder);
+  }
+}
+
+/** Runs inside: what is believed is what it sees. */
+const trialScript = `
+const { readFileSync, writeFileSync } = require("node:fs");
+const { spawnSync } = require("node:child_process");
+const attempt = (work) => { try { return work(); } catch { return null; } };
+const memory = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+  .map((file) => attempt(() => Number(readFileSync(file, "utf8")))).find((limit) => limit !== null) ?? null;
+const wrote = attempt(() => (writeFileSync("works", ""), true)) === true;
+const git = spawnSync("git", ["--version"]).status === 0;
+process.stdout.write(JSON.stringify({ memory, wrote, git }));`;
+
+const trialSchema = z.object({
+  memory: z.number().nullable(),
+  wrote: z.boolean(),
+  git: z.boolean(),
+});
+
+function trialProblem(said: string): string | null {
+  const { memory, wrote, git } = trialSchema.parse(JSON.parse(said));
+  if (!wrote) return "the container can't write to its workspace: run the server as root or as the engine's user";
+  if (memory === null) return "the engine shows no memory limit inside its containers, so that it can't be checked";
+  if (memory !== checkLimits.memoryBytes) {
+    return "the engine does not keep the memory limit (rootless engines need cgroup version 2): use an engine that does";
+  }
+  return git ? null : "the image has no git: choose one that has it (OFFSTAGE_CONTAINER_IMAGE)";
+}

@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "../../observability.ts";
+import type { EngineApi } from "./api.ts";
+import { callEngine, type Patience } from "./call.ts";
+import { containerLabel, processLabel, serverLabel } from "./labels.ts";
+import type { Maker } from "./maker.ts";
+import { EngineError } from "./socket.ts";
+import { sweepContainers } from "./sweep.ts";
+import type { Turns } from "./turns.ts";
+
+/** How long after one that failed a removal is tried again, doubled each time, and how often before it is left to the sweep. */
+export interface Retries {
+  readonly firstMs: number;
+  readonly longestMs: number;
+  readonly most: number;
+  /** Time between sweeps. */
+  readonly sweepMs: number;
+}
+
+export const usualRetries: Retries = { firstMs: 1_000, longestMs: 60_000, most: 8, sweepMs: 60_000 };
+
+export interface UpkeepOptions {
+  readonly engine: EngineApi;
+  /** Of the server, the same over restarts and different from any other that uses the engine. */
+  readonly serverId: () => Promise<string>;
+  readonly maker: Maker;
+  /** In which containers are removed. */
+  readonly removals: Turns;
+  readonly patience: Patience;
+  readonly retries: Retries;
+  readonly logger: Logger | null;
+}
+
+/** A container that is about to be made or was made; its id is known once the engine has told it. */
+export interface Held {
+  readonly name: string;
+  readonly id: string | null;
+}
+
+/** Sees to it that each container that this server made is gone in the end, whatever its engine does. */
+export interface Upkeep {
+  /** A name for a container that is about to be made: it is left alone until `remove` or `removeLater`. */
+  hold(): string;
+  labels(name: string): Promise<Record<string, string>>;
+  /** Removes it with everything in it. If that fails it is done later. Never rejects. @returns whether it is gone */
+  remove(held: Held): Promise<boolean>;
+  /** For one that the engine could not be asked to remove, or that may come to be only now. */
+  removeLater(held: Held): void;
+  /** Removes what is this server's and nobody's any more: of processes that are gone, and what was left to it. @throws Error of the engine */
+  sweep(): Promise<void>;
+  /** Sweeps now and from time to time. @returns what stops that, safe to call twice */
+  tend(): () => Promise<void>;
+}
+
+export function createUpkeep(options: UpkeepOptions): Upkeep {
+  const { engine, serverId, maker, removals, patience, retries, logger } = options;
+  const held = new Set<string>();
+  const waiting = new Map<string, NodeJS.Timeout>();
+
+  /** @returns false if there is none of that id or name */
+  function removeNow(idOrName: string): Promise<boolean> {
+    return removals.take(() =>
+      callEngine({ toDo: "remove a container", limitMs: patience.workMs }, (signal) =>
+        engine.remove(idOrName, signal).then(
+          () => true,
+          (error: unknown) => {
+            if (error instanceof EngineError && error.status === 404) return false;
+            throw error;
+          },
+        ),
+      ),
+    );
+  }
+
+  async function remove(one: Held): Promise<boolean> {
+    try {
+      await removeNow(one.id ?? one.name);
+      held.delete(one.name);
+      return true;
+    } catch (error) {
+      logger?.warn({ err: error, container: one.name }, "could not remove a container; will try again");
+      removeLater(one);
+      return false;
+    }
+  }
+
+  function removeLater(one: Held): void {
+    held.delete(one.name);
+    if (!waiting.has(one.name)) again(one, 1);
+  }
+
+  function again(one: Held, attempt: number): void {
+    const afterMs = Math.min(retries.longestMs, retries.firstMs * 2 ** (attempt - 1));
+    const timer = setTimeout(() => void tryAgain(one, attempt), afterMs);
+    timer.unref();
+    waiting.set(one.name, timer);
+  }
+
+  async function tryAgain(one: Held, attempt: number): Promise<void> {
+    const { name, id } = one;
+    const problem = await removeNow(id ?? name).then(
+      (wasThere) => (wasThere || id !== null ? null : "it is not there, and may yet come to be"),
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+    if (!waiting.has(name)) return;
+    waiting.delete(name);
+    if (problem === null) logger?.info({ container: name, attempt }, "removed a container that could not be before");
+    else if (attempt < retries.most) again(one, attempt + 1);
+    else logger?.debug({ container: name, problem }, "left a container to the sweep");
+  }
+
+  async function sweep(): Promise<void> {
+    await sweepContainers({
+      engine,
+      server: await serverId(),
+      process: await maker.name(),
+      maker,
+      isHeld: (name) => held.has(name),
+      remove: removeNow,
+      patience,
+      logger,
+    });
+  }
+
+  function tend(): () => Promise<void> {
+    let isSweeping = false;
+    let failed = false;
+    async function sweepOnce(): Promise<void> {
+      // One at a time: on an engine that hangs a sweep takes longer than the time between two.
+      if (isSweeping) return;
+      isSweeping = true;
+      try {
+        await sweep();
+        failed = false;
+      } catch (error) {
+        // Told once: an engine that is gone is gone for many times.
+        if (!failed) logger?.warn({ err: error }, "could not remove containers that were left; will try again");
+        failed = true;
+      } finally {
+        isSweeping = false;
+      }
+    }
+    void sweepOnce();
+    const timer = setInterval(() => void sweepOnce(), retries.sweepMs);
+    timer.unref();
+    return () => {
+      clearInterval(timer);
+      // What is left is the next one's.
+      for (const each of waiting.values()) clearTimeout(each);
+      waiting.clear();
+      return Promise.resolve();
+    };
+  }
+
+  return {
+    hold() {
+      const name = `offstage-${randomUUID()}`;
+      held.add(name);
+      return name;
+    },
+    labels: async (name) => ({
+      [serverLabel]: await serverId(),
+      [processLabel]: await maker.name(),
+      [containerLabel]: name,
+    }),
+    remove,
+    removeLater,
+    sweep,
+    tend,
+  };
+}

@@ -1,0 +1,58 @@
+import type { SandboxRequest } from "../sandbox.ts";
+
+/** Stands for the relay's address in a sandbox's environment and arguments: the port is known only inside. */
+export const gatewayOrigin = "http://127.0.0.1:{gatewayPort}";
+
+/**
+ * Runs inside: carries connections from loopback to the gateway's socket, since few programs speak to a unix socket,
+ * and starts the command with the port filled in.
+ */
+const relay = `
+const net = require("node:net");
+const { spawn } = require("node:child_process");
+const [socket, kind, command, ...parameters] = process.argv.slice(1);
+const server = net.createServer({ allowHalfOpen: true }, (inner) => {
+  const outer = net.connect({ path: socket, allowHalfOpen: true });
+  for (const [end, other] of [[inner, outer], [outer, inner]]) {
+    end.on("error", () => other.destroy());
+    end.on("close", () => other.destroy());
+    end.pipe(other);
+  }
+});
+server.listen(0, "127.0.0.1", () => {
+  const port = String(server.address().port);
+  const fill = (text) => text.replaceAll("{gatewayPort}", port);
+  const env = Object.fromEntries(Object.entries(process.env).map(([name, value]) => [name, fill(value)]));
+  if (kind === "closed") {
+    // What programs look at to find a proxy; Node itself only when it is told to.
+    for (const name of ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]) env[name] = "http://127.0.0.1:" + port;
+    for (const name of ["NO_PROXY", "no_proxy"]) env[name] = "127.0.0.1,localhost,::1";
+    env.NODE_USE_ENV_PROXY = "1";
+  }
+  const child = spawn(fill(command), parameters.map(fill), { stdio: "inherit", env });
+  child.on("error", (error) => {
+    process.stderr.write(error.message + "\\n");
+    process.exit(127);
+  });
+  child.on("exit", (code, signal) => process.exit(code ?? 128 + (require("node:os").constants.signals[signal] ?? 0)));
+});`;
+
+export interface Relayed {
+  readonly command: string;
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/**
+ * The request's command behind its relay; as it is where it has no gateway.
+ * @param closed whether the gateway is the only way out, so that programs must be told of it
+ */
+export function withRelay(request: SandboxRequest, closed: boolean): Relayed {
+  const { command, gateway, environment } = request;
+  if (gateway === undefined) return { command, arguments: request.arguments, environment };
+  return {
+    command: process.execPath,
+    arguments: ["-e", relay, "--", gateway, closed ? "closed" : "open", command, ...request.arguments],
+    environment,
+  };
+}

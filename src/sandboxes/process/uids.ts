@@ -1,0 +1,251 @@
+import { randomInt, randomUUID } from "node:crypto";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { lstat, mkdir, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { RunError } from "../../domain/errors.ts";
+import { runProgram } from "./run-program.ts";
+
+/** User ids for sandboxes, both ends among them. */
+export interface UidRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * In no range that a distribution, systemd (https://systemd.io/UIDS-GIDS), /etc/subuid or SSSD gives away, and below 2^31,
+ * which some programs can't read.
+ */
+const usual: UidRange = { first: 2_100_000_000, last: 2_100_999_999 };
+/** If this server's own user namespace has few users, as in a container whose engine maps root to another user. */
+const inNamespace: UidRange = { first: 64_748, last: 65_247 };
+
+/** The range for a server that was not given one. @param map lines of /proc/self/uid_map (user_namespaces(7)) */
+export function usualUids(map = readMap()): UidRange {
+  const isThere = map.split("\n").some((line) => {
+    const [first = 0, , count = 0] = line.trim().split(/\s+/u).map(Number);
+    return first <= usual.first && first + count > usual.last;
+  });
+  return isThere || map === "" ? usual : inNamespace;
+}
+
+function readMap(): string {
+  try {
+    return readFileSync("/proc/self/uid_map", "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** Whose folders a session's are; several servers of a machine share the one folder in which that is written down. */
+const claimFolders = ["/run/offstage-uids", join(tmpdir(), "offstage-uids")];
+/** A claim this young may be of folders that are being made. */
+const youngMs = 60 * 60_000;
+const luckyTries = 20;
+const tendEveryMs = 60 * 60_000;
+
+/**
+ * Who has which user id of a machine: for each a symbolic link, made in one step, that leads to the folder whose children
+ * belong to that user. So a claim says itself whether it still holds: one that nobody gave back, because the server was killed,
+ * is found by that. After a restart of the machine the folder may be empty: a session that goes on claims its own again.
+ * Whatever became of its claim, no user id is given to anybody while a process has it.
+ */
+export class UidClaims {
+  readonly #range: UidRange;
+  readonly #folders: readonly string[];
+  /** What this process claimed, by the holder. */
+  readonly #given = new Map<string, Set<number>>();
+  #folder: Promise<string | null> | null = null;
+
+  /** @param folders to keep the claims in: the first that can be made */
+  constructor(range: UidRange, folders: readonly string[] = claimFolders) {
+    this.#range = range;
+    this.#folders = folders;
+  }
+
+  /**
+   * The user of a folder's children: the one that it has, unless somebody else claimed that in the meantime, or a new one.
+   * @param holder the folder
+   * @throws RunError sandbox_unavailable if all are taken
+   */
+  async of(holder: string): Promise<number> {
+    const uid = await this.#find(holder);
+    const given = this.#given.get(holder) ?? new Set();
+    this.#given.set(holder, given.add(uid));
+    return uid;
+  }
+
+  /**
+   * Gives back what the children of a folder belonged to, once the folder is gone. A user id of which a process still lives, as in
+   * a container that its engine did not end, stays claimed until `tend` finds none.
+   */
+  async giveBack(holder: string): Promise<void> {
+    for (const [known, uids] of this.#given) {
+      if (known !== holder && !known.startsWith(`${holder}/`)) continue;
+      this.#given.delete(known);
+      for (const uid of uids) if (await isIdle(uid)) await this.#drop(uid, known);
+    }
+  }
+
+  /** Gives back, now and every hour, what servers left that were killed. @returns what stops it, and settles when it is at rest */
+  tend(): () => Promise<void> {
+    let tending = Promise.resolve();
+    const look = (): void => {
+      tending = tending.then(() => this.#removeStale()).catch(() => undefined);
+    };
+    look();
+    const timer = setInterval(look, tendEveryMs).unref();
+    return async () => {
+      clearInterval(timer);
+      await tending;
+    };
+  }
+
+  async #find(holder: string): Promise<number> {
+    for (const uid of ownersIn(holder)) if (this.#isOurs(uid) && (await this.#claim(uid, holder))) return uid;
+    const { first, last } = this.#range;
+    for (let tries = 0; tries < luckyTries; tries += 1) {
+      const uid = randomInt(first, last + 1);
+      if (await this.#claim(uid, holder)) return uid;
+    }
+    await this.#removeStale();
+    const folder = await this.#place();
+    const taken = new Set(folder === null ? [] : (await readdir(folder)).map(Number));
+    for (let uid = first; uid <= last; uid += 1) {
+      if (!taken.has(uid) && (await this.#claim(uid, holder))) return uid;
+    }
+    throw new RunError({
+      code: "sandbox_unavailable",
+      reason: `Every user id of OFFSTAGE_SANDBOX_UIDS (${first}-${last}) belongs to a session whose folders are kept, or has a process that still runs.`,
+      retryable: true,
+      mend: "Widen OFFSTAGE_SANDBOX_UIDS, or keep sessions' folders for fewer days (OFFSTAGE_WORKSPACE_DAYS), then retry.",
+    });
+  }
+
+  #isOurs(uid: number): boolean {
+    return uid >= this.#range.first && uid <= this.#range.last;
+  }
+
+  async #claim(uid: number, holder: string): Promise<boolean> {
+    const folder = await this.#place();
+    if (folder === null) return isIdle(uid);
+    const claim = join(folder, String(uid));
+    try {
+      await symlink(holder, claim);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      return (await readlink(claim).catch(() => null)) === holder;
+    }
+    if (await isIdle(uid)) return true;
+    await this.#drop(uid, holder);
+    return false;
+  }
+
+  /** Out of the way in one step, and looked at there: another server may have given it to somebody else in the meantime. */
+  async #drop(uid: number, holder: string): Promise<void> {
+    const folder = await this.#place();
+    if (folder === null) return;
+    const claim = join(folder, String(uid));
+    const aside = join(folder, `.${randomUUID()}`);
+    try {
+      await rename(claim, aside);
+    } catch {
+      // Dropped by another server already.
+      return;
+    }
+    const found = await readlink(aside);
+    if (found !== holder) await symlink(found, claim).catch(() => undefined);
+    await rm(aside, { force: true });
+  }
+
+  /** Those whose folders are gone, or belong to others by now. */
+  async #removeStale(): Promise<void> {
+    const folder = await this.#place();
+    for (const name of folder === null ? [] : await readdir(folder)) {
+      const claim = join(folder ?? "", name);
+      const made = await lstat(claim).catch(() => null);
+      const holder = await readlink(claim).catch(() => null);
+      if (made === null || holder === null || Date.now() - made.mtimeMs < youngMs) continue;
+      const uid = Number(name);
+      if (Number.isNaN(uid)) await rm(claim, { force: true });
+      else if (!ownersIn(holder).includes(uid) && (await isIdle(uid))) await this.#drop(uid, holder);
+    }
+  }
+
+  /** Null if there is none: then user ids are drawn at random, and nobody else's are known. */
+  #place(): Promise<string | null> {
+    return (this.#folder ??= firstOwn(this.#folders));
+  }
+}
+
+/** A shell of that user, which may start a second process only if it is the user's first (RLIMIT_NPROC of getrlimit(2)). */
+const onlyIfAlone = "ulimit -u 2 2> /dev/null || ulimit -p 2 || exit 3; (exit 0); exit 0";
+/** Some shells try for long to start a process. */
+const aloneLimitMs = 5_000;
+
+/**
+ * Whether no process of the machine has the user id. The kernel counts them: no list has to be read, in which a process could be
+ * missed that begins others and ends all the time.
+ */
+async function isIdle(uid: number): Promise<boolean> {
+  try {
+    await runProgram("/bin/sh", ["-c", onlyIfAlone], {
+      uid,
+      gid: uid,
+      cwd: "/",
+      timeout: aloneLimitMs,
+      killSignal: "SIGKILL",
+    });
+    return true;
+  } catch (error) {
+    // A server without the right to become another user (CAP_SETUID) can't ask so.
+    return (error as NodeJS.ErrnoException).code === "EPERM" && !uidsInSight().has(uid);
+  }
+}
+
+/** Users of the processes that /proc shows (proc_pid_status(5)). */
+function uidsInSight(): Set<number> {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/u.test(name));
+  return new Set(
+    pids.flatMap((pid) => {
+      try {
+        const [, ...uids] = /^Uid:\t(\d+)\t(\d+)\t(\d+)/mu.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+        return uids.map(Number);
+      } catch {
+        // Gone in the meantime.
+        return [];
+      }
+    }),
+  );
+}
+
+async function firstOwn(folders: readonly string[]): Promise<string | null> {
+  for (const folder of folders) {
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const found = await lstat(folder);
+      // Not one that another user made in a folder that is everybody's.
+      if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) continue;
+      const trial = join(folder, randomUUID());
+      await symlink("/", trial);
+      await rm(trial);
+      return folder;
+    } catch {
+      // Read-only, or not ours: the next may do.
+    }
+  }
+  return null;
+}
+
+/** Owners of what lies in a folder, other than root. */
+function ownersIn(holder: string): number[] {
+  try {
+    const owners = readdirSync(holder).map(
+      (name) => lstatSync(join(holder, name), { throwIfNoEntry: false })?.uid ?? 0,
+    );
+    return [...new Set(owners)].filter((uid) => uid !== 0);
+  } catch {
+    // Gone, or no folder: then nobody's.
+    return [];
+  }
+}

@@ -1,0 +1,146 @@
+import { readdirSync, readFileSync } from "node:fs";
+import type { Exceeded, Limits } from "../sandbox.ts";
+import { diskUsage, ownDiskUsage, type DiskUsage, type Holders } from "./disk-usage.ts";
+import { createInFlightCount, roomAround, type Room } from "./in-flight.ts";
+
+const lookEveryMs = 500;
+/** Measuring a big folder takes its time: it is done so seldom that it takes at most this share of it. */
+const measuringShare = 0.05;
+const longestBetweenMs = 30_000;
+const longestWhenFullMs = 3_000;
+/** If the machine's disk is nearly full, whoever filled that much of it lately is ended; the same of its inodes. */
+const nearlyFull = { bytes: 512 * 1024 * 1024, files: 50_000 };
+const filling = { bytes: 64 * 1024 * 1024, files: 20_000 };
+const pageBytes = 4_096;
+const nothing = { bytes: 0, files: 0, sharedBytes: 0 };
+
+export interface Watch {
+  exceeded(): Exceeded | null;
+  stop(): void;
+}
+
+/**
+ * Watches what a sandbox uses of what the kernel does not bound by itself: its folders' disk and files always, and memory and
+ * processes if no control group can be made. A look takes place twice a second: what is used up faster goes over by that much.
+ * @param options.pids all processes inside; null if a control group bounds them
+ * @param options.holders whose removed files count, if they are kept open
+ */
+export function watchUsage(options: {
+  readonly limits: Pick<Limits, "diskBytes" | "files"> & Partial<Limits>;
+  readonly folders: readonly string[];
+  /** Of the folders, or around them: what may be a file system of the session's own. */
+  readonly disk?: string;
+  readonly pids: (() => readonly number[]) | null;
+  readonly holders?: () => Holders | null;
+  readonly onExceeded: (by: Exceeded) => void;
+}): Watch {
+  const { limits, folders, disk, pids } = options;
+  const { diskBytes, files = Infinity, memoryBytes = Infinity, processes = Infinity } = limits;
+  let exceeded: Exceeded | null = null;
+  let stopped = false;
+  let measuring = false;
+  let nextMeasure = 0;
+  let sharedBytes = 0;
+  let usedBefore: Pick<DiskUsage, "bytes" | "files"> | null = null;
+  // What is in flight is known by what there was before; a command may send it at once.
+  const roomAtStart = folders[0] === undefined ? Promise.resolve(null) : roomAround(folders[0]);
+  const inFlight = createInFlightCount();
+  let roomBefore: Room | null = null;
+
+  function end(by: Exceeded): void {
+    if (stopped || exceeded !== null) return;
+    exceeded = by;
+    options.onExceeded(by);
+  }
+
+  function lookAtProcesses(): void {
+    const all = pids?.() ?? [];
+    if (all.length > processes) end("processes");
+    else if (all.length > 0 && memoryOf(all) + sharedBytes > memoryBytes) end("memory");
+  }
+
+  function isFilling(room: Room): boolean {
+    if (roomBefore === null) return false;
+    const bytes = roomBefore.bytes - room.bytes;
+    const inodes = roomBefore.files === null || room.files === null ? 0 : roomBefore.files - room.files;
+    return bytes > Math.min(diskBytes / 10, filling.bytes) || inodes > Math.min(files / 10, filling.files);
+  }
+
+  async function lookAtDisk(): Promise<void> {
+    const [folder] = folders;
+    if (measuring || folder === undefined) return;
+    measuring = true;
+    try {
+      const own = disk === undefined ? null : await ownDiskUsage(disk);
+      if (own !== null) {
+        if (own.bytes > diskBytes) end("disk");
+        else if (own.files > files) end("files");
+        // Else memory without a name would not be counted.
+        if (pids === null) return;
+      }
+      const room = await roomAround(folder);
+      if ((room === null || !isFilling(room)) && performance.now() < nextMeasure) return;
+      roomBefore = room;
+      const startedAt = performance.now();
+      const counted = await diskUsage(folders, options.holders?.() ?? null);
+      const tookMs = performance.now() - startedAt;
+      const isFull = room !== null && (room.bytes < nearlyFull.bytes || (room.files ?? Infinity) < nearlyFull.files);
+      const longest = isFull ? longestWhenFullMs : longestBetweenMs;
+      nextMeasure = performance.now() + Math.min(longest, Math.max(1_000, tookMs / measuringShare));
+      if (counted === null) return;
+      const hidden = room === null ? nothing : inFlight({ used: counted, room }, await roomAtStart);
+      const used = {
+        bytes: counted.bytes + hidden.bytes,
+        files: counted.files + hidden.files,
+        sharedBytes: counted.sharedBytes + hidden.sharedBytes,
+      };
+      usedBefore ??= used;
+      // Of a sandbox whose memory the kernel bounds, this is in that bound already.
+      sharedBytes = pids === null ? 0 : used.sharedBytes;
+      if (used.bytes > diskBytes) end("disk");
+      else if (used.files > files) end("files");
+      else if (isFull && used.bytes - usedBefore.bytes > filling.bytes) end("disk");
+      else if (isFull && used.files - usedBefore.files > filling.files) end("files");
+    } finally {
+      measuring = false;
+    }
+  }
+
+  const look = setInterval(() => {
+    lookAtProcesses();
+    void lookAtDisk();
+  }, lookEveryMs);
+  return {
+    exceeded: () => exceeded,
+    stop() {
+      stopped = true;
+      clearInterval(look);
+    },
+  };
+}
+
+function memoryOf(pids: readonly number[]): number {
+  return pids.reduce((total, pid) => {
+    const pages = pagesOf(`/proc/${pid}`);
+    // A process whose first thread is gone shows nothing under that one's number.
+    return total + (pages === 0 ? Math.max(0, ...threadsOf(pid).map(pagesOf)) : pages) * pageBytes;
+  }, 0);
+}
+
+/** Resident and not shared with a file (proc_pid_statm(5)). */
+function pagesOf(folder: string): number {
+  try {
+    const [, resident = 0, shared = 0] = readFileSync(`${folder}/statm`, "utf8").split(" ").map(Number);
+    return resident - shared;
+  } catch {
+    return 0;
+  }
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,85 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createApp } from "../api/app.ts";
+import type { Config } from "../config/config.ts";
+import { hasRoom } from "../database/room.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../domain/repository.ts";
+import { listWorkers } from "../store/queue/worker-nodes.ts";
+import { settleRepositoryKeys } from "../store/repositories/repository-keys.ts";
+import { createIntake } from "../store/sessions/intake.ts";
+import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
+import { addressFile } from "./data-folder.ts";
+import { listenError } from "./listen-error.ts";
+import type { Parts } from "./parts.ts";
+import type { Stops } from "./stops.ts";
+import { chooseDefaultAgent, createSignInMethods } from "./wiring.ts";
+
+/**
+ * Starts the API and the web app.
+ * @param options.alone this process carries sessions out too: no other is asked what it can do
+ * @returns the address at which people reach it
+ */
+export async function startApi(parts: Parts, stops: Stops, options: { readonly alone: boolean }): Promise<string> {
+  const { config, logger, metrics, traces, database, vault, sandbox, providers, forges, templates } = parts;
+  // Known only once the server listens, when the port is chosen by the system.
+  let listening = config.publicUrl ?? "";
+  const own = () => chooseDefaultAgent(config, providers);
+  const defaultAgent = options.alone ? own : () => fleetDefaultAgent(config, database);
+  const keyOf = (url: string): string | null => {
+    const address = parseRepositoryUrl(url);
+    return isAddressProblem(address) ? null : forges.keyOf(address);
+  };
+  const settled = await settleRepositoryKeys(database, keyOf);
+  if (settled > 0) logger.info({ repositories: settled }, "repositories are told apart in another way from now on");
+  const app = await createApp({
+    database,
+    intake: createIntake(database),
+    vault,
+    logger,
+    metrics,
+    metricsToken: config.metricsToken,
+    traces,
+    publicUrl: () => listening,
+    sandboxed: sandbox.isolates,
+    allowLocalRepositories: config.allowLocalRepositories,
+    rateLimitPerMinute: config.rateLimitPerMinute,
+    maxRunningPerOrganization: config.maxRunningPerOrganization,
+    queueLimit: config.queueLimit,
+    // A database of one's own is elsewhere, and says itself when it is full.
+    hasRoom: () =>
+      config.databaseUrl === null ? hasRoom(config.data, config.minimumFreeBytes) : Promise.resolve(true),
+    hosts: config.hosts,
+    trustedProxies: config.trustedProxies,
+    signInMethods: createSignInMethods(config),
+    signInPolicy: config.signInPolicy,
+    signInDays: config.signInDays,
+    defaultAgent,
+    agents: async () => {
+      const known = await listAgents(providers, own);
+      return options.alone ? known : fleetAgents(known, await listWorkers(database), await defaultAgent());
+    },
+    integrationOf: forges.integrationOf,
+    repositoryKeyOf: forges.keyOf,
+    templates,
+    webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),
+    ready: parts.ready,
+  });
+  stops.add(() => app.close());
+  const url = await listen(app, config);
+  listening = config.publicUrl ?? url;
+  await writeFile(addressFile(config), `${listening}\n`, { mode: 0o600 });
+  return listening;
+}
+
+async function listen(app: Awaited<ReturnType<typeof createApp>>, config: Config): Promise<string> {
+  try {
+    await app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    throw listenError(error, config, "OFFSTAGE_PORT");
+  }
+  const address = app.server.address();
+  const port = typeof address === "object" && address !== null ? address.port : config.port;
+  // An address that means "all" is no address to open in a browser.
+  const host = config.host === "0.0.0.0" || config.host === "::" ? "127.0.0.1" : config.host;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}

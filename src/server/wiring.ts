@@ -1,0 +1,197 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Provider } from "../agents/harness.ts";
+import { createProviders } from "../agents/providers.ts";
+import type { Config } from "../config/config.ts";
+import type { Database } from "../database/database.ts";
+import { hasRoom } from "../database/room.ts";
+import { createMask } from "../domain/masking/mask.ts";
+import type { SignInMethod } from "../domain/user.ts";
+import type { Forges } from "../forges/forges.ts";
+import { createGatewayProcesses } from "../gateway/process/process.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import { createObjectStore, type ObjectStore } from "../objects/object-store.ts";
+import type { Logger } from "../observability.ts";
+import { createBubblewrap } from "../sandboxes/bubblewrap.ts";
+import { createContainerSandbox } from "../sandboxes/container/container.ts";
+import { createUnsandboxed } from "../sandboxes/none.ts";
+import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { createGitHubSignIn } from "../sign-in/github.ts";
+import { createOidc } from "../sign-in/oidc.ts";
+import { environmentKeyring, fileKeyring } from "../store/secrets/keyring.ts";
+import { createVault, type Vault } from "../store/secrets/vault.ts";
+import type { Traces } from "../traces.ts";
+import type { RunDependencies } from "../worker/attempt/run.ts";
+import { createWorkspaces } from "../worker/clones/workspace.ts";
+import { createEnvironmentCache } from "../worker/disk/environment-cache.ts";
+import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
+
+/** With less than this a disk counts as full. */
+const leastRoomBytes = 1024 * 1024;
+
+/** Parts of a server as its configuration wants them: for the server itself, and for commands beside it. */
+export function createSandbox(config: Config, logger: Logger | null = null): Sandbox {
+  switch (config.sandbox) {
+    case "bubblewrap":
+      return createBubblewrap(config.sandboxUids);
+    case "container":
+      return createContainerSandbox(config.container, {
+        serverId: () => readWorkerId(config.data),
+        makersFolder: join(config.data, "alive"),
+        uids: config.sandboxUids,
+        logger,
+      });
+    case "none":
+      return createUnsandboxed();
+  }
+}
+
+/** The same over restarts, so that a killed worker's next life takes up its own work at once. */
+export async function readWorkerId(dataDirectory: string): Promise<string> {
+  const file = join(dataDirectory, "worker-id");
+  try {
+    const known = await readFile(file, "utf8");
+    // Empty where the machine lost its power: two workers without a name would take each other's sessions for their own.
+    if (known !== "") return known;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  const id = `${hostname()}-${randomUUID()}`;
+  await mkdir(dataDirectory, { recursive: true });
+  await writeFile(file, id, { mode: 0o600 });
+  return id;
+}
+
+/** Where secrets are sealed and opened, with the operator's master key or the one of this data folder. */
+export function openVault({ masterKey, data }: Config): Vault {
+  return createVault(masterKey === null ? fileKeyring(join(data, "master.key")) : environmentKeyring(masterKey));
+}
+
+/** Where large artifacts are; null: in the database. */
+export function openObjects({ objects }: Config): ObjectStore | null {
+  return objects === null ? null : createObjectStore(objects);
+}
+
+export function createRegistry(config: Config): Provider[] {
+  return createProviders({ models: config.models, custom: config.customProviders });
+}
+
+/** The operator's choice, else the first provider that can run, with its default model. */
+export async function chooseDefaultAgent(config: Config, providers: readonly Provider[]): Promise<string | null> {
+  if (config.defaultAgent !== null) return config.defaultAgent;
+  for (const provider of providers) {
+    if ((await provider.problem()) !== null) continue;
+    return provider.defaultModel === null ? provider.id : `${provider.id}:${provider.defaultModel}`;
+  }
+  return null;
+}
+
+export function createSignInMethods({ oidc, githubSignIn }: Config): SignInMethod[] {
+  return [
+    ...(oidc === null ? [] : [createOidc(oidc)]),
+    ...(githubSignIn === null ? [] : [createGitHubSignIn(githubSignIn)]),
+  ];
+}
+
+export function recordingsDirectory({ data }: Config): string {
+  return join(data, "recordings");
+}
+
+/** Folder of the gateways' sockets. */
+export function socketDirectory({ data }: Config): string {
+  return join(data, "run");
+}
+
+/** Everything that carrying sessions out takes. */
+export function createRunDependencies(
+  config: Config,
+  parts: {
+    readonly database: Database;
+    readonly logger: Logger;
+    readonly metrics: Metrics;
+    readonly traces: Traces;
+    readonly vault: Vault;
+    readonly sandbox: Sandbox;
+    readonly providers: readonly Provider[];
+    readonly forges: Forges;
+    readonly publicUrl: () => string;
+    readonly workerId: string;
+  },
+): RunDependencies {
+  const { workerId, database, logger, metrics, traces, vault, sandbox, providers, forges, publicUrl } = parts;
+  return {
+    workerId,
+    database,
+    vault,
+    objects: openObjects(config),
+    logger,
+    metrics,
+    traces,
+    sandbox,
+    sandboxImage: config.sandbox === "container" ? config.container.image : null,
+    devcontainerImages: config.devcontainerImages,
+    providers,
+    publicUrl,
+    workspaces: createWorkspaces({
+      dataDirectory: config.data,
+      sandbox,
+      author: config.commitAuthor,
+      allowLocalRepositories: config.allowLocalRepositories,
+      limits: config.limits,
+      fetch: config.fetch,
+      disks:
+        config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks,
+    }),
+    environmentCache: createEnvironmentCache({
+      directory: join(config.data, "environments"),
+      maximumBytes: config.setupCacheBytes,
+    }),
+    defaultAgent: () => chooseDefaultAgent(config, providers),
+    forgeOf: forges.forgeOf,
+    mask: createMask(serverSecrets(config)),
+    stallMs: config.stallMs,
+    turnLimitMs: config.turnLimitMs,
+    setupLimitMs: config.setupLimitMs,
+    models: config.models,
+    allowedModels: config.allowedModels,
+    modelPermits: config.modelPermits,
+    gateways: createGatewayProcesses(),
+    prices: config.prices,
+    recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
+    egress: config.egress,
+    limits: config.limits,
+    checkpointBytes: config.checkpointBytes,
+    diskIsFull: async () => !(await hasRoom(config.data, leastRoomBytes)),
+    ownDisks: config.sessionDisks === "image",
+    socketDirectory: socketDirectory(config),
+    permissions: config.permissions,
+  };
+}
+
+/** Everything that must never be stored or shown, whoever prints it. */
+export function serverSecrets(config: Config): string[] {
+  const { anthropic, openai, google, compatible } = config.models;
+  const forgeSecrets = config.forges.flatMap((forge) =>
+    forge.kind === "github" ? [forge.token, forge.app?.privateKey] : [forge.token],
+  );
+  const customSecrets = config.customProviders.flatMap(({ environment }) =>
+    Object.entries(environment).flatMap(([name, value]) => (/key|token|secret|password/iu.test(name) ? [value] : [])),
+  );
+  return [
+    ...(config.masterKey?.split(",") ?? []),
+    config.oidc?.clientSecret,
+    config.githubSignIn?.clientSecret,
+    ...forgeSecrets,
+    ...customSecrets,
+    anthropic?.apiKey,
+    openai?.apiKey,
+    google?.apiKey,
+    compatible?.apiKey,
+    config.adminKey,
+    config.metricsToken,
+    config.objects?.secretAccessKey,
+    ...Object.values(config.traces?.headers ?? {}),
+  ].filter((secret) => typeof secret === "string");
+}

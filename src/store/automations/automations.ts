@@ -1,0 +1,180 @@
+import type { Database } from "../../database/database.ts";
+import { isUniqueViolation } from "../../database/unique-violation.ts";
+import type { Automation } from "../../domain/automation.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import { isUuid } from "../../domain/uuid.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+
+export interface AutomationInput {
+  readonly name: string;
+  readonly macro: string;
+  readonly instructions: string;
+  readonly agent: string | null;
+  readonly repositoryIds: readonly string[];
+  readonly targetBranch: string | null;
+  readonly priority: number;
+  readonly paused: boolean;
+  readonly budgetUsd: number | null;
+}
+
+interface AutomationRow {
+  id: string;
+  organization_id: string;
+  name: string;
+  macro: string;
+  instructions: string;
+  agent: string | null;
+  target_branch: string | null;
+  priority: number;
+  paused: boolean;
+  budget_usd: number | null;
+  created_at: Date;
+  updated_at: Date;
+  repositories: Automation["repositories"];
+}
+
+const columns = `
+  automation.id, automation.organization_id, automation.name, automation.macro, automation.instructions,
+  automation.agent, automation.target_branch, automation.priority, automation.paused, automation.created_at,
+  automation.budget_usd::float8 as budget_usd,
+  automation.updated_at,
+  coalesce((
+    select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
+      order by array_position(automation.repository_ids, repository.id))
+    from repository where repository.id = any(automation.repository_ids) and repository.deleted_at is null
+  ), '[]') as repositories`;
+
+const toAutomation = (row: AutomationRow): Automation => ({
+  id: row.id,
+  organizationId: row.organization_id,
+  name: row.name,
+  macro: row.macro,
+  instructions: row.instructions,
+  agent: row.agent,
+  repositories: row.repositories,
+  targetBranch: row.target_branch,
+  priority: row.priority,
+  paused: row.paused,
+  budgetUsd: row.budget_usd,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+});
+
+function macroTaken(error: unknown, macro: string): never {
+  if (isUniqueViolation(error)) {
+    throw new ConflictError(`macro: ${macro} is taken by another automation; choose another`);
+  }
+  throw error;
+}
+
+/** Once for its id. @throws ConflictError where the macro is taken */
+export async function createAutomation(
+  database: Database,
+  organizationId: string,
+  input: AutomationInput & { readonly id: string },
+): Promise<Automation> {
+  const { rows } = await database.pool
+    .query<AutomationRow>(
+      `insert into automation (id, organization_id, name, macro, instructions, agent, repository_ids, target_branch,
+         priority, paused, budget_usd)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (id) do nothing returning ${columns}`,
+      [
+        input.id,
+        organizationId,
+        input.name,
+        input.macro,
+        input.instructions,
+        input.agent,
+        input.repositoryIds,
+        input.targetBranch,
+        input.priority,
+        input.paused,
+        input.budgetUsd,
+      ],
+    )
+    .catch((error: unknown) => macroTaken(error, input.macro));
+  const known = rows[0] === undefined ? await getAutomation(database, organizationId, input.id) : toAutomation(rows[0]);
+  if (known === null) throw new NotFoundError(`automation ${input.id} was not found`);
+  return known;
+}
+
+export async function listAutomations(
+  database: Database,
+  organizationId: string,
+  { limit, cursor }: PageQuery,
+): Promise<Page<Automation>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<AutomationRow & { cursor_time: string }>(
+    `select ${columns}, ${cursorColumn("automation")} from automation
+     where organization_id = $1 and deleted_at is null
+       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id],
+  );
+  return pageOf(rows, limit, toAutomation);
+}
+
+/** By UUID or by macro; a macro never looks like a UUID. */
+export async function getAutomation(
+  database: Database,
+  organizationId: string,
+  keyOrId: string,
+): Promise<Automation | null> {
+  const { rows } = await database.pool.query<AutomationRow>({
+    name: "get_automation",
+    text: `select ${columns} from automation
+           where organization_id = $1 and deleted_at is null and (macro = $2 or id = $3)`,
+    values: [organizationId, keyOrId, isUuid(keyOrId) ? keyOrId : null],
+  });
+  return rows[0] === undefined ? null : toAutomation(rows[0]);
+}
+
+/** Only what is given changes. @throws NotFoundError, ConflictError where the macro is taken */
+export async function updateAutomation(
+  database: Database,
+  organizationId: string,
+  id: string,
+  changes: { readonly [Field in keyof AutomationInput]?: AutomationInput[Field] | undefined },
+): Promise<Automation> {
+  const { rows } = await database.pool
+    .query<AutomationRow>(
+      `update automation set name = coalesce($3, name), macro = coalesce($4, macro),
+         instructions = coalesce($5, instructions), agent = case when $6 then $7 else agent end,
+         repository_ids = coalesce($8, repository_ids),
+         target_branch = case when $9 then $10 else target_branch end,
+         priority = coalesce($11, priority), paused = coalesce($12, paused),
+         budget_usd = case when $13 then $14 else budget_usd end, updated_at = now()
+       where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
+      [
+        id,
+        organizationId,
+        changes.name,
+        changes.macro,
+        changes.instructions,
+        changes.agent !== undefined,
+        changes.agent,
+        changes.repositoryIds,
+        changes.targetBranch !== undefined,
+        changes.targetBranch,
+        changes.priority,
+        changes.paused,
+        changes.budgetUsd !== undefined,
+        changes.budgetUsd,
+      ],
+    )
+    .catch((error: unknown) => macroTaken(error, changes.macro ?? ""));
+  if (rows[0] === undefined) throw new NotFoundError(`automation ${id} was not found`);
+  return toAutomation(rows[0]);
+}
+
+/** Its runs stay listed. @throws NotFoundError */
+export async function deleteAutomation(database: Database, organizationId: string, id: string): Promise<Automation> {
+  const { rows } = await database.pool.query<AutomationRow>(
+    `update automation set deleted_at = now(), updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
+    [id, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`automation ${id} was not found`);
+  return toAutomation(rows[0]);
+}

@@ -1,0 +1,165 @@
+import type { Database } from "../../database/database.ts";
+import type { EventContext } from "../../domain/automation.ts";
+import { NotFoundError } from "../../domain/errors.ts";
+import type { Job } from "../../domain/job.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+
+export type JobRecord = Omit<Job, "sessionHtmlUrl">;
+
+interface JobRow {
+  id: string;
+  task: "RunWorkflow";
+  status: Job["status"];
+  priority: number;
+  automation_id: string;
+  session_id: string | null;
+  error: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const columns = "id, task, status, priority, automation_id, session_id, error, created_at, updated_at";
+
+const toRecord = (row: JobRow): JobRecord => ({
+  id: row.id,
+  task: row.task,
+  status: row.status,
+  priority: row.priority,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+  automationId: row.automation_id,
+  sessionId: row.session_id,
+  error: row.error,
+});
+
+export interface JobToCreate {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly automationId: string;
+  readonly priority: number;
+  readonly payload: EventContext;
+  /** Of the request, where traces are on. */
+  readonly traceParent?: string | null;
+  /** The ledger's entry that it repeats. */
+  readonly replayOf?: string;
+}
+
+/** Queues runs of automations, each once for its id: the row is its own place in the queue, so one statement is all. */
+export async function createJobs(database: Database, toCreate: readonly JobToCreate[]): Promise<JobRecord[]> {
+  const { rows } = await database.pool.query<JobRow>({
+    name: "create_jobs",
+    text: `with created as (
+             insert into job (id, organization_id, automation_id, priority, payload, trace_parent, replay_of)
+             select distinct on (id) id, "organizationId", "automationId", priority, payload, "traceParent", "replayOf"
+             from jsonb_to_recordset($1::jsonb) as item (id uuid, "organizationId" uuid, "automationId" uuid,
+               priority integer, payload jsonb, "traceParent" text, "replayOf" uuid)
+             on conflict (id) do nothing returning *, job as changed)
+           select ${columns}, announce_job(changed) from created`,
+    values: [JSON.stringify(toCreate)],
+  });
+  database.notify("offstage_work", "job");
+  const created = new Map(rows.map((row) => [row.id, toRecord(row)]));
+  return Promise.all(
+    toCreate.map(async ({ id, organizationId }) => {
+      const job = created.get(id) ?? (await getJob(database, organizationId, id));
+      if (job === null) throw new NotFoundError(`job ${id} was not found`);
+      return job;
+    }),
+  );
+}
+
+export async function getJob(database: Database, organizationId: string, id: string): Promise<JobRecord | null> {
+  const { rows } = await database.pool.query<JobRow>(
+    `select ${columns} from job where id = $1 and organization_id = $2`,
+    [id, organizationId],
+  );
+  return rows[0] === undefined ? null : toRecord(rows[0]);
+}
+
+/** All of the organization's, or those of one automation. */
+export async function listJobs(
+  database: Database,
+  organizationId: string,
+  { limit, cursor, automationId }: PageQuery & { readonly automationId?: string },
+): Promise<Page<JobRecord>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<JobRow & { cursor_time: string }>(
+    `select ${columns}, ${cursorColumn("job")} from job
+     where organization_id = $1 and ($5::uuid is null or automation_id = $5)
+       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id, automationId],
+  );
+  return pageOf(rows, limit, toRecord);
+}
+
+export interface ClaimedJob {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly attempt: number;
+  readonly payload: EventContext;
+  readonly traceParent: string | null;
+  readonly automation: {
+    readonly id: string;
+    readonly name: string;
+    readonly instructions: string;
+    readonly agent: string | null;
+    readonly targetBranch: string | null;
+    readonly priority: number;
+    readonly repositories: readonly { readonly id: string; readonly name: string; readonly url: string }[];
+  };
+}
+
+/** Takes the pending job whose turn it is, as migrations/0021_quick_claim.sql says. */
+export async function claimJob(
+  database: Database,
+  { worker, leaseMs }: { readonly worker: string; readonly leaseMs: number },
+): Promise<ClaimedJob | null> {
+  const { rows } = await database.pool.query<ClaimedJob>({
+    name: "claim_job",
+    text: `select job_id as id, organization as "organizationId", attempt, payload, trace_parent as "traceParent", automation
+           from claim_job($1, $2 * interval '1 millisecond')`,
+    values: [worker, leaseMs],
+  });
+  return rows[0] ?? null;
+}
+
+/** The job did its part: the session is there, and links back. A claim that was lost changes nothing. */
+export async function completeJob(database: Database, claim: ClaimedJob, sessionId: string): Promise<void> {
+  await database.pool.query({
+    name: "complete_job",
+    text: `with done as (
+             update job set status = 'completed', session_id = $3, lease_until = null, updated_at = now()
+             where id = $1 and attempt = $2 and status = 'running' returning job as changed)
+           select announce_job(changed) from done`,
+    values: [claim.id, claim.attempt, sessionId],
+  });
+}
+
+export async function failJob(database: Database, claim: ClaimedJob, error: string): Promise<void> {
+  await database.pool.query(
+    `with failed as (
+       update job set status = 'failed', error = $3, lease_until = null, updated_at = now()
+       where id = $1 and attempt = $2 and status = 'running' returning job as changed)
+     select announce_job(changed) from failed`,
+    [claim.id, claim.attempt, error],
+  );
+}
+
+/** After so many attempts that all broke off a job is given up. */
+const attemptLimit = 10;
+
+/** Puts jobs back whose lease ran out, or all of `worker`; gives up those that were put back too often. @returns how many */
+export async function recoverJobs(database: Database, options: { readonly worker?: string }): Promise<number> {
+  const { rowCount } = await database.pool.query(
+    `with lost as (
+       update job set status = case when attempt >= $2 then 'failed' else 'pending' end, dead = attempt >= $2,
+         error = case when attempt >= $2 then 'its worker broke off ' || attempt || ' times: see the server''s log' end,
+         lease_until = null, updated_at = now()
+       where status = 'running' and (lease_until < now() or worker = $1) returning job as changed)
+     select announce_job(changed) from lost`,
+    [options.worker ?? null, attemptLimit],
+  );
+  return rowCount ?? 0;
+}

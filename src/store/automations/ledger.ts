@@ -1,0 +1,103 @@
+import type { Database } from "../../database/database.ts";
+import type { EventContext } from "../../domain/automation.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors.ts";
+import type { LedgerEntry, LedgerOutcome } from "../../domain/ledger.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+
+interface LedgerRow {
+  id: string;
+  automation_id: string | null;
+  outcome: LedgerOutcome | null;
+  reason: string | null;
+  session_id: string | null;
+  original_id: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const toEntry = (row: LedgerRow): LedgerEntry => ({
+  id: row.id,
+  automationId: row.automation_id,
+  outcome: row.outcome,
+  reason: row.reason,
+  sessionId: row.session_id,
+  originalId: row.original_id,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+});
+
+/** Jobs and what started none, as one list. */
+const entries = `(
+  select id, organization_id, automation_id,
+    case status when 'completed' then 'fired' when 'cancelled' then 'filtered'
+      when 'failed' then case when dead then 'dead-lettered' else 'failed' end end as outcome,
+    error as reason, session_id, replay_of as original_id, created_at, updated_at from job
+  union all
+  select id, organization_id, automation_id, outcome, reason, null, original_id, created_at, created_at from arrival
+) as entry`;
+
+/** Everything that was accepted to start an automation, newest first. */
+export async function listLedger(
+  database: Database,
+  organizationId: string,
+  query: PageQuery & { readonly automationId?: string | undefined; readonly outcome?: LedgerOutcome | undefined },
+): Promise<Page<LedgerEntry>> {
+  const after = readCursor(query.cursor);
+  const { rows } = await database.pool.query<LedgerRow & { cursor_time: string }>(
+    `select *, ${cursorColumn("entry")} from ${entries}
+     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+       and ($5::uuid is null or automation_id = $5) and ($6::text is null or outcome = $6)
+     order by created_at desc, id desc limit $2`,
+    [organizationId, query.limit + 1, after?.createdAt, after?.id, query.automationId, query.outcome],
+  );
+  return pageOf(rows, query.limit, toEntry);
+}
+
+/** @throws NotFoundError */
+export async function getLedgerEntry(database: Database, organizationId: string, id: string): Promise<LedgerEntry> {
+  const { rows } = await database.pool.query<LedgerRow>(
+    `select * from ${entries} where id = $2 and organization_id = $1`,
+    [organizationId, id],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`ledger entry ${id} was not found`);
+  return toEntry(rows[0]);
+}
+
+/** What an entry came with, to be sent once more. */
+export interface Repeatable {
+  readonly automationId: string;
+  readonly paused: boolean;
+  readonly macro: string;
+  readonly priority: number;
+  readonly payload: EventContext;
+}
+
+/**
+ * @throws NotFoundError
+ * @throws ConflictError while the entry is under way, and where its payload or its automation is gone
+ */
+export async function readRepeatable(database: Database, organizationId: string, id: string): Promise<Repeatable> {
+  const entry = await getLedgerEntry(database, organizationId, id);
+  if (entry.outcome === null) throw new ConflictError(`ledger entry ${id} is not finished yet`);
+  const { rows } = await database.pool.query<Repeatable>(
+    `select automation.id as "automationId", automation.paused, automation.macro, automation.priority, job.payload from job
+     join automation on automation.id = job.automation_id and automation.deleted_at is null
+     where job.id = $2 and job.organization_id = $1`,
+    [organizationId, entry.outcome === "duplicate" ? entry.originalId : id],
+  );
+  if (rows[0] === undefined) {
+    throw new ConflictError(`ledger entry ${id} can't be replayed: its payload or its automation is gone`);
+  }
+  return rows[0];
+}
+
+/** Notes that a trigger came again which a job was made for already. */
+export async function noteDuplicate(database: Database, organizationId: string, jobId: string): Promise<void> {
+  await database.pool.query(
+    `insert into arrival (id, organization_id, automation_id, outcome, reason, original_id)
+     select gen_random_uuid(), organization_id, automation_id, 'duplicate', 'sent again under the same Idempotency-Key', id
+     from job where id = $2 and organization_id = $1`,
+    [organizationId, jobId],
+  );
+}

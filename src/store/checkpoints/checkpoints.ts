@@ -1,0 +1,177 @@
+import { randomBytes } from "node:crypto";
+import type { Database, Queryable } from "../../database/database.ts";
+import { ConflictError } from "../../domain/errors.ts";
+import type { ObjectStore } from "../../objects/object-store.ts";
+import { holdClaim, type Claim } from "../queue/lease.ts";
+import { wasOverFor } from "../retention.ts";
+import { sealing } from "../secrets/rotation.ts";
+import type { Sealed, Vault } from "../secrets/vault.ts";
+import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } from "./pieces.ts";
+
+/** One repository of a session as a checkpoint has it. */
+export interface CheckpointRepository {
+  /** Folder in the workspace. */
+  readonly directory: string;
+  /** Where the session started, as `prepare` found it. */
+  readonly start: {
+    readonly baseSha: string;
+    readonly headSha: string;
+    readonly targetBranch: string;
+    /** The commit whose setup may have secrets, if there is one; omitted by earlier versions. */
+    readonly trusted?: { readonly sha: string; readonly branch: string; readonly isDefault: boolean } | null;
+  };
+  /** The agent's own HEAD. */
+  readonly head: string;
+  /** A commit on top of it with everything that was not committed. */
+  readonly commit: string;
+  /** Its tree, by which the next checkpoint sees whether anything changed. */
+  readonly tree: string;
+  /** Pieces that hold git packs, each up to a commit; a later one needs those before it and what the session started from. */
+  readonly packs: readonly { readonly piece: string; readonly commit: string }[];
+}
+
+export interface Checkpoint {
+  /** Folders as the harness saw them: what it remembers speaks of them. */
+  readonly madeAt: { readonly workspace: string; readonly home: string };
+  readonly repositories: readonly CheckpointRepository[];
+  /** Piece with the files of a session without a repository, as a gzipped tar. */
+  readonly files: string | null;
+  /** Names the state of all files: what has another one has changed. */
+  readonly state: string;
+  /** Piece with what the harness keeps of the conversation, as a gzipped tar. */
+  readonly harness: { readonly provider: string; readonly piece: string } | null;
+}
+
+export interface StoredCheckpoint extends Checkpoint {
+  readonly takenAt: Date;
+}
+
+/** Where checkpoints are. */
+export interface CheckpointStore {
+  readonly database: Database;
+  readonly vault: Vault;
+  /** Null: there is none, and all of them is in the database. */
+  readonly objects: ObjectStore | null;
+}
+
+function piecesOf({ repositories, files, harness }: Checkpoint): string[] {
+  const packs = repositories.flatMap((repository) => repository.packs.map(({ piece }) => piece));
+  return [...packs, files, harness?.piece ?? null].filter((id) => id !== null);
+}
+
+/**
+ * Puts a checkpoint in the place of the session's last one, all or nothing. What it holds may show secrets, so it is sealed.
+ * @param taken.fresh files of the pieces that are not stored yet, by id
+ * @param signal ends what is sent to the object store
+ * @throws LeaseLostError
+ * @throws ObjectStoreError where something is to go there and can't
+ */
+export async function saveCheckpoint(
+  { database, vault, objects }: CheckpointStore,
+  claim: Claim,
+  taken: {
+    readonly checkpoint: Checkpoint;
+    readonly fresh: PieceFiles;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { checkpoint, fresh } = taken;
+  // Outside of the transaction, which would hold rows for as long as that takes.
+  const sent = objects === null ? null : await send({ database, vault, objects }, claim.sessionId, fresh, signal);
+  await sealing(database, async (transaction) => {
+    const key = await sessionKey(transaction, vault, claim.sessionId, sent?.key);
+    if (sent === null) await writePieces(transaction, claim.sessionId, key.plain, fresh);
+    else await writeUploaded(transaction, claim.sessionId, sent.pieces);
+    await holdClaim(transaction, claim);
+    if (sent !== null && !sent.key.equals(key.plain)) throw new ConflictError("the session's key is another by now");
+    const before = await transaction.query<{ state: string }>(
+      "select content ->> 'state' as state from checkpoint where session_id = $1",
+      [claim.sessionId],
+    );
+    await transaction.query("delete from checkpoint_piece where session_id = $1 and not id = any($2::uuid[])", [
+      claim.sessionId,
+      piecesOf(checkpoint),
+    ]);
+    await transaction.query(
+      `insert into checkpoint (session_id, content, sealed_key, master_key, bytes)
+       select $1, $2, $3, $4, coalesce(sum(coalesce(octet_length(sealed), stored_object.bytes)), 0)
+       from checkpoint_piece left join stored_object on stored_object.key = object_key where session_id = $1
+       on conflict (session_id) do update set content = excluded.content, bytes = excluded.bytes, taken_at = now()`,
+      [claim.sessionId, JSON.stringify(checkpoint), key.sealed.sealed, key.sealed.masterKey],
+    );
+    // The harness's memory alone is no progress: a session that kills its worker again and again is given up.
+    if (before.rows[0]?.state === checkpoint.state) return;
+    await transaction.query("update session set claims_without_progress = 0 where id = $1", [claim.sessionId]);
+  });
+}
+
+/** The session's last checkpoint; null where there is none. */
+export async function readCheckpoint(database: Database, sessionId: string): Promise<StoredCheckpoint | null> {
+  const { rows } = await database.pool.query<{ content: Checkpoint; taken_at: Date }>(
+    "select content, taken_at from checkpoint where session_id = $1",
+    [sessionId],
+  );
+  const [row] = rows;
+  return row === undefined ? null : { ...row.content, takenAt: row.taken_at };
+}
+
+/** @throws ObjectStoreError */
+async function send(
+  { database, vault, objects }: CheckpointStore & { readonly objects: ObjectStore },
+  sessionId: string,
+  files: PieceFiles,
+  signal: AbortSignal,
+) {
+  const { plain: key } = await sealing(database, (transaction) => sessionKey(transaction, vault, sessionId));
+  return { key, pieces: await uploadPieces(database, objects, { sessionId, key, files }, signal) };
+}
+
+/**
+ * A piece's bytes, in order.
+ * @throws ConflictError where it is gone or can't be opened
+ * @throws ObjectStoreError where it is in an object store that can't be asked just now
+ */
+export async function* openPiece(
+  { database, vault, objects }: CheckpointStore,
+  sessionId: string,
+  id: string,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  const { plain: key } = await sessionKey(database.pool, vault, sessionId);
+  yield* readPiece(database, objects, { sessionId, key, id }, signal);
+}
+
+/** Removes the checkpoints of sessions that were over for so many days. @returns how many */
+export async function pruneCheckpoints(database: Database, days: number): Promise<number> {
+  const { rowCount } = await database.pool.query(
+    `with over as (
+       select session.id from checkpoint join session on session.id = checkpoint.session_id
+       where ${wasOverFor("$1")}
+       for update of session skip locked),
+     pieces as (delete from checkpoint_piece using over where checkpoint_piece.session_id = over.id)
+     delete from checkpoint using over where checkpoint.session_id = over.id`,
+    [days],
+  );
+  return rowCount ?? 0;
+}
+
+interface SessionKey {
+  readonly plain: Buffer;
+  readonly sealed: Sealed;
+}
+
+/** The key of the session's pieces: that of its checkpoint, else `fresh`. */
+async function sessionKey(
+  queryable: Queryable,
+  vault: Vault,
+  sessionId: string,
+  fresh: Buffer = randomBytes(32),
+): Promise<SessionKey> {
+  const { rows } = await queryable.query<Sealed>(
+    `select sealed_key as sealed, master_key as "masterKey" from checkpoint where session_id = $1`,
+    [sessionId],
+  );
+  if (rows[0] !== undefined)
+    return { sealed: rows[0], plain: Buffer.from(await vault.open(sessionId, rows[0]), "base64") };
+  return { plain: fresh, sealed: await vault.seal(sessionId, fresh.toString("base64")) };
+}

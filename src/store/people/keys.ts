@@ -1,0 +1,143 @@
+import { createHash } from "node:crypto";
+import type { Database, Queryable } from "../../database/database.ts";
+import { NotFoundError } from "../../domain/errors.ts";
+import type { Key, Principal, Scope } from "../../domain/key.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { hashOf, randomToken } from "./tokens.ts";
+
+const keyPrefix = "ofs_";
+const shownCharacters = 12;
+
+interface KeyRow {
+  id: string;
+  name: string;
+  prefix: string;
+  scopes: Scope[];
+  automation_ids: string[] | null;
+  created_at: Date;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  last_used_at: Date | null;
+}
+
+const columns = "id, name, prefix, scopes, automation_ids, created_at, expires_at, revoked_at, last_used_at";
+
+const toKey = (row: KeyRow): Key => ({
+  id: row.id,
+  name: row.name,
+  prefix: row.prefix,
+  scopes: row.scopes,
+  automationIds: row.automation_ids,
+  createdAt: row.created_at.toISOString(),
+  expiresAt: row.expires_at?.toISOString() ?? null,
+  revokedAt: row.revoked_at?.toISOString() ?? null,
+  lastUsedAt: row.last_used_at?.toISOString() ?? null,
+});
+
+/** `ofs_`, 256 random bits, and six characters by which a scanner can tell a real key from a look-alike. */
+export function newKey(): string {
+  const body = randomToken();
+  return `${keyPrefix}${body}${createHash("sha256").update(body).digest("base64url").slice(0, 6)}`;
+}
+
+export interface KeyInput {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly automationIds?: readonly string[] | null | undefined;
+  readonly expiresAt?: string | null | undefined;
+}
+
+/** @returns the key itself too, which is stored nowhere and shown only now */
+export async function createKey(
+  database: Database,
+  organizationId: string,
+  input: KeyInput,
+): Promise<{ record: Key; key: string }> {
+  const key = newKey();
+  return { record: await insertKey(database.pool, organizationId, input, key), key };
+}
+
+/** Stores a key that is known already, as the one an operator chose at the first start. */
+export async function insertKey(
+  queryable: Queryable,
+  organizationId: string,
+  input: KeyInput,
+  key: string,
+): Promise<Key> {
+  const { rows } = await queryable.query<KeyRow>(
+    `insert into api_key (id, organization_id, name, prefix, hash, scopes, automation_ids, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${columns}`,
+    [
+      crypto.randomUUID(),
+      organizationId,
+      input.name,
+      // Of a key that an operator made up, twelve characters may be too much of it to show.
+      key.startsWith(keyPrefix) ? key.slice(0, shownCharacters) : key.slice(0, 4),
+      hashOf(key),
+      input.scopes,
+      input.automationIds,
+      input.expiresAt,
+    ],
+  );
+  return toKey(rows[0] as KeyRow);
+}
+
+export async function listKeys(
+  database: Database,
+  organizationId: string,
+  { limit, cursor }: PageQuery,
+): Promise<Page<Key>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<KeyRow & { cursor_time: string }>(
+    `select ${columns}, ${cursorColumn("api_key")} from api_key
+     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id],
+  );
+  return pageOf(rows, limit, toKey);
+}
+
+/** All of them, for the command line. */
+export async function listEveryKey(database: Database, organizationId: string): Promise<Key[]> {
+  const { rows } = await database.pool.query<KeyRow>(
+    `select ${columns} from api_key where organization_id = $1 order by created_at desc, id desc`,
+    [organizationId],
+  );
+  return rows.map(toKey);
+}
+
+/** From now on it is refused, and browsers signed in with it are signed out. @throws NotFoundError */
+export function revokeKey(database: Database, organizationId: string, id: string): Promise<Key> {
+  return database.transaction(async (transaction) => {
+    const { rows } = await transaction.query<KeyRow>(
+      `update api_key set revoked_at = coalesce(revoked_at, now()) where id = $1 and organization_id = $2
+       returning ${columns}`,
+      [id, organizationId],
+    );
+    if (rows[0] === undefined) throw new NotFoundError(`key ${id} was not found`);
+    await transaction.query("delete from browser_session where key_id = $1", [rows[0].id]);
+    return toKey(rows[0]);
+  });
+}
+
+/** Who a key belongs to; null where it is unknown, revoked or expired. Notes its use, at most once a minute. */
+export async function findPrincipal(database: Database, key: string): Promise<Principal | null> {
+  const { rows } = await database.pool.query<{
+    id: string;
+    organization_id: string;
+    scopes: Scope[];
+    automation_ids: string[] | null;
+    stale: boolean;
+  }>({
+    name: "find_principal",
+    text: `select id, organization_id, scopes, automation_ids, coalesce(last_used_at < now() - interval '1 minute', true) as stale
+           from api_key where hash = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
+    values: [hashOf(key)],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  if (row.stale) await database.pool.query("update api_key set last_used_at = now() where id = $1", [row.id]);
+  const { id: keyId, organization_id: organizationId, scopes, automation_ids: automationIds } = row;
+  return { organizationId, keyId, userId: null, scopes, automationIds };
+}

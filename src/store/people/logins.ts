@@ -1,0 +1,214 @@
+import type { Database, Queryable } from "../../database/database.ts";
+import { NotFoundError } from "../../domain/errors.ts";
+import type { Principal, Scope } from "../../domain/key.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import type { Login } from "../../domain/login.ts";
+import { scopesOf, type Role } from "../../domain/user.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { hashOf, randomToken } from "./tokens.ts";
+
+/** A browser that signs in. */
+export interface Browser {
+  /** How long it stays signed in. */
+  readonly days: number;
+  readonly address: string | null;
+  readonly userAgent: string | null;
+}
+
+const longestUserAgent = 300;
+
+/** @returns the token of a link that signs one browser in, once, within `ttlMs` milliseconds */
+export async function createLoginLink(
+  database: Database,
+  organizationId: string,
+  { scopes, ttlMs }: { readonly scopes: readonly Scope[]; readonly ttlMs: number },
+): Promise<string> {
+  const token = randomToken();
+  await database.pool.query(
+    `insert into login_link (hash, organization_id, scopes, expires_at)
+     values ($1, $2, $3, now() + $4 * interval '1 millisecond')`,
+    [hashOf(token), organizationId, scopes, ttlMs],
+  );
+  return token;
+}
+
+/** Trades a link's token for a browser session; null if it is unknown, used or too old. */
+export function redeemLoginLink(database: Database, token: string, browser: Browser): Promise<string | null> {
+  return database.transaction(async (transaction) => {
+    const { rows } = await transaction.query<{ organization_id: string; scopes: Scope[] }>(
+      `update login_link set used_at = now() where hash = $1 and used_at is null and expires_at > now()
+       returning organization_id, scopes`,
+      [hashOf(token)],
+    );
+    const [link] = rows;
+    if (link === undefined) return null;
+    const { organization_id: organizationId, scopes } = link;
+    return insertBrowserSession(
+      transaction,
+      { organizationId, keyId: null, userId: null, scopes, automationIds: null },
+      browser,
+    );
+  });
+}
+
+/** Signs a browser in that showed a key, or that a provider vouched for. @returns the cookie's value */
+export function createBrowserSession(database: Database, principal: Principal, browser: Browser): Promise<string> {
+  return insertBrowserSession(database.pool, principal, browser);
+}
+
+async function insertBrowserSession(
+  queryable: Queryable,
+  { organizationId, keyId, userId, scopes }: Principal,
+  { days, address, userAgent }: Browser,
+): Promise<string> {
+  const token = randomToken();
+  const named = userAgent?.slice(0, longestUserAgent).replaceAll("\0", "").toWellFormed();
+  await queryable.query(
+    `insert into browser_session (hash, organization_id, key_id, user_id, scopes, address, user_agent, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 day')`,
+    [hashOf(token), organizationId, keyId, userId, scopes, address, named, days],
+  );
+  return token;
+}
+
+/**
+ * Who a browser's cookie stands for; null if it is unknown, expired, or its key was revoked. Notes its use, at most once a
+ * minute.
+ * @param days for which a sign-in is good, also one that was made when it was longer
+ */
+export async function findBrowserPrincipal(database: Database, token: string, days: number): Promise<Principal | null> {
+  const { rows } = await database.pool.query<{
+    organization_id: string;
+    key_id: string | null;
+    user_id: string | null;
+    role: Role | null;
+    scopes: Scope[];
+    automation_ids: string[] | null;
+    stale: boolean;
+  }>({
+    name: "find_browser_principal",
+    text: `select browser.organization_id, browser.key_id, browser.user_id, account.role, browser.scopes,
+             api_key.automation_ids, coalesce(browser.last_used_at < now() - interval '1 minute', true) as stale
+           from browser_session browser left join api_key on api_key.id = browser.key_id
+           left join user_account account on account.id = browser.user_id
+           where browser.hash = $1 and browser.expires_at > now() and browser.created_at > now() - $2 * interval '1 day'
+             and api_key.revoked_at is null
+             and (api_key.expires_at is null or api_key.expires_at > now()) and account.disabled_at is null`,
+    values: [hashOf(token), days],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  if (row.stale) {
+    await database.pool.query("update browser_session set last_used_at = now() where hash = $1", [hashOf(token)]);
+  }
+  const { organization_id: organizationId, key_id: keyId, user_id: userId, role, automation_ids: automationIds } = row;
+  // A role that was changed counts at once.
+  return { organizationId, keyId, userId, scopes: role === null ? row.scopes : scopesOf(role), automationIds };
+}
+
+/** Whose sign-ins are meant: all of an organization, or those of one user, of one key, or one browser. */
+export type LoginOwner =
+  | { readonly all: true }
+  | { readonly userId: string }
+  | { readonly keyId: string }
+  | { readonly token: string };
+
+/** Sign-ins that are good now, newest first. @param current the cookie's value of the browser that asks */
+export async function listLogins(
+  database: Database,
+  organizationId: string,
+  query: PageQuery & { readonly of: LoginOwner; readonly days: number; readonly current: string | null },
+): Promise<Page<Login>> {
+  const after = readCursor(query.cursor);
+  const { rows } = await database.pool.query<LoginRow & { cursor_time: string }>(
+    `select ${columns("$3")}, ${cursorColumn("browser")} from ${joined}
+     where browser.organization_id = $1 and ${isGood("$4")} and ${isOf}
+       and ($8::timestamptz is null or (browser.created_at, browser.id) < ($8::timestamptz, $9::uuid))
+     order by browser.created_at desc, browser.id desc limit $2`,
+    [
+      organizationId,
+      query.limit + 1,
+      query.current === null ? null : hashOf(query.current),
+      query.days,
+      ...ownerValues(query.of),
+      after?.createdAt,
+      after?.id,
+    ],
+  );
+  return pageOf(rows, query.limit, toLogin);
+}
+
+/** Signs a browser out. @throws NotFoundError if it is nobody's that is meant */
+export async function revokeLogin(
+  database: Database,
+  organizationId: string,
+  id: string,
+  { of, days, current }: { readonly of: LoginOwner; readonly days: number; readonly current: string | null },
+): Promise<Login> {
+  const { rows } = await database.pool.query<LoginRow>(
+    `with gone as (
+       delete from browser_session using (select browser.hash from ${joined}
+         where browser.id = $2 and browser.organization_id = $1 and ${isGood("$4")} and ${isOf}) meant
+       where browser_session.hash = meant.hash returning browser_session.*)
+     select ${columns("$3")} from gone browser ${joins}`,
+    [organizationId, id, current === null ? null : hashOf(current), days, ...ownerValues(of)],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`sign-in ${id} was not found`);
+  return toLogin(rows[0]);
+}
+
+interface LoginRow {
+  id: string;
+  user_id: string | null;
+  key_id: string | null;
+  name: string | null;
+  current: boolean;
+  address: string | null;
+  user_agent: string | null;
+  created_at: Date;
+  last_used_at: Date | null;
+  expires_at: Date;
+}
+
+const joins = `left join api_key on api_key.id = browser.key_id
+  left join user_account account on account.id = browser.user_id`;
+const joined = `browser_session browser ${joins}`;
+const columns = (current: string): string =>
+  `browser.id, browser.user_id, browser.key_id, coalesce(account.name, api_key.name) as name,
+   coalesce(browser.hash = ${current}, false) as current, browser.address, browser.user_agent, browser.created_at,
+   browser.last_used_at, browser.expires_at`;
+const isGood = (days: string): string =>
+  `browser.expires_at > now() and browser.created_at > now() - ${days} * interval '1 day' and api_key.revoked_at is null
+   and (api_key.expires_at is null or api_key.expires_at > now()) and account.disabled_at is null`;
+/** Every owner is named by one of the three, and all by none. */
+const isOf = `($5::uuid is null or browser.user_id = $5) and ($6::uuid is null or browser.key_id = $6)
+  and ($7::bytea is null or browser.hash = $7)`;
+
+function ownerValues(of: LoginOwner): (string | Buffer | null)[] {
+  return ["userId" in of ? of.userId : null, "keyId" in of ? of.keyId : null, "token" in of ? hashOf(of.token) : null];
+}
+
+const toLogin = (row: LoginRow): Login => ({
+  id: row.id,
+  by: row.user_id !== null ? "user" : row.key_id !== null ? "key" : "link",
+  userId: row.user_id,
+  keyId: row.key_id,
+  name: row.name,
+  current: row.current,
+  address: row.address,
+  userAgent: row.user_agent,
+  createdAt: row.created_at.toISOString(),
+  lastUsedAt: row.last_used_at?.toISOString() ?? null,
+  expiresAt: row.expires_at.toISOString(),
+});
+
+export async function deleteBrowserSession(database: Database, token: string): Promise<void> {
+  await database.pool.query("delete from browser_session where hash = $1", [hashOf(token)]);
+}
+
+/** Forgets links and sign-ins that have expired. @returns how many */
+export async function pruneLogins(database: Database): Promise<number> {
+  const links = await database.pool.query("delete from login_link where expires_at < now()");
+  const sessions = await database.pool.query("delete from browser_session where expires_at < now()");
+  return (links.rowCount ?? 0) + (sessions.rowCount ?? 0);
+}

@@ -1,0 +1,104 @@
+import type { Database } from "../../database/database.ts";
+import { NotFoundError } from "../../domain/errors.ts";
+import type { Organization, UpdateOrganization } from "../../domain/organization.ts";
+import { wakeWaiting } from "../queue/budgets.ts";
+import { insertKey, newKey } from "./keys.ts";
+
+const bootstrapLock = 4_747_003;
+
+/** The organization of a new installation. */
+export const defaultOrganization = "default";
+
+export interface Bootstrapped {
+  readonly organizationId: string;
+  /** True at the very first start alone. */
+  readonly created: boolean;
+  /** The admin key made for a new organization; null where the operator gave it, or it was made before. */
+  readonly adminKey: string | null;
+}
+
+/** At the first start: makes the organization `default` and one admin key. Later: finds it. */
+export function bootstrap(database: Database, options: { readonly adminKey: string | null }): Promise<Bootstrapped> {
+  return database.transaction(async (transaction) => {
+    await transaction.query("select pg_advisory_xact_lock($1)", [bootstrapLock]);
+    const found = await transaction.query<{ id: string }>("select id from organization where name = $1", [
+      defaultOrganization,
+    ]);
+    if (found.rows[0] !== undefined) return { organizationId: found.rows[0].id, created: false, adminKey: null };
+    const organizationId = crypto.randomUUID();
+    await transaction.query("insert into organization (id, name) values ($1, $2)", [
+      organizationId,
+      defaultOrganization,
+    ]);
+    const key = options.adminKey ?? newKey();
+    await insertKey(transaction, organizationId, { name: "first admin key", scopes: ["admin"] }, key);
+    return { organizationId, created: true, adminKey: options.adminKey === null ? key : null };
+  });
+}
+
+/** @throws NotFoundError before the first start */
+export async function findDefaultOrganization(database: Database): Promise<string> {
+  const { rows } = await database.pool.query<{ id: string }>("select id from organization where name = $1", [
+    defaultOrganization,
+  ]);
+  if (rows[0] === undefined)
+    throw new NotFoundError("the database is empty: start the server once with `offstage start`");
+  return rows[0].id;
+}
+
+const columns = `
+  id, name, default_agent as "defaultAgent", max_running_sessions as "maxRunningSessions", egress, models,
+  repositories,
+  session_budget_usd::float8 as "sessionBudgetUsd", run_budget_usd::float8 as "runBudgetUsd",
+  monthly_budget_usd::float8 as "monthlyBudgetUsd",
+  coalesce((select spent_usd from model_spend where organization_id = organization.id and month = this_month()), 0)::float8
+    as "spentUsd"`;
+
+/** @throws NotFoundError */
+export async function getOrganization(database: Database, id: string): Promise<Organization> {
+  const { rows } = await database.pool.query<Organization>(`select ${columns} from organization where id = $1`, [id]);
+  if (rows[0] === undefined) throw new NotFoundError(`organization ${id} was not found`);
+  return rows[0];
+}
+
+/** Patterns of the repositories that an organization's sessions may name; null: every one. */
+export async function allowedRepositories(database: Database, id: string): Promise<string[] | null> {
+  const { rows } = await database.pool.query<{ repositories: string[] | null }>({
+    name: "allowed_repositories",
+    text: "select repositories from organization where id = $1",
+    values: [id],
+  });
+  return rows[0]?.repositories ?? null;
+}
+
+const settingColumns: Readonly<Record<keyof UpdateOrganization, string>> = {
+  defaultAgent: "default_agent",
+  maxRunningSessions: "max_running_sessions",
+  egress: "egress",
+  models: "models",
+  repositories: "repositories",
+  sessionBudgetUsd: "session_budget_usd",
+  runBudgetUsd: "run_budget_usd",
+  monthlyBudgetUsd: "monthly_budget_usd",
+};
+
+/** Only what is given changes. Sessions that waited for a budget go on where there is one again. @throws NotFoundError */
+export async function updateOrganization(
+  database: Database,
+  id: string,
+  changes: UpdateOrganization,
+): Promise<Organization> {
+  const given = Object.entries(settingColumns).filter(
+    ([name]) => changes[name as keyof UpdateOrganization] !== undefined,
+  );
+  if (given.length > 0) {
+    const sets = given.map(([, column], index) => `${column} = $${index + 2}`);
+    await database.pool.query(`update organization set ${sets.join(", ")} where id = $1`, [
+      id,
+      ...given.map(([name]) => changes[name as keyof UpdateOrganization]),
+    ]);
+    await wakeWaiting(database, id);
+    database.notify("offstage_work", "");
+  }
+  return getOrganization(database, id);
+}

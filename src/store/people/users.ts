@@ -1,0 +1,143 @@
+import type { Database } from "../../database/database.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/user.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { hashOf } from "./tokens.ts";
+
+interface UserRow {
+  id: string;
+  name: string;
+  email: string | null;
+  issuer: string;
+  role: Role;
+  created_at: Date;
+  last_sign_in_at: Date;
+  disabled_at: Date | null;
+}
+
+const columns = "id, name, email, issuer, role, created_at, last_sign_in_at, disabled_at";
+
+const toUser = (row: UserRow): User => ({
+  id: row.id,
+  name: row.name,
+  email: row.email,
+  issuer: row.issuer,
+  role: row.role,
+  createdAt: row.created_at.toISOString(),
+  lastSignInAt: row.last_sign_in_at.toISOString(),
+  disabledAt: row.disabled_at?.toISOString() ?? null,
+});
+
+/** Keeps a sign-in that goes to its provider for ten minutes. */
+export async function beginSignIn(
+  database: Database,
+  attempt: Omit<SignInAttempt, "redirectUrl"> & { readonly method: SignInMethodId; readonly next: string },
+): Promise<void> {
+  await database.pool.query(
+    `insert into sign_in (state_hash, method, verifier, nonce, next, expires_at)
+     values ($1, $2, $3, $4, $5, now() + interval '10 minutes')`,
+    [hashOf(attempt.state), attempt.method, attempt.verifier, attempt.nonce, attempt.next],
+  );
+}
+
+/** What was kept under a state, once; null where it is unknown, used or too old. */
+export async function takeSignIn(
+  database: Database,
+  method: SignInMethodId,
+  state: string,
+): Promise<{ verifier: string; nonce: string; next: string } | null> {
+  const { rows } = await database.pool.query<{ verifier: string; nonce: string; next: string; fresh: boolean }>(
+    `delete from sign_in where state_hash = $1 and method = $2
+     returning verifier, nonce, next, expires_at > now() as fresh`,
+    [hashOf(state), method],
+  );
+  const [found] = rows;
+  return found?.fresh === true ? { verifier: found.verifier, nonce: found.nonce, next: found.next } : null;
+}
+
+/**
+ * Who signed in, known from now on. A role that an admin gave stays, but for those whom the operator names an admin.
+ * @returns null where the account was disabled
+ */
+export async function signInUser(
+  database: Database,
+  organizationId: string,
+  identity: Identity,
+  role: Role,
+): Promise<User | null> {
+  const { rows } = await database.pool.query<UserRow>(
+    `insert into user_account (id, organization_id, issuer, subject, email, name, role)
+     values ($1, $2, $3, $4, $5, $6, $7)
+     on conflict (organization_id, issuer, subject) do update set
+       email = excluded.email, name = excluded.name, last_sign_in_at = now(),
+       role = case when excluded.role = 'admin' then 'admin' else user_account.role end
+       where user_account.disabled_at is null
+     returning ${columns}`,
+    [
+      crypto.randomUUID(),
+      organizationId,
+      identity.issuer,
+      identity.subject,
+      identity.email,
+      identity.name.replaceAll("\0", "").toWellFormed().slice(0, 200),
+      role,
+    ],
+  );
+  return rows[0] === undefined ? null : toUser(rows[0]);
+}
+
+export async function listUsers(
+  database: Database,
+  organizationId: string,
+  { limit, cursor }: PageQuery,
+): Promise<Page<User>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<UserRow & { cursor_time: string }>(
+    `select ${columns}, ${cursorColumn("user_account")} from user_account
+     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id],
+  );
+  return pageOf(rows, limit, toUser);
+}
+
+/**
+ * Only what is given changes; who is disabled is signed out everywhere.
+ * @throws NotFoundError
+ * @throws ConflictError where no admin would be left
+ */
+export function updateUser(
+  database: Database,
+  organizationId: string,
+  id: string,
+  { role, disabled }: { readonly role?: Role | undefined; readonly disabled?: boolean | undefined },
+): Promise<User> {
+  return database.transaction(async (transaction) => {
+    // The organization's admins are locked together: two that demote each other at once must not both succeed.
+    const admins = await transaction.query<{ id: string }>(
+      `select id from user_account where organization_id = $1 and role = 'admin' and disabled_at is null
+       order by id for update`,
+      [organizationId],
+    );
+    const isLast = admins.rows.length === 1 && admins.rows[0]?.id === id;
+    if (isLast && (disabled === true || (role !== undefined && role !== "admin"))) {
+      throw new ConflictError("this is the last admin: make someone else an admin first");
+    }
+    const { rows } = await transaction.query<UserRow>(
+      `update user_account set role = coalesce($3, role),
+         disabled_at = case when $4::boolean is null then disabled_at when $4 then coalesce(disabled_at, now()) end
+       where id = $1 and organization_id = $2 returning ${columns}`,
+      [id, organizationId, role, disabled],
+    );
+    if (rows[0] === undefined) throw new NotFoundError(`user ${id} was not found`);
+    if (disabled === true) await transaction.query("delete from browser_session where user_id = $1", [id]);
+    return toUser(rows[0]);
+  });
+}
+
+/** Forgets sign-ins that never came back. @returns how many */
+export async function pruneSignIns(database: Database): Promise<number> {
+  const { rowCount } = await database.pool.query("delete from sign_in where expires_at < now()");
+  return rowCount ?? 0;
+}

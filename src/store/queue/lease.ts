@@ -1,0 +1,106 @@
+import type { Database, Queryable } from "../../database/database.ts";
+import { ConflictError, type Failure } from "../../domain/errors.ts";
+import type { SessionStatus } from "../../domain/status.ts";
+import { announce, lockSession, moveSession, type Locked } from "../sessions/transition.ts";
+
+/** A worker's hold on a session: `attempt` is the fence, a write under an older one changes nothing. */
+export interface Claim {
+  readonly sessionId: string;
+  readonly organizationId: string;
+  readonly attempt: number;
+}
+
+/** Another worker holds the session, or it is over: nothing was written. */
+export class LeaseLostError extends ConflictError {}
+
+/** After so many claims in a row without a finished turn a session is given up. */
+export const claimLimit = 5;
+
+/** Keeps the session for `leaseMs` more; null where it was lost. */
+export async function renewClaim(
+  database: Database,
+  claim: Claim,
+  leaseMs: number,
+): Promise<{ cancelRequested: boolean } | null> {
+  const { rows } = await database.pool.query<{ cancelRequested: boolean }>({
+    name: "renew_claim",
+    text: `update session set lease_until = now() + $3 * interval '1 millisecond'
+           where id = $1 and attempt = $2 and status in ('running', 'waiting')
+           returning cancel_requested as "cancelRequested"`,
+    values: [claim.sessionId, claim.attempt, leaseMs],
+  });
+  return rows[0] ?? null;
+}
+
+/**
+ * Puts sessions back in the queue whose lease ran out, or all of `worker`, which calls it when it starts again.
+ * @returns how many there were
+ */
+export async function recoverSessions(database: Database, options: { readonly worker?: string }): Promise<number> {
+  const { rows } = await database.pool.query<{ id: string; organization_id: string }>(
+    `select id, organization_id from session where status in ('running', 'waiting')
+       and (lease_until < now() or worker = $1)`,
+    [options.worker ?? null],
+  );
+  let recovered = 0;
+  for (const { id, organization_id } of rows) {
+    const reached = await database.transaction(async (transaction) => {
+      const session = await lockSession(transaction, organization_id, id);
+      const { rows: fresh } = await transaction.query<{ lost: boolean; claims: number }>(
+        `select status in ('running', 'waiting') and (lease_until < now() or worker = $2) as lost,
+           claims_without_progress as claims from session where id = $1`,
+        [id, options.worker ?? null],
+      );
+      return fresh[0]?.lost === true ? recover(transaction, session, fresh[0].claims) : null;
+    });
+    if (reached === null) continue;
+    recovered += 1;
+    announce(database, id, reached);
+  }
+  return recovered;
+}
+
+async function recover(transaction: Queryable, lost: Locked, claims: number): Promise<SessionStatus> {
+  if (lost.cancelRequested) {
+    await moveSession(transaction, lost, "cancelled");
+    return "cancelled";
+  }
+  const session = await endWaiting(transaction, lost);
+  if (claims >= claimLimit) {
+    const failure: Failure = {
+      code: "too_many_attempts",
+      reason: `The worker died ${claims} times while it worked on this session.`,
+      retryable: true,
+      mend: "Find the reason in the worker's log (usually memory), then retry.",
+    };
+    await moveSession(transaction, session, "failed", { failure });
+    return "failed";
+  }
+  const reason = "its worker died; another takes over";
+  await moveSession(transaction, session, "queued", { reason, brokenOff: true });
+  return "queued";
+}
+
+/** A session that waits for a person can only run on or be cancelled: other ends come after it runs again. */
+export async function endWaiting(transaction: Queryable, session: Locked): Promise<Locked> {
+  if (session.status !== "waiting") return session;
+  await moveSession(transaction, session, "running");
+  return { ...session, status: "running" };
+}
+
+/** Locks the session's row for a write of a claim. @throws LeaseLostError where the fence is stale */
+export async function holdClaim(transaction: Queryable, claim: Claim): Promise<Locked> {
+  const session = await lockSession(transaction, claim.organizationId, claim.sessionId);
+  const holds = session.attempt === claim.attempt && (session.status === "running" || session.status === "waiting");
+  if (!holds) throw new LeaseLostError(`the claim on session ${claim.sessionId} was lost`);
+  return session;
+}
+
+/** Runs a write of a claim with the session's row locked. @throws LeaseLostError */
+export async function underClaim<T>(
+  database: Database,
+  claim: Claim,
+  work: (transaction: Queryable, session: Locked) => Promise<T>,
+): Promise<T> {
+  return database.transaction(async (transaction) => work(transaction, await holdClaim(transaction, claim)));
+}

@@ -1,0 +1,223 @@
+import type { Database } from "../../database/database.ts";
+import type { NewEvent } from "../../domain/event.ts";
+import { storableJson } from "../../domain/text.ts";
+import { appendEvents } from "../sessions/events.ts";
+import { underClaim, type Claim } from "./lease.ts";
+
+// What a worker writes and reads of the session that it carries out.
+
+/** @throws LeaseLostError */
+export async function appendClaimEvents(database: Database, claim: Claim, events: readonly NewEvent[]): Promise<void> {
+  await underClaim(database, claim, (transaction) => appendEvents(transaction, claim.sessionId, events));
+  database.notify("offstage_event", claim.sessionId);
+}
+
+export interface ClaimedMessage {
+  readonly id: string;
+  readonly position: number;
+  readonly text: string;
+  /** It was given to the agent before, by a worker that did not come to its end. */
+  readonly interrupted: boolean;
+}
+
+/** The first message that is not done, marked as running; null where all are done. @throws LeaseLostError */
+export function nextMessage(database: Database, claim: Claim): Promise<ClaimedMessage | null> {
+  return underClaim(database, claim, async (transaction) => {
+    const { rows } = await transaction.query<ClaimedMessage>(
+      `select id, position, text, status = 'running' as interrupted from message
+       where session_id = $1 and status <> 'done' order by position limit 1`,
+      [claim.sessionId],
+    );
+    const [message] = rows;
+    if (message === undefined) return null;
+    await transaction.query("update message set status = 'running' where id = $1", [message.id]);
+    return message;
+  });
+}
+
+/**
+ * The turn is done: `answer`, the agent's last words, become the session's summary.
+ * @param isKept whether a checkpoint has all that it did
+ * @throws LeaseLostError
+ */
+export function completeMessage(
+  database: Database,
+  claim: Claim,
+  messageId: string,
+  { answer, isKept }: { readonly answer: string; readonly isKept: boolean },
+): Promise<void> {
+  return underClaim(database, claim, async (transaction) => {
+    await transaction.query("update message set status = 'done', kept = $2 where id = $1", [messageId, isKept]);
+    await transaction.query("update session set claims_without_progress = 0, summary = $2 where id = $1", [
+      claim.sessionId,
+      answer,
+    ]);
+  });
+}
+
+/**
+ * Has messages answered again whose work is nowhere: their worker died before it left it.
+ * @param lost only what no checkpoint has, or all that was not settled, where there is no checkpoint either
+ * @returns how many
+ * @throws LeaseLostError
+ */
+export function reopenMessages(database: Database, claim: Claim, lost: "not kept" | "all"): Promise<number> {
+  return underClaim(database, claim, async (transaction) => {
+    const { rowCount } = await transaction.query(
+      `update message set status = 'running' from session
+       where session.id = message.session_id and session_id = $1 and message.status = 'done'
+         and position > settled_messages and (not kept or $2)`,
+      [claim.sessionId, lost === "all"],
+    );
+    return rowCount ?? 0;
+  });
+}
+
+/** @throws LeaseLostError */
+export function saveHarness(
+  database: Database,
+  claim: Claim,
+  harness: { readonly provider: string; readonly sessionId: string },
+): Promise<void> {
+  return underClaim(database, claim, async (transaction) => {
+    await transaction.query("update session set harness = $2 where id = $1", [claim.sessionId, storableJson(harness)]);
+  });
+}
+
+/** From here on the session's folders are on this worker's disk, and what others have of them is old. @throws LeaseLostError */
+export function saveWorkspaceWorker(database: Database, claim: Claim, worker: string): Promise<void> {
+  return underClaim(database, claim, async (transaction) => {
+    await transaction.query("update session set workspace_worker = $2 where id = $1", [claim.sessionId, worker]);
+  });
+}
+
+export interface RepositoryProgress {
+  readonly baseSha?: string;
+  readonly headSha?: string;
+  readonly pushedSha?: string;
+  readonly patch?: string;
+  readonly patchTruncated?: boolean;
+}
+
+/** Keeps what is known of one repository of the session; what is not given stays. @throws LeaseLostError */
+export function saveRepository(
+  database: Database,
+  claim: Claim,
+  position: number,
+  { baseSha, headSha, pushedSha, patch, patchTruncated }: RepositoryProgress,
+): Promise<void> {
+  return underClaim(database, claim, async (transaction) => {
+    await transaction.query(
+      `update session_repository set base_sha = coalesce($3, base_sha), head_sha = coalesce($4, head_sha),
+         pushed_sha = coalesce($5, pushed_sha), patch = coalesce($6, patch),
+         patch_truncated = coalesce($7, patch_truncated)
+       where session_id = $1 and position = $2`,
+      // PostgreSQL's text holds no NUL; a diff that shows one is of a file that is not text.
+      [claim.sessionId, position, baseSha, headSha, pushedSha, patch?.replaceAll("\0", "\u2400"), patchTruncated],
+    );
+  });
+}
+
+export interface OpenedPullRequest {
+  readonly repositoryId: string;
+  readonly head: string;
+  readonly target: string;
+  readonly number: number;
+  readonly url: string;
+  readonly state: "open" | "merged" | "closed";
+}
+
+/**
+ * One for each (repository, head, target): another takes the place of one that was closed, and is followed as long.
+ * @returns whether it was not known before
+ * @throws LeaseLostError
+ */
+export function savePullRequest(database: Database, claim: Claim, opened: OpenedPullRequest): Promise<boolean> {
+  return underClaim(database, claim, async (transaction) => {
+    const { rows } = await transaction.query<{ isNew: boolean }>(
+      `with before as (
+         select number from pull_request where repository_id = $4 and head = $5 and target = $6),
+       saved as (
+         insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         on conflict (repository_id, head, target) do update
+           set number = excluded.number, url = excluded.url, state = excluded.state,
+             session_id = case when pull_request.number = excluded.number then pull_request.session_id
+               else excluded.session_id end,
+             created_at = case when pull_request.number = excluded.number then pull_request.created_at else now() end
+         returning pull_request as changed, (select number from before) is distinct from number as is_new)
+       select is_new as "isNew", case when is_new then announce_pull_request(changed, 'opened') end from saved`,
+      [
+        crypto.randomUUID(),
+        claim.organizationId,
+        claim.sessionId,
+        opened.repositoryId,
+        opened.head,
+        opened.target,
+        opened.number,
+        opened.url,
+        opened.state,
+      ],
+    );
+    return rows[0]?.isNew === true;
+  });
+}
+
+/** What a session's events tell of its work on one repository. */
+export interface ToldWork {
+  /** All that are the session's own. */
+  readonly commits: ReadonlySet<string>;
+  /** The last push, and whether a pull request was opened or found after it; null where nothing was pushed. */
+  readonly pushed: { readonly sha: string; readonly hasPullRequest: boolean } | null;
+}
+
+const nothingTold: ToldWork = { commits: new Set(), pushed: null };
+
+/** @returns what is told of a repository, by its id */
+export async function toldWork(database: Database, { sessionId }: Claim): Promise<(repositoryId: string) => ToldWork> {
+  const { rows } = await database.pool.query<{ type: string; repositoryId: string; sha: string | null }>(
+    `select type, data ->> 'repositoryId' as "repositoryId", data ->> 'sha' as sha from event
+     where session_id = $1 and type in ('workspace.commit', 'branch.pushed', 'pullRequest.opened') order by seq`,
+    [sessionId],
+  );
+  const told = new Map<string, { commits: Set<string>; pushed: ToldWork["pushed"] }>();
+  for (const { type, repositoryId, sha } of rows) {
+    const work = told.get(repositoryId) ?? { commits: new Set(), pushed: null };
+    told.set(repositoryId, work);
+    // What was pushed may be a commit that joins the work to what was there.
+    if (sha !== null) work.commits.add(sha);
+    if (type === "branch.pushed" && sha !== null) work.pushed = { sha, hasPullRequest: false };
+    if (type === "pullRequest.opened" && work.pushed !== null) work.pushed = { ...work.pushed, hasPullRequest: true };
+  }
+  return (repositoryId) => told.get(repositoryId) ?? nothingTold;
+}
+
+/** Characters of what was said before: no model reads more. */
+const transcriptLimit = 500_000;
+
+/** What was said in the turns before, for a harness that can't resume: the newest of it, if it is very long. */
+export async function transcript(
+  database: Database,
+  claim: Claim,
+): Promise<{ from: "user" | "agent"; text: string }[]> {
+  const { rows } = await database.pool.query<{ type: string; text: string; part: string | null }>(
+    `with said as (
+       select seq, type, data ->> 'text' as text, data ->> 'part' as part,
+         sum(length(data ->> 'text')) over (order by seq desc) as after
+       from event where session_id = $1 and type in ('message.user', 'agent.message')
+         and (type <> 'message.user' or coalesce((select status from message
+           where message.id = (event.data ->> 'messageId')::uuid), 'done') = 'done'))
+     select type, text, part from said where after <= $2 order by seq`,
+    [claim.sessionId, transcriptLimit],
+  );
+  const turns: { from: "user" | "agent"; text: string; part: string | null }[] = [];
+  for (const { type, text, part } of rows) {
+    const from = type === "message.user" ? "user" : "agent";
+    const last = turns.at(-1);
+    if (last !== undefined && from === "agent" && last.from === "agent") {
+      last.text += last.part === part ? text : `\n\n${text}`;
+      last.part = part;
+    } else turns.push({ from, text, part });
+  }
+  return turns.some((turn) => turn.from === "agent") ? turns.map(({ from, text }) => ({ from, text })) : [];
+}

@@ -1,0 +1,46 @@
+import type { Database } from "../../database/database.ts";
+import { countedFor } from "./worker-nodes.ts";
+
+/** What can be claimed; in these words, which are those of the indexes. */
+const claimable = "(status = 'queued' or (status = 'waiting' and ready))";
+/** How far the queue is counted. */
+const depthLimit = 1_000_000;
+
+/** Sessions and jobs of an organization that wait to be taken, up to `limit`. */
+export async function queueDepth(database: Database, organizationId: string, limit = depthLimit): Promise<number> {
+  const { rows } = await database.pool.query<{ count: number }>({
+    name: "queue_depth",
+    text: `select (select count(*) from (select from session where organization_id = $1 and ${claimable} limit $2) as queued)::integer
+             + (select count(*) from (select from job where organization_id = $1 and status = 'pending' limit $2) as pending)::integer
+             as count`,
+    values: [organizationId, limit],
+  });
+  return rows[0]?.count ?? 0;
+}
+
+/** Sessions of late whose length says how long the next ones take. */
+const sampleSize = 20;
+
+/**
+ * Seconds after which a session with so many ahead of it may start, by how long the organization's last sessions took and how
+ * many can run at once; null where nothing is known: no session has ended yet, or no worker is there.
+ */
+export async function estimateWait(
+  database: Database,
+  organizationId: string,
+  ahead: number,
+  maxRunning: number,
+): Promise<number | null> {
+  const { rows } = await database.pool.query<{ seconds: number | null; slots: number | null }>(
+    `select (select avg(extract(epoch from finished_at - started_at))::float8 from (
+         select started_at, finished_at from session
+         where organization_id = $1 and status = 'completed' and started_at is not null and finished_at > started_at
+         order by created_at desc, id desc limit ${sampleSize}) as late) as seconds,
+       least((select coalesce(sum(concurrency), 0) from worker_node where seen_at > now() - interval '${countedFor}'),
+         (select coalesce(max_running_sessions, $2) from organization where id = $1))::integer as slots`,
+    [organizationId, maxRunning],
+  );
+  const { seconds = null, slots = null } = rows[0] ?? {};
+  if (seconds === null || slots === null || slots < 1) return null;
+  return Math.round((seconds * (ahead + 1)) / slots);
+}

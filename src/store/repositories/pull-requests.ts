@@ -1,0 +1,72 @@
+import type { Database } from "../../database/database.ts";
+import type { PullRequest } from "../../domain/pull-request.ts";
+import { appendEvents } from "../sessions/events.ts";
+import { lockSession } from "../sessions/transition.ts";
+
+/** An open pull request whose forge is to be asked how it stands. */
+export interface OpenPullRequest {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly sessionId: string;
+  readonly repositoryId: string;
+  readonly repositoryUrl: string;
+  readonly number: number;
+}
+
+/** Branches that a session's open pull requests go to, by their repositories' ids. */
+export async function openTargets(
+  database: Database,
+  session: { readonly sessionId: string; readonly branchName: string; readonly repositoryIds: readonly string[] },
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await database.pool.query<{ repositoryId: string; target: string }>(
+    `select repository_id as "repositoryId", target from pull_request
+     where repository_id = any($2::uuid[]) and head = $3 and session_id = $1 and state = 'open' order by created_at`,
+    [session.sessionId, session.repositoryIds, session.branchName],
+  );
+  return new Map(rows.map(({ repositoryId, target }) => [repositoryId, target]));
+}
+
+/** Nobody is asked about a pull request that has been open for longer. */
+const followedFor = "90 days";
+
+/** Those that were not asked about for so many minutes, the longest first: each to one asker. */
+export async function claimOpenPullRequests(
+  database: Database,
+  { minutes, limit }: { readonly minutes: number; readonly limit: number },
+): Promise<OpenPullRequest[]> {
+  const { rows } = await database.pool.query<OpenPullRequest>(
+    `with due as (
+       select id from pull_request where state = 'open' and checked_at < now() - $1 * interval '1 minute'
+         and created_at > now() - interval '${followedFor}'
+       order by checked_at limit $2 for update skip locked),
+     claimed as (
+       update pull_request set checked_at = now() where id in (select id from due) returning *)
+     select claimed.id, claimed.organization_id as "organizationId", session_id as "sessionId",
+       repository_id as "repositoryId", repository.url as "repositoryUrl", number
+     from claimed join repository on repository.id = repository_id`,
+    [minutes, limit],
+  );
+  return rows;
+}
+
+/** Notes that a pull request is no longer open, once, with the event that tells of it. */
+export async function closePullRequest(
+  database: Database,
+  { id, organizationId, sessionId, repositoryId, number }: OpenPullRequest,
+  state: Exclude<PullRequest["state"], "open">,
+): Promise<void> {
+  const changed = await database.transaction(async (transaction) => {
+    await lockSession(transaction, organizationId, sessionId);
+    const { rows } = await transaction.query<{ url: string }>(
+      `with closed as (
+         update pull_request set state = $2 where id = $1 and state = 'open' returning url, pull_request as changed)
+       select url, announce_pull_request(changed, $2) from closed`,
+      [id, state],
+    );
+    if (rows[0] === undefined) return false;
+    const data = { repositoryId, number, url: rows[0].url, state };
+    await appendEvents(transaction, sessionId, [{ type: "pullRequest.closed", data }]);
+    return true;
+  });
+  if (changed) database.notify("offstage_event", sessionId);
+}

@@ -1,0 +1,328 @@
+import type { Database } from "../../database/database.ts";
+import { isUniqueViolation } from "../../database/unique-violation.ts";
+import type { Environment } from "../../domain/environment.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors.ts";
+import { allowedFindingsLimit, type AllowedFinding } from "../../domain/finding.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import type { Repository, RepositoryLimits, UpdateRepository } from "../../domain/repository.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+
+export type RepositoryRecord = Omit<Repository, "integration">;
+
+interface RepositoryRow {
+  id: string;
+  organization_id: string;
+  name: string;
+  url: string;
+  branch: string | null;
+  description: string | null;
+  enabled_at: Date;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const toRecord = (row: RepositoryRow): RepositoryRecord => ({
+  id: row.id,
+  name: row.name,
+  url: row.url,
+  branch: row.branch,
+  description: row.description,
+  organizationId: row.organization_id,
+  enabledAt: row.enabled_at.toISOString(),
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+});
+
+interface RepositoryInput {
+  readonly url: string;
+  readonly key: string;
+  readonly name: string;
+  readonly branch: string | null;
+  readonly description: string | null;
+}
+
+/**
+ * Connects a repository; the same address again, however spelt, is the row that is there. One that was disconnected comes back
+ * with its limits and other settings, so that nobody is rid of them by disconnecting it.
+ */
+export async function createRepository(
+  database: Database,
+  organizationId: string,
+  input: RepositoryInput,
+): Promise<RepositoryRecord> {
+  const row = await connect(database, organizationId, input).catch((error: unknown) => {
+    // Disconnected and connected by others at the same moment: by now it is there.
+    if (isUniqueViolation(error)) return connect(database, organizationId, input);
+    throw error;
+  });
+  if (row === undefined) throw new Error("the repository was not returned");
+  return toRecord(row);
+}
+
+async function connect(
+  database: Database,
+  organizationId: string,
+  { name, url, key, branch, description }: RepositoryInput,
+): Promise<RepositoryRow | undefined> {
+  const { rows } = await database.pool.query<RepositoryRow>({
+    name: "create_repository",
+    // On a conflict an update that changes nothing, since "do nothing" would not return the row that is there.
+    text: `with former as (
+             select id from repository
+             where organization_id = $2 and address_key = $5 and deleted_at is not null and not exists (
+               select 1 from repository where organization_id = $2 and address_key = $5 and deleted_at is null)
+             order by deleted_at desc limit 1),
+           revived as (
+             update repository set deleted_at = null, enabled_at = now(), updated_at = now(), url = $4,
+               branch = coalesce($6, branch), description = coalesce($7, description)
+             where id = (select id from former) returning *),
+           made as (
+             insert into repository (id, organization_id, name, url, address_key, branch, description)
+             select $1, $2, $3, $4, $5, $6, $7 where not exists (select 1 from former)
+             on conflict (organization_id, address_key) where deleted_at is null
+               do update set address_key = excluded.address_key
+             returning *)
+           select * from revived union all select * from made`,
+    values: [crypto.randomUUID(), organizationId, name, url, key, branch, description],
+  });
+  return rows[0];
+}
+
+export async function listRepositories(
+  database: Database,
+  organizationId: string,
+  { limit, cursor }: PageQuery,
+): Promise<Page<RepositoryRecord>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<RepositoryRow & { cursor_time: string }>(
+    `select repository.*, ${cursorColumn("repository")} from repository
+     where organization_id = $1 and deleted_at is null
+       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id],
+  );
+  return pageOf(rows, limit, toRecord);
+}
+
+/** Those of `ids` that the organization has. */
+export async function findRepositories(
+  database: Database,
+  organizationId: string,
+  ids: readonly string[],
+): Promise<RepositoryRecord[]> {
+  const { rows } = await database.pool.query<RepositoryRow>(
+    "select * from repository where organization_id = $1 and deleted_at is null and id = any($2::uuid[])",
+    [organizationId, ids],
+  );
+  return rows.map(toRecord);
+}
+
+/** Only what is given changes; null empties. @throws NotFoundError */
+export async function updateRepository(
+  database: Database,
+  organizationId: string,
+  id: string,
+  changes: UpdateRepository,
+): Promise<RepositoryRecord> {
+  const { rows } = await database.pool.query<RepositoryRow>(
+    `update repository set name = coalesce($3, name), branch = case when $4 then $5 else branch end,
+       description = case when $6 then $7 else description end, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning *`,
+    [
+      id,
+      organizationId,
+      changes.name,
+      changes.branch !== undefined,
+      changes.branch,
+      changes.description !== undefined,
+      changes.description,
+    ],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return toRecord(row);
+}
+
+/** @throws NotFoundError */
+export async function getLimits(database: Database, organizationId: string, id: string): Promise<RepositoryLimits> {
+  const { rows } = await database.pool.query<RepositoryLimits>(
+    `select max_running_sessions as "maxRunningSessions" from repository
+     where id = $1 and organization_id = $2 and deleted_at is null`,
+    [id, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return rows[0];
+}
+
+/** @throws NotFoundError */
+export async function setLimits(
+  database: Database,
+  organizationId: string,
+  id: string,
+  { maxRunningSessions }: RepositoryLimits,
+): Promise<RepositoryLimits> {
+  await database.pool.query(
+    `update repository set max_running_sessions = $3, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null`,
+    [id, organizationId, maxRunningSessions],
+  );
+  // More may run now than a moment ago.
+  database.notify("offstage_work", "");
+  return getLimits(database, organizationId, id);
+}
+
+/** What the repository's sandboxes may reach beside what the server allows. @throws NotFoundError */
+export async function getEgress(database: Database, organizationId: string, id: string): Promise<string[]> {
+  const { rows } = await database.pool.query<{ egress: string[] }>(
+    "select egress from repository where id = $1 and organization_id = $2 and deleted_at is null",
+    [id, organizationId],
+  );
+  return egressOf(rows, id);
+}
+
+/** Puts another list in its place. @throws NotFoundError */
+export async function setEgress(
+  database: Database,
+  organizationId: string,
+  id: string,
+  egress: readonly string[],
+): Promise<string[]> {
+  const { rows } = await database.pool.query<{ egress: string[] }>(
+    `update repository set egress = $3, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning egress`,
+    [id, organizationId, egress],
+  );
+  return egressOf(rows, id);
+}
+
+/** Adds one rule, once. @throws NotFoundError */
+export async function allowEgress(
+  database: Database,
+  organizationId: string,
+  id: string,
+  rule: string,
+): Promise<string[]> {
+  const { rows } = await database.pool.query<{ egress: string[] }>(
+    `update repository set egress = case when $3 = any(egress) then egress else egress || $3::text end, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning egress`,
+    [id, organizationId, rule],
+  );
+  return egressOf(rows, id);
+}
+
+/** Findings that don't keep its work from being pushed. @throws NotFoundError */
+export async function getAllowedFindings(
+  database: Database,
+  organizationId: string,
+  id: string,
+): Promise<AllowedFinding[]> {
+  const { rows } = await database.pool.query<{ allowed: AllowedFinding[] }>(
+    `select allowed_findings as allowed from repository where id = $1 and organization_id = $2 and deleted_at is null`,
+    [id, organizationId],
+  );
+  return allowedOf(rows, id);
+}
+
+/** Puts another list in its place. @throws NotFoundError */
+export async function setAllowedFindings(
+  database: Database,
+  organizationId: string,
+  id: string,
+  allowed: readonly AllowedFinding[],
+): Promise<AllowedFinding[]> {
+  const { rows } = await database.pool.query<{ allowed: AllowedFinding[] }>(
+    `update repository set allowed_findings = $3, updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning allowed_findings as allowed`,
+    [id, organizationId, JSON.stringify(allowed)],
+  );
+  return allowedOf(rows, id);
+}
+
+/** Adds one, once. @throws NotFoundError; ConflictError if the list is full */
+export async function allowFinding(
+  database: Database,
+  organizationId: string,
+  id: string,
+  finding: AllowedFinding,
+): Promise<AllowedFinding[]> {
+  const { rows } = await database.pool.query<{ allowed: AllowedFinding[] }>(
+    `update repository set updated_at = now(), allowed_findings = case
+         when $3::jsonb -> 0 in (select jsonb_array_elements(allowed_findings))
+         then allowed_findings else allowed_findings || $3::jsonb end
+     where id = $1 and organization_id = $2 and deleted_at is null
+       and (jsonb_array_length(allowed_findings) < $4 or $3::jsonb -> 0 in (select jsonb_array_elements(allowed_findings)))
+     returning allowed_findings as allowed`,
+    [id, organizationId, JSON.stringify([finding]), allowedFindingsLimit],
+  );
+  if (rows[0] !== undefined) return rows[0].allowed;
+  await getAllowedFindings(database, organizationId, id);
+  throw new ConflictError(
+    `the repository allows ${allowedFindingsLimit} findings already: replace the list by one with patterns`,
+  );
+}
+
+function allowedOf(rows: readonly { allowed: AllowedFinding[] }[], id: string): AllowedFinding[] {
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return row.allowed;
+}
+
+/** How its clones are made ready. @throws NotFoundError */
+export async function getEnvironment(database: Database, organizationId: string, id: string): Promise<Environment> {
+  const { rows } = await database.pool.query<Environment>(
+    `select ${environmentColumns} from repository where id = $1 and organization_id = $2 and deleted_at is null`,
+    [id, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return rows[0];
+}
+
+/** Only what is given changes. @throws NotFoundError */
+export async function updateEnvironment(
+  database: Database,
+  organizationId: string,
+  id: string,
+  { setupScript, variables }: { readonly [Field in keyof Environment]?: Environment[Field] | undefined },
+): Promise<Environment> {
+  const { rows } = await database.pool.query<Environment>(
+    `update repository set setup_script = case when $3 then $4 else setup_script end,
+       variables = coalesce($5, variables), updated_at = now()
+     where id = $1 and organization_id = $2 and deleted_at is null returning ${environmentColumns}`,
+    [
+      id,
+      organizationId,
+      setupScript !== undefined,
+      setupScript,
+      variables === undefined ? null : JSON.stringify(variables),
+    ],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return rows[0];
+}
+
+const environmentColumns = 'setup_script as "setupScript", variables';
+
+function egressOf(rows: readonly { egress: string[] }[], id: string): string[] {
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return row.egress;
+}
+
+/** Disconnects it; sessions that used it keep their history. @throws NotFoundError */
+export async function deleteRepository(
+  database: Database,
+  organizationId: string,
+  id: string,
+): Promise<RepositoryRecord> {
+  const { rows } = await database.pool.query<RepositoryRow>(
+    `with gone as (
+       update repository set deleted_at = now(), updated_at = now()
+       where id = $1 and organization_id = $2 and deleted_at is null returning *),
+     secrets as (delete from secret using gone where secret.repository_id = gone.id)
+     select * from gone`,
+    [id, organizationId],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
+  return toRecord(row);
+}

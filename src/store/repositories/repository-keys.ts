@@ -1,0 +1,90 @@
+import type { Database, Queryable } from "../../database/database.ts";
+import { isUniqueViolation } from "../../database/unique-violation.ts";
+
+interface KeyedRow {
+  readonly id: string;
+  readonly organization_id: string;
+  readonly url: string;
+  readonly address_key: string;
+}
+
+const atOnce = 1_000;
+
+/**
+ * Gives every repository the key by which it is found now: rows of an older version, or from before a forge was configured, have
+ * others, and then a second row for the same repository would not have the settings of the first. Where there are two already,
+ * one of them is left, with the settings of both. Can be repeated, and run by several nodes at once.
+ * @param keyOf null if the URL can't be read any more: its row stays as it is
+ * @returns how many rows were changed
+ */
+export async function settleRepositoryKeys(database: Database, keyOf: (url: string) => string | null): Promise<number> {
+  let changed = 0;
+  for (let after = "00000000-0000-0000-0000-000000000000"; ;) {
+    const { rows } = await database.pool.query<KeyedRow>(
+      "select id, organization_id, url, address_key from repository where id > $1 order by id limit $2",
+      [after, atOnce],
+    );
+    for (const row of rows) {
+      const key = keyOf(row.url);
+      if (key === null || key === row.address_key) continue;
+      await settle(database, row, key);
+      changed += 1;
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < atOnce) return changed;
+    after = last.id;
+  }
+}
+
+async function settle(database: Database, row: KeyedRow, key: string): Promise<void> {
+  try {
+    await database.pool.query("update repository set address_key = $2 where id = $1 and address_key = $3", [
+      row.id,
+      key,
+      row.address_key,
+    ]);
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    await database.transaction((transaction) => merge(transaction, row, key));
+  }
+}
+
+/** Leaves one of two connected rows for the same repository: the one with the more settings, else the older. */
+async function merge(transaction: Queryable, { id, organization_id: organization }: KeyedRow, key: string) {
+  const { rows } = await transaction.query<{ id: string }>(
+    `select id from repository
+     where organization_id = $1 and deleted_at is null and (id = $2 or address_key = $3)
+     order by (branch is not null)::int + (max_running_sessions is not null)::int + (setup_script is not null)::int
+       + (egress <> '{}')::int + (variables <> '{}')::int desc, created_at, id
+     for update`,
+    [organization, id, key],
+  );
+  const [kept, other] = rows.map((row) => row.id);
+  // Another node was faster.
+  if (kept === undefined || other === undefined) return;
+  await transaction.query(
+    `update repository set deleted_at = now(), updated_at = now(), address_key = $2,
+       max_running_sessions = least(max_running_sessions, (select max_running_sessions from repository where id = $3))
+     where id = $1`,
+    [other, key, kept],
+  );
+  await transaction.query(
+    `update repository set address_key = $3, updated_at = now(),
+       branch = coalesce(repository.branch, other.branch), setup_script = coalesce(repository.setup_script, other.setup_script),
+       variables = other.variables || repository.variables,
+       max_running_sessions = least(repository.max_running_sessions, other.max_running_sessions)
+     from repository other where repository.id = $1 and other.id = $2`,
+    [kept, other, key],
+  );
+  await transaction.query(
+    `update secret set repository_id = $1 where repository_id = $2
+       and not exists (select from secret same where same.repository_id = $1 and same.name = secret.name)`,
+    [kept, other],
+  );
+  await transaction.query(
+    `update automation set repository_ids = case when $1 = any(repository_ids)
+       then array_remove(repository_ids, $2) else array_replace(repository_ids, $2, $1) end
+     where organization_id = $3 and $2 = any(repository_ids)`,
+    [kept, other, organization],
+  );
+}

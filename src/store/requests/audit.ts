@@ -1,0 +1,85 @@
+import type { Database } from "../../database/database.ts";
+import { outcomeOf, type AuditEntry, type AuditOutcome, type NewAuditEntry } from "../../domain/audit.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { defaultOrganization } from "../people/organizations.ts";
+import { removeRows } from "../retention.ts";
+
+interface AuditRow extends Omit<AuditEntry, "outcome" | "createdAt"> {
+  created_at: Date;
+}
+
+/** Adds entries, in their order. */
+export async function appendAudit(database: Database, entries: readonly NewAuditEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  await database.pool.query({
+    name: "append_audit",
+    text: `insert into audit_entry (id, organization_id, actor, key_id, user_id, action, target, status, address, request_id)
+           select gen_random_uuid(), * from unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[], $5::text[], $6::text[],
+             $7::integer[], $8::text[], $9::uuid[])`,
+    values: [
+      entries.map(({ organizationId }) => organizationId),
+      entries.map(({ actor }) => actor),
+      entries.map(({ keyId }) => keyId),
+      entries.map(({ userId }) => userId),
+      entries.map(({ action }) => action),
+      entries.map(({ target }) => target),
+      entries.map(({ status }) => status),
+      entries.map(({ address }) => address),
+      entries.map(({ requestId }) => requestId),
+    ],
+  });
+}
+
+const conditionOf: Readonly<Record<AuditOutcome, string>> = {
+  allowed: "entry.status < 400",
+  refused: "entry.status in (401, 403, 421, 429)",
+  failed: "entry.status >= 400 and entry.status not in (401, 403, 421, 429)",
+};
+
+/** The organization's entries, newest first; the first organization also sees those of nobody known. */
+export async function listAudit(
+  database: Database,
+  organizationId: string,
+  {
+    limit,
+    cursor,
+    action,
+    outcome,
+  }: PageQuery & { readonly action?: string | undefined; readonly outcome?: AuditOutcome | undefined },
+): Promise<Page<AuditEntry>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<AuditRow & { cursor_time: string }>(
+    `select entry.id, entry.actor, entry.key_id as "keyId", api_key.name || ' (' || api_key.prefix || '…)' as "keyName",
+       entry.user_id as "userId", entry.action, entry.target, entry.status, entry.address,
+       entry.request_id as "requestId", entry.created_at, ${cursorColumn("entry")}
+     from audit_entry entry left join api_key on api_key.id = entry.key_id
+     where (entry.organization_id = $1
+         or (entry.organization_id is null and exists (select 1 from organization where id = $1 and name = $6)))
+       and ($3::timestamptz is null or (entry.created_at, entry.id) < ($3::timestamptz, $4::uuid))
+       and ($5::text is null or entry.action = $5)
+       ${outcome === undefined ? "" : `and ${conditionOf[outcome]}`}
+     order by entry.created_at desc, entry.id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id, action, defaultOrganization],
+  );
+  return pageOf(rows, limit, ({ created_at, ...row }) => ({
+    id: row.id,
+    actor: row.actor,
+    keyId: row.keyId,
+    keyName: row.keyName,
+    userId: row.userId,
+    action: row.action,
+    target: row.target,
+    outcome: outcomeOf(row.status),
+    status: row.status,
+    address: row.address,
+    requestId: row.requestId,
+    createdAt: created_at.toISOString(),
+  }));
+}
+
+/** Forgets entries older than so many days. @returns how many */
+export function pruneAudit(database: Database, days: number, signal: AbortSignal): Promise<number> {
+  const condition = "created_at < now() - $1 * interval '1 day'";
+  return removeRows(database, "audit_entry", { condition, values: [days] }, signal);
+}

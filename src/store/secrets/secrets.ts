@@ -1,0 +1,159 @@
+import type { Database, Queryable } from "../../database/database.ts";
+import { isUniqueViolation } from "../../database/unique-violation.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import type { Secret, SecretPhase } from "../../domain/secret.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { sealing } from "./rotation.ts";
+import type { Vault } from "./vault.ts";
+
+interface SecretRow {
+  id: string;
+  name: string;
+  phases: SecretPhase[];
+  repository_id: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const columns = "id, name, phases, repository_id, created_at, updated_at";
+
+const toSecret = (row: SecretRow): Secret => ({
+  id: row.id,
+  name: row.name,
+  phases: row.phases,
+  repositoryId: row.repository_id,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+});
+
+/** Once for its id. @throws NotFoundError for a repository that the organization has not; ConflictError where the name is taken */
+export function createSecret(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+  input: {
+    readonly id: string;
+    readonly name: string;
+    readonly value: string;
+    readonly phases: readonly SecretPhase[];
+    readonly repositoryId: string | null;
+  },
+): Promise<Secret> {
+  const { id, name, value, phases, repositoryId } = input;
+  return sealing(database, async (transaction) => {
+    if (repositoryId !== null) await requireRepository(transaction, organizationId, repositoryId);
+    const { sealed, masterKey } = await vault.seal(id, value);
+    const { rows } = await transaction
+      .query<SecretRow>(
+        `insert into secret (id, organization_id, repository_id, name, phases, sealed, master_key)
+         values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing returning ${columns}`,
+        [id, organizationId, repositoryId, name, phases, sealed, masterKey],
+      )
+      .catch((error: unknown) => {
+        if (!isUniqueViolation(error)) throw error;
+        throw new ConflictError(`name: a secret ${name} already exists: update it`);
+      });
+    return rows[0] === undefined ? readSecret(transaction, organizationId, id) : toSecret(rows[0]);
+  });
+}
+
+async function readSecret(queryable: Queryable, organizationId: string, id: string): Promise<Secret> {
+  const { rows } = await queryable.query<SecretRow>(
+    `select ${columns} from secret where id = $1 and organization_id = $2`,
+    [id, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
+  return toSecret(rows[0]);
+}
+
+async function requireRepository(queryable: Queryable, organizationId: string, id: string): Promise<void> {
+  const { rowCount } = await queryable.query(
+    "select 1 from repository where id = $1 and organization_id = $2 and deleted_at is null",
+    [id, organizationId],
+  );
+  if (rowCount !== 1) throw new NotFoundError(`repository ${id} was not found`);
+}
+
+/** With `repositoryId` those of that repository alone. */
+export async function listSecrets(
+  database: Database,
+  organizationId: string,
+  { limit, cursor, repositoryId }: PageQuery & { readonly repositoryId?: string | undefined },
+): Promise<Page<Secret>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<SecretRow & { cursor_time: string }>(
+    `select ${columns}, ${cursorColumn("secret")} from secret
+     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+       and ($5::uuid is null or repository_id = $5)
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id, repositoryId],
+  );
+  return pageOf(rows, limit, toSecret);
+}
+
+/** Only what is given changes. @throws NotFoundError */
+export function updateSecret(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+  id: string,
+  changes: { readonly value?: string | undefined; readonly phases?: readonly SecretPhase[] | undefined },
+): Promise<Secret> {
+  return sealing(database, async (transaction) => {
+    const sealed = changes.value === undefined ? null : await vault.seal(id, changes.value);
+    const { rows } = await transaction.query<SecretRow>(
+      `update secret set sealed = coalesce($3, sealed), master_key = coalesce($4, master_key),
+         phases = coalesce($5, phases), updated_at = now()
+       where id = $1 and organization_id = $2 returning ${columns}`,
+      [id, organizationId, sealed?.sealed, sealed?.masterKey, changes.phases],
+    );
+    if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
+    return toSecret(rows[0]);
+  });
+}
+
+/** @throws NotFoundError */
+export async function deleteSecret(database: Database, organizationId: string, id: string): Promise<Secret> {
+  const { rows } = await database.pool.query<SecretRow>(
+    `delete from secret where id = $1 and organization_id = $2 returning ${columns}`,
+    [id, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
+  return toSecret(rows[0]);
+}
+
+export interface OpenedSecret {
+  readonly id: string;
+  readonly name: string;
+  readonly value: string;
+  readonly phases: readonly SecretPhase[];
+  readonly repositoryId: string | null;
+  /** Changes when the value does. */
+  readonly version: string;
+}
+
+/** The organization's secrets and those of these repositories, opened: for the worker alone. @throws ConflictError */
+export async function openSecrets(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+  repositoryIds: readonly string[],
+): Promise<OpenedSecret[]> {
+  const { rows } = await database.pool.query<SecretRow & { sealed: Buffer; master_key: string }>(
+    `select ${columns}, sealed, master_key from secret
+     where organization_id = $1 and (repository_id is null or repository_id = any($2::uuid[]))
+     order by repository_id nulls first, name`,
+    [organizationId, repositoryIds],
+  );
+  return Promise.all(
+    rows.map(async (row) => ({
+      id: row.id,
+      name: row.name,
+      value: await vault.open(row.id, { sealed: row.sealed, masterKey: row.master_key }),
+      phases: row.phases,
+      repositoryId: row.repository_id,
+      version: row.updated_at.toISOString(),
+    })),
+  );
+}

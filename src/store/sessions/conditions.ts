@@ -1,0 +1,25 @@
+import type { SessionStatus } from "../../domain/status.ts";
+import { readCursor } from "../cursor.ts";
+
+export interface SessionListQuery {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+  readonly status?: SessionStatus | undefined;
+  readonly automationId?: string | undefined;
+}
+
+/** What a list asks of a session, but for the words of a search. */
+export function conditionsOf(organizationId: string, { cursor, status, automationId }: SessionListQuery) {
+  const after = readCursor(cursor);
+  const values: unknown[] = [organizationId];
+  const bind = (value: unknown): string => `$${values.push(value)}`;
+  const conditions = ["session.organization_id = $1"];
+  if (status !== undefined) conditions.push(`session.status = ${bind(status)}`);
+  if (automationId !== undefined) conditions.push(`session.automation_id = ${bind(automationId)}`);
+  if (after !== null) {
+    conditions.push(
+      `(session.created_at, session.id) < (${bind(after.createdAt)}::timestamptz, ${bind(after.id)}::uuid)`,
+    );
+  }
+  return { conditions: conditions.join(" and "), values, bind };
+}

@@ -1,0 +1,119 @@
+import type { Database } from "../../database/database.ts";
+import { NotFoundError } from "../../domain/errors.ts";
+import type { NewEvent } from "../../domain/event.ts";
+import type { NewSession } from "../../domain/new-session.ts";
+import type { Session } from "../../domain/session.ts";
+import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
+import { requireSession } from "./sessions.ts";
+import { announce } from "./transition.ts";
+
+/** What creation answers. */
+export type CreatedSession = Omit<Session, "htmlUrl">;
+
+export interface SessionToCreate {
+  readonly organizationId: string;
+  readonly session: NewSession;
+}
+
+/**
+ * Sessions with their first events, messages and repositories in one statement, which is one round trip and one commit.
+ * A job that already has its session gets that one back, and so does a request that was made before under its id, so that
+ * doing either twice is harmless.
+ */
+export async function createSessions(
+  database: Database,
+  toCreate: readonly SessionToCreate[],
+): Promise<CreatedSession[]> {
+  const { rows } = await database.pool.query<{ id: string; created_at: Date }>({
+    name: "create_sessions",
+    text: `with input as (
+        select distinct on (id) * from jsonb_to_recordset($1::jsonb) as item (
+          id uuid, organization uuid, title text, description text, prompt text, status text, agent text, target_branch text,
+          branch_name text, priority integer, automation uuid, job uuid, payload jsonb, created_by uuid, sandboxed boolean,
+          trace_parent text, message text, events jsonb, repositories jsonb)),
+      created as (
+        insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
+          priority, automation_id, job_id, payload, created_by, sandboxed, last_event, queued_at, trace_parent)
+        select id, organization, title, description, prompt, status, agent, target_branch, branch_name, priority, automation,
+          job, payload, created_by, sandboxed, jsonb_array_length(events), case when status = 'queued' then now() end, trace_parent
+        from input
+        on conflict do nothing
+        returning id, created_at, session as changed),
+      first_events as (
+        insert into event (session_id, seq, type, data)
+        select id, item.position, item.value ->> 'type', item.value -> 'data'
+        from created join input using (id), jsonb_array_elements(events) with ordinality as item (value, position)),
+      first_messages as (
+        insert into message (id, session_id, position, text) select id, id, 1, message from created join input using (id)),
+      repositories as (
+        insert into session_repository (session_id, repository_id, position, directory)
+        select created.id, (item.value ->> 'id')::uuid, item.position, item.value ->> 'directory'
+        from created join input using (id), jsonb_array_elements(repositories) with ordinality as item (value, position))
+      select id, created_at, case when exists (
+          select from webhook where webhook.organization_id = (changed).organization_id and enabled)
+        then announce_session(changed) end from created`,
+    values: [JSON.stringify(toCreate.map(toInput))],
+  });
+  const createdAt = new Map(rows.map(({ id, created_at }) => [id, created_at]));
+  return Promise.all(
+    toCreate.map(async ({ organizationId, session }) => {
+      const { id, title, description, status, jobId } = session;
+      const at = createdAt.get(id)?.toISOString();
+      // Made before, by the same job or the same request.
+      if (at === undefined && jobId !== null) return sessionOfJob(database, organizationId, jobId);
+      if (at === undefined) return requireSession(database, organizationId, id);
+      announce(database, id, status);
+      return { id, title, description, status, createdAt: at, updatedAt: at, organizationId };
+    }),
+  );
+}
+
+function toInput({ organizationId, session }: SessionToCreate): Record<string, unknown> {
+  const events: NewEvent[] = [
+    { type: "session.created", data: { title: session.title } },
+    ...session.notices.map((text): NewEvent => ({ type: "notice", data: { level: "warning", text } })),
+    { type: "message.user", data: { messageId: session.id, text: session.message, from: null } },
+  ];
+  return {
+    id: session.id,
+    organization: organizationId,
+    title: session.title,
+    description: session.description,
+    prompt: session.prompt,
+    status: session.status,
+    agent: session.agent,
+    target_branch: session.targetBranch,
+    branch_name: session.branchName,
+    priority: session.priority,
+    automation: session.automationId,
+    job: session.jobId,
+    payload: session.payload,
+    created_by: session.createdBy,
+    sandboxed: session.sandboxed,
+    trace_parent: session.traceParent,
+    // The first message has the session's id.
+    message: session.message,
+    events,
+    repositories: session.repositories,
+  };
+}
+
+/** One session by itself. */
+export async function createSession(
+  database: Database,
+  organizationId: string,
+  session: NewSession,
+): Promise<CreatedSession> {
+  const [created] = await createSessions(database, [{ organizationId, session }]);
+  if (created === undefined) throw new NotFoundError(`session ${session.id} was not found`);
+  return created;
+}
+
+async function sessionOfJob(database: Database, organizationId: string, jobId: string | null): Promise<SessionRecord> {
+  const { rows } = await database.pool.query<SessionRow>(
+    `select ${sessionColumns} from session where job_id = $1 and session.organization_id = $2`,
+    [jobId, organizationId],
+  );
+  if (rows[0] === undefined) throw new NotFoundError(`the session of job ${jobId} was not found`);
+  return toSessionRecord(rows[0]);
+}

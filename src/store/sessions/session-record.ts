@@ -1,0 +1,97 @@
+import type { PullRequest } from "../../domain/pull-request.ts";
+import type { SessionDetail } from "../../domain/session.ts";
+
+/** A session as the store knows it; its address in the web app is the edge's to add. */
+export type SessionRecord = Omit<SessionDetail, "htmlUrl">;
+
+export interface SessionRow {
+  id: string;
+  organization_id: string;
+  title: string;
+  description: string;
+  prompt: string | null;
+  status: SessionDetail["status"];
+  agent: string | null;
+  target_branch: string | null;
+  branch_name: string;
+  priority: number;
+  queue_position: number | null;
+  queued_at: Date | null;
+  started_at: Date | null;
+  finished_at: Date | null;
+  failure: SessionDetail["failure"];
+  summary: string | null;
+  automation_id: string | null;
+  job_id: string | null;
+  sandboxed: boolean;
+  budget_usd: number | null;
+  spent_usd: number;
+  waiting: SessionDetail["waiting"];
+  events_removed_through: string;
+  created_at: Date;
+  updated_at: Date;
+  repositories: SessionDetail["repositories"];
+  pull_requests: PullRequest[];
+}
+
+/** How far the position in the queue is counted: further ahead it is no longer told apart. */
+const positionLimit = 1_000;
+
+export const sessionColumns = `
+  session.id, session.organization_id, session.title, session.description, session.prompt, session.status, session.agent,
+  session.target_branch, session.branch_name, session.priority, session.queued_at, session.started_at,
+  session.finished_at, session.failure, session.summary, session.automation_id, session.job_id, session.sandboxed,
+  (session_budget_left(session) + session.spent_usd)::float8 as budget_usd, session.spent_usd::float8 as spent_usd,
+  session.waiting, session.events_removed_through,
+  session.created_at, session.updated_at,
+  case when session.status = 'queued' then (
+    select count(*)::integer from (
+      select 1 from session ahead
+      where ahead.status = 'queued' and ahead.organization_id = session.organization_id
+        and (ahead.priority, ahead.queued_at, ahead.id) < (session.priority, session.queued_at, session.id)
+      limit ${positionLimit}) as counted) end as queue_position,
+  coalesce((
+    select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
+      order by part.position)
+    from session_repository part join repository on repository.id = part.repository_id
+    where part.session_id = session.id), '[]') as repositories,
+  coalesce((
+    select jsonb_agg(jsonb_build_object('repositoryId', pull_request.repository_id, 'number', pull_request.number,
+      'url', pull_request.url, 'head', pull_request.head, 'target', pull_request.target, 'state', pull_request.state)
+      order by pull_request.created_at)
+    from pull_request join session_repository part
+      on part.repository_id = pull_request.repository_id and part.session_id = session.id
+    where pull_request.head = session.branch_name), '[]') as pull_requests`;
+
+export function toSessionRecord(row: SessionRow): SessionRecord {
+  return {
+    id: row.id,
+    title: row.title,
+    description: row.description,
+    status: row.status,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+    organizationId: row.organization_id,
+    prompt: row.prompt,
+    agent: row.agent,
+    targetBranch: row.target_branch,
+    branchName: row.branch_name,
+    priority: row.priority,
+    queuePosition: row.queue_position,
+    estimatedWaitSeconds: null,
+    queuedAt: row.queued_at?.toISOString() ?? null,
+    startedAt: row.started_at?.toISOString() ?? null,
+    finishedAt: row.finished_at?.toISOString() ?? null,
+    failure: row.failure,
+    summary: row.summary,
+    automationId: row.automation_id,
+    jobId: row.job_id,
+    sandboxed: row.sandboxed,
+    budgetUsd: row.budget_usd,
+    spentUsd: row.spent_usd,
+    waiting: row.waiting,
+    eventsRemovedThrough: Number(row.events_removed_through),
+    repositories: row.repositories,
+    pullRequests: row.pull_requests,
+  };
+}

@@ -1,0 +1,185 @@
+import type { Database, Queryable } from "../../database/database.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors.ts";
+import type { Page } from "../../domain/list.ts";
+import type { SessionDiff } from "../../domain/session.ts";
+import { isFinal } from "../../domain/status.ts";
+import { cursorColumn, pageOf } from "../cursor.ts";
+import { conditionsOf, type SessionListQuery } from "./conditions.ts";
+import { appendEvents } from "./events.ts";
+import { countWithWords } from "./search.ts";
+import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
+import { announce, lockSession, moveSession } from "./transition.ts";
+
+export type { SessionRecord } from "./session-record.ts";
+
+/** @throws NotFoundError */
+export async function requireSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
+  const session = await getSession(database, organizationId, id);
+  if (session === null) throw new NotFoundError(`session ${id} was not found`);
+  return session;
+}
+
+export async function getSession(
+  database: Database,
+  organizationId: string,
+  id: string,
+): Promise<SessionRecord | null> {
+  const { rows } = await database.pool.query<SessionRow>({
+    name: "get_session",
+    text: `select ${sessionColumns} from session where session.id = $1 and session.organization_id = $2`,
+    values: [id, organizationId],
+  });
+  return rows[0] === undefined ? null : toSessionRecord(rows[0]);
+}
+
+export function listSessions(
+  database: Database,
+  organizationId: string,
+  query: SessionListQuery,
+): Promise<Page<SessionRecord>> {
+  return selectPage(database, organizationId, query);
+}
+
+async function selectPage(
+  database: Database,
+  organizationId: string,
+  query: SessionListQuery,
+): Promise<Page<SessionRecord>> {
+  const { conditions, values, bind } = conditionsOf(organizationId, query);
+  const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
+    `select ${sessionColumns}, ${cursorColumn("session")} from session where ${conditions}
+     order by session.created_at desc, session.id desc limit ${bind(query.limit + 1)}`,
+    values,
+  );
+  return pageOf(rows, query.limit, toSessionRecord);
+}
+
+/** For the older `/task` lists, which number their pages and so must count. */
+export async function pageSessions(
+  database: Database,
+  organizationId: string,
+  { limit, page, q }: { readonly limit: number; readonly page: number; readonly q?: string | undefined },
+): Promise<{ items: SessionRecord[]; totalCount: number }> {
+  const skip = (page - 1) * limit;
+  const { count, ids } =
+    q === undefined
+      ? await countAll(database, organizationId, { limit, skip })
+      : await countWithWords(database, organizationId, { q, limit, skip });
+  const { rows } = await database.pool.query<SessionRow>(
+    `select ${sessionColumns} from session where session.id = any($1::uuid[])
+     order by session.created_at desc, session.id desc`,
+    [ids],
+  );
+  return { items: rows.map(toSessionRecord), totalCount: count };
+}
+
+async function countAll(
+  database: Database,
+  organizationId: string,
+  { limit, skip }: { readonly limit: number; readonly skip: number },
+): Promise<{ count: number; ids: string[] }> {
+  const { rows } = await database.pool.query<{ count: number; ids: string[] }>(
+    `select (select count(*)::integer from session where organization_id = $1) as count,
+       array(select id from session where organization_id = $1 order by created_at desc, id desc limit $2 offset $3) as ids`,
+    [organizationId, limit, skip],
+  );
+  return rows[0] ?? { count: 0, ids: [] };
+}
+
+/** Starts a draft, or a session that is over once more. @throws NotFoundError, ConflictError */
+export async function queueSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
+  await database.transaction(async (transaction) => {
+    const session = await lockSession(transaction, organizationId, id);
+    // A running one goes back to the queue only when its worker is gone, which is not for a person to say.
+    if (session.status !== "draft" && !isFinal(session.status)) {
+      throw new ConflictError(`session ${id} is already ${session.status}`);
+    }
+    if (session.status === "failed" || session.status === "cancelled") {
+      // The message that did not get its answer is asked again; of those that did only what came after is to be done.
+      await transaction.query(
+        `update message set status = 'pending' where session_id = $1 and status <> 'done'
+           and position = (select max(position) from message where session_id = $1)`,
+        [id],
+      );
+    }
+    await moveSession(transaction, session, "queued");
+    await transaction.query("update session set claims_without_progress = 0 where id = $1", [id]);
+  });
+  announce(database, id, "queued");
+  return requireSession(database, organizationId, id);
+}
+
+/** At once where nothing runs; else the worker is told and ends it. @throws NotFoundError, ConflictError */
+export async function cancelSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
+  const runs = await database.transaction(async (transaction) => {
+    const session = await lockSession(transaction, organizationId, id);
+    if (isFinal(session.status)) throw new ConflictError(`session ${id} is already ${session.status}`);
+    if (session.worker === null) {
+      await moveSession(transaction, session, "cancelled");
+      return false;
+    }
+    await transaction.query("update session set cancel_requested = true, updated_at = now() where id = $1", [id]);
+    return true;
+  });
+  if (runs) database.notify("offstage_cancel", id);
+  announce(database, id, "cancelled");
+  return requireSession(database, organizationId, id);
+}
+
+/**
+ * Adds a follow-up, once for its id: a session that is over is queued again, a running one takes it after its turn. After a
+ * cancel it takes the place of what was cancelled.
+ * @throws NotFoundError
+ * @throws ConflictError while the session is being cancelled, which would end the follow-up with it
+ */
+export async function addMessage(
+  database: Database,
+  organizationId: string,
+  id: string,
+  { id: messageId, text, from }: { readonly id: string; readonly text: string; readonly from: string | null },
+): Promise<SessionRecord> {
+  await database.transaction(async (transaction) => {
+    const session = await lockSession(transaction, organizationId, id);
+    const sent = await transaction.query("select 1 from message where id = $1 and session_id = $2", [messageId, id]);
+    if (sent.rowCount === 1) return;
+    if (session.cancelRequested) {
+      throw new ConflictError(`session ${id} is being cancelled: send the message again once it is`, 1);
+    }
+    if (session.status === "cancelled") await withdrawMessage(transaction, id);
+    await transaction.query(
+      `insert into message (id, session_id, position, text)
+       select $1, $2, coalesce(max(position), 0) + 1, $3 from message where session_id = $2`,
+      [messageId, id, text],
+    );
+    await appendEvents(transaction, id, [{ type: "message.user", data: { messageId, text, from } }]);
+    if (isFinal(session.status)) await moveSession(transaction, session, "queued");
+    await transaction.query("update session set claims_without_progress = 0 where id = $1", [id]);
+  });
+  announce(database, id, "queued");
+  return requireSession(database, organizationId, id);
+}
+
+/** The message whose answer was cancelled is over: who goes on after that with another does not want it first. */
+async function withdrawMessage(transaction: Queryable, sessionId: string): Promise<void> {
+  await transaction.query(
+    `with withdrawn as (
+       update message set status = 'done' where session_id = $1 and status = 'running' returning position)
+     update session set settled_messages = greatest(settled_messages, (select max(position) from withdrawn))
+     where id = $1 and exists (select from withdrawn)`,
+    [sessionId],
+  );
+}
+
+/** What the session changed so far, each repository's patch as last taken out of its sandbox; null where there is none. */
+export async function getDiff(database: Database, organizationId: string, id: string): Promise<SessionDiff | null> {
+  if ((await getSession(database, organizationId, id)) === null) return null;
+  const { rows } = await database.pool.query<SessionDiff["repositories"][number]>(
+    `select part.repository_id as "repositoryId", coalesce(repository.name, part.directory) as name,
+       part.base_sha as "baseSha", part.head_sha as "headSha", coalesce(part.patch, '') as patch,
+       part.patch_truncated as truncated
+     from session_repository part left join repository on repository.id = part.repository_id
+     where part.session_id = $1 order by part.position`,
+    [id],
+  );
+  return { repositories: rows };
+}

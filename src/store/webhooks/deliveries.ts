@@ -1,0 +1,173 @@
+import type { Database } from "../../database/database.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import type { Delivery, DeliveryDetail } from "../../domain/webhook.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { removeRows } from "../retention.ts";
+import type { Sealed } from "../secrets/vault.ts";
+
+interface DeliveryRow {
+  id: string;
+  webhook_id: string;
+  type: string;
+  status: Delivery["status"];
+  attempts: number;
+  next_attempt_at: Date;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const columns = "id, webhook_id, type, status, attempts, next_attempt_at, created_at, updated_at";
+
+const toDelivery = (row: DeliveryRow): Delivery => ({
+  id: row.id,
+  webhookId: row.webhook_id,
+  type: row.type,
+  status: row.status,
+  attempts: row.attempts,
+  nextAttemptAt: row.status === "pending" ? row.next_attempt_at.toISOString() : null,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+});
+
+export async function listDeliveries(
+  database: Database,
+  organizationId: string,
+  query: PageQuery & { readonly webhookId?: string | undefined; readonly status?: Delivery["status"] | undefined },
+): Promise<Page<Delivery>> {
+  const after = readCursor(query.cursor);
+  const { rows } = await database.pool.query<DeliveryRow & { cursor_time: string }>(
+    `select ${columns}, ${cursorColumn("webhook_delivery")} from webhook_delivery
+     where organization_id = $1 and ($5::uuid is null or webhook_id = $5) and ($6::text is null or status = $6)
+       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, query.limit + 1, after?.createdAt, after?.id, query.webhookId, query.status],
+  );
+  return pageOf(rows, query.limit, toDelivery);
+}
+
+/** @throws NotFoundError */
+export async function getDelivery(database: Database, organizationId: string, id: string): Promise<DeliveryDetail> {
+  const { rows } = await database.pool.query<
+    DeliveryRow & { data: DeliveryDetail["data"]; log: (DeliveryDetail["log"][number] & { at: string })[] }
+  >(
+    `select ${columns}, data, coalesce((select jsonb_agg(jsonb_build_object('at', at, 'durationMs', duration_ms,
+         'status', webhook_attempt.status, 'error', error) order by at) from webhook_attempt
+       where delivery_id = webhook_delivery.id), '[]') as log
+     from webhook_delivery where id = $1 and organization_id = $2`,
+    [id, organizationId],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new NotFoundError(`delivery ${id} was not found`);
+  const log = row.log.map((attempt) => ({ ...attempt, at: new Date(attempt.at).toISOString() }));
+  return { ...toDelivery(row), data: row.data, log };
+}
+
+/** Sends it again from the start, whatever became of it. @throws NotFoundError, ConflictError while it is under way */
+export async function replayDelivery(database: Database, organizationId: string, id: string): Promise<DeliveryDetail> {
+  const { rowCount } = await database.pool.query(
+    `update webhook_delivery set status = 'pending', attempts = 0, next_attempt_at = now(), updated_at = now()
+     where id = $1 and organization_id = $2 and status <> 'pending'
+       and exists (select from webhook where webhook.id = webhook_delivery.webhook_id and enabled)`,
+    [id, organizationId],
+  );
+  const delivery = await getDelivery(database, organizationId, id);
+  if (rowCount === 1) return delivery;
+  if (delivery.status === "pending")
+    throw new ConflictError(`delivery ${id} is still pending: it will be sent without a replay`);
+  throw new ConflictError(`webhook ${delivery.webhookId} is disabled: enable it first`);
+}
+
+export interface ClaimedDelivery {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly webhookId: string;
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly createdAt: Date;
+  /** This one counted: the fence of what is written about it. */
+  readonly attempts: number;
+  readonly url: string;
+  readonly secret: Sealed;
+}
+
+/**
+ * Takes deliveries that are due, for `leaseMs`: then they are due again, for whoever looks.
+ * @param busy webhooks that have enough under way
+ */
+export async function claimDeliveries(
+  database: Database,
+  { limit, leaseMs, busy }: { readonly limit: number; readonly leaseMs: number; readonly busy: readonly string[] },
+): Promise<ClaimedDelivery[]> {
+  const { rows } = await database.pool.query<Omit<ClaimedDelivery, "secret"> & Sealed>({
+    name: "claim_deliveries",
+    text: `with due as (
+             select webhook_delivery.id from webhook_delivery join webhook on webhook.id = webhook_id
+             where status = 'pending' and next_attempt_at <= now() and webhook.enabled and not webhook_id = any($3::uuid[])
+             order by next_attempt_at limit $1 for update of webhook_delivery skip locked),
+           claimed as (
+             update webhook_delivery set attempts = attempts + 1,
+               next_attempt_at = now() + $2 * interval '1 millisecond'
+             where id in (select id from due) returning *)
+           select claimed.id, claimed.organization_id as "organizationId", webhook_id as "webhookId", type, data,
+             claimed.created_at as "createdAt", attempts, url, sealed, master_key as "masterKey"
+           from claimed join webhook on webhook.id = webhook_id`,
+    values: [limit, leaseMs, busy],
+  });
+  return rows.map(({ sealed, masterKey, ...rest }) => ({ ...rest, secret: { sealed, masterKey } }));
+}
+
+export interface AttemptResult {
+  readonly durationMs: number;
+  readonly status: number | null;
+  readonly error: string | null;
+}
+
+/**
+ * What came of an attempt.
+ * @param outcome `retryMs`: it is due again after so long
+ * @returns whether the outcome counts: not where another relay has taken the delivery since
+ */
+export async function finishAttempt(
+  database: Database,
+  delivery: ClaimedDelivery,
+  result: AttemptResult,
+  outcome: "delivered" | "dead" | { readonly retryMs: number },
+): Promise<boolean> {
+  const { retryMs } = typeof outcome === "string" ? { retryMs: 0 } : outcome;
+  const { rowCount } = await database.pool.query(
+    `with logged as (
+       insert into webhook_attempt (delivery_id, duration_ms, status, error)
+       select id, $3, $4, $5 from webhook_delivery where id = $1)
+     update webhook_delivery set status = $6, next_attempt_at = now() + $7 * interval '1 millisecond', updated_at = now()
+     where id = $1 and attempts = $2 and status = 'pending'`,
+    [
+      delivery.id,
+      delivery.attempts,
+      result.durationMs,
+      result.status,
+      result.error,
+      typeof outcome === "string" ? outcome : "pending",
+      retryMs,
+    ],
+  );
+  return rowCount === 1;
+}
+
+/** Tells a webhook nothing more, nor what was still to be told: its address said that it is gone. @returns how much that was */
+export async function disableWebhook(database: Database, id: string, reason: string): Promise<number> {
+  const { rowCount } = await database.pool.query(
+    `with disabled as (
+       update webhook set enabled = false, disabled_reason = $2, updated_at = now() where id = $1 and enabled returning id)
+     update webhook_delivery set status = 'dead', updated_at = now()
+     where webhook_id = (select id from disabled) and status = 'pending'`,
+    [id, reason],
+  );
+  return rowCount ?? 0;
+}
+
+/** Forgets what was told or given up for so many days. @returns how many */
+export function pruneDeliveries(database: Database, days: number, signal: AbortSignal): Promise<number> {
+  const condition = "status <> 'pending' and updated_at < now() - $1 * interval '1 day'";
+  return removeRows(database, "webhook_delivery", { condition, values: [days] }, signal);
+}

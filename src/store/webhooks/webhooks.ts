@@ -1,0 +1,148 @@
+import { randomBytes } from "node:crypto";
+import type { Database } from "../../database/database.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors.ts";
+import type { Page, PageQuery } from "../../domain/list.ts";
+import { testEvent, type Webhook } from "../../domain/webhook.ts";
+import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { sealing } from "../secrets/rotation.ts";
+import type { Vault } from "../secrets/vault.ts";
+
+interface WebhookRow {
+  id: string;
+  url: string;
+  events: Webhook["events"];
+  enabled: boolean;
+  disabled_reason: string | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const columns = "id, url, events, enabled, disabled_reason, created_at, updated_at";
+
+const toWebhook = (row: WebhookRow): Webhook => ({
+  id: row.id,
+  url: row.url,
+  events: row.events,
+  enabled: row.enabled,
+  disabledReason: row.disabled_reason,
+  createdAt: row.created_at.toISOString(),
+  updatedAt: row.updated_at.toISOString(),
+});
+
+/** As Standard Webhooks writes it (https://www.standardwebhooks.com): 24 to 64 bytes. */
+const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`;
+
+/** Once for its id. @returns the webhook, with the secret that signs, which nobody is shown again */
+export function createWebhook(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+  input: { readonly id: string; readonly url: string; readonly events: readonly string[] },
+): Promise<Webhook & { secret: string }> {
+  return sealing(database, async (transaction) => {
+    const secret = newSecret();
+    const { sealed, masterKey } = await vault.seal(input.id, secret);
+    const { rows } = await transaction.query<WebhookRow>(
+      `insert into webhook (id, organization_id, url, events, sealed, master_key) values ($1, $2, $3, $4, $5, $6)
+       on conflict (id) do update set sealed = excluded.sealed, master_key = excluded.master_key
+       returning ${columns}`,
+      [input.id, organizationId, input.url, input.events, sealed, masterKey],
+    );
+    return { ...toWebhook(rows[0] as WebhookRow), secret };
+  });
+}
+
+export async function listWebhooks(
+  database: Database,
+  organizationId: string,
+  { limit, cursor }: PageQuery,
+): Promise<Page<Webhook>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<WebhookRow & { cursor_time: string }>(
+    `select ${columns}, ${cursorColumn("webhook")} from webhook
+     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id],
+  );
+  return pageOf(rows, limit, toWebhook);
+}
+
+function only(rows: readonly WebhookRow[], id: string): Webhook {
+  if (rows[0] === undefined) throw new NotFoundError(`webhook ${id} was not found`);
+  return toWebhook(rows[0]);
+}
+
+/** @throws NotFoundError */
+export async function getWebhook(database: Database, organizationId: string, id: string): Promise<Webhook> {
+  const { rows } = await database.pool.query<WebhookRow>(
+    `select ${columns} from webhook where id = $1 and organization_id = $2`,
+    [id, organizationId],
+  );
+  return only(rows, id);
+}
+
+/** Only what is given changes; switched off, what was still to be told is dead. @throws NotFoundError */
+export async function updateWebhook(
+  database: Database,
+  organizationId: string,
+  id: string,
+  changes: {
+    readonly url?: string | undefined;
+    readonly events?: readonly string[] | undefined;
+    readonly enabled?: boolean | undefined;
+  },
+): Promise<Webhook> {
+  const { rows } = await database.pool.query<WebhookRow>(
+    `with updated as (
+       update webhook set url = coalesce($3, url), events = coalesce($4, events), enabled = coalesce($5, enabled),
+         disabled_reason = case when $5 then null else disabled_reason end, updated_at = now()
+       where id = $1 and organization_id = $2 returning ${columns}),
+     given_up as (
+       update webhook_delivery set status = 'dead', updated_at = now()
+       where status = 'pending' and webhook_id = (select id from updated where not enabled))
+     select * from updated`,
+    [id, organizationId, changes.url, changes.events, changes.enabled],
+  );
+  return only(rows, id);
+}
+
+/** Signs from here on with a new secret. @throws NotFoundError */
+export function rotateWebhookSecret(
+  database: Database,
+  vault: Vault,
+  organizationId: string,
+  id: string,
+): Promise<Webhook & { secret: string }> {
+  return sealing(database, async (transaction) => {
+    const secret = newSecret();
+    const { sealed, masterKey } = await vault.seal(id, secret);
+    const { rows } = await transaction.query<WebhookRow>(
+      `update webhook set sealed = $3, master_key = $4, updated_at = now()
+       where id = $1 and organization_id = $2 returning ${columns}`,
+      [id, organizationId, sealed, masterKey],
+    );
+    return { ...only(rows, id), secret };
+  });
+}
+
+/** With everything that it was told, and still is to be. @throws NotFoundError */
+export async function deleteWebhook(database: Database, organizationId: string, id: string): Promise<Webhook> {
+  const { rows } = await database.pool.query<WebhookRow>(
+    `delete from webhook where id = $1 and organization_id = $2 returning ${columns}`,
+    [id, organizationId],
+  );
+  return only(rows, id);
+}
+
+/** @returns id of a delivery that only says that it is a test @throws NotFoundError, ConflictError where it is switched off */
+export async function testWebhook(database: Database, organizationId: string, id: string): Promise<string> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into webhook_delivery (id, organization_id, webhook_id, type, data)
+     select gen_random_uuid(), organization_id, id, $3, '{}' from webhook where id = $1 and organization_id = $2 and enabled
+     returning id`,
+    [id, organizationId, testEvent],
+  );
+  if (rows[0] !== undefined) return rows[0].id;
+  await getWebhook(database, organizationId, id);
+  throw new ConflictError(`webhook ${id} is disabled: enable it first`);
+}

@@ -1,0 +1,49 @@
+import { useId, type ReactNode } from "react";
+import { ClientError } from "../../client.ts";
+import { ErrorText } from "../layout.tsx";
+
+/** What ties an input to its label, and to what is said of it. */
+export interface FieldAttributes {
+  readonly id: string;
+  readonly "aria-describedby": string | undefined;
+  readonly "aria-invalid": boolean | undefined;
+}
+
+/** A label, its input, a hint, and what the API says is wrong with it. */
+export function Field({
+  label,
+  hint,
+  error = null,
+  children,
+}: {
+  readonly label: string;
+  readonly hint?: string;
+  readonly error?: Error | null;
+  readonly children: (attributes: FieldAttributes) => ReactNode;
+}) {
+  const id = useId();
+  const attributes: FieldAttributes = {
+    id,
+    "aria-describedby": error === null && hint === undefined ? undefined : `${id}-about`,
+    "aria-invalid": error === null ? undefined : true,
+  };
+  return (
+    <div className="space-y-1 text-sm">
+      <label htmlFor={id} className="block font-medium">
+        {label}
+      </label>
+      {children(attributes)}
+      {attributes["aria-describedby"] !== undefined && (
+        <div id={attributes["aria-describedby"]}>
+          {error === null ? <p className="text-xs text-muted">{hint}</p> : <ErrorText error={error} />}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Which of the fields a refusal is about: its sentence begins with the field's name. */
+export function fieldOf<Name extends string>(error: Error | null, names: readonly Name[]): Name | null {
+  if (!(error instanceof ClientError) || (error.status !== 400 && error.status !== 409)) return null;
+  return names.find((name) => new RegExp(`^${name}[ .:]`, "u").test(error.message)) ?? null;
+}

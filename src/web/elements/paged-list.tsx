@@ -1,0 +1,64 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { ErrorText } from "../layout.tsx";
+
+/** A list that comes page by page: how it loads, fails, is empty, and goes on. */
+export function PagedList<Page extends { readonly nextCursor: string | null }, Item>({
+  label,
+  queryKey,
+  readPage,
+  itemsOf,
+  empty,
+  refreshMs,
+  className = "card divide-y divide-line",
+  children,
+}: {
+  label: string;
+  queryKey: readonly string[];
+  readPage: (cursor: string | undefined) => Promise<Page>;
+  itemsOf: (page: Page) => readonly Item[];
+  /** What is said where there is nothing. */
+  empty: ReactNode;
+  /** How often it is read again while it is looked at; else only when something changed here. */
+  refreshMs?: number;
+  className?: string;
+  /** A row: a list item with its key. */
+  children: (item: Item) => ReactNode;
+}) {
+  const list = useInfiniteQuery({
+    queryKey,
+    queryFn: ({ pageParam }) => readPage(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.nextCursor ?? undefined,
+    refetchInterval: refreshMs ?? false,
+  });
+  const found = list.data?.pages.flatMap(itemsOf);
+  return (
+    <>
+      <ErrorText error={list.error} />
+      {found === undefined && list.error === null && <p className="text-muted">Loading the {label.toLowerCase()} …</p>}
+      {found === undefined && list.error !== null && (
+        <button type="button" className="button" onClick={() => void list.refetch()}>
+          Try again
+        </button>
+      )}
+      {found?.length === 0 && <div className="card px-4 py-12 text-center text-muted">{empty}</div>}
+      {found !== undefined && found.length > 0 && (
+        <ul aria-label={label} className={className}>
+          {found.map(children)}
+        </ul>
+      )}
+      {list.hasNextPage && (
+        // Not disabled meanwhile, which would take the focus from it.
+        <button
+          type="button"
+          className="button"
+          aria-busy={list.isFetchingNextPage}
+          onClick={() => !list.isFetchingNextPage && void list.fetchNextPage()}
+        >
+          Show more
+        </button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+import { Link } from "@tanstack/react-router";
+import type { SessionDetail } from "../../domain/session.ts";
+import { formatDollars } from "./dollars.ts";
+import { StatusBadge } from "./status-badge.tsx";
+import { Ago } from "./time.tsx";
+
+/** A session in a list: what it is, where, since when, what came of it and how it stands. */
+export function SessionRow({ session }: { session: SessionDetail }) {
+  const { id, title, repositories, pullRequests, spentUsd, createdAt, status } = session;
+  const [pullRequest] = pullRequests;
+  return (
+    <li className="relative flex items-center gap-x-3 px-4 py-3 hover:bg-sunken">
+      <div className="min-w-0 flex-1">
+        <Link to="/sessions/$id" params={{ id }} className="font-medium break-words after:absolute after:inset-0">
+          <bdi>{title}</bdi>
+        </Link>
+        <p className="text-sm break-words text-muted">
+          {repositories.map(({ name }) => name).join(", ") || "No repository"} · <Ago at={createdAt} />
+          {pullRequest !== undefined &&
+            ` · pull request #${pullRequest.number}${pullRequest.state === "open" ? "" : ` ${pullRequest.state}`}`}
+          {spentUsd > 0 && ` · ${formatDollars(spentUsd)}`}
+        </p>
+      </div>
+      <StatusBadge status={status} />
+    </li>
+  );
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { RunError } from "../../domain/errors.ts";
+import { createMask } from "../../domain/masking/mask.ts";
+import { createLogger } from "../../observability.ts";
+import { failureOf } from "./failure.ts";
+
+const failed = (error: unknown, diskIsFull: boolean, ownDisks = false) =>
+  failureOf(error, {
+    mask: createMask(["a-secret-of-the-server"]),
+    session: { sessionId: "the session" } as never,
+    dependencies: { logger: createLogger("silent"), diskIsFull: () => Promise.resolve(diskIsFull), ownDisks },
+  });
+
+const broken = new RunError({
+  code: "workspace_broken",
+  reason: "couldn't write 'target.lock' a-secret-of-the-server",
+  retryable: false,
+  mend: "Start a new session.",
+});
+
+test("what a program could not write on a full disk is the disk's failure, for which a retry helps", async () => {
+  expect(await failed(new Error("cannot update ref: couldn't write 'target.lock'"), true)).toMatchObject({
+    code: "disk_full",
+    retryable: true,
+  });
+  expect(await failed(broken, true)).toMatchObject({ code: "disk_full", retryable: true });
+});
+
+test("a failure that has nothing to do with a full disk keeps its own reason, masked", async () => {
+  expect(await failed(broken, false)).toMatchObject({
+    code: "workspace_broken",
+    reason: expect.not.stringContaining("a-secret-of-the-server") as string,
+  });
+  const refused = { code: "pull_request_refused", reason: "No.", retryable: false, mend: "Ask." } as const;
+  expect(await failed(new RunError(refused), true)).toEqual(refused);
+  expect(await failed(new Error("who knows"), false)).toMatchObject({ code: "internal", retryable: true });
+});
+
+test("a full disk of the session's own is its bound, and the worker's is not blamed", async () => {
+  const full = new Error("error: unable to write file one.txt: No space left on device");
+  expect(await failed(full, false, true)).toMatchObject({
+    code: "resources_exhausted",
+    mend: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string,
+  });
+  expect(await failed(full, true, true)).toMatchObject({ code: "disk_full" });
+  expect(await failed(full, false)).toMatchObject({ code: "disk_full" });
+});

@@ -1,0 +1,56 @@
+import { ObjectStoreError, RunError, type Failure } from "../../domain/errors.ts";
+import { isDiskFull } from "../disk/disk-full.ts";
+import type { Run, RunDependencies } from "./run.ts";
+
+type FailedRun = Pick<Run, "mask" | "session"> & {
+  readonly dependencies: Pick<RunDependencies, "logger" | "diskIsFull"> & Partial<Pick<RunDependencies, "ownDisks">>;
+};
+
+/** Why a run failed, as its session tells it, and whether a retry may help. */
+export async function failureOf(error: unknown, run: FailedRun): Promise<Failure> {
+  const { mask } = run;
+  const { logger, diskIsFull, ownDisks = false } = run.dependencies;
+  if (error instanceof ObjectStoreError) {
+    logger.warn({ err: error }, "the work so far could not be fetched from the object store");
+    return {
+      code: "object_store_unavailable",
+      reason: `The work so far could not be fetched: ${mask.text(error.message)}.`,
+      retryable: true,
+      mend: "It is still stored: fix the cause (`offstage doctor` checks the object store), then retry the session.",
+    };
+  }
+  // The session's own is full, and the worker's is not.
+  if (ownDisks && isDiskFull(error) && !(await diskIsFull())) {
+    return {
+      code: "resources_exhausted",
+      reason: "The session's files took more disk than a sandbox may have.",
+      retryable: true,
+      mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
+    };
+  }
+  // Programs that met a full disk don't always say so.
+  if (isDiskFull(error) || (mayComeOfDisk(error) && (await diskIsFull()))) {
+    logger.error({ err: error }, "the disk of this worker is full");
+    return {
+      code: "disk_full",
+      reason: "The disk of the worker that had this session is full.",
+      retryable: true,
+      mend: "Free disk space on the worker (docs/operating.md lists what is stored where), then retry the session.",
+    };
+  }
+  if (error instanceof RunError) {
+    return { ...error.failure, reason: mask.text(error.message), mend: mask.text(error.mend) };
+  }
+  logger.error({ err: error }, "a run failed for a reason that nobody foresaw");
+  return {
+    code: "internal",
+    reason: "Something broke inside Offstage while it worked on this session.",
+    retryable: true,
+    mend: `Retry the session; if it fails again, look for ${run.session.sessionId} in the server's log.`,
+  };
+}
+
+/** What nobody foresaw, or what was found broken in a workspace. */
+function mayComeOfDisk(error: unknown): boolean {
+  return !(error instanceof RunError) || error.code === "workspace_broken";
+}

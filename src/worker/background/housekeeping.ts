@@ -1,0 +1,91 @@
+import type { Config } from "../../config/config.ts";
+import type { Database } from "../../database/database.ts";
+import type { ObjectStore } from "../../objects/object-store.ts";
+import type { Logger } from "../../observability.ts";
+import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
+import { sweepObjects } from "../../store/checkpoints/objects.ts";
+import { pruneLogins } from "../../store/people/logins.ts";
+import { pruneSignIns } from "../../store/people/users.ts";
+import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
+import { pruneAudit } from "../../store/requests/audit.ts";
+import { pruneRequests } from "../../store/requests/idempotency.ts";
+import { pruneArrivals, pruneEvents, pruneJobs } from "../../store/retention.ts";
+import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
+import type { Workspaces } from "../clones/workspace.ts";
+import { keepMirrors } from "./mirror-upkeep.ts";
+import { pruneRecordings } from "./recordings.ts";
+import { pruneWorkspaces } from "./retention.ts";
+
+/** Soon enough that a server which is often started anew does it too. */
+const firstAfterMs = 5 * 60 * 1_000;
+const everyMs = 60 * 60 * 1_000;
+
+export interface Housekeeping {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly objects: ObjectStore | null;
+  readonly workspaces: Workspaces;
+  readonly recordingsDirectory: string;
+  readonly retention: Config["retention"];
+}
+
+/**
+ * Removes once what is older or more than is to be kept. It can end anywhere and goes on the next time; any number of
+ * workers may do it at once.
+ * @returns how many, by what they are; without those that failed, which are told of in the log
+ */
+export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
+  const { database, logger, objects, workspaces, recordingsDirectory, retention } = house;
+  const { mirrorDays: days, mirrorsBytes: maximumBytes } = retention;
+  const tasks: Record<string, () => Promise<number>> = {
+    requests: () => pruneRequests(database, signal),
+    logins: () => pruneLogins(database),
+    signIns: () => pruneSignIns(database),
+    workers: () => pruneWorkers(database),
+    audit: () => pruneAudit(database, retention.auditDays, signal),
+    events: () => pruneEvents(database, retention.eventDays, signal),
+    jobs: () => pruneJobs(database, retention.jobDays, signal),
+    arrivals: () => pruneArrivals(database, retention.jobDays, signal),
+    checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
+    // After the checkpoints, which hold them.
+    ...(objects !== null && { objects: () => sweepObjects(database, objects, signal) }),
+    deliveries: () => pruneDeliveries(database, retention.deliveryDays, signal),
+    workspaces: () => pruneWorkspaces({ database, logger }, workspaces, retention.workspaceDays, signal),
+    recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
+    // After the workspaces, which hold them.
+    mirrors: () => keepMirrors({ mirrors: workspaces.mirrors, logger }, { days, maximumBytes }, signal),
+  };
+  const counts: Record<string, number> = {};
+  for (const [name, task] of Object.entries(tasks)) {
+    if (signal.aborted) break;
+    try {
+      counts[name] = await task();
+    } catch (error) {
+      // Nothing depends on it: the next time will do.
+      logger.warn({ err: error, what: name }, "could not remove what is no longer kept; will try again");
+    }
+  }
+  return counts;
+}
+
+/** Tidies up now and then. @returns what stops it, and settles when it is at rest */
+export function startHousekeeping(house: Housekeeping): () => Promise<void> {
+  const stopped = new AbortController();
+  let tidying: Promise<void> = Promise.resolve();
+  const tidyUp = (): void => {
+    // One after the other: one that takes longer than the time between is not begun twice.
+    tidying = tidying.then(async () => {
+      if (stopped.signal.aborted) return;
+      house.logger.debug(await tidy(house, stopped.signal), "removed what is no longer kept");
+    });
+  };
+  const first = setTimeout(tidyUp, firstAfterMs);
+  const timer = setInterval(tidyUp, everyMs);
+  for (const each of [first, timer]) each.unref();
+  return async () => {
+    clearTimeout(first);
+    clearInterval(timer);
+    stopped.abort();
+    await tidying;
+  };
+}

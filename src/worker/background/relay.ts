@@ -1,0 +1,136 @@
+import { createHmac } from "node:crypto";
+import type { Database } from "../../database/database.ts";
+import { retryPauseMs } from "../../domain/webhook.ts";
+import type { Metrics } from "../../metrics/metrics.ts";
+import type { Logger } from "../../observability.ts";
+import type { Vault } from "../../store/secrets/vault.ts";
+import {
+  claimDeliveries,
+  disableWebhook,
+  finishAttempt,
+  type AttemptResult,
+  type ClaimedDelivery,
+} from "../../store/webhooks/deliveries.ts";
+import { createLook } from "../look.ts";
+import { postTo, type Posted } from "./post.ts";
+
+export interface RelayOptions {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, "deliveryAttempted" | "deliveriesDied">;
+  readonly publicUrl: () => string;
+  /** Hosts in private networks that may be told, as the operator named them. */
+  readonly privateHosts: readonly string[];
+}
+
+const lookEveryMs = 1_000;
+/** At once: of all webhooks, and of one, which may be slow. */
+const together = 32;
+const togetherForOne = 4;
+const timeLimitMs = 15_000;
+/** Longer than an attempt can take: whoever looks after that finds that its relay died. */
+const leaseMs = 60_000;
+const gone = 410;
+
+/**
+ * Carries out what the outbox has for webhooks, by Standard Webhooks (https://www.standardwebhooks.com): each delivery at
+ * least once, under an id that stays the same. Any number of relays work beside each other.
+ * @returns what stops it, once what is under way has ended
+ */
+export function startRelay(options: RelayOptions): () => Promise<void> {
+  const { database, logger } = options;
+  const underWay = new Map<Promise<void>, string>();
+  const stopping = new AbortController();
+  const { look, settled } = createLook(claimDue, {
+    stopping: stopping.signal,
+    onFailure: (error) => logger.warn({ err: error }, "could not look for webhooks to send; will look again"),
+  });
+
+  async function claimDue(): Promise<void> {
+    while (!stopping.signal.aborted && underWay.size < together) {
+      const counts = Map.groupBy(underWay.values(), (id) => id);
+      const busy = [...counts].filter(([, all]) => all.length >= togetherForOne).map(([id]) => id);
+      const claimed = await claimDeliveries(database, { limit: togetherForOne, leaseMs, busy });
+      if (claimed.length === 0) return;
+      for (const delivery of claimed) carryOut(delivery);
+    }
+  }
+
+  function carryOut(delivery: ClaimedDelivery): void {
+    const sent: Promise<void> = send(options, delivery, stopping.signal)
+      .catch((error: unknown) => logger.warn({ err: error, deliveryId: delivery.id }, "could not send a webhook"))
+      .finally(() => {
+        underWay.delete(sent);
+        look();
+      });
+    underWay.set(sent, delivery.webhookId);
+  }
+
+  const timer = setInterval(look, lookEveryMs);
+  look();
+  return async () => {
+    clearInterval(timer);
+    stopping.abort();
+    await settled();
+    await Promise.all(underWay.keys());
+  };
+}
+
+async function send(options: RelayOptions, delivery: ClaimedDelivery, stopping: AbortSignal): Promise<void> {
+  const { database, vault, metrics } = options;
+  const secret = await vault.open(delivery.webhookId, delivery.secret).catch(async (error: Error) => {
+    const unsigned = { status: null, error: error.message, retryAfterMs: null };
+    await finish(options, delivery, unsigned, 0);
+    return null;
+  });
+  if (secret === null) return;
+  const body = bodyOf(delivery, options.publicUrl());
+  const startedAt = performance.now();
+  const posted = await postTo(delivery.url, {
+    body,
+    headers: signedHeaders(delivery.id, Math.floor(Date.now() / 1_000), body, secret),
+    privateHosts: options.privateHosts,
+    signal: AbortSignal.any([stopping, AbortSignal.timeout(timeLimitMs)]),
+  });
+  // Not an answer of theirs: it is due again when its lease is over.
+  if (stopping.aborted && posted.status === null) return;
+  await finish(options, delivery, posted, performance.now() - startedAt);
+  if (posted.status !== gone) return;
+  metrics.deliveriesDied(await disableWebhook(database, delivery.webhookId, "its address answered 410 Gone"));
+}
+
+async function finish(
+  { database, metrics }: RelayOptions,
+  delivery: ClaimedDelivery,
+  posted: Posted,
+  durationMs: number,
+): Promise<void> {
+  const { status, error } = posted;
+  const outcome = outcomeOf(delivery, posted);
+  const result: AttemptResult = { durationMs: Math.round(durationMs), status, error };
+  const counts = await finishAttempt(database, delivery, result, outcome);
+  const answered = status === null ? "unanswered" : "refused";
+  metrics.deliveryAttempted(outcome === "delivered" ? outcome : answered, durationMs / 1_000);
+  if (outcome === "dead" && counts) metrics.deliveriesDied(1);
+}
+
+function outcomeOf({ attempts }: ClaimedDelivery, { status, retryAfterMs }: Posted) {
+  if (status !== null && status >= 200 && status < 300) return "delivered";
+  const pauseMs = status === gone ? null : retryPauseMs(attempts, Math.random());
+  return pauseMs === null ? "dead" : { retryMs: Math.max(pauseMs, retryAfterMs ?? 0) };
+}
+
+/** The same text at every attempt. */
+function bodyOf({ type, data, createdAt, organizationId }: ClaimedDelivery, publicUrl: string): string {
+  const sessionId = type.startsWith("session.") ? data["id"] : data["sessionId"];
+  const htmlUrl = typeof sessionId === "string" ? { sessionHtmlUrl: `${publicUrl}/sessions/${sessionId}` } : {};
+  return JSON.stringify({ type, timestamp: createdAt.toISOString(), data: { organizationId, ...data, ...htmlUrl } });
+}
+
+/** @param at seconds since 1970 @param secret `whsec_` and base64 */
+export function signedHeaders(id: string, at: number, body: string, secret: string): Record<string, string> {
+  const key = Buffer.from(secret.replace(/^whsec_/u, ""), "base64");
+  const signature = createHmac("sha256", key).update(`${id}.${at}.${body}`).digest("base64");
+  return { "webhook-id": id, "webhook-timestamp": String(at), "webhook-signature": `v1,${signature}` };
+}

@@ -1,0 +1,156 @@
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { isConnectionError } from "../../database/connection-errors.ts";
+import { ObjectStoreError, OffstageError } from "../../domain/errors.ts";
+import { openPiece, readCheckpoint, type StoredCheckpoint } from "../../store/checkpoints/checkpoints.ts";
+import type { Run } from "../attempt/run.ts";
+import { placeOf } from "../attempt/session-repositories.ts";
+import type { WaitingWork } from "../clones/kept-work.ts";
+import type { LaidOut } from "../clones/workspace.ts";
+import { isDiskFull } from "../disk/disk-full.ts";
+import type { MadeAt } from "../disk/session-folders.ts";
+import type { KeptCheckpoint } from "../git/workspace-repository.ts";
+import { inside, type InsidePlace } from "../sandboxed/inside.ts";
+import { countUnrestored } from "./measure.ts";
+import { unpackArchive } from "./pieces.ts";
+
+/** A checkpoint whose packs are on this machine. */
+export interface FetchedCheckpoint {
+  readonly keptWork: ReadonlyMap<string, KeptCheckpoint>;
+  /** Null where the harness can't be shown the folders where they were. */
+  readonly madeAt: MadeAt | null;
+}
+
+type Restorable = LaidOut & { readonly restore: (() => Promise<boolean>) | null };
+
+/**
+ * Lays out a session that this worker has no folders of, so that the last checkpoint can be brought into it, where there is one.
+ * A checkpoint that can't be used ends nothing: the turn is begun anew.
+ */
+export async function withLastCheckpoint(
+  run: Run,
+  layOut: (checkpoint: FetchedCheckpoint | null) => Promise<LaidOut>,
+): Promise<Restorable> {
+  const { database, workspaces } = run.dependencies;
+  const checkpoint = await readCheckpoint(database, run.session.sessionId);
+  if (checkpoint === null) return { ...(await layOut(null)), restore: null };
+  try {
+    return await layOutWith(run, checkpoint, layOut);
+  } catch (error) {
+    await tellUnusable(run, error);
+    await workspaces.forget(run.session.sessionId);
+    return { ...(await layOut(null)), restore: null };
+  }
+}
+
+async function tellUnusable(run: Run, error: unknown): Promise<void> {
+  // What may pass by itself must not cost the work: the checkpoint stays, and the next run tries again.
+  const mayPass = !(error instanceof OffstageError) || error instanceof ObjectStoreError || isDiskFull(error);
+  countUnrestored(run, error, mayPass ? "failed" : "unusable");
+  run.signal.throwIfAborted();
+  if (mayPass) throw error;
+  run.dependencies.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
+  const reason = error instanceof Error ? error.message : String(error);
+  await notice(run, "warning", `The work of the previous worker could not be restored: ${reason}`);
+}
+
+/** Brings the packs here, and has the folders laid out where they begin. */
+async function layOutWith(
+  run: Run,
+  checkpoint: StoredCheckpoint,
+  layOut: (checkpoint: FetchedCheckpoint) => Promise<LaidOut>,
+): Promise<Restorable> {
+  const folder = await run.dependencies.workspaces.incomingFolder(run.session.sessionId);
+  try {
+    const keptWork = new Map<string, KeptCheckpoint>();
+    for (const { directory, start, head, commit, packs } of checkpoint.repositories) {
+      const files: { file: string; commit: string }[] = [];
+      for (const { piece, commit: upTo } of packs) {
+        const file = join(folder, piece);
+        await pipeline(pieceOf(run, piece), createWriteStream(file, { mode: 0o600 }));
+        files.push({ file, commit: upTo });
+      }
+      keptWork.set(directory, { start, head, commit, packs: files });
+    }
+    const isShown = run.dependencies.sandbox.isolates && checkpoint.harness !== null;
+    const laidOut = await layOut({ keptWork, madeAt: isShown ? checkpoint.madeAt : null });
+    return {
+      ...laidOut,
+      // Until then the folders are not for whatever keeps the diff, nor for this worker's next run.
+      restore: async () => {
+        const isRestored = await restore(run, checkpoint, laidOut);
+        await run.dependencies.workspaces.markStarted(run.session.sessionId, laidOut.repositories);
+        return isRestored;
+      },
+    };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: LaidOut): Promise<boolean> {
+  const { sandbox, metrics } = run.dependencies;
+  let remembers = true;
+  try {
+    for (const work of waiting) await restoreKeptWork(run, placeOf(run, work.directory), work);
+    if (checkpoint.files !== null) await unpack(run, checkpoint.files, "workspace");
+    // Without a sandbox a harness can't be shown its folders where they were.
+    if (checkpoint.harness !== null)
+      remembers = sandbox.isolates && (await restoreMemory(run, checkpoint.harness.piece));
+  } catch (error) {
+    await tellUnusable(run, error);
+    return false;
+  }
+  metrics.checkpointRestored(remembers ? "restored" : "withoutMemory");
+  if (waiting.length === 0 && checkpoint.files === null) return false;
+  await notice(run, "info", `This worker continues from what another had done by ${checkpoint.takenAt.toISOString()}.`);
+  return true;
+}
+
+const restoreScript = `
+set -eu
+objects="$(git rev-parse --path-format=absolute --git-path objects)"
+mkdir -p "$objects/pack"
+cp "$OFFSTAGE_KEPT"/objects/pack/pack-* "$objects/pack/"
+git reset --quiet --hard "$OFFSTAGE_COMMIT"
+git reset --quiet --mixed "$OFFSTAGE_HEAD"`;
+
+/**
+ * Puts a checkpoint's files into the session's clone, as the agent left them: not committed, on its own HEAD. A setup may have
+ * run there, so it is done inside.
+ */
+async function restoreKeptWork(run: Run, place: InsidePlace, work: WaitingWork): Promise<void> {
+  const environment = { OFFSTAGE_KEPT: work.path, OFFSTAGE_COMMIT: work.commit, OFFSTAGE_HEAD: work.head };
+  const command = { command: "sh", arguments: ["-c", restoreScript], environment };
+  await inside(run, { ...place, readOnly: [...place.readOnly, work.path] }, command, (child) => {
+    child.stdout.resume();
+  });
+}
+
+/** What can't be brought back of it is told to the agent instead, as what was said so far. @returns whether it could */
+async function restoreMemory(run: Run, piece: string): Promise<boolean> {
+  try {
+    await unpack(run, piece, "home");
+    return true;
+  } catch (error) {
+    run.signal.throwIfAborted();
+    if (isConnectionError(error) || error instanceof ObjectStoreError) throw error;
+    run.dependencies.logger.warn({ err: error }, "could not bring a harness's memory back");
+    return false;
+  }
+}
+
+function pieceOf(run: Run, piece: string): Readable {
+  return Readable.from(openPiece(run.dependencies, run.session.sessionId, piece, run.signal));
+}
+
+function unpack(run: Run, piece: string, into: "home" | "workspace"): Promise<void> {
+  return unpackArchive(run, placeOf(run, "."), pieceOf(run, piece), into);
+}
+
+function notice(run: Run, level: "info" | "warning", text: string): Promise<void> {
+  return run.emit({ type: "notice", data: { level, text } });
+}

@@ -1,0 +1,266 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { RunError } from "../../domain/errors.ts";
+import type { Limits, Sandbox, SandboxedProcess } from "../../sandboxes/sandbox.ts";
+import { authorVariables, git, insideVariables, mustGit, type GitOptions } from "../git/git.ts";
+import { atMost, TooLargeError } from "../sandboxed/at-most.ts";
+import { tailOf } from "../sandboxed/tail.ts";
+import { stageFunction } from "./stage.ts";
+
+export interface CollectedCommit {
+  readonly sha: string;
+  readonly subject: string;
+  /** `offstage` for the commit of what the agent left uncommitted. */
+  readonly by: "agent" | "offstage";
+}
+
+interface Collection {
+  readonly sandbox: Sandbox;
+  /** Path of the mirror, where the commits go. */
+  readonly mirror: string;
+  readonly place: {
+    readonly workspace: string;
+    readonly home: string;
+    readonly readOnly: readonly string[];
+    readonly directory: string;
+  };
+  readonly sessionId: string;
+  /** The session's, on which the agent began. */
+  readonly branch: string;
+  readonly start: { readonly baseSha: string; readonly headSha: string };
+  readonly identity: {
+    readonly author: { readonly name: string; readonly email: string };
+    readonly message: string;
+    readonly coAuthor: { readonly name: string; readonly email: string } | null;
+  };
+  /** Of the commands that take the work out, which run what the agent set up: filters of git's, for example. */
+  readonly limits: Limits;
+  /** How long they may take, in ms. */
+  readonly limitMs?: number;
+  readonly signal: AbortSignal;
+}
+
+const usualLimitMs = 30 * 60_000;
+/** What was ended for its disk is taken out all the same. */
+const moreDisk = 4;
+/** Columns of a commit's first line that are told: it may be as long as a file. */
+const subjectLength = 500;
+const committedMark = "offstage-committed ";
+const headMark = "offstage-head ";
+
+/**
+ * Runs inside the sandbox, where the agent's own hooks and settings can do no more than the agent could.
+ * Nothing else runs there by then: a lock is one that a killed git left, and would stop every later one.
+ * An agent may have broken its repository, or begun another: its files count all the same, on top of where it was.
+ * Commits what is left, then says which commit counts, and writes all that is new on it as a pack to stdout; nothing where
+ * nothing is new. HEAD counts, whatever branch it is; where there is nothing new on it the agent only looked there, and
+ * the session's branch counts, which may also have gone back.
+ */
+const script = `
+set -eu
+${stageFunction}
+if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
+  export GIT_DIR="$HOME/.offstage-repository" GIT_WORK_TREE="$PWD"
+  rm -rf "$GIT_DIR"
+  git init --quiet
+  echo "$OFFSTAGE_OBJECTS" > "$GIT_DIR/objects/info/alternates"
+  git update-ref HEAD "$OFFSTAGE_BEFORE"
+  git read-tree HEAD
+fi
+find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
+stage
+if ! git diff --cached --quiet; then
+  git commit --quiet --no-verify --no-gpg-sign --message "$OFFSTAGE_MESSAGE"
+  echo "${committedMark}$(git rev-parse HEAD)" >&2
+fi
+newest() { git rev-list --max-count=1 "$1" --not $OFFSTAGE_KNOWN; }
+head="$(git rev-parse HEAD)"
+if [ -z "$(newest "$head")" ] && git merge-base "refs/heads/$OFFSTAGE_BRANCH" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
+  if [ "$(git symbolic-ref --quiet HEAD)" != "refs/heads/$OFFSTAGE_BRANCH" ]; then
+    git checkout --quiet --force "$OFFSTAGE_BRANCH" -- 2> /dev/null || true
+  fi
+  head="$(git rev-parse "refs/heads/$OFFSTAGE_BRANCH^{commit}")"
+fi
+if [ -n "$(newest "$head")" ]; then
+  printf '%s\\n' "$head" $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
+fi
+echo "${headMark}$head" >&2`;
+
+/**
+ * Takes one repository's work out of the sandbox: as objects only, each checked, into the mirror, under a name of ours.
+ */
+export async function collectRepository(
+  collection: Collection,
+): Promise<{ headSha: string; commits: CollectedCommit[]; isMoved: boolean }> {
+  const { mirror, sessionId, place, start, signal } = collection;
+  const ref = `refs/offstage/${sessionId}/${place.directory}/head`;
+  const options = { cwd: mirror, signal, local: true };
+  const before = (await git(["rev-parse", "--verify", "--quiet", ref], options)).stdout.trim() || start.headSha;
+  const folder = await mkdtemp(join(tmpdir(), "offstage-pack-"));
+  try {
+    const pack = join(folder, "work.pack");
+    const { head, committed } = await writePack(collection, pack, before);
+    const known = [start.baseSha, start.headSha, before];
+    if (head === null || head === before) return { headSha: before, commits: [], isMoved: false };
+    const isNew = (await stat(pack)).size > 0;
+    const headSha = isNew
+      ? await takePack(createReadStream(pack), head, known, options)
+      : await requireKnown(head, known, options);
+    await mustGit(["update-ref", ref, headSha], options);
+    const log = await mustGit(
+      [
+        "log",
+        "--reverse",
+        "--max-count=200",
+        `--format=%H %<(${subjectLength},trunc)%s`,
+        headSha,
+        "--not",
+        before,
+        start.headSha,
+      ],
+      options,
+    );
+    const commits = log
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line): CollectedCommit => {
+        const sha = line.slice(0, line.indexOf(" "));
+        return { sha, subject: line.slice(sha.length + 1).trimEnd(), by: sha === committed ? "offstage" : "agent" };
+      });
+    return { headSha, commits, isMoved: true };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Takes the agent's objects into the mirror. Each is checked: git itself makes no tree with a `.git` in it, and whoever
+ * checks one out writes where it should not. All that the head needs must be there, so that it can stand for the whole.
+ */
+export async function takePack(
+  pack: Readable,
+  head: string,
+  known: readonly string[],
+  options: GitOptions,
+): Promise<string> {
+  const taken = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], { ...options, input: pack });
+  if (taken.code !== 0) throw brokenWorkspace(taken.stderr);
+  const whole = await git(["rev-list", "--objects", "--quiet", `${head}^{commit}`, "--not", ...known], options);
+  if (whole.code !== 0) throw brokenWorkspace(whole.stderr);
+  return head;
+}
+
+/** A commit that the session went back to must be one of those before. @throws RunError workspace_broken */
+async function requireKnown(head: string, known: readonly string[], options: GitOptions): Promise<string> {
+  const beyond = await git(["rev-list", "--max-count=1", head, "--not", ...known], options);
+  if (beyond.code !== 0 || beyond.stdout !== "") throw brokenWorkspace(`${head} is no commit of this work`);
+  return head;
+}
+
+interface Written {
+  /** The commit that counts; null where the agent's own words came between. */
+  readonly head: string | null;
+  /** The commit that was made of what the agent left, if any. */
+  readonly committed: string | null;
+}
+
+async function writePack(collection: Collection, pack: string, before: string): Promise<Written> {
+  const { sandbox, mirror, place, branch, start, identity, limits, limitMs = usualLimitMs, signal } = collection;
+  const overtime = AbortSignal.timeout(limitMs);
+  const { author, message, coAuthor } = identity;
+  const trailer =
+    coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
+  const child = sandbox.start({
+    command: "sh",
+    arguments: ["-c", script],
+    workspace: place.workspace,
+    workingDirectory: join(place.workspace, place.directory),
+    home: place.home,
+    readOnly: place.readOnly,
+    environment: {
+      ...insideVariables(place.home),
+      ...authorVariables(author),
+      OFFSTAGE_MESSAGE: `${message}${trailer}`,
+      OFFSTAGE_OBJECTS: join(mirror, "objects"),
+      OFFSTAGE_BASE: start.baseSha,
+      OFFSTAGE_BRANCH: branch,
+      OFFSTAGE_BEFORE: before,
+      OFFSTAGE_KNOWN: [...new Set([start.baseSha, start.headSha, before])].join(" "),
+    },
+    limits: { ...limits, diskBytes: limits.diskBytes * moreDisk },
+    signal: AbortSignal.any([signal, overtime]),
+  });
+  child.stdin.end();
+  const { said, code } = await listen(child, pack, limits).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw error instanceof TooLargeError ? tooMuch(`its objects: ${error.message}`) : error;
+  });
+  signal.throwIfAborted();
+  if (overtime.aborted) throw tooMuch(`it took more than ${Math.round(limitMs / 60_000)} minutes`);
+  const exceeded = child.exceeded();
+  if (exceeded !== null) throw tooMuch(`it used more ${exceeded} than a sandbox may`);
+  if (code === notStarted) throw noSandbox(said);
+  if (code !== 0) throw brokenWorkspace(said);
+  return { head: marked(said, headMark), committed: marked(said, committedMark) };
+}
+
+/** Until nothing of it runs any more. */
+async function listen(
+  child: SandboxedProcess,
+  pack: string,
+  { diskBytes }: Limits,
+): Promise<{ said: string; code: number | null }> {
+  try {
+    const file = createWriteStream(pack, { mode: 0o600 });
+    const [, said, { code }] = await Promise.all([
+      pipeline(child.stdout, atMost(diskBytes, "OFFSTAGE_SANDBOX_DISK_MB"), file),
+      tailOf(child.stderr),
+      child.exited,
+    ]);
+    return { said, code };
+  } finally {
+    child.kill();
+    await child.exited;
+  }
+}
+
+/** The commit that a line of the script's names, and nothing but a commit's name. */
+function marked(said: string, mark: string): string | null {
+  const line = said.split("\n").findLast((candidate) => candidate.startsWith(mark));
+  return /^[0-9a-f]{40,64}$/u.exec(line?.slice(mark.length).trim() ?? "")?.[0] ?? null;
+}
+
+/** What a sandbox that could not run its command ends with, as a shell does. */
+const notStarted = 127;
+
+/** Nothing is wrong with the work then, which is still there. */
+function noSandbox(said: string): RunError {
+  return new RunError({
+    code: "sandbox_unavailable",
+    reason: `The sandbox that collects the agent's work did not start: ${said.trim().slice(-500)}`,
+    retryable: true,
+    mend: "Find the reason with `offstage doctor` on the worker, then retry the session: it continues with what the agent made.",
+  });
+}
+
+function tooMuch(why: string): RunError {
+  return new RunError({
+    code: "resources_exhausted",
+    reason: `The agent's work could not be taken out of its sandbox: ${why}.`,
+    retryable: false,
+    mend: "Tell the agent in a message to take out of its folder what is none of the work, and what git is set to run there.",
+  });
+}
+
+function brokenWorkspace(said: string): RunError {
+  return new RunError({
+    code: "workspace_broken",
+    reason: `The agent left its repository in a state from which its work can't be collected: ${said.trim().slice(-500)}`,
+    retryable: false,
+    mend: "Start a new session, which works in a fresh clone.",
+  });
+}

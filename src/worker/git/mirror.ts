@@ -1,0 +1,314 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { RunError } from "../../domain/errors.ts";
+import type { GitCredentials } from "../../forges/forge.ts";
+import { fetchObjects, type FetchLimits } from "./fetch.ts";
+import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
+import { pinPublicHost } from "./remote-address.ts";
+import type { TrustedCommit } from "./workspace-repository.ts";
+
+/** The service's own bare copy of a repository: fetched, never cloned again, and never written by an agent. */
+export interface Mirror {
+  readonly path: string;
+  readonly url: string;
+  readonly local: boolean;
+  /** Its host is one that the operator named: it is asked wherever it is. */
+  readonly named: boolean;
+  readonly credentials: () => Promise<GitCredentials | null>;
+  /** Of one fetch; a default server's without it. */
+  readonly fetchLimits?: FetchLimits;
+}
+
+/** What the remote has now: the target branch, and the work branch where it is there already. */
+export interface RemoteHeads {
+  readonly targetBranch: string;
+  readonly targetSha: string;
+  readonly branchSha: string | null;
+  /** The target's commit, if the repository's configured branch is at the same; null if it is not. */
+  readonly trusted: TrustedCommit | null;
+}
+
+/** Where a repository's mirror lies; one for each address, since an organization's sessions share it. */
+export function mirrorPath(mirrors: string, url: string): string {
+  return join(mirrors, `${createHash("sha256").update(url).digest("hex").slice(0, 32)}.git`);
+}
+
+/** When a mirror was used last, for what looks for one to remove: the time of this file in it. */
+export const usedMark = "offstage-used";
+
+/** Makes the mirror where it is missing, and marks that it is used. */
+export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
+  if (!existsSync(mirror.path)) await makeMirror(mirror, signal);
+  await writeFile(join(mirror.path, usedMark), "");
+}
+
+/** Longer than any git holds a mirror's list of references. */
+const lockLimitMs = 10_000;
+const lockLookMs = 100;
+
+/**
+ * Removes what gits that were killed along with their machine or container left locked: the session's own references, which
+ * nothing else writes, and, once it is too old to be held, the list of all of them.
+ */
+export async function breakLocks(mirror: string, sessionId: string, signal: AbortSignal): Promise<void> {
+  const pins = join(mirror, "refs/offstage", sessionId);
+  const fetching = join(mirror, "refs/offstage/fetching");
+  for (const folder of [pins, fetching]) {
+    const names = await readdir(folder, { recursive: true }).catch(() => []);
+    for (const name of names) {
+      const isOwn = folder === pins || name.includes(sessionId);
+      if (isOwn && name.endsWith(".lock")) await rm(join(folder, name), { force: true });
+    }
+  }
+  const list = join(mirror, "packed-refs.lock");
+  for (let waitedMs = 0; waitedMs <= lockLimitMs; waitedMs += lockLookMs) {
+    const found = await stat(list).catch(() => null);
+    if (found === null) return;
+    if (Date.now() - found.mtimeMs > lockLimitMs) return rm(list, { force: true });
+    await pause(lockLookMs, undefined, { signal });
+  }
+}
+
+/** Beside, then renamed, so that a half-made one never counts. */
+async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
+  const mirrors = join(mirror.path, "..");
+  await mkdir(mirrors, { recursive: true, mode: 0o700 });
+  const unfinished = await mkdtemp(join(mirrors, ".new-"));
+  try {
+    await mustGit(["init", "--quiet", "--bare", join(unfinished, "mirror.git")], { cwd: mirrors, signal });
+    await rename(join(unfinished, "mirror.git"), mirror.path);
+  } catch (error) {
+    // Another session made it in the meantime: its is as good.
+    if (!existsSync(mirror.path)) throw error;
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Looks at the remote's branches. `targetBranch` null means the remote's default branch.
+ * @throws RunError target_branch_not_found, branch_protected, repository_*
+ */
+export async function lookUpHeads(
+  mirror: Mirror,
+  wanted: {
+    readonly targetBranch: string | null;
+    /** Goes before `targetBranch`, where the remote has it. */
+    readonly formerTarget?: string | null;
+    /** Of the repository's own settings; null or omitted: the remote's default branch. */
+    readonly configuredBranch?: string | null;
+    readonly branch: string;
+  },
+  signal: AbortSignal,
+): Promise<RemoteHeads> {
+  const target = wanted.targetBranch === null ? "HEAD" : `refs/heads/${wanted.targetBranch}`;
+  const { formerTarget = null, configuredBranch = null } = wanted;
+  const configured = configuredBranch === null ? "HEAD" : `refs/heads/${configuredBranch}`;
+  const options = await remoteOptions(mirror, signal);
+  const refs = [
+    "HEAD",
+    target,
+    configured,
+    `refs/heads/${wanted.branch}`,
+    ...(formerTarget === null ? [] : [`refs/heads/${formerTarget}`]),
+  ];
+  const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, ...refs], asking(options));
+  if (code !== 0) throw remoteError(mirror.url, stderr);
+  const shaOf = (ref: string): string | null => {
+    const line = stdout.split("\n").find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
+    return line?.split("\t")[0] ?? null;
+  };
+  const defaultBranch = defaultBranchIn(stdout);
+  const formerSha = formerTarget === null ? null : shaOf(`refs/heads/${formerTarget}`);
+  const targetBranch = formerSha === null ? (wanted.targetBranch ?? defaultBranch ?? null) : formerTarget;
+  const targetSha = formerSha ?? shaOf(target);
+  if (targetBranch === null || targetSha === null) throw targetNotFound(mirror, wanted.targetBranch);
+  if (targetBranch === wanted.branch) throw workOnTarget(targetBranch);
+  requireUnprotected(wanted.branch, [configuredBranch, defaultBranch]);
+  const branch = configuredBranch ?? defaultBranch ?? null;
+  // By its commit, in this one answer of the remote's: a branch of another name at the same commit has the same code. An older
+  // commit of the configured branch does not count: a branch may be made at a commit that was never reviewed by itself.
+  const isTrusted = branch !== null && shaOf(configured) === targetSha;
+  const trusted = isTrusted ? { sha: targetSha, branch, isDefault: configuredBranch === null } : null;
+  return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`), trusted };
+}
+
+/** What `ls-remote --symref` says of the remote's HEAD. */
+function defaultBranchIn(said: string): string | null {
+  return /^ref: refs\/heads\/(\S+)\tHEAD$/mu.exec(said)?.[1] ?? null;
+}
+
+/**
+ * Work goes onto no branch that others take for reviewed, whatever its pull request's target would be: whoever may create a
+ * session could name it as the work branch.
+ * @throws RunError branch_protected
+ */
+function requireUnprotected(branch: string, own: readonly (string | null)[]): void {
+  if (!own.includes(branch)) return;
+  throw new RunError({
+    code: "branch_protected",
+    reason: `The work branch ${branch} is the repository's own branch: what is pushed there would be reviewed by nobody.`,
+    retryable: false,
+    mend: "Start a session with another branchName, or without one.",
+  });
+}
+
+/** A host may send names of branches without end: what it takes to hear three is bound. */
+const asked = { memoryBytes: 1024 ** 3, outputBytes: 1024 ** 2, ms: 5 * 60_000 };
+
+function asking(options: GitOptions): GitOptions {
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(asked.ms)]);
+  return { ...options, signal, memoryBytes: asked.memoryBytes, maximumOutput: asked.outputBytes };
+}
+
+/** Known only now where the request named no target: the work would go straight onto the branch that it is reviewed for. */
+function workOnTarget(branch: string): RunError {
+  return new RunError({
+    code: "pull_request_refused",
+    reason: `The work branch ${branch} is also the target branch, so no pull request can be opened.`,
+    retryable: false,
+    mend: "Start a session with another branchName, or without one.",
+  });
+}
+
+function targetNotFound(mirror: Mirror, targetBranch: string | null): RunError {
+  return new RunError({
+    code: "target_branch_not_found",
+    reason:
+      targetBranch === null
+        ? `The repository ${mirror.url} has no commit on its default branch yet.`
+        : `The repository ${mirror.url} has no branch ${targetBranch}.`,
+    retryable: false,
+    mend:
+      targetBranch === null ? "Push a first commit, then retry." : "Create the branch, or name another targetBranch.",
+  });
+}
+
+/** Brings a branch into the mirror under a name of ours, which also keeps it from being pruned. */
+export async function fetchBranch(
+  mirror: Mirror,
+  fetched: { readonly branch: string; readonly sha: string; readonly into: string },
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { branch, sha, into } = fetched;
+  const known = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
+  const options = { cwd: mirror.path, signal };
+  if (known.code === 0) {
+    await mustGit(["update-ref", into, sha], options);
+    return;
+  }
+  // The branch may have moved since it was looked up: what was looked up is what counts.
+  const remote = { ...(await remoteOptions(mirror, signal)), onProgress };
+  await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${branch}`, options: remote });
+  await mustGit(["update-ref", into, sha], options);
+}
+
+const usualFetch: FetchLimits = { bytes: 20 * 1024 ** 3, memoryBytes: looksWithBytes, ms: 60 * 60_000 };
+
+function fetchFrom({ path, url, fetchLimits = usualFetch }: Mirror) {
+  return { mirror: path, url, limits: fetchLimits };
+}
+
+/** What the next fetch builds on when no session's pins are left. */
+export async function keepLatest(mirror: Mirror, branch: string, sha: string, signal: AbortSignal): Promise<void> {
+  // Another session may be writing it at this moment: its is as good.
+  await git(["update-ref", `refs/offstage/latest/${branch.replaceAll("/", "-")}`, sha], { cwd: mirror.path, signal });
+}
+
+export interface Push {
+  readonly branch: string;
+  /** Of the repository's own settings; null: only the remote's default branch counts. */
+  readonly configuredBranch: string | null;
+  readonly sha: string;
+  /** Commits that the session made before: one of these on the branch is of a worker that was cut off, and pushed late. */
+  readonly own: ReadonlySet<string>;
+  readonly author: { readonly name: string; readonly email: string };
+  /** Of the commit that joins the work to what was pushed late. */
+  readonly message: string;
+}
+
+/**
+ * Never by force. @returns the commit that the branch is at
+ * @throws RunError push_rejected, branch_diverged, branch_protected, repository_*
+ */
+export async function pushBranch(mirror: Mirror, push: Push, signal: AbortSignal): Promise<string> {
+  const { branch, sha } = push;
+  const options = await remoteOptions(mirror, signal);
+  // The repository's own branch may be another than when the session began.
+  const { tip, defaultBranch } = await lookAtBranch(mirror, branch, options);
+  requireUnprotected(branch, [push.configuredBranch, defaultBranch]);
+  // Pushed before a crash, perhaps: then there is nothing to do.
+  if (tip === sha) return sha;
+  const { code, stdout, stderr } = await pushTo(mirror, branch, sha, options);
+  if (code === 0) return sha;
+  const error = pushError(mirror, branch, `${stdout}\n${stderr}`);
+  const late = error.code === "branch_diverged" ? (await lookAtBranch(mirror, branch, options)).tip : null;
+  if (late === null || !push.own.has(late)) throw error;
+  const joined = await joinTo(mirror, late, push, options);
+  if (joined === late) return late;
+  const again = await pushTo(mirror, branch, joined, options);
+  if (again.code !== 0) throw pushError(mirror, branch, `${again.stdout}\n${again.stderr}`);
+  return joined;
+}
+
+async function lookAtBranch(
+  mirror: Mirror,
+  branch: string,
+  options: GitOptions,
+): Promise<{ readonly tip: string | null; readonly defaultBranch: string | null }> {
+  const ref = `refs/heads/${branch}`;
+  const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, "HEAD", ref], asking(options));
+  if (code !== 0) throw remoteError(mirror.url, stderr);
+  const line = stdout.split("\n").find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
+  return { tip: line?.split("\t")[0] ?? null, defaultBranch: defaultBranchIn(stdout) };
+}
+
+function pushTo(mirror: Mirror, branch: string, sha: string, options: GitOptions) {
+  return git(["push", "--porcelain", "--no-verify", mirror.url, `${sha}:refs/heads/${branch}`], options);
+}
+
+/** The work as one commit on top of what was pushed late, which stays; that itself, where it is the same. */
+async function joinTo(mirror: Mirror, late: string, push: Push, options: GitOptions): Promise<string> {
+  const local = { cwd: mirror.path, signal: options.signal };
+  await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${push.branch}`, options });
+  const tree = await mustGit(["rev-parse", `${push.sha}^{tree}`], local);
+  if (tree === (await mustGit(["rev-parse", `${late}^{tree}`], local))) return late;
+  const { name, email } = push.author;
+  const identity = [`user.name=${name}`, `user.email=${email}`].flatMap((setting) => ["-c", setting]);
+  return mustGit([...identity, "commit-tree", tree, "-p", late, "-m", push.message], local);
+}
+
+function pushError(mirror: Mirror, branch: string, said: string): RunError {
+  if (/non-fast-forward|fetch first|stale info/iu.test(said)) {
+    return new RunError({
+      code: "branch_diverged",
+      reason: `The branch ${branch} of ${mirror.url} has commits that this session does not know; nothing was overwritten.`,
+      retryable: false,
+      mend: "Start a new session on the branch, or merge by hand: the diff is on this session.",
+    });
+  }
+  if (/\[remote rejected\]|pre-receive|hook declined|protected branch/iu.test(said)) {
+    const words = [...said.matchAll(/^remote: *(.*)$/gmu)]
+      .map((line) => line[1]?.trim())
+      .filter((line) => line !== "")
+      .join(" ");
+    return new RunError({
+      code: "push_rejected",
+      reason: `The server rejected the push of ${branch}: ${words || "it gave no reason"}`.slice(0, 1_000),
+      retryable: false,
+      mend: "Change the rule or hook that refused the branch, or use another branchName, then retry.",
+    });
+  }
+  return remoteError(mirror.url, said);
+}
+
+async function remoteOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptions> {
+  const credentials = await mirror.credentials();
+  const pinned = mirror.named || mirror.local ? null : await pinPublicHost(mirror.url);
+  if (pinned !== null && /^https?:/u.test(mirror.url)) await requireHeldGit({ cwd: mirror.path, signal });
+  return { cwd: mirror.path, signal, local: mirror.local, remote: { url: mirror.url, credentials, pinned } };
+}

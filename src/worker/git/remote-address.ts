@@ -1,0 +1,37 @@
+import { RunError } from "../../domain/errors.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../../domain/repository.ts";
+import { publicAddressOf } from "../../gateway/egress/addresses.ts";
+
+/** A host and where it was found to be: git is held to that, so that what was checked is what is asked. */
+export interface PinnedHost {
+  readonly host: string;
+  readonly port: number;
+  readonly address: string;
+}
+
+const usualPorts: Readonly<Record<string, number>> = { "http:": 80, "https:": 443, "ssh:": 22 };
+
+/**
+ * Whoever may create a session names any host, and the server would ask it: this machine, its network and a cloud's
+ * metadata are not there to be asked. A server of the operator's own is named in OFFSTAGE_FORGES, and then not looked at.
+ * @throws RunError repository_unreachable
+ */
+export async function pinPublicHost(url: string): Promise<PinnedHost | null> {
+  const parsed = parseRepositoryUrl(url);
+  if (isAddressProblem(parsed) || parsed.host === null) return null;
+  const { protocol, hostname, port } = new URL(url.includes("://") ? url : `ssh://${parsed.host}/`);
+  const host = hostname.replace(/^\[|\]$/gu, "");
+  const found = await publicAddressOf(host);
+  if (found !== null && found !== "private") {
+    return { host, port: Number(port) || (usualPorts[protocol] ?? 443), address: found.address };
+  }
+  throw new RunError({
+    code: "repository_unreachable",
+    reason:
+      found === null
+        ? `The name of the repository's host, ${host}, could not be resolved.`
+        : `The repository's host ${host} is in a private network, and the operator of this server has not allowed it.`,
+    retryable: false,
+    mend: "Check the address. To allow a git server of your own, the operator adds it to OFFSTAGE_FORGES (docs/forges.md).",
+  });
+}

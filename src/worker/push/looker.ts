@@ -1,0 +1,123 @@
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { compileCache } from "../../domain/child-environment.ts";
+import type { Found } from "./content-look.ts";
+
+/** What is sent to the thread: part of a content. */
+export interface LookPiece {
+  readonly bytes: Uint8Array;
+  readonly isLast: boolean;
+}
+
+/** A content could not be looked through: it took too long, or too much memory. */
+export class NotReadError extends Error {
+  override readonly name = "NotReadError";
+}
+
+export interface Looker {
+  /**
+   * Looks through a content.
+   * @throws NotReadError if it takes too long or too much memory; the next content is looked through all the same
+   */
+  look(content: AsyncIterable<Uint8Array>): Promise<Found>;
+  close(): Promise<void>;
+}
+
+const pieceLength = 1024 * 1024;
+const memoryMb = 512;
+/** For one piece; an ordinary one takes a twentieth of a second, the worst known some three. */
+const usualPieceMs = 60_000;
+
+const program = new URL(`./look-thread${extname(import.meta.url)}`, import.meta.url);
+
+/**
+ * Looks through contents that an agent chose in a thread of its own, which has bounds on time and memory and is ended beyond
+ * them. One content at a time.
+ * @param secrets known ones, by whose places in the list they are reported
+ * @param pieceMs bound on the time for each MiB
+ */
+export function createLooker(secrets: readonly string[], signal: AbortSignal, pieceMs = usualPieceMs): Looker {
+  let thread: Worker | null = null;
+
+  async function end(): Promise<void> {
+    const ended = thread;
+    thread = null;
+    await ended?.terminate();
+  }
+
+  async function ask(piece: LookPiece): Promise<Found | null> {
+    signal.throwIfAborted();
+    thread ??= new Worker(program, {
+      workerData: { secrets },
+      env: compileCache(process.env),
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+    });
+    try {
+      return await answerOf(thread, piece, AbortSignal.any([signal, AbortSignal.timeout(pieceMs)]));
+    } catch (error) {
+      await end();
+      signal.throwIfAborted();
+      throw error;
+    }
+  }
+
+  return {
+    async look(content) {
+      let waiting: Uint8Array = new Uint8Array(0);
+      for await (const bytes of piecesOf(content)) {
+        if (waiting.length > 0) await ask({ bytes: waiting, isLast: false });
+        waiting = bytes;
+      }
+      const found = await ask({ bytes: waiting, isLast: true });
+      if (found === null) throw new Error("the thread answered the last piece with nothing");
+      return found;
+    },
+    close: end,
+  };
+}
+
+/** @throws NotReadError */
+function answerOf(thread: Worker, piece: LookPiece, signal: AbortSignal): Promise<Found | null> {
+  return new Promise((resolve, reject) => {
+    const settle = (): void => {
+      thread.off("message", onMessage).off("error", onError).off("exit", onExit);
+      signal.removeEventListener("abort", onAbort);
+    };
+    const onMessage = (found: Found | null): void => {
+      settle();
+      resolve(found);
+    };
+    const onError = (error: Error & { code?: string }): void => {
+      settle();
+      reject(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? new NotReadError("it takes too much memory") : error);
+    };
+    const onExit = (): void => {
+      settle();
+      reject(new NotReadError("the thread that looked through it ended"));
+    };
+    const onAbort = (): void => {
+      settle();
+      reject(new NotReadError("it takes too long"));
+    };
+    thread.on("message", onMessage).on("error", onError).on("exit", onExit);
+    signal.addEventListener("abort", onAbort, { once: true });
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origins
+    thread.postMessage(piece);
+  });
+}
+
+/** The same bytes in pieces of one MiB: git sends them in many small ones. */
+async function* piecesOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let gathered: Uint8Array[] = [];
+  let length = 0;
+  for await (const bytes of content) {
+    gathered.push(bytes);
+    length += bytes.length;
+    if (length < pieceLength) continue;
+    yield Buffer.concat(gathered);
+    gathered = [];
+    length = 0;
+  }
+  if (length > 0) yield Buffer.concat(gathered);
+}

@@ -1,0 +1,40 @@
+import type { Sandbox, SandboxRequest } from "../../sandboxes/sandbox.ts";
+import { tailOf } from "./tail.ts";
+
+/** Runs inside: reads {path: content} as JSON and writes each file, its folders first. */
+const writer = `
+const { mkdirSync, readFileSync, writeFileSync } = require("node:fs");
+const { dirname } = require("node:path");
+for (const [path, content] of Object.entries(JSON.parse(readFileSync(0, "utf8")))) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content);
+}`;
+
+const limitMs = 60_000;
+
+/**
+ * Writes a harness's settings below the session's home. It is done inside the sandbox: an earlier turn could have left
+ * a symbolic link there, and a write from outside would follow it with the server's rights.
+ */
+export async function writeHarnessFiles(
+  sandbox: Sandbox,
+  place: Pick<SandboxRequest, "workspace" | "home" | "signal">,
+  files: Readonly<Record<string, string>>,
+): Promise<void> {
+  if (Object.keys(files).length === 0) return;
+  const process_ = sandbox.start({
+    ...place,
+    // What an agent left in a file's place, a pipe for example, may take for ever to be written to.
+    signal: AbortSignal.any([place.signal, AbortSignal.timeout(limitMs)]),
+    command: process.execPath,
+    arguments: ["-e", writer],
+    environment: { HOME: place.home },
+    workingDirectory: place.home,
+    readOnly: [],
+  });
+  process_.stdin.end(JSON.stringify(files));
+  process_.stdout.resume();
+  const [{ code }, said] = await Promise.all([process_.exited, tailOf(process_.stderr)]);
+  place.signal.throwIfAborted();
+  if (code !== 0) throw new Error(`the harness's settings could not be written: ${said.slice(-500)}`);
+}

@@ -1,0 +1,263 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
+import { StringDecoder } from "node:string_decoder";
+import { handOn } from "../../agents/acp/hand-on.ts";
+import { cutMiddle } from "../../domain/text.ts";
+import type { Exceeded, SandboxRequest } from "../../sandboxes/sandbox.ts";
+import type { Run } from "../attempt/run.ts";
+import { openSetupGateway } from "../attempt/session-gateway.ts";
+import type { SessionRepository } from "../attempt/session-repositories.ts";
+import type { Archives } from "../disk/environment-cache.ts";
+import { atMost } from "../sandboxed/at-most.ts";
+import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
+import { inside, type InsidePlace } from "../sandboxed/inside.ts";
+
+/** Where a setup runs, and where it sees that. */
+export type SetupPlace = InsidePlace & Pick<SandboxRequest, "environment" | "aliases">;
+
+export interface SetupResult {
+  readonly code: number | null;
+  readonly exceeded: Exceeded | null;
+  readonly timedOut: boolean;
+  /** The end of what was printed. */
+  readonly tail: string;
+}
+
+const scriptFile = ".offstage/setup";
+const tailLength = 2_000;
+/** What the tail is masked and cut out of: a secret that was cut stands before it. */
+const keptTail = 100_000;
+/** Output of which a session's page tells; what comes after is only run. */
+const toldLimit = 200_000;
+const gatherMs = 300;
+const namedFiles = 3;
+/** Where an archive has `.git/info/exclude`, which adds to the one that is there. */
+const excludeFile = ".git/offstage-exclude";
+
+/**
+ * With a line `#!` as that says, else by bash, which stops at the first command that fails; by sh where there is no bash.
+ * What it writes, tokens among it, is for no other user of the machine.
+ */
+const interpret = `
+umask 077
+file="$HOME/${scriptFile}"
+chmod +x "$file"
+exec 2>&1 < /dev/null
+case "$(head -c 2 "$file")" in "#!") exec "$file" ;; esac
+command -v bash > /dev/null && exec bash -eo pipefail "$file"
+exec sh -e "$file"`;
+
+interface ScriptRun {
+  readonly place: SetupPlace;
+  readonly script: string;
+  readonly repository: SessionRepository;
+}
+
+/** Runs a repository's setup script in its sandbox, with a way out of its own, and tells what it prints. */
+export async function runRepositoryScript(run: Run, asked: ScriptRun): Promise<SetupResult> {
+  const lost = new AbortController();
+  const gateway = await openSetupGateway(run, asked.repository, (error) => lost.abort(error));
+  try {
+    return await runThrough(run, { socket: gateway.socket, lost: lost.signal }, asked);
+  } finally {
+    await gateway.close();
+  }
+}
+
+interface WayOut {
+  readonly socket: string;
+  /** Aborted with why, if it is there no more. */
+  readonly lost: AbortSignal;
+}
+
+async function runThrough(
+  run: Run,
+  { socket, lost }: WayOut,
+  { place, script, repository }: ScriptRun,
+): Promise<SetupResult> {
+  const { sandbox, limits, setupLimitMs } = run.dependencies;
+  await writeHarnessFiles(sandbox, { ...place, signal: run.signal }, { [scriptFile]: script });
+  const overtime = AbortSignal.timeout(setupLimitMs);
+  const over = AbortSignal.any([run.signal, overtime, lost]);
+  const child = sandbox.start({
+    ...place,
+    command: "sh",
+    arguments: ["-c", interpret],
+    gateway: socket,
+    limits,
+    signal: over,
+  });
+  child.stdin.end();
+  child.stderr.resume();
+  const output = createOutput(run, repository);
+  const decoder = new StringDecoder("utf8");
+  await handOn(child.stdout, (piece) => output.take(decoder.write(piece)), over);
+  const { code } = await child.exited;
+  run.signal.throwIfAborted();
+  lost.throwIfAborted();
+  const exceeded = child.exceeded();
+  await output.end(code === 0 && exceeded === null && !overtime.aborted ? "completed" : "failed");
+  return { code, exceeded, timedOut: overtime.aborted, tail: output.tail() };
+}
+
+export function hasFailed({ code, exceeded, timedOut }: SetupResult): boolean {
+  return code !== 0 || exceeded !== null || timedOut;
+}
+
+/** Gathers what is printed into events; a secret that comes in pieces is not told in pieces. */
+function createOutput(run: Run, repository: { readonly id: string; readonly name: string }) {
+  let held = "";
+  let toldLength = 0;
+  let tail = "";
+  let timer: NodeJS.Timeout | null = null;
+  let told: Promise<void> = Promise.resolve();
+
+  function tell(printed: string, state: "running" | "completed" | "failed"): void {
+    const shown = toldLength > toldLimit ? "" : cutMiddle(printed, toldLimit);
+    toldLength += shown.length;
+    if (shown === "" && state === "running") return;
+    const data = { repositoryId: repository.id, repository: repository.name, text: shown, state };
+    told = told.then(() => run.emit({ type: "setup.output", data }));
+    // Heard by whoever awaits the end.
+    told.catch(() => undefined);
+  }
+
+  function flush(keep: number): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    const ready = held.slice(0, held.length - keep);
+    held = held.slice(held.length - keep);
+    tail = `${tail}${ready}`.slice(-keptTail);
+    tell(ready, "running");
+  }
+
+  return {
+    take(chunk: string) {
+      held += chunk.replaceAll("\0", "\u2400");
+      if (held.length > toldLimit / 10) flush(run.mask.unfinished(held));
+      else timer ??= setTimeout(() => flush(run.mask.unfinished(held)), gatherMs);
+    },
+    async end(state: "completed" | "failed") {
+      flush(0);
+      tell("", state);
+      await told;
+    },
+    tail: () => run.mask.text(tail).slice(-tailLength).trim(),
+  };
+}
+
+/**
+ * What the setup changed in files of git's is undone, and what it made beside them is none of the agent's work:
+ * neither belongs in the pull request.
+ */
+const settle = `
+set -eu
+rm -rf "$HOME/.offstage"
+git reset --quiet --hard
+mkdir -p "$(git rev-parse --git-dir)/info"
+git -c core.quotePath=false ls-files --others --exclude-standard --directory |
+  sed 's/[][\\\\*?!# ]/\\\\&/g; s/^/\\//' >> "$(git rev-parse --git-dir)/info/exclude"`;
+
+/** To be run once a script has ended well, and before anything is kept. */
+export async function settleSetup(run: Run, place: InsidePlace): Promise<void> {
+  await runInside(run, place, settle, (child) => void child.stdout.resume());
+}
+
+/** What is not in git, and what says that it stays out of it; submodules that were checked out are in git by their names alone. */
+const archiveWork = `
+set -eu
+{
+  git ls-files --others -z
+  git -c core.quotePath=false ls-files --stage | grep '^160000' | while read -r _ _ _ inner; do
+    if [ -e "$inner/.git" ]; then printf '%s\\0' "$inner"; fi
+  done
+  if [ -d .git/modules ]; then printf '.git/modules\\0'; fi
+  printf '.git/info/exclude\\0'
+} | tar --create --file=- --null --verbatim-files-from --files-from=- --transform='s,^\\.git/info/exclude$,${excludeFile},'`;
+const archiveHome = `exec tar --create --file=- --directory="$HOME" .`;
+
+/**
+ * What is there already stays: files of the commit, of another repository's setup, and of an agent. Links are followed only
+ * within the sandbox, which has nothing but the session's own folders. A submodule that the commit has at another place of its
+ * history would be taken for a change.
+ */
+const unpackWork = `
+set -eu
+umask 077
+tar --extract --file=- --no-same-owner --skip-old-files || [ $? = 2 ]
+if [ -f ${excludeFile} ]; then
+  mkdir -p .git/info
+  cat ${excludeFile} >> .git/info/exclude
+  rm -f ${excludeFile}
+fi
+git -c core.quotePath=false ls-files --stage | grep '^160000' | while read -r _ sha _ inner; do
+  [ -e "$inner/.git" ] || continue
+  if [ "$(git -C "$inner" rev-parse HEAD)" = "$sha" ] || git -C "$inner" checkout --quiet --force "$sha" 2> /dev/null; then continue; fi
+  rm -rf "$inner"
+  mkdir "$inner"
+done`;
+const unpackHome = `
+umask 077
+tar --extract --file=- --no-same-owner --skip-old-files --directory="$HOME" || [ $? = 2 ]`;
+/** Words of GNU tar: at its end if it passed over files, and if that is not because of others in their place. */
+const passedOver = /^tar: Exiting with failure status/mu;
+const broken = /not recoverable|No space left|quota exceeded|Unexpected EOF/iu;
+
+/**
+ * Writes what a setup made: packed inside the sandbox, so that nothing out here follows a link of the script's. Both archives
+ * together may be as large as the session's disk, of which they are no part.
+ */
+export async function archiveSetup(run: Run, place: InsidePlace, archives: Archives): Promise<void> {
+  let left = run.dependencies.limits.diskBytes;
+  for (const [script, file] of [
+    [archiveWork, archives.work],
+    [archiveHome, archives.home],
+  ] as const) {
+    await runInside(run, place, script, (child) =>
+      pipeline(child.stdout, atMost(left, "OFFSTAGE_SANDBOX_DISK_MB"), createWriteStream(file, { mode: 0o600 })),
+    );
+    left -= (await stat(file)).size;
+  }
+}
+
+/**
+ * Puts it into another clone and home. Files that can't be there, because the commit or an agent has a link or a file in the
+ * place of their folder, are passed over with a notice.
+ */
+export async function unpackSetup(
+  run: Run,
+  place: InsidePlace,
+  { name }: SessionRepository,
+  archives: Archives,
+): Promise<void> {
+  for (const [script, file] of [
+    [unpackWork, archives.work],
+    [unpackHome, archives.home],
+  ] as const) {
+    const said = await runInside(run, place, script, async (child) => {
+      child.stdout.resume();
+      await pipeline(createReadStream(file), child.stdin);
+    });
+    if (broken.test(said)) throw new Error(`what a setup made could not be unpacked: ${said.trim().slice(-500)}`);
+    if (!passedOver.test(said)) continue;
+    const files = said.split("\n").filter((line) => line.startsWith("tar: ") && !passedOver.test(line));
+    const text = `Not all that the setup of ${name} made could be put beneath what is there: ${files.slice(0, namedFiles).join("; ")}`;
+    await run.emit({ type: "notice", data: { level: "warning", text } });
+  }
+}
+
+async function runInside(
+  run: Run,
+  place: InsidePlace,
+  script: string,
+  use: Parameters<typeof inside>[3],
+): Promise<string> {
+  try {
+    return await inside(run, place, { command: "sh", arguments: ["-c", script] }, use);
+  } catch (cause) {
+    run.signal.throwIfAborted();
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`what a setup made could not be kept: ${reason}`, { cause });
+  }
+}

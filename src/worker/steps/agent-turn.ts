@@ -1,0 +1,127 @@
+import { join } from "node:path";
+import { runTurn } from "../../agents/acp/acp.ts";
+import type { HarnessLaunch, Provider, TurnResult } from "../../agents/harness.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
+import { gatewayOrigin } from "../../sandboxes/process/relay.ts";
+import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
+import type { Run } from "../attempt/run.ts";
+import { foldersOf } from "../attempt/session-repositories.ts";
+import type { MadeAt } from "../disk/session-folders.ts";
+import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
+import { secretsFor, type RepositoryEnvironment } from "../setup/repository-environment.ts";
+
+export interface AgentTurn {
+  readonly provider: Provider;
+  readonly model: string | null;
+  readonly gateway: Gateway;
+  /** What the repositories' settings and secrets put into the agent's environment. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Root file system of its sandbox; the sandbox's own without it. */
+  readonly image: string | null;
+  readonly message: string;
+  /** Said before the message where the harness could not resume. */
+  readonly transcript: string | null;
+  /** The harness's own session to resume, where there was a turn before. */
+  readonly resume: string | null;
+  readonly onSession: (harnessSessionId: string) => Promise<void>;
+  /** Folders at which the agent sees the session's; where they are without it. */
+  readonly seenAt?: MadeAt;
+  readonly signal: AbortSignal;
+}
+
+/** One turn of the session's agent, in its sandbox. */
+export function agentTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
+  const { provider, model } = turn;
+  const attributes = { "offstage.agent": provider.id, ...(model !== null && { "offstage.model": model }) };
+  return run.dependencies.traces.span("turn", { attributes }, () => takeTurn(run, turn));
+}
+
+async function takeTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
+  const { provider, model, gateway } = turn;
+  const { dependencies } = run;
+  const place = await turnPlaceOf(run, turn.seenAt);
+  const launch = provider.launch({ model, home: place.seenAt.home, models: gateway.modelsAt(gatewayOrigin) });
+  await writeHarnessFiles(dependencies.sandbox, { ...place.folders, signal: turn.signal }, launch.files);
+  return runTurn({
+    provider,
+    model,
+    launch,
+    start: (wanted, ended) => startHarness(run, wanted, { ...turn, place, ended }),
+    workingDirectory: place.workingDirectory,
+    resume: turn.resume,
+    message: turn.message,
+    transcript: turn.transcript,
+    emit: run.emit,
+    onSession: turn.onSession,
+    stallMs: dependencies.stallMs,
+    limitMs: dependencies.turnLimitMs,
+    permission: dependencies.permissions,
+    mask: run.mask,
+    traffic: gateway.traffic,
+    signal: turn.signal,
+  });
+}
+
+/** What the repositories' settings and secrets put into the agent's environment; the first repository's win. */
+export function variablesOf(run: Run, environments: readonly RepositoryEnvironment[]): Record<string, string> {
+  const ofRepositories = environments.toReversed().map(({ repository, variables }) => ({
+    ...variables,
+    ...secretsFor(run, "agent", repository.id),
+  }));
+  return Object.assign({}, secretsFor(run, "agent", ""), ...ofRepositories) as Record<string, string>;
+}
+
+type Place = Awaited<ReturnType<typeof turnPlaceOf>>;
+
+async function turnPlaceOf(run: Run, seenAt: MadeAt | undefined) {
+  const { workspaces } = run.dependencies;
+  const { repositories, sessionId } = run.session;
+  const folders = foldersOf(run);
+  const seen = seenAt ?? (await workspaces.seenAt(sessionId));
+  const moved =
+    seen.workspace === folders.workspace
+      ? []
+      : [
+          { path: seen.workspace, folder: folders.workspace },
+          { path: seen.home, folder: folders.home },
+        ];
+  // With one repository the agent starts inside it; with more, in the folder that holds them.
+  const [only, ...others] = repositories;
+  const alone = only === undefined || others.length > 0 ? null : only.directory;
+  return {
+    folders,
+    seenAt: { workspace: seen.workspace, home: seen.home },
+    aliases: [...(await workspaces.aliases(sessionId)), ...moved],
+    workingDirectory: alone === null ? seen.workspace : join(seen.workspace, alone),
+  };
+}
+
+function startHarness(
+  run: Run,
+  launch: HarnessLaunch,
+  {
+    gateway,
+    variables,
+    image,
+    place,
+    signal,
+    ended,
+  }: AgentTurn & { readonly place: Place; readonly ended: AbortSignal },
+): SandboxedProcess {
+  const { folders, seenAt, aliases, workingDirectory } = place;
+  return run.dependencies.sandbox.start({
+    command: launch.command,
+    arguments: launch.arguments,
+    environment: { HOME: seenAt.home, LANG: "C.UTF-8", TERM: "dumb", ...variables, ...launch.environment },
+    workspace: folders.workspace,
+    workingDirectory,
+    home: folders.home,
+    disk: folders.disk,
+    readOnly: [...launch.readOnly, ...folders.readOnly],
+    aliases,
+    ...(image !== null && { image }),
+    gateway: gateway.socket,
+    limits: run.dependencies.limits,
+    signal: AbortSignal.any([signal, ended]),
+  });
+}

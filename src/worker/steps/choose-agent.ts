@@ -1,0 +1,31 @@
+import type { Provider } from "../../agents/harness.ts";
+import { splitAgentName } from "../../domain/agent.ts";
+import { RunError } from "../../domain/errors.ts";
+import type { Run } from "../attempt/run.ts";
+
+/** The agent's provider and model for a session, its own choice or the default. @throws RunError agent_unavailable */
+export async function chooseAgent(run: Run): Promise<{ provider: Provider; model: string | null }> {
+  const { providers, defaultAgent } = run.dependencies;
+  const name = run.session.agent ?? run.session.organization.defaultAgent ?? (await defaultAgent());
+  if (name === null) {
+    throw new RunError({
+      code: "agent_unavailable",
+      reason: "No agent can run on this server: each lacks something that it needs.",
+      retryable: true,
+      mend: "Run `offstage doctor` on the server; a model key (for example ANTHROPIC_API_KEY) is enough for the built-in agent.",
+    });
+  }
+  // A default may name the provider alone: its own default model is used then.
+  const { provider: id, model } = name.includes(":") ? splitAgentName(name) : { provider: name, model: null };
+  const provider = providers.find((known) => known.id === id);
+  const problem = provider === undefined ? `there is no provider ${id}` : await provider.problem();
+  if (provider === undefined || problem !== null) {
+    throw new RunError({
+      code: "agent_unavailable",
+      reason: `The agent ${name} can't run on this server: ${problem}.`,
+      retryable: true,
+      mend: "Choose another agent (`GET /agent/list`), or add what is missing, then retry.",
+    });
+  }
+  return { provider, model: model ?? provider.defaultModel };
+}

@@ -1,0 +1,152 @@
+import { NotFoundError, RunError } from "../../domain/errors.ts";
+import { notReadRule, type AllowedFinding } from "../../domain/finding.ts";
+import { saveRepository } from "../../store/queue/progress.ts";
+import { getAllowedFindings } from "../../store/repositories/repositories.ts";
+import type { Run } from "../attempt/run.ts";
+import { workspaceRepository, type SessionRepository } from "../attempt/session-repositories.ts";
+import type { CollectedRepository } from "../clones/workspace.ts";
+import type { PreparedRepository } from "../git/workspace-repository.ts";
+import type { Place, PushFindings } from "../push/push-look.ts";
+import { ObjectsError } from "../push/pushed-objects.ts";
+
+/** How many places a failure names. */
+const namedLimit = 5;
+
+/**
+ * What is pushed is out of our hands: a known secret in any of the commits stops them all, and so does what looks like one
+ * unless the repository allows it, and what could not be looked through.
+ * @throws RunError secret_in_work, token_in_work, resources_exhausted
+ */
+export async function requireNoSecret(
+  run: Run,
+  repository: SessionRepository,
+  work: { readonly start: PreparedRepository; readonly collected: CollectedRepository },
+): Promise<void> {
+  const allowed = await allowedIn(run, repository);
+  const { branchName } = run.session;
+  if (run.mask.text(branchName) !== branchName) throw secretInBranch();
+  const found = await lookThrough(run, repository, { ...work, allowed });
+  if (found.known.length > 0) throw secretInWork(run, found.known);
+  if (found.shapes.length > 0) {
+    await maskShapes(run, repository, work.collected, found.shapes);
+    throw tokenInWork(repository, found.shapes);
+  }
+  if (found.notRead.length > 0) throw notReadInWork(repository, found.notRead);
+}
+
+/** A repository that was disconnected meanwhile allows nothing. */
+async function allowedIn({ dependencies, session }: Run, { id }: SessionRepository): Promise<AllowedFinding[]> {
+  try {
+    return await getAllowedFindings(dependencies.database, session.organizationId, id);
+  } catch (error) {
+    if (error instanceof NotFoundError) return [];
+    throw error;
+  }
+}
+
+async function lookThrough(
+  run: Run,
+  repository: SessionRepository,
+  {
+    start,
+    collected,
+    allowed,
+  }: Parameters<typeof requireNoSecret>[2] & { readonly allowed: readonly AllowedFinding[] },
+): Promise<PushFindings> {
+  try {
+    return await run.dependencies.workspaces.lookThrough(workspaceRepository(run, repository), start, {
+      head: collected.headSha,
+      secrets: run.mask.secrets,
+      allowed,
+      signal: run.signal,
+    });
+  } catch (error) {
+    if (!(error instanceof ObjectsError)) throw error;
+    throw new RunError(
+      {
+        code: "resources_exhausted",
+        reason: "The commits have more in them than can be looked through for secrets: nothing was pushed.",
+        retryable: false,
+        mend: "Tell the agent in a message to commit less, or start anew.",
+      },
+      { cause: error },
+    );
+  }
+}
+
+/** The diff that is kept of the work shows none of it either. */
+async function maskShapes(
+  run: Run,
+  repository: SessionRepository,
+  { headSha, patch, patchTruncated }: CollectedRepository,
+  shapes: PushFindings["shapes"],
+): Promise<void> {
+  const mask = run.mask.with(shapes.map(valueOf));
+  const shown = { headSha, patch: mask.text(patch), patchTruncated };
+  await saveRepository(run.dependencies.database, run.session, repository.position, shown);
+}
+
+function valueOf({ value }: PushFindings["shapes"][number]): string {
+  return Buffer.from(value, "latin1").toString("utf8");
+}
+
+function secretInBranch(): RunError {
+  return new RunError({
+    code: "secret_in_work",
+    reason: "The name of the branch holds the value of a secret: nothing was pushed.",
+    retryable: false,
+    mend: "Start a new session with another branchName. Change the value, because whoever made the session knows it.",
+  });
+}
+
+function secretInWork(run: Run, known: PushFindings["known"]): RunError {
+  const names = known.map(({ owner }) => {
+    const value = run.mask.secrets[owner];
+    return run.secrets.find((secret) => secret.value === value)?.name ?? "a key of this server";
+  });
+  return new RunError({
+    code: "secret_in_work",
+    reason: `The commits hold the value of ${[...new Set(names)].join(", ")} in ${listed(known.map(placeWords))}: nothing was pushed.`,
+    retryable: false,
+    mend: "Send a message that asks the agent to remove it from every commit, or start a new session. Change the value, because the agent has seen it.",
+  });
+}
+
+function tokenInWork({ id }: SessionRepository, shapes: PushFindings["shapes"]): RunError {
+  const values = shapes.map(valueOf);
+  // A path may hold the value too.
+  const hidden = (text: string): string => values.reduce((shown, value) => shown.replaceAll(value, "[secret]"), text);
+  const places = shapes.map(
+    (shape) =>
+      `${hidden(placeWords(shape))}, line ${shape.line} (rule ${shape.rule}, fingerprint ${shape.fingerprint})`,
+  );
+  const { fingerprint = "" } = shapes[0] ?? {};
+  return new RunError({
+    code: "token_in_work",
+    reason: `What looks like a secret stands in ${listed([...new Set(places)])}: nothing was pushed.`,
+    retryable: true,
+    mend: `Send a message that asks the agent to remove it from every commit, and revoke it if it is real. If it is none, an admin allows it by POST /repository/${id}/allow-finding with {"fingerprint":"${fingerprint}"}; then retry.`,
+  });
+}
+
+function notReadInWork({ id }: SessionRepository, notRead: PushFindings["notRead"]): RunError {
+  const places = notRead.map((one) => `${placeWords(one)}, because ${one.why}`);
+  const body = JSON.stringify({ path: notRead[0]?.path, rule: notReadRule });
+  return new RunError({
+    code: "resources_exhausted",
+    reason: `Not everything could be looked through for secrets: ${listed(places)}. Nothing was pushed.`,
+    retryable: true,
+    mend: `Tell the agent in a message to take it out of every commit. If it may be pushed unread, an admin allows it by POST /repository/${id}/allow-finding with ${body}; then retry.`,
+  });
+}
+
+function placeWords({ path, commit, inName }: Place): string {
+  const short = commit.slice(0, 10);
+  if (path === "") return inName ? `commit ${short} itself` : `a file of commit ${short}`;
+  return `${inName ? "a name in " : ""}${path.slice(0, 200)} of commit ${short}`;
+}
+
+function listed(places: readonly string[]): string {
+  const more = places.length - namedLimit;
+  return `${places.slice(0, namedLimit).join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+}

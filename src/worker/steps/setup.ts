@@ -1,0 +1,197 @@
+import { createHash } from "node:crypto";
+import { RunError } from "../../domain/errors.ts";
+import type { Run } from "../attempt/run.ts";
+import { placeOf, type SessionRepository } from "../attempt/session-repositories.ts";
+import type { MadeAt } from "../disk/session-folders.ts";
+import { runSetupApart, setupVariables, type AppliedSetup } from "../setup/apart.ts";
+import { secretsFor, type Preparation, type RepositoryEnvironment } from "../setup/repository-environment.ts";
+import { hasFailed, runRepositoryScript, settleSetup, unpackSetup, type SetupResult } from "../setup/script.ts";
+
+/** Those whose script has not been run for this session yet. */
+export async function withoutSetup(run: Run, environments: readonly RepositoryEnvironment[]) {
+  const missing: RepositoryEnvironment[] = [];
+  for (const environment of environments) {
+    if (!hasScript(environment)) continue;
+    const { directory } = environment.repository;
+    if (!(await run.dependencies.workspaces.isSetUp(run.session.sessionId, directory))) missing.push(environment);
+  }
+  return missing;
+}
+
+/** Of those that were left out. */
+const namedFiles = 5;
+const hasScript = ({ script }: Preparation): boolean => script !== null && script.trim() !== "";
+
+/**
+ * Runs each repository's script, or brings what the same script made before of the same inputs.
+ * A setup secret meets nothing but the trusted commit: no other commit's code, no other repository, and nothing of an agent's.
+ */
+export async function setupStep(run: Run, environments: readonly RepositoryEnvironment[]): Promise<void> {
+  const { sandbox, workspaces } = run.dependencies;
+  const { sessionId } = run.session;
+  for (const environment of environments) {
+    try {
+      const madeAt = await (sandbox.isolates ? setUpApart : setUpInPlace)(run, environment);
+      await workspaces.markSetUp(sessionId, environment.repository.directory, madeAt);
+    } finally {
+      await workspaces.endSetups(sessionId);
+    }
+  }
+}
+
+/** @returns folders in which it was made, if that was in another session */
+async function setUpApart(run: Run, environment: RepositoryEnvironment): Promise<MadeAt | null> {
+  const { repository, prepared } = environment;
+  const trusted = environment.trusted !== null && hasScript(environment.trusted) ? environment.trusted : null;
+  const isAtTrusted = prepared.headSha === trusted?.commit.sha;
+  const secrets = secretsFor(run, "setup", repository.id);
+  const hasSecrets = Object.keys(secrets).length > 0;
+  // Without secrets the head's own setup lacks nothing that the trusted one could bring.
+  const beneath = trusted !== null && (isAtTrusted || hasSecrets) ? await trustedSetup(run, repository, trusted) : null;
+  const isWithheld = hasSecrets && !isAtTrusted;
+  if (isWithheld) await tellWithheld(run, environment);
+  const result = isAtTrusted && beneath !== null ? beneath : await headSetup(run, environment, { beneath, isWithheld });
+  await unpackSetup(run, placeOf(run, repository.directory), repository, result);
+  return result.madeAt;
+}
+
+/** The setup of the trusted commit, with secrets: as it was kept, or made now and kept. @throws RunError setup_failed */
+async function trustedSetup(
+  run: Run,
+  repository: SessionRepository,
+  trusted: NonNullable<RepositoryEnvironment["trusted"]>,
+): Promise<AppliedSetup> {
+  const { environmentCache, workspaces, logger } = run.dependencies;
+  const place = placeOf(run, repository.directory);
+  const image = await pinnedImage(run, trusted.image);
+  const key = setupKey(run, repository, { ...trusted, image });
+  const found = await environmentCache.find(key, () => workspaces.resultFolder(run.session.sessionId));
+  if (found !== null) {
+    const text = `Reused the result of an earlier setup of the same commit (${trusted.commit.sha.slice(0, 12)}) with the same settings.\n`;
+    await tell(run, repository, text, "completed");
+    await tellLeftOut(run, repository, found.leftOut);
+    return { ...found, madeAt: found.madeAt.workspace === place.workspace ? null : found.madeAt };
+  }
+  const secrets = secretsFor(run, "setup", repository.id);
+  const { result, made } = await runSetupApart(run, { ...trusted, image, repository, secrets, beneath: null });
+  if (made === null) throw setupFailed(run, repository, result, false);
+  await tellLeftOut(run, repository, made.leftOut);
+  await environmentCache.keep(key, { ...made, madeAt: { workspace: place.workspace, home: place.home } }, logger);
+  return made;
+}
+
+/**
+ * The setup of what the session works on, without secrets. Its result is this session's alone.
+ * @param options.beneath what the trusted setup made: in place before it, and used in its stead if it fails
+ * @throws RunError setup_failed
+ */
+async function headSetup(
+  run: Run,
+  environment: RepositoryEnvironment,
+  options: { readonly beneath: AppliedSetup | null; readonly isWithheld: boolean },
+): Promise<AppliedSetup> {
+  const { repository, prepared } = environment;
+  const { beneath, isWithheld } = options;
+  const commit = { sha: prepared.headSha, branch: run.session.branchName };
+  const { result, made } = await runSetupApart(run, { ...environment, commit, secrets: {}, beneath });
+  if (made !== null) return made;
+  if (beneath === null) throw setupFailed(run, repository, result, isWithheld);
+  const text = `The setup of ${repository.name} failed there. The agent works with what the setup of ${environment.trusted?.commit.branch} made.`;
+  await run.emit({ type: "notice", data: { level: "warning", text } });
+  return beneath;
+}
+
+/** Without a sandbox: in the session's own folders, which nothing keeps apart from anything. */
+async function setUpInPlace(run: Run, environment: RepositoryEnvironment): Promise<null> {
+  const { repository, variables, script, trusted } = environment;
+  const secrets = secretsFor(run, "setup", repository.id);
+  const isWithheld = trusted === null && Object.keys(secrets).length > 0;
+  if (isWithheld) await tellWithheld(run, environment);
+  const folders = placeOf(run, repository.directory);
+  const place = { ...folders, environment: setupVariables(folders.home, variables, isWithheld ? {} : secrets) };
+  const result = await runRepositoryScript(run, { place, script: script ?? "", repository });
+  if (hasFailed(result)) throw setupFailed(run, repository, result, isWithheld);
+  await settleSetup(run, folders);
+  return null;
+}
+
+/** On the session and in the step's log. */
+async function tellWithheld(run: Run, { repository, prepared, trusted }: RepositoryEnvironment): Promise<void> {
+  const { branchName } = run.session;
+  const own = "its own branch (the configured one, or else the default one)";
+  const why = !run.dependencies.sandbox.isolates
+    ? `without a sandbox, they are for sessions alone in which each repository is at the tip of ${own} and no agent has worked yet`
+    : trusted === null
+      ? `they are for ${own} alone, and the target branch ${prepared.targetBranch} is another commit`
+      : `they are for ${trusted.commit.branch} alone, not for the commits of ${branchName}; what the setup of ${trusted.commit.branch} made is put beneath`;
+  const text = `The setup of ${repository.name} runs without its setup secrets: ${why}.`;
+  await run.emit({ type: "notice", data: { level: "info", text } });
+  await tell(run, repository, `${text}\n`, "running");
+}
+
+/** Files that the agent may miss. */
+async function tellLeftOut(run: Run, { name }: SessionRepository, files: readonly string[]): Promise<void> {
+  if (files.length === 0) return;
+  const others = files.length > namedFiles ? ` and ${files.length - namedFiles} more` : "";
+  const text = `The setup of ${name} wrote a setup secret into ${files.slice(0, namedFiles).join(", ")}${others}: agents do not get that. For them to have the secret, an admin gives it the phase agent too.`;
+  await run.emit({ type: "notice", data: { level: "warning", text } });
+}
+
+function tell(run: Run, { id, name }: SessionRepository, text: string, state: "running" | "completed"): Promise<void> {
+  return run.emit({ type: "setup.output", data: { repositoryId: id, repository: name, text, state } });
+}
+
+function setupFailed(
+  run: Run,
+  { name }: SessionRepository,
+  { code, exceeded, timedOut, tail }: SetupResult,
+  isWithheld: boolean,
+): RunError {
+  const why = timedOut
+    ? `took longer than ${Math.round(run.dependencies.setupLimitMs / 60_000)} minutes`
+    : exceeded === null
+      ? `ended with ${code}`
+      : `used more ${exceeded} than its sandbox allows`;
+  const without = isWithheld ? "ran without its setup secrets, and " : "";
+  return new RunError({
+    code: "setup_failed",
+    reason: `The setup of ${name} ${without}${why}${tail === "" ? "." : `:\n${tail}`}`,
+    retryable: true,
+    mend: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
+  });
+}
+
+/**
+ * What an image's name stands for at this moment, by its content, so that what runs is what is known to have run: a name may be
+ * moved to another image at any time.
+ * @param image null for the server's own
+ */
+export async function pinnedImage(run: Run, image: string | null): Promise<string | null> {
+  const { sandbox, sandboxImage } = run.dependencies;
+  const name = image ?? sandboxImage;
+  return name === null ? null : ((await sandbox.imageId(name)) ?? name);
+}
+
+/** Names all that a trusted setup's result depends on and that can be known before: only the same is reused. */
+export function setupKey(
+  run: Run,
+  repository: SessionRepository,
+  { commit, script, variables, image }: NonNullable<RepositoryEnvironment["trusted"]>,
+): string {
+  const { sandbox } = run.dependencies;
+  const inputs = {
+    format: 3,
+    repositoryId: repository.id,
+    directory: repository.directory,
+    commit: commit.sha,
+    script,
+    variables: Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    image,
+    secrets: run.secrets
+      .filter(({ phases }) => phases.includes("setup"))
+      .filter(({ repositoryId }) => repositoryId === null || repositoryId === repository.id)
+      .map(({ id, version, phases }) => [id, version, phases.toSorted()]),
+    machine: [sandbox.kind, process.platform, process.arch, process.version],
+  };
+  return createHash("sha256").update(JSON.stringify(inputs)).digest("hex");
+}
