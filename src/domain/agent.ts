@@ -1,20 +1,22 @@
 import { z } from "zod";
 
-/** A provider of agents as `GET /agent/list` shows it. */
+/** An agent provider as `GET /agent/list` shows it. */
 export const agentSchema = z.object({
   id: z.string(),
   name: z.string(),
   available: z.boolean(),
-  /** Why it can't be used and how to mend that; null where it can. */
+  /** Why the provider can't be used, with the remedy; null if it can be used. */
   problem: z.string().nullable(),
-  /** Model used when none is named. */
+  /** Model of a session that names none. */
   defaultModel: z.string().nullable(),
   isDefault: z.boolean(),
 });
+/** See `agentSchema`. */
 export type Agent = z.infer<typeof agentSchema>;
+/** Answer of `GET /agent/list`; it has one page only. */
 export const agentListSchema = z.object({ agents: z.array(agentSchema), nextCursor: z.null() });
 
-/** Splits `<provider>:<model>` at the first colon. */
+/** Splits `<provider>:<model>` at the first colon. @param name valid by `agentNameSchema` */
 export function splitAgentName(name: string): { provider: string; model: string } {
   const colon = name.indexOf(":");
   return { provider: name.slice(0, colon), model: name.slice(colon + 1) };

@@ -1,12 +1,14 @@
 import { z } from "zod";
 
+/** Outcomes of an audited request; see `outcomeOf`. */
 export const auditOutcomes = ["allowed", "refused", "failed"] as const;
+/** See `auditOutcomes`. */
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
-/** One line of the audit log: who did what to what, from where, and whether it was let through. */
+/** An entry of the audit log: an actor, its action, the action's target, the caller's address, and the outcome. */
 export const auditEntrySchema = z.object({
   id: z.uuid(),
-  /** `nobody` showed no key, or a wrong one; a `command` ran on the server's machine. */
+  /** `nobody` sent no valid key; a `command` was run on the server's machine. */
   actor: z.enum(["key", "user", "browser", "command", "nobody"]),
   keyId: z.uuid().nullable(),
   /** The key's name and first characters. */
@@ -15,20 +17,25 @@ export const auditEntrySchema = z.object({
   action: z.string(),
   target: z.string().nullable(),
   outcome: z.enum(auditOutcomes),
-  /** As the API answered. */
+  /** HTTP status of the API's answer. */
   status: z.number().int(),
   address: z.string().nullable(),
   requestId: z.uuid().nullable(),
   createdAt: z.iso.datetime(),
 });
+/** See `auditEntrySchema`. */
 export type AuditEntry = z.infer<typeof auditEntrySchema>;
 
-/** An entry before the store gave it its id and time. */
+/** An audit entry before the database assigns its id and time; the outcome follows from the status. */
 export type NewAuditEntry = Pick<
   AuditEntry,
   "actor" | "keyId" | "userId" | "action" | "target" | "status" | "address" | "requestId"
 > & { readonly organizationId: string | null };
 
+/**
+ * The outcome of a request by its HTTP status: below 400 `allowed`; 401, 403, 421 and 429 `refused`; any other
+ * `failed`.
+ */
 export function outcomeOf(status: number): AuditOutcome {
   if (status < 400) return "allowed";
   return status === 401 || status === 403 || status === 421 || status === 429 ? "refused" : "failed";

@@ -5,6 +5,7 @@ import { agentNameSchema } from "./session.ts";
 import { text } from "./text.ts";
 import { isUuid } from "./uuid.ts";
 
+/** An automation's short name, unique in its organization. It can stand for the id, so it must not look like one. */
 export const macroSchema = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,62}$/u, "must be 1 to 63 of a-z, 0-9 and -, and start with a letter or digit")
@@ -25,6 +26,7 @@ const fields = {
     .meta({ description: "What one run may spend on models; never more than the organization lets a run." }),
 };
 
+/** Body of `POST /automation/create`. */
 export const createAutomationSchema = z.object({
   ...fields,
   codeRepoIds: fields.codeRepoIds.default([]),
@@ -32,12 +34,15 @@ export const createAutomationSchema = z.object({
   priority: fields.priority.default(5),
   paused: fields.paused.default(false),
 });
+/** See `createAutomationSchema`. */
 export type CreateAutomation = z.infer<typeof createAutomationSchema>;
 
-/** Only what is sent changes. */
+/** Body of an update: fields that are not sent keep their value. */
 export const updateAutomationSchema = z.object(fields).partial();
+/** See `updateAutomationSchema`. */
 export type UpdateAutomation = z.infer<typeof updateAutomationSchema>;
 
+/** An automation as the API shows it: instructions that a trigger renders to the prompt of a new session. */
 export const automationSchema = z.object({
   id: z.uuid(),
   organizationId: z.uuid(),
@@ -53,13 +58,17 @@ export const automationSchema = z.object({
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });
+/** See `automationSchema`. */
 export type Automation = z.infer<typeof automationSchema>;
 
+/** Body of a preview: renders the instructions without starting anything. */
 export const previewAutomationSchema = z.object({
   event: z.record(z.string(), z.unknown()).default({}).meta({ description: "A sample payload." }),
 });
+/** Answer of a preview. */
 export const automationPreviewSchema = z.object({ prompt: z.string() });
 
-/** Any JSON object: the automation's instructions see it as `event`. */
+/** Body of a trigger, any JSON object: the automation's instructions see it as `event`. */
 export const eventContextSchema = z.record(z.string(), z.unknown());
+/** See `eventContextSchema`. */
 export type EventContext = z.infer<typeof eventContextSchema>;

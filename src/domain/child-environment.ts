@@ -1,11 +1,11 @@
-/** Where programs are looked for if the server's environment does not say. */
+/** PATH if the server's environment has none. */
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * The environment of a program that the server starts: named variables and nothing else. The server's own has its keys, and
- * every process of the program's user can read what the program was started with.
- * @param own the server's environment, of which it takes the path and the time zone
- * @param more what this program needs beside them
+ * The environment of a program that the server starts: only the variables named here. The server's own environment
+ * holds its keys, and every process of the program's user can read a program's initial environment.
+ * @param own the server's environment: PATH and TZ are taken from it
+ * @param more further variables of this program
  */
 export function childEnvironment(
   own: Readonly<Record<string, string | undefined>>,
@@ -21,8 +21,8 @@ export function childEnvironment(
 }
 
 /**
- * The environment of a thread of our own: nothing of the server's but the folder in which Node keeps compiled code, if the
- * operator named one (`NODE_COMPILE_CACHE`). Without it each thread compiles all of its code anew.
+ * The environment of one of our own threads: nothing but the folder in which Node caches compiled code, if the operator
+ * set it (`NODE_COMPILE_CACHE`). Without it each thread compiles all of its code again.
  * @param own the server's environment
  */
 export function compileCache(own: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -1,14 +1,18 @@
 import { z } from "zod";
 
-/** A host, or with `*.` before it all below it; with a port, else 80 and 443; with `/tcp` behind the port any protocol. */
+/**
+ * Hosts and ports that a sandbox may reach: `example.com`, or `*.example.com` for all hosts below it; ports 80 and 443
+ * unless a port is given; any protocol if `/tcp` follows the port.
+ */
 export interface EgressRule {
   readonly host: string;
-  /** Also every name below `host`, and not `host` itself. */
+  /** Matches every host below `host`, and not `host` itself. */
   readonly below: boolean;
+  /** Null: 80 and 443. */
   readonly port: number | null;
   /**
-   * Whether a connection may carry anything. Otherwise it must be TLS that names this host in the clear, or HTTP for this
-   * host: an address is often shared by the hosts of many.
+   * Whether the connection may carry any protocol. Otherwise it must be TLS whose server name indication is this host,
+   * unencrypted, or HTTP for this host: many hosts may share one address.
    */
   readonly anyProtocol: boolean;
 }
@@ -17,8 +21,8 @@ const usualPorts: ReadonlySet<number> = new Set([80, 443]);
 const name = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/u;
 
 /**
- * Reads `example.com`, `*.example.com`, `example.com:8443`, `example.com:5432/tcp`, `192.0.2.1:443`, `[2001:db8::1]:443`;
- * null for anything else.
+ * Parses `example.com`, `*.example.com`, `example.com:8443`, `example.com:5432/tcp`, `192.0.2.1:443`,
+ * `[2001:db8::1]:443`; null for any other text.
  */
 export function parseEgressRule(text: string): EgressRule | null {
   const [, below, bracketed, plain, port, tcp] =
@@ -30,10 +34,13 @@ export function parseEgressRule(text: string): EgressRule | null {
   return { host, below: below !== undefined, port: number, anyProtocol: tcp !== undefined };
 }
 
-/** No name of a host is near to it (RFC 1035, section 2.3.4: 255 octets). */
+/** Characters of a host; longer than any valid name (RFC 1035, section 2.3.4: 255 octets). */
 const longestHost = 300;
 
-/** As URLs are read: lower case, without a last dot, `0x7f.1` as 127.0.0.1, IPv6 short and without brackets. */
+/**
+ * The host as URLs are parsed (WHATWG URL): lower case, without the root's dot, `0x7f.1` as 127.0.0.1, IPv6 in its
+ * short form without brackets; null if it is not a host.
+ */
 export function canonicalHost(host: string): string | null {
   const hostname = host.length > longestHost ? null : hostnameOf(`http://${host}/`);
   if (hostname === null) return null;
@@ -41,7 +48,7 @@ export function canonicalHost(host: string): string | null {
   return canonical.includes(":") || name.test(canonical) ? canonical : null;
 }
 
-/** `URL.canParse` takes some texts that `new URL` then refuses. */
+/** `new URL` throws for some texts that `URL.canParse` accepts. */
 function hostnameOf(url: string): string | null {
   try {
     return new URL(url).hostname;
@@ -50,7 +57,7 @@ function hostnameOf(url: string): string | null {
   }
 }
 
-/** Those of the rules that let a host be reached at a port. */
+/** The rules that allow a host to be reached at a port. @param host canonical, see `canonicalHost` */
 export function egressRulesFor(rules: readonly EgressRule[], host: string, port: number): EgressRule[] {
   return rules.filter((rule) => {
     if (rule.port === null ? !usualPorts.has(port) : rule.port !== port) return false;
@@ -58,10 +65,12 @@ export function egressRulesFor(rules: readonly EgressRule[], host: string, port:
   });
 }
 
+/** Named sets of rules: no host, the package registries of `registryHosts`, every public host. */
 export const egressPresets = ["none", "registries", "open"] as const;
+/** See `egressPresets`. */
 export type EgressPreset = (typeof egressPresets)[number];
 
-/** One entry of an organization's or repository's list: a host, or a preset. */
+/** An entry of a list of hosts that sandboxes may reach: see `parseEgressRule`, or a preset. */
 export const egressRuleSchema = z
   .string()
   .max(300)
@@ -74,13 +83,14 @@ function isPreset(text: string): text is EgressPreset {
   return text === "registries" || text === "open";
 }
 
+/** Hosts that a sandbox may reach. */
 export interface EgressPolicy {
-  /** True lets every public host be reached. */
+  /** True allows every public host. */
   readonly open: boolean;
   readonly rules: readonly EgressRule[];
 }
 
-/** A policy with the entries of further lists, hosts and presets, which can only widen it. */
+/** A policy extended by further entries (hosts and presets). Entries can only extend it; invalid ones are ignored. */
 export function widenEgress(policy: EgressPolicy, entries: readonly string[]): EgressPolicy {
   const presets = new Set(entries.filter(isPreset));
   const hosts = entries.filter((entry) => !isPreset(entry)).map(parseEgressRule);
@@ -94,7 +104,7 @@ export function widenEgress(policy: EgressPolicy, entries: readonly string[]): E
   };
 }
 
-/** Where packages of the common languages and systems come from. */
+/** Preset `registries`: package registries of the common languages and Linux distributions. */
 export const registryHosts: readonly EgressRule[] = [
   "registry.npmjs.org",
   "registry.yarnpkg.com",

@@ -4,7 +4,7 @@ import { optionalText } from "./text.ts";
 
 const variableLimit = 200;
 
-/** How a clone of a repository is made ready to work in. */
+/** How the setup step prepares a clone of a repository for the agent. */
 export const environmentSchema = z.object({
   setupScript: optionalText(100_000)
     .nullable()
@@ -14,7 +14,8 @@ export const environmentSchema = z.object({
     .refine((variables) => Object.keys(variables).length <= variableLimit, `must be at most ${variableLimit} variables`)
     .meta({ description: "Set for the script and the agent. For secrets see /secret/create." }),
 });
+/** See `environmentSchema`. */
 export type Environment = z.infer<typeof environmentSchema>;
 
-/** What is not given stays. */
+/** Body of an update: fields that are not sent keep their value. */
 export const updateEnvironmentSchema = environmentSchema.partial();

@@ -1,7 +1,7 @@
 /**
- * Every error that Offstage means to raise. The class says what kind it is, `code` is stable
- * for machines, the message is one sentence for a person: what is wrong, with which field, and the mend.
- * They become `{error}` in one place, `api/http/errors.ts`; anything else is an internal error there.
+ * Base of every error that Offstage raises on purpose. The class says the kind, `code` is stable for machines, and the
+ * message is one sentence for a person: the field, the problem and the remedy.
+ * `api/http/errors.ts` turns them into `{error}`, and any other error into an internal error.
  */
 export abstract class OffstageError extends Error {
   abstract readonly code: string;
@@ -10,30 +10,30 @@ export abstract class OffstageError extends Error {
   }
 }
 
-/** The request itself is wrong; sending it again unchanged can't help. */
+/** The request itself is wrong: sending it again unchanged can't succeed. */
 export class InvalidInputError extends OffstageError {
   readonly code = "invalid_input";
 }
 
-/** No key, or one that is wrong, revoked or expired. */
+/** The request has no key, or a wrong, revoked or expired one. */
 export class UnauthenticatedError extends OffstageError {
   readonly code = "unauthenticated";
 }
 
-/** The key is good but lacks the scope. */
+/** The key is valid, but the caller may not do this: a scope is missing, or a policy refuses. */
 export class ForbiddenError extends OffstageError {
   readonly code = "forbidden";
 }
 
-/** It does not exist, or it is another organization's. */
+/** The object does not exist, or belongs to another organization. */
 export class NotFoundError extends OffstageError {
   readonly code = "not_found";
 }
 
-/** The state does not allow it now. */
+/** The object's present state does not allow the request. */
 export class ConflictError extends OffstageError {
   readonly code = "conflict";
-  /** Seconds after which trying again makes sense, where known. */
+  /** Seconds after which a retry may succeed; undefined if unknown. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(message: string, retryAfterSeconds?: number, options?: ErrorOptions) {
@@ -42,10 +42,10 @@ export class ConflictError extends OffstageError {
   }
 }
 
-/** Whoever asks asked for too much at once; later it may work. */
+/** The caller sends too many requests; a later one may succeed. */
 export class TooManyRequestsError extends OffstageError {
   readonly code = "too_many_requests";
-  /** Seconds after which trying again makes sense, where known. */
+  /** Seconds after which a retry may succeed; undefined if unknown. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(message: string, retryAfterSeconds?: number) {
@@ -54,9 +54,10 @@ export class TooManyRequestsError extends OffstageError {
   }
 }
 
-/** The service can't take it now, and will later. */
+/** The service, or one that it needs, can't do this now; a later request may succeed. */
 export class UnavailableError extends OffstageError {
   readonly code = "unavailable";
+  /** Seconds after which a retry may succeed. */
   readonly retryAfterSeconds: number;
 
   constructor(message: string, retryAfterSeconds = 5, options?: ErrorOptions) {
@@ -65,10 +66,10 @@ export class UnavailableError extends OffstageError {
   }
 }
 
-/** The store of large artifacts did not do what it was asked; the message has the mend. */
+/** The object store failed; the message has the remedy. */
 export class ObjectStoreError extends OffstageError {
   readonly code = "object_store_unavailable";
-  /** Whether it may pass by itself: no answer, a fault of the store's own, too much at once. */
+  /** Whether a retry may succeed: no answer, an internal error of the object store, or too many requests. */
   readonly passing: boolean;
 
   constructor(message: string, passing: boolean, options?: ErrorOptions) {
@@ -108,9 +109,10 @@ export const failureCodes = [
   "too_many_attempts",
   "internal",
 ] as const;
+/** See `failureCodes`. */
 export type FailureCode = (typeof failureCodes)[number];
 
-/** What a user is told of a failed session: what happened, whether a retry can help, what to do. */
+/** Why a session failed, for its user: what happened, whether a retry can help, and the remedy (`mend`). */
 export interface Failure {
   readonly code: FailureCode;
   readonly reason: string;
@@ -118,7 +120,7 @@ export interface Failure {
   readonly mend: string;
 }
 
-/** A step of a run failed for a reason that the user can understand. */
+/** A step of an attempt failed for a reason that the user can understand. */
 export class RunError extends OffstageError {
   readonly code: FailureCode;
   readonly retryable: boolean;

@@ -4,13 +4,9 @@ import { modelProviderIds } from "./model.ts";
 import { stepNames } from "./step.ts";
 import { sessionStatuses } from "./status.ts";
 
-/**
- * What happens to a session, as one tagged union: the same shape in the database, on the stream and in the web app.
- * `seq` counts from 1 without a gap within a session, in the order of commits. The oldest may have been removed for
- * their age (`eventsRemovedThrough` of the session): then they begin at the first that is there.
- */
 const step = z.enum(stepNames);
 
+/** Why a step or a session failed: see `Failure`. */
 export const failureSchema = z.object({
   code: z.enum(failureCodes),
   reason: z.string(),
@@ -18,11 +14,13 @@ export const failureSchema = z.object({
   mend: z.string(),
 });
 
+/** Content of a tool call: text, or a file's text before and after the call. */
 export const toolContentSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text"), text: z.string() }),
   z.object({ type: z.literal("diff"), path: z.string(), oldText: z.string().nullable(), newText: z.string() }),
 ]);
 
+/** Data of each event type. */
 const payloads = {
   "session.created": z.object({ title: z.string() }),
   "session.status": z.object({
@@ -37,12 +35,12 @@ const payloads = {
   "step.progress": z.object({
     step,
     text: z.string(),
-    /** Share done, 0 to 1, where it is known. */
+    /** Share done, 0 to 1; omitted if unknown. */
     fraction: z.number().min(0).max(1).optional(),
   }),
   "step.completed": z.object({ step, durationMs: z.number().int(), detail: z.string().optional() }),
   "step.failed": z.object({ step, durationMs: z.number().int(), failure: failureSchema }),
-  /** What a repository's setup printed, in pieces, in order. */
+  /** Output of a repository's setup script, in chunks, in order. */
   "setup.output": z.object({
     repositoryId: z.string(),
     repository: z.string(),
@@ -54,10 +52,10 @@ const payloads = {
     model: z.string().nullable(),
     resumed: z.boolean(),
   }),
-  /** Text of one message arrives in pieces: those with the same `part` belong together, in order. */
+  /** Text of one message arrives in chunks: those with the same `part` belong together, in order. */
   "agent.message": z.object({ part: z.string(), text: z.string() }),
   "agent.thought": z.object({ part: z.string(), text: z.string() }),
-  /** The whole state of a tool call as known now; a later event with the same id replaces it. */
+  /** The whole state of a tool call so far: a later event with the same id replaces it. */
   "agent.tool": z.object({
     toolCallId: z.string(),
     title: z.string(),
@@ -78,7 +76,7 @@ const payloads = {
     contextSize: z.number().int().optional(),
   }),
   "agent.permission": z.object({ title: z.string(), decision: z.enum(["allowed", "denied"]), option: z.string() }),
-  /** What one request of a model used, by the provider's own count, as the gateway read it. */
+  /** Tokens of one request to a model, as the provider counts them in its answer and the gateway reads them. */
   "model.usage": z.object({
     provider: z.enum(modelProviderIds),
     model: z.string().nullable(),
@@ -87,18 +85,18 @@ const payloads = {
     cacheReadTokens: z.number().int(),
     cacheWriteTokens: z.number().int(),
     reasoningTokens: z.number().int(),
-    /** US dollars by the table of prices; null where it has none for the model. */
+    /** US dollars by the table of prices; null if the table does not have the model. */
     costUsd: z.number().nullable().optional(),
   }),
   /**
-   * The sandbox asked for a host that it may not reach, or used a connection to an allowed one for something else: for a host
-   * of another name, for one whose name is missing or hidden, or with a protocol that names none.
+   * The sandbox asked for a host that it may not reach, or used a connection to an allowed host for something else: the
+   * connection named another host, named none or hid its name, or its protocol names no host.
    */
   "egress.refused": z.object({
     host: z.string(),
     port: z.number().int(),
     reason: z.enum(["not allowed", "private address", "other name", "no name", "other protocol"]),
-    /** What the connection named instead. */
+    /** The host that the connection named instead. */
     named: z.string().optional(),
   }),
   "agent.turn": z.object({ stopReason: z.string(), durationMs: z.number().int() }),
@@ -113,7 +111,7 @@ const payloads = {
     repositoryId: z.string(),
     number: z.number().int(),
     url: z.string(),
-    /** False where it was open already and only found. */
+    /** False if the pull request was already open. */
     created: z.boolean(),
   }),
   "pullRequest.closed": z.object({
@@ -125,14 +123,22 @@ const payloads = {
 } as const;
 
 type Payloads = typeof payloads;
+/** Name of an event type, such as `step.started`. */
 export type EventType = keyof Payloads;
 
-/** An event before the store gave it its number and time. */
+/** An event before the database assigns its number and time. */
 export type NewEvent = { [T in EventType]: { readonly type: T; readonly data: z.infer<Payloads[T]> } }[EventType];
+/**
+ * Something that happened to a session: one tagged union with the same shape in the database, on the stream and in the
+ * web app.
+ * `seq` counts from 1 without a gap within a session, in the order of commits. The oldest events may have been deleted
+ * because of their age (`eventsRemovedThrough` of the session).
+ */
 export type SessionEvent = NewEvent & { readonly seq: number; readonly createdAt: string };
 
 const envelope = { seq: z.number().int(), createdAt: z.iso.datetime() };
 
+/** Schema of a session's event. */
 export const sessionEventSchema = z.discriminatedUnion(
   "type",
   (Object.keys(payloads) as EventType[]).map((type) =>
@@ -140,9 +146,11 @@ export const sessionEventSchema = z.discriminatedUnion(
   ) as never,
 ) as unknown as z.ZodType<SessionEvent>;
 
+/** Answer of a session's event list. */
 export const eventPageSchema = z.object({
   events: z.array(sessionEventSchema),
-  /** Pass as `after` for the next page; null where this page ends at the newest event. */
+  /** Pass as `after` to get the next page; null if this page ends at the newest event. */
   nextCursor: z.string().nullable(),
 });
+/** See `eventPageSchema`. */
 export type EventPage = z.infer<typeof eventPageSchema>;

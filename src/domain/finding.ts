@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { text } from "./text.ts";
 
-/** What stands in place of a rule for a file that can't be looked through: too large, or it takes too long. */
+/** Rule of a finding for a file that was not searched: it is too large, or the search took too long. */
 export const notReadRule = "not-read";
 
+/** Maximum number of entries in a list of allowed findings. */
 export const allowedFindingsLimit = 500;
 const patternLimit = 300;
 
-/** A finding of token shapes that an admin lets pass: everything that is given must fit. */
+/** A finding of a token's shape that an admin allows. A finding must match every field that the entry has. */
 export const allowedFindingSchema = z
   .object({
     path: text(patternLimit)
@@ -30,13 +31,15 @@ export const allowedFindingSchema = z
     ({ path, rule, fingerprint }) => path !== undefined || rule !== undefined || fingerprint !== undefined,
     "must have a path, a rule or a fingerprint",
   );
+/** See `allowedFindingSchema`. */
 export type AllowedFinding = z.infer<typeof allowedFindingSchema>;
 
+/** An organization's or a repository's list of allowed findings. */
 export const allowedFindingsSchema = z
   .array(allowedFindingSchema)
   .max(allowedFindingsLimit, `must be at most ${allowedFindingsLimit} entries`);
 
-/** Whether an entry of the list lets it pass. @param finding.fingerprint null for what was not read */
+/** Whether an entry of the list allows the finding. @param finding.fingerprint null if the file was not searched */
 export function isAllowed(
   allowed: readonly AllowedFinding[],
   finding: { readonly path: string; readonly rule: string; readonly fingerprint: string | null },
@@ -50,8 +53,10 @@ export function isAllowed(
 }
 
 /**
- * Whether a path fits a pattern: `*` stands for any characters but `/`, `**` for any, and `**` with a slash after it for any
- * folders or none. Row by row, so that no pattern takes longer than its length times the path's.
+ * Whether a path matches a pattern: `*` stands for any characters but `/`, `**` for any characters, and `**` followed
+ * by a slash for any folders or none.
+ * Dynamic programming over the pattern's parts: the time is at most proportional to the pattern's length times the
+ * path's.
  */
 export function matchesPath(pattern: string, path: string): boolean {
   let reached = new Uint8Array(path.length + 1);

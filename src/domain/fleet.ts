@@ -1,12 +1,12 @@
-/** What the database knows of all nodes together, as the metrics show it. */
+/** What the database knows of all nodes together, as the metrics report it. */
 export interface FleetState {
-  /** Sessions that are not over. */
+  /** Number of sessions by status, without the final ones. */
   readonly sessions: Readonly<Record<"draft" | "queued" | "running" | "waiting", number>>;
   readonly jobs: Readonly<Record<"pending" | "running", number>>;
-  /** To webhooks that are switched on; `later`: under way, or between two attempts. */
+  /** Deliveries to enabled webhooks; `later`: being sent, or waiting for their next attempt. */
   readonly deliveries: Readonly<Record<"due" | "later", number>>;
-  /** Seconds since what waits for the longest time was queued, or a delivery was due; 0 where nothing waits. */
+  /** Seconds since the oldest waiting entry was queued, or became due if it is a delivery; 0 if none waits. */
   readonly oldestWaitSeconds: Readonly<Record<"sessions" | "jobs" | "deliveries", number>>;
-  /** Workers that said of late that they are there. */
+  /** Workers whose last heartbeat is recent. */
   readonly workers: number;
 }

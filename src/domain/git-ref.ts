@@ -1,9 +1,13 @@
-/** Bytes that forges take, and that a file system has room for where a reference is a file. */
+/**
+ * Maximum bytes of a branch name: what forges accept, and what fits into a file name if git stores the reference as a
+ * file.
+ */
 const longestBytes = 244;
 
 /**
- * Whether git takes `name` as a branch name: the rules of git-check-ref-format(1) with `--branch`.
- * https://git-scm.com/docs/git-check-ref-format
+ * Whether git accepts `name` as a branch name: the rules of git-check-ref-format(1) with `--branch`, and at most 244
+ * bytes.
+ * @see https://git-scm.com/docs/git-check-ref-format
  */
 export function isBranchName(name: string): boolean {
   if (name === "" || name === "@" || name === "HEAD") return false;

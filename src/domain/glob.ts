@@ -1,8 +1,7 @@
 /**
- * Whether a whole text fits a pattern in which `*` stands for any characters, none included. Capitals count.
- *
- * The text may be an attacker's, so there is no regular expression, which would go back and forth over it: each part
- * between two asterisks is taken at its first place after the part before, and no place is given up again.
+ * Whether a whole text matches a pattern in which `*` stands for any characters, or none. Case counts.
+ * An attacker may choose the text, so this uses no regular expression, which could backtrack: each part between two
+ * asterisks is matched at its first position after the part before, and never moved. The time is linear.
  * @param pattern such as `claude-*`
  */
 export function fitsGlob(pattern: string, text: string): boolean {

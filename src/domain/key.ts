@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { text } from "./text.ts";
 
+/** Scopes that an API key may have; see `hasScope`. */
 export const scopes = ["trigger", "read", "write", "admin"] as const;
-/** `trigger` starts automations and nothing else: it does not even read. */
+/** A scope. `trigger` allows a caller to start automations and nothing else, not even to read. */
 export type Scope = (typeof scopes)[number];
 
-/** Which scopes hold each. */
+/** For each scope, the scopes that include it. */
 const heldBy: Readonly<Record<Scope, readonly Scope[]>> = {
   trigger: ["trigger", "write", "admin"],
   read: ["read", "write", "admin"],
@@ -13,6 +14,7 @@ const heldBy: Readonly<Record<Scope, readonly Scope[]>> = {
   admin: ["admin"],
 };
 
+/** Body of the creation of an API key. */
 export const createKeySchema = z
   .object({
     name: text(200),
@@ -34,37 +36,40 @@ export const createKeySchema = z
     message: 'can only be given with the scopes ["trigger"]: every other scope is for the whole organization',
     path: ["automationIds"],
   });
+/** See `createKeySchema`. */
 export type CreateKey = z.infer<typeof createKeySchema>;
 
+/** An API key as the API shows it: without the secret part. */
 export const keySchema = z.object({
   id: z.uuid(),
   name: z.string(),
-  /** The first characters of the key, enough to recognise it. */
+  /** The first characters of the key, for people to recognise it by. */
   prefix: z.string(),
   scopes: z.array(z.enum(scopes)),
-  /** Automations that it may trigger; null: not limited to some. */
+  /** Automations that the key may trigger; null: all. */
   automationIds: z.array(z.uuid()).nullable(),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime().nullable(),
   revokedAt: z.iso.datetime().nullable(),
   lastUsedAt: z.iso.datetime().nullable(),
 });
+/** See `keySchema`. */
 export type Key = z.infer<typeof keySchema>;
 
-/** The only answer that ever holds the key itself. */
+/** Answer to a key's creation: the only answer that contains the key itself. */
 export const createdKeySchema = keySchema.extend({ key: z.string() });
 
-/** Who is asking: resolved once at the edge from a key or a browser's cookie. */
+/** The authenticated caller of a request: the API resolves it once from an API key or a browser's cookie. */
 export interface Principal {
   readonly organizationId: string;
   readonly keyId: string | null;
   readonly userId: string | null;
   readonly scopes: readonly Scope[];
-  /** Automations that its key may trigger; null: not limited to some. */
+  /** Automations that the caller's key may trigger; null: all. */
   readonly automationIds: readonly string[] | null;
 }
 
-/** `admin` holds `write`, which holds `read` and `trigger`. */
+/** Whether a caller has a scope: `admin` includes `write`, which includes `read` and `trigger`. */
 export function hasScope({ scopes: held }: Pick<Principal, "scopes">, scope: Scope): boolean {
   return heldBy[scope].some((holder) => held.includes(holder));
 }

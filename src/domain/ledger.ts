@@ -1,9 +1,14 @@
 import { z } from "zod";
 
-/** How everything ends that was accepted to start an automation: in exactly one of these. */
+/**
+ * Outcomes of a trigger of an automation that was accepted or rejected: every trigger ends in exactly one. No current
+ * code writes `filtered` and `missed`.
+ */
 export const ledgerOutcomes = ["fired", "duplicate", "filtered", "missed", "failed", "dead-lettered"] as const;
+/** See `ledgerOutcomes`. */
 export type LedgerOutcome = (typeof ledgerOutcomes)[number];
 
+/** An entry of the ledger of triggers. */
 export const ledgerEntrySchema = z.object({
   id: z.uuid().meta({ description: "Of the job, if it started one." }),
   automationId: z.uuid().nullable(),
@@ -14,4 +19,5 @@ export const ledgerEntrySchema = z.object({
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });
+/** See `ledgerEntrySchema`. */
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;

@@ -1,13 +1,14 @@
 import { z } from "zod";
 
-/** The query of every list: newest first, a page at a time. */
+/** The query parameters of every list. Lists return the newest first, a page at a time. */
 export const pageQuerySchema = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(20).meta({ description: "1 to 100, default 20" }),
   cursor: z.string().max(200).optional().meta({ description: "nextCursor of the previous page" }),
 });
+/** See `pageQuerySchema`. */
 export type PageQuery = z.infer<typeof pageQuerySchema>;
 
-/** One page from the store, before it is named by its noun. */
+/** One page of a list as the database returns it; the API renames `items` to the noun of the list. */
 export interface Page<T> {
   readonly items: T[];
   readonly nextCursor: string | null;

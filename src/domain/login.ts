@@ -1,21 +1,22 @@
 import { z } from "zod";
 
-/** The sign-in of one browser. Nothing in it lets anybody else sign in. */
+/** One browser's sign-in. It contains nothing that would let another browser sign in. */
 export const loginSchema = z.object({
   id: z.uuid(),
-  /** Whom it stands for: a user, a key, or whoever opened a one-time link. */
+  /** Whom it signs in: a user, an API key, or the person who opened a one-time link. */
   by: z.enum(["user", "key", "link"]),
   userId: z.uuid().nullable(),
   keyId: z.uuid().nullable(),
   /** The user's name, or the key's. */
   name: z.string().nullable(),
-  /** The browser that asks. */
+  /** True for the browser that sends the request. */
   current: z.boolean(),
-  /** Where it was made, as far as the server knows. */
+  /** Client address at sign-in, as far as the server knows it. */
   address: z.string().nullable(),
   userAgent: z.string().nullable(),
   createdAt: z.iso.datetime(),
   lastUsedAt: z.iso.datetime().nullable(),
   expiresAt: z.iso.datetime(),
 });
+/** See `loginSchema`. */
 export type Login = z.infer<typeof loginSchema>;

@@ -1,6 +1,6 @@
 import { defaultBranchName, firstMessage, titleOf } from "./session.ts";
 
-/** A session as the store takes it: every default is settled. */
+/** A new session with every default settled, ready for the database. */
 export interface NewSession {
   readonly id: string;
   readonly title: string;
@@ -17,15 +17,16 @@ export interface NewSession {
   readonly payload: unknown;
   readonly createdBy: string | null;
   readonly sandboxed: boolean;
-  /** What the agent is told first. */
+  /** The first message to the agent. */
   readonly message: string;
   readonly notices: readonly string[];
-  /** W3C trace context of what made it; null where traces are off. */
+  /** W3C trace context of the request or job that created it; null if traces are off. */
   readonly traceParent: string | null;
 }
 
+/** What a request or a job says of the session that it creates; `newSession` settles the rest. */
 export interface SessionRequest {
-  /** Random where it is not given: the branch's name takes its first eight digits. */
+  /** Default: random. The branch's name contains its first eight digits. */
   readonly id?: string | undefined;
   readonly prompt?: string | undefined;
   readonly description?: string | undefined;
@@ -45,7 +46,10 @@ export interface SessionRequest {
   readonly traceParent?: string | null | undefined;
 }
 
-/** Settles what the specification leaves to the service: title, description, branch, folders. */
+/**
+ * Settles what the specification leaves to the service: title, description, branch name, and a folder for each
+ * repository.
+ */
 export function newSession(request: SessionRequest): NewSession {
   const id = request.id ?? crypto.randomUUID();
   const titled = [request.prompt, request.description].find((text) => text !== undefined && text.trim() !== "");
@@ -73,8 +77,8 @@ export function newSession(request: SessionRequest): NewSession {
 }
 
 /**
- * Each repository's folder in the workspace: the last part of its name, made safe, numbered where two are alike. It is part of
- * the names of git references too.
+ * Chooses the folder of each repository in the workspace: the last part of its name, with unsafe characters replaced,
+ * and numbered if two are equal regardless of case. Names of git references contain it too.
  */
 function withDirectories(repositories: SessionRequest["repositories"]): { id: string; directory: string }[] {
   const taken = new Set<string>();

@@ -24,15 +24,18 @@ const settings = {
   monthlyBudgetUsd: dollarsSchema.nullable().meta({ description: "What all of them may spend in a month (UTC)." }),
 };
 
+/** An organization as the API shows it, with its settings. */
 export const organizationSchema = z.object({
   id: z.uuid(),
   name: z.string(),
   ...settings,
-  /** On models, in this month. */
+  /** US dollars that its sessions spent on models in this month (UTC). */
   spentUsd: z.number(),
 });
+/** See `organizationSchema`. */
 export type Organization = z.infer<typeof organizationSchema>;
 
-/** Only what is sent changes. */
+/** Body of an update of an organization: fields that are not sent keep their value. */
 export const updateOrganizationSchema = z.object(settings).partial();
+/** See `updateOrganizationSchema`. */
 export type UpdateOrganization = z.infer<typeof updateOrganizationSchema>;

@@ -1,12 +1,13 @@
-/** Lets so many through at once, and so many in each second after that. */
+/** A token bucket: limits how often something may happen. */
 export interface Pace {
-  /** Counts one. @returns ms for which it waits before it goes on */
+  /** Counts one use. @returns how long the caller must wait before it continues, in ms; 0: not at all */
   next(): number;
 }
 
 /**
- * @param burst how many go on at once after a pause
- * @param perSecond how many more in each second
+ * Creates a full token bucket.
+ * @param burst uses that need not wait after a pause
+ * @param perSecond further uses in each second
  * @param now a clock in ms that never goes back
  */
 export function createPace(burst: number, perSecond: number, now: () => number = () => performance.now()): Pace {

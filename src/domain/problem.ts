@@ -1,9 +1,12 @@
 import type { z } from "zod";
 
-/** What a schema found wrong with a value, as a person reads it after the field's name: `must be at most 100`. */
+/**
+ * Describes a schema's problem with a value as the end of a sentence that begins with the field's name, for example
+ * `must be at most 100`.
+ */
 export function problemOf(issue: z.core.$ZodIssue): string {
   const { message } = issue;
-  // A sentence of the schema's own; those of the library begin with a capital letter.
+  // Our schemas' own messages begin with a small letter, the library's with a capital.
   if (!/^[A-Z]/u.test(message)) return message;
   if (message.endsWith("received undefined")) return "is required";
   switch (issue.code) {
@@ -48,7 +51,7 @@ function boundProblem(origin: string, relation: string, bound: number | bigint):
   return `must be ${relation} ${bound}`;
 }
 
-/** `a, b or c` */
+/** Joins values as `a, b or c`. */
 function oneOf(values: readonly unknown[]): string {
   const names = values.map(String);
   return [names.slice(0, -1).join(", "), names.at(-1)].filter((part) => part !== "").join(" or ");

@@ -1,4 +1,4 @@
-/** Where a repository may keep its template, in the order that forges look. */
+/** Paths of a repository's pull request template, in the order in which forges look for it. */
 export const pullRequestTemplatePaths = [
   ".github/pull_request_template.md",
   ".github/PULL_REQUEST_TEMPLATE.md",
@@ -11,13 +11,14 @@ export const pullRequestTemplatePaths = [
   "docs/PULL_REQUEST_TEMPLATE.md",
 ] as const;
 
-/** Forges take 65,536 characters. */
+/** Characters of a pull request's body; forges accept 65,536. */
 const bodyLimit = 60_000;
 const descriptionHeading = /^#{1,6}\s.*\b(?:description|summary|what|changes?)\b.*$/imu;
 
 /**
- * Title and body of a session's pull request. The repository's template is kept as it is: the agent's words go under its
- * first heading that asks for a description, else above it.
+ * Title and body of a session's pull request. The repository's template stays as it is: the agent's final message (or,
+ * if it is empty, the commits' subjects) goes under the template's first heading that asks for a description, or else
+ * above the template.
  */
 export function pullRequestText(work: {
   readonly title: string;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+/** A pull request that a session opened. */
 export const pullRequestSchema = z.object({
   repositoryId: z.uuid(),
   number: z.number().int(),
@@ -8,4 +9,5 @@ export const pullRequestSchema = z.object({
   target: z.string(),
   state: z.enum(["open", "merged", "closed"]),
 });
+/** See `pullRequestSchema`. */
 export type PullRequest = z.infer<typeof pullRequestSchema>;

@@ -2,19 +2,19 @@ import { z } from "zod";
 import { fitsGlob } from "./glob.ts";
 import type { RepositoryAddress } from "./repository.ts";
 
-/** Which repositories an entry of an organization's list names. */
+/** The repositories that an entry of an organization's list names. */
 interface RepositoryPattern {
   /** Null: local repositories. */
   readonly host: string | null;
-  /** Also every host below `host`, and not `host` itself. */
+  /** Matches every host below `host`, and not `host` itself. */
   readonly below: boolean;
   /** `*` stands for any characters. */
   readonly path: string;
 }
 
 /**
- * Reads `github.com/acme/*`, `*.company.example/*` or, for local repositories, `/srv/repositories/*`. The host stands apart from
- * the path, so that `git.example*` can't come to mean `git.example.attacker.example`.
+ * Parses `github.com/acme/*`, `*.company.example/*` or, for local repositories, `/srv/repositories/*`. A `*` can't
+ * reach across the host's end: otherwise `git.example*` would match `git.example.attacker.example`.
  */
 function parseRepositoryPattern(text: string): RepositoryPattern | null {
   if (text.startsWith("/")) return { host: null, below: false, path: text };
@@ -24,6 +24,7 @@ function parseRepositoryPattern(text: string): RepositoryPattern | null {
   return { host: host.toLowerCase(), below: below !== undefined, path: path.replace(/\.git$/u, "") };
 }
 
+/** An entry of an organization's list of repositories. */
 export const repositoryPatternSchema = z
   .string()
   .max(500)
@@ -33,9 +34,9 @@ export const repositoryPatternSchema = z
   );
 
 /**
- * Whether a list lets a repository be named. Its scheme does not count: the same repository by https and by ssh is one.
- * Capitals of a path do.
- * @param patterns null lets every repository through
+ * Whether a list allows a repository. The scheme does not count: https and ssh addresses of a repository are one. Case
+ * counts in a path.
+ * @param patterns null allows every repository
  */
 export function allowsRepository(patterns: readonly string[] | null, { host, path }: RepositoryAddress): boolean {
   if (patterns === null) return true;

@@ -2,9 +2,12 @@ import { z } from "zod";
 import { isBranchName } from "./git-ref.ts";
 import { optionalText, text } from "./text.ts";
 
+/** Kinds of forges; `git`: a plain git server without pull requests. */
 export const forgeKinds = ["github", "gitea", "git"] as const;
+/** See `forgeKinds`. */
 export type ForgeKind = (typeof forgeKinds)[number];
 
+/** Body of a repository's creation. */
 export const createRepositorySchema = z.object({
   url: text(2_000).meta({ description: "http(s), ssh or scp-like URL, without credentials." }),
   name: text(200).optional(),
@@ -14,14 +17,18 @@ export const createRepositorySchema = z.object({
   }),
   description: optionalText(2_000).optional(),
 });
+/** See `createRepositorySchema`. */
 export type CreateRepository = z.infer<typeof createRepositorySchema>;
+/** Body of an update of a repository: fields that are not sent keep their value. */
 export const updateRepositorySchema = z.object({
   name: text(200).optional(),
   branch: z.string().refine(isBranchName, "is not a valid git branch name").nullish(),
   description: optionalText(2_000).nullish(),
 });
+/** See `updateRepositorySchema`. */
 export type UpdateRepository = z.infer<typeof updateRepositorySchema>;
 
+/** A repository as the API shows it. */
 export const repositorySchema = z.object({
   id: z.uuid(),
   name: z.string(),
@@ -32,7 +39,7 @@ export const repositorySchema = z.object({
   enabledAt: z.iso.datetime().nullable(),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
-  /** The forge it lives on. Never a secret in `configuration`. */
+  /** The repository's forge. `configuration` never contains a secret. */
   integration: z
     .object({
       id: z.string(),
@@ -42,27 +49,33 @@ export const repositorySchema = z.object({
     })
     .optional(),
 });
+/** See `repositorySchema`. */
 export type Repository = z.infer<typeof repositorySchema>;
 
-/** A repository's address after the edge: what is connected, compared and shown. */
+/** A parsed repository address: what git connects to, what is compared, what is shown. */
 export interface RepositoryAddress {
-  /** As git fetches it, canonical: no credentials, no trailing slash, no `.git` doubled. */
+  /** Address that git fetches from, canonical: without credentials and without a slash at the end. */
   readonly cloneUrl: string;
-  /** Compared to find the same repository again: scheme-less host/path, lower-cased host, without `.git`. */
+  /**
+   * Equal for all addresses of one repository: `host/path` without scheme and `.git`, host in lower case; `file:/path`
+   * if it is local.
+   */
   readonly key: string;
   /** `owner/name`, or the last part of the path. */
   readonly name: string;
+  /** Host with its port if that is not the scheme's default, in lower case; null if the repository is local. */
   readonly host: string | null;
   readonly path: string;
   readonly local: boolean;
 }
 
+/** Why an address can't be used, as the end of a sentence that begins with the field's name. */
 export type AddressProblem = { readonly problem: string };
 
 /**
- * Reads a repository's URL: http(s), ssh, scp-like (`git@host:path`), or `file://` and absolute paths.
- * Returns the problem as a sentence's end ("has credentials in it: …") instead of throwing, so that the edge can name the field.
- * Whether local repositories are allowed is the caller's to decide.
+ * Parses a repository's URL: http(s), ssh, scp-like (`git@host:path`), `file://`, or an absolute path.
+ * Returns the problem as a sentence's end ("has credentials in it: …") instead of throwing, so that the caller can name
+ * the field. The caller decides whether local repositories are allowed.
  */
 export function parseRepositoryUrl(input: string): RepositoryAddress | AddressProblem {
   const value = input.trim();
@@ -70,20 +83,20 @@ export function parseRepositoryUrl(input: string): RepositoryAddress | AddressPr
   if (value.startsWith("-")) return { problem: "must not start with a dash" };
   if (value.startsWith("/")) return localAddress(value);
   const scp = /^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+):(?!\/\/)(\/?[^:]+)$/u.exec(value);
-  // Read as a URL they would be gone, and git would be given them all the same.
+  // The URL parser would resolve `..`, but git would get the original text.
   if (scp?.[3]?.split("/").includes("..") === true) return { problem: "must not contain .." };
   if (scp !== null) return remoteAddress(`ssh://${scp[1] ?? "git"}@${scp[2]}/${scp[3]?.replace(/^\//u, "")}`, value);
   return remoteAddress(value, value);
 }
 
-/** As `/\/+$/` finds them, which would look through each run of slashes from each of its own. */
+/** Removes slashes at the end. `/\/+$/` takes quadratic time on a text with many slashes. */
 function withoutLastSlashes(path: string): string {
   let end = path.length;
   while (end > 0 && path.charAt(end - 1) === "/") end -= 1;
   return path.slice(0, end);
 }
 
-/** Null where a % stands for no byte of a character, or for NUL. */
+/** Decodes percent-encoding; null if it is malformed, or contains NUL. */
 function decoded(path: string): string | null {
   try {
     const characters = decodeURIComponent(path);
@@ -103,8 +116,8 @@ function localAddress(path: string): RepositoryAddress | AddressProblem {
 }
 
 /**
- * Without the escapes of characters that need none (RFC 3986, section 6.2.2.2): a server reads the same name either way. Null if
- * a separator is written as one, which some servers read as a separator, so that `..` may follow it.
+ * Decodes percent-escapes of unreserved characters (RFC 3986, section 6.2.2.2), which do not change a path's meaning.
+ * Null if `/` or `\` is escaped: some servers treat it as a separator, so that `..` could follow.
  */
 function withoutNeedlessEscapes(path: string): string | null {
   if (/%(?:2f|5c)/iu.test(path)) return null;
@@ -114,7 +127,10 @@ function withoutNeedlessEscapes(path: string): string | null {
   });
 }
 
-/** A host with the port that its scheme has anyway, or with the root's dot at its end, is the same host. */
+/**
+ * Removes the default port of ssh (the URL parser removes those of http and https) and the root's dot: the host is the
+ * same.
+ */
 function canonicalHost(host: string, isSsh: boolean): string {
   return (isSsh ? host.replace(/:22$/u, "") : host).toLowerCase().replace(/\.(?=:\d+$|$)/u, "");
 }
@@ -139,7 +155,7 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
   }
   if (parsed.search !== "" || parsed.hash !== "") return { problem: "must not have a query or fragment" };
   const isScp = isSsh && !original.includes("://");
-  // Of an scp-like address git decodes nothing.
+  // git decodes no escapes in scp-like addresses.
   const written = isScp ? parsed.pathname : withoutNeedlessEscapes(parsed.pathname);
   if (written === null) return { problem: "must not have a / or \\ in its path that is written with %" };
   const path = withoutLastSlashes(written).replace(/^\/+/u, "");
@@ -148,7 +164,7 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
     return { problem: "has an empty or .. part in its path" };
   const bare = path.replace(/\.git$/u, "");
   const host = canonicalHost(parsed.host, isSsh);
-  // Of ssh's addresses a URL leaves the host as it is, with all that means something to a shell.
+  // The URL parser does not check the host of an ssh address, which may contain shell syntax.
   if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/u.test(host)) return { problem: "has no name of a host in it" };
   return {
     cloneUrl: isScp
@@ -162,11 +178,12 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
   };
 }
 
-/** Whether `parseRepositoryUrl` found a problem. */
+/** Whether `parseRepositoryUrl` returned a problem. */
 export function isAddressProblem(value: RepositoryAddress | AddressProblem): value is AddressProblem {
   return "problem" in value;
 }
 
+/** Limits of one repository. */
 export const repositoryLimitsSchema = z.object({
   maxRunningSessions: z
     .number()
@@ -176,4 +193,5 @@ export const repositoryLimitsSchema = z.object({
     .nullable()
     .meta({ description: "Sessions that may run on it at once; null: the server's limit." }),
 });
+/** See `repositoryLimitsSchema`. */
 export type RepositoryLimits = z.infer<typeof repositoryLimitsSchema>;

@@ -6,14 +6,16 @@ import { pullRequestSchema } from "./pull-request.ts";
 import { sessionStatuses } from "./status.ts";
 import { cutAtWord, text } from "./text.ts";
 
+/** Maximum characters of a prompt, a description or a message. */
 export const promptLimit = 100_000;
 const prompt = text(promptLimit);
 
 const branch = z.string().refine(isBranchName, "is not a valid git branch name (see git-check-ref-format)").nullish();
 
+/** An agent as `<provider>:<model>`; the model's name may itself have colons. */
 export const agentNameSchema = text(200).regex(/^[^:\s]+:\S.*$/u, "must be written <provider>:<model>");
 
-/** Body of `POST /session/create`; keys that it does not know are let through, so that they can be named in a notice. */
+/** Body of `POST /session/create`. Unknown keys are accepted, so that a notice of the session can name them. */
 export const createSessionSchema = z
   .looseObject({
     prompt: prompt.optional().meta({ description: "What the session should do." }),
@@ -34,10 +36,12 @@ export const createSessionSchema = z
     path: ["branchName"],
   })
   .meta({ anyOf: [{ required: ["prompt"] }, { required: ["description"] }] });
+/** See `createSessionSchema`. */
 export type CreateSession = z.infer<typeof createSessionSchema>;
+/** Names of the fields that `POST /session/create` knows. */
 export const createSessionFields: ReadonlySet<string> = new Set(Object.keys(createSessionSchema.shape));
 
-/** The specification's Session: what creation answers, and what the older `/task` lists hold. */
+/** The specification's Session: the answer to a creation, and an entry of the older `/task` lists. */
 export const sessionSchema = z.object({
   id: z.uuid(),
   title: z.string(),
@@ -48,47 +52,55 @@ export const sessionSchema = z.object({
   organizationId: z.uuid(),
   htmlUrl: z.url(),
 });
+/** See `sessionSchema`. */
 export type Session = z.infer<typeof sessionSchema>;
 
-/** A session as `GET /session/{id}` and the lists of the newer noun show it. */
+/** A session as `GET /session/{id}` and the `/session` lists show it. */
 export const sessionDetailSchema = sessionSchema.extend({
   prompt: z.string().nullable(),
   agent: z.string().nullable(),
   targetBranch: z.string().nullable(),
   branchName: z.string(),
   priority: z.number().int(),
-  /** Sessions of the organization that will be taken before this one; only while `queued`. */
+  /** Sessions of the organization that will be claimed before this one; null unless the session is `queued`. */
   queuePosition: z.number().int().nullable(),
-  /** Seconds until it may run, by how long the organization's last sessions took; null in lists, and where nothing is known. */
+  /**
+   * Estimated seconds until a worker claims it, from the durations of the organization's last sessions; null in lists,
+   * and if there is nothing to estimate from.
+   */
   estimatedWaitSeconds: z.number().int().nullable(),
   queuedAt: z.iso.datetime().nullable(),
   startedAt: z.iso.datetime().nullable(),
   finishedAt: z.iso.datetime().nullable(),
   failure: failureSchema.nullable(),
-  /** The agent's last words, or that there was nothing to do. */
+  /** The agent's last message, or a sentence that says that nothing was changed. */
   summary: z.string().nullable(),
   automationId: z.uuid().nullable(),
   jobId: z.uuid().nullable(),
-  /** False where the operator chose to run agents without a sandbox. */
+  /** False if the operator chose to run agents without a sandbox. */
   sandboxed: z.boolean(),
-  /** US dollars that it may spend on models in all; null: no limit. */
+  /** Limit in US dollars on what the session spends on models in all; null: no limit. */
   budgetUsd: z.number().nullable(),
   spentUsd: z.number(),
-  /** What it waits for; only while `waiting`. */
+  /** Reason of the wait; null unless the session is `waiting`. */
   waiting: z.object({ reason: z.enum(["budget"]), text: z.string() }).nullable(),
-  /** Number of the last event that was removed for its age; 0: all are there. */
+  /** `seq` of the last event that was deleted because of its age; 0: all events exist. */
   eventsRemovedThrough: z.number().int(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),
   pullRequests: z.array(pullRequestSchema),
 });
+/** See `sessionDetailSchema`. */
 export type SessionDetail = z.infer<typeof sessionDetailSchema>;
 
+/** Body of a change of a session's budget. */
 export const sessionBudgetSchema = z.object({
   budgetUsd: dollarsSchema.nullable().meta({ description: "US dollars in total; null: the organization's budget." }),
 });
 
+/** Body of a follow-up message. */
 export const sendMessageSchema = z.object({ message: prompt.meta({ description: "What to do next." }) });
 
+/** What a session changed, for each of its repositories. */
 export const sessionDiffSchema = z.object({
   repositories: z.array(
     z.object({
@@ -98,20 +110,24 @@ export const sessionDiffSchema = z.object({
       headSha: z.string().nullable(),
       /** Unified diff of base to head as `git diff` prints it. */
       patch: z.string(),
-      /** True where the patch was longer than is kept, and was cut. */
+      /** True if the patch was longer than the stored maximum, and was cut. */
       truncated: z.boolean(),
     }),
   ),
 });
+/** See `sessionDiffSchema`. */
 export type SessionDiff = z.infer<typeof sessionDiffSchema>;
 
-/** How far a title is looked for, and how much of one line is read: stripping marks takes the square of a line's length. */
+/**
+ * Maximum characters of the source that `titleOf` reads, and of one of its lines: removing marks takes time in
+ * proportion to the square of a line's length.
+ */
 const titleSearch = 20_000;
 const titleLine = 1_000;
 
 /**
- * The first line that has words in it, Markdown marks stripped, cut at a word to at most 80 characters. Only the first
- * 20,000 characters are looked at, and of each line the first 1,000.
+ * Derives a session's title: the first line that contains words, without Markdown marks, cut after a word to at most 80
+ * characters. Reads only the first 20,000 characters, and the first 1,000 of each line.
  */
 export function titleOf(source: string): string {
   for (const line of source.slice(0, titleSearch).split(/\r\n|[\n\r\u2028\u2029]/u)) {
@@ -128,10 +144,13 @@ export function titleOf(source: string): string {
   return cutAtWord(source.trim() || "Untitled session", 80);
 }
 
-/** `offstage/<slug of the title>-<first 8 of the id>`: ids are random (UUID v4), so that two sessions never share it. */
+/**
+ * Returns `offstage/<slug of the title>-<first 8 digits of the id>`.
+ * @param id a random UUID (version 4): two sessions with one title must not share a branch
+ */
 export function defaultBranchName(title: string, id: string): string {
   const slug = title
-    // Far more than the name has room for: some characters become eighteen.
+    // Far more than fits into the name: NFKD turns some characters into eighteen.
     .slice(0, 1_000)
     .normalize("NFKD")
     .replace(/\p{M}/gu, "")
@@ -142,7 +161,7 @@ export function defaultBranchName(title: string, id: string): string {
   return `offstage/${slug === "" ? "session" : slug}-${id.slice(0, 8)}`;
 }
 
-/** What the agent is told first: the prompt, then the description as further detail. */
+/** The session's first message to the agent: the prompt, then the description as further detail. */
 export function firstMessage(body: { prompt?: string | undefined; description?: string | undefined }): string {
   if (body.prompt !== undefined && body.description !== undefined) return `${body.prompt}\n\n${body.description}`;
   return body.prompt ?? body.description ?? "";

@@ -1,14 +1,16 @@
 /**
- * The life of a session. Every move is written by one function of the store, with the event that tells of it.
+ * Statuses of a session and the moves between them. `moveSession` in src/store writes every move, in one transaction
+ * with the event that reports it.
  *
  *   draft ─▶ queued ─▶ running ─▶ completed | failed | cancelled
  *              ▲          ▲▼                     │
  *              │        waiting                  │
  *              └── follow-up message or retry ◀──┘
  *
- * draft, queued, running and waiting may be cancelled. A run whose worker died goes running ─▶ queued.
+ * draft, queued, running and waiting may be cancelled. If the worker of an attempt dies: running ─▶ queued.
  */
 export const sessionStatuses = ["draft", "queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
+/** See `sessionStatuses`. */
 export type SessionStatus = (typeof sessionStatuses)[number];
 
 const moves: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
@@ -21,10 +23,15 @@ const moves: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
   cancelled: ["queued"],
 };
 
+/** Whether a session may go from one status to the other. */
 export function canMove(from: SessionStatus, to: SessionStatus): boolean {
   return moves[from].includes(to);
 }
 
+/**
+ * Whether the status is `completed`, `failed` or `cancelled`: no worker works on the session until a message or a retry
+ * queues it again.
+ */
 export function isFinal(status: SessionStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }

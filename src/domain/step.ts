@@ -1,6 +1,7 @@
-/** The named steps of a run, in their order. Each may be repeated after a crash without harm. */
+/** The steps of an attempt, in order. A step may run again after a crash without harm. */
 export const stepNames = ["prepare", "setup", "agent", "commit", "push", "pullRequest"] as const;
+/** See `stepNames`. */
 export type StepName = (typeof stepNames)[number];
 
-/** Steps that a run has only where there is something to do in them. */
+/** Steps that an attempt leaves out if they have nothing to do. */
 export const optionalSteps: ReadonlySet<StepName> = new Set(["setup"]);

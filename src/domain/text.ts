@@ -1,11 +1,14 @@
 import { z } from "zod";
 
-/** Text as PostgreSQL and every JSON reader can hold it: well-formed Unicode without NUL. */
+/**
+ * Schema of a text that PostgreSQL and every JSON reader can store: well-formed Unicode without NUL, not empty.
+ * @param maximumLength in UTF-16 units
+ */
 export function text(maximumLength: number) {
   return optionalText(maximumLength).min(1, "must not be empty");
 }
 
-/** The same, and it may be empty. */
+/** Like `text`, but the text may be empty. @param maximumLength in UTF-16 units */
 export function optionalText(maximumLength: number) {
   return z
     .string()
@@ -14,17 +17,20 @@ export function optionalText(maximumLength: number) {
     .refine((value) => !value.includes("\0"), "must not contain NUL (U+0000)");
 }
 
-/** What a program said, as PostgreSQL can hold it: a cut may have left half of a character, and NUL is shown as a sign. */
+/**
+ * Makes a program's output storable in PostgreSQL: replaces NUL by its visible sign (U+2400), and each half of a
+ * surrogate pair, which a cut may leave, by U+FFFD.
+ */
 export function storable(value: string): string {
   return value.replaceAll("\0", "\u2400").toWellFormed();
 }
 
-/** The same for every text within a value that becomes JSON. */
+/** Serializes a value to JSON with every text in it made `storable`. */
 export function storableJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => (typeof inner === "string" ? storable(inner) : inner));
 }
 
-/** Cuts at a word to at most `maximumLength` UTF-16 units, never inside a character. */
+/** Cuts a text after a word to at most `maximumLength` UTF-16 units, never inside a character. */
 export function cutAtWord(value: string, maximumLength: number): string {
   if (value.length <= maximumLength) return value;
   const head = value.slice(0, maximumLength + 1);
@@ -34,7 +40,11 @@ export function cutAtWord(value: string, maximumLength: number): string {
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trimEnd();
 }
 
-/** Keeps both ends, for output whose last lines tell most. The result is well-formed and holds no NUL. */
+/**
+ * Shortens a text by its middle, because the last lines of an output say most. The result is well-formed and has no
+ * NUL.
+ * @param maximumLength UTF-16 units to keep, without those of the line that says how many were left out
+ */
 export function cutMiddle(value: string, maximumLength: number): string {
   const clean = storable(value);
   if (clean.length <= maximumLength) return clean;

@@ -1,62 +1,68 @@
 import { z } from "zod";
 import type { Scope } from "./key.ts";
 
+/** Roles of a user in an organization. */
 export const roles = ["admin", "member", "viewer"] as const;
+/** See `roles`. */
 export type Role = (typeof roles)[number];
 
-/** The one place that says what a role may do. */
+/** The scopes of each role. Nothing else decides what a role may do. */
 const scopesByRole: Readonly<Record<Role, readonly Scope[]>> = {
   admin: ["admin"],
   member: ["read", "write"],
   viewer: ["read"],
 };
 
+/** Scopes of a user with this role. */
 export function scopesOf(role: Role): readonly Scope[] {
   return scopesByRole[role];
 }
 
+/** A user as the API shows it: created at the first sign-in. */
 export const userSchema = z.object({
   id: z.uuid(),
   name: z.string(),
   email: z.string().nullable(),
-  /** Address of the provider that vouches for this person. */
+  /** Address of the identity provider that authenticated the user. */
   issuer: z.string(),
   role: z.enum(roles),
   createdAt: z.iso.datetime(),
   lastSignInAt: z.iso.datetime(),
   disabledAt: z.iso.datetime().nullable(),
 });
+/** See `userSchema`. */
 export type User = z.infer<typeof userSchema>;
 
+/** Body of an update of a user: fields that are not sent keep their value. */
 export const updateUserSchema = z.object({
   role: z.enum(roles).optional(),
   disabled: z.boolean().optional().meta({ description: "true signs the user out of every browser." }),
 });
 
-/** Who somebody is, as a provider says that was asked. */
+/** An authenticated person, as the identity provider describes them. */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
   readonly name: string;
-  /** Null where the provider does not vouch for it. */
+  /** Null if the provider has not verified an address. */
   readonly email: string | null;
-  /** Name by which the provider's users know each other; GitHub's alone. */
+  /** The user name at the provider; null unless the provider is GitHub. */
   readonly login: string | null;
-  /** Organizations there, where they were asked for. */
+  /** The person's organizations at the provider; empty if Offstage did not ask for them. */
   readonly organizations: readonly string[];
 }
 
-/** Whom the operator lets in; all in lower case. */
+/** Who may sign in, as the operator configured it; all texts in lower case. */
 export interface SignInPolicy {
-  /** E-mail addresses, and logins of GitHub. */
+  /** E-mail addresses, and user names at GitHub. */
   readonly admins: readonly string[];
-  /** Of e-mail addresses. */
+  /** Domains of e-mail addresses. */
   readonly domains: readonly string[];
   readonly githubOrganizations: readonly string[];
   readonly defaultRole: Role;
 }
 
-/** What somebody becomes who signs in; null where nobody lets them in. */
+/** The role of a person who signs in; null if the policy does not admit them. */
 export function roleFor(identity: Identity, policy: SignInPolicy): Role | null {
   const email = identity.email?.toLowerCase() ?? null;
   const names = new Set([email, identity.login?.toLowerCase()]);
@@ -67,37 +73,47 @@ export function roleFor(identity: Identity, policy: SignInPolicy): Role | null {
   return known ? policy.defaultRole : null;
 }
 
-/** One attempt to sign in, which goes to the provider and comes back. */
+/** One attempt to sign in, kept while the browser is at the provider. */
 export interface SignInAttempt {
   readonly state: string;
   readonly nonce: string;
-  /** Of PKCE (RFC 7636). */
+  /** Code verifier of PKCE (RFC 7636). */
   readonly verifier: string;
-  /** Where the provider sends the browser back to. */
+  /** Address to which the provider sends the browser back. */
   readonly redirectUrl: string;
 }
 
+/** Ids of all sign-in methods. */
 export const signInMethodIds = ["oidc", "github"] as const;
+/** See `signInMethodIds`. */
 export type SignInMethodId = (typeof signInMethodIds)[number];
 
-/** A provider of identities. */
+/** An identity provider. */
 export interface SignInMethod {
   readonly id: SignInMethodId;
-  /** On its button. */
+  /** Text of the method's button. */
   readonly name: string;
-  /** @returns the provider's address to send the browser to @throws UnavailableError */
+  /**
+   * Starts a sign-in.
+   * @returns the provider's address for the browser
+   * @throws UnavailableError if the provider does not answer
+   */
   begin(attempt: SignInAttempt): Promise<string>;
   /**
-   * @param callback the whole address with which the browser came back
-   * @throws ForbiddenError where the provider or a check says no; UnavailableError
+   * Completes a sign-in.
+   * @param callback the whole address at which the browser came back
+   * @throws ForbiddenError if the provider or a check refuses
+   * @throws UnavailableError if the provider does not answer
    */
   finish(attempt: SignInAttempt, callback: URL): Promise<Identity>;
 }
 
-/** A page to come to after a sign-in: an address of our own, and nothing that a browser could take for another site. */
+/**
+ * Pattern of a page to open after a sign-in: a path on this server that no browser can take for another site's address.
+ */
 export const pagePath = /^(?:\/|(?:\/[\w-]{1,64}){1,3})(?:\?[\w=&.-]{1,100})?$/u;
 
-/** Why a sign-in came to nothing, as the sign-in page reads it from its address. */
+/** Why a sign-in failed. The code stands in the address of the sign-in page, which shows the text. */
 export const signInProblems = {
   refused: "You are not on the list of this server: ask its operator to let you in.",
   disabled: "Your account was disabled: ask an admin.",
@@ -105,4 +121,5 @@ export const signInProblems = {
   expired: "The sign-in took too long, or was started in another browser. Try again.",
   unavailable: "The sign-in provider does not answer. Try again later, or use a key or link.",
 } as const;
+/** See `signInProblems`. */
 export type SignInProblem = keyof typeof signInProblems;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What an address can be told of. */
+/** Events of which a webhook can be notified. */
 export const webhookEvents = [
   "session.draft",
   "session.queued",
@@ -17,7 +17,7 @@ export const webhookEvents = [
   "pullRequest.merged",
   "pullRequest.closed",
 ] as const;
-/** Sent when somebody asks for it, whatever a webhook's events are. */
+/** Event of a test delivery, sent on request to a webhook whatever events it is for. */
 export const testEvent = "webhook.test";
 
 const urlSchema = z
@@ -37,16 +37,19 @@ const eventsSchema = z
   .array(z.enum(webhookEvents))
   .transform((given) => webhookEvents.filter((event) => given.includes(event)));
 
+/** Body of a webhook's creation. */
 export const createWebhookSchema = z.object({
   url: urlSchema,
   events: eventsSchema.default([]).meta({ description: "Default: all." }),
 });
+/** Body of an update of a webhook: fields that are not sent keep their value. */
 export const updateWebhookSchema = z.object({
   url: urlSchema.optional(),
   events: eventsSchema.optional(),
   enabled: z.boolean().optional(),
 });
 
+/** A webhook as the API shows it: without its secret. */
 export const webhookSchema = z.object({
   id: z.uuid(),
   url: z.string(),
@@ -56,14 +59,17 @@ export const webhookSchema = z.object({
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });
+/** See `webhookSchema`. */
 export type Webhook = z.infer<typeof webhookSchema>;
 
-/** As creation and rotation answer it, once. */
+/** Answer to a webhook's creation and to a rotation of its secret: the only answers that contain the secret. */
 export const createdWebhookSchema = webhookSchema.extend({
   secret: z.string().meta({ description: "Signs deliveries. Never shown again." }),
 });
 
+/** Statuses of a delivery; `dead`: the last attempt failed. */
 export const deliveryStatuses = ["pending", "delivered", "dead"] as const;
+/** A delivery: one event sent, or to be sent, to one webhook. */
 export const deliverySchema = z.object({
   id: z.uuid().meta({ description: "The header webhook-id; the same for every attempt." }),
   webhookId: z.uuid(),
@@ -74,8 +80,10 @@ export const deliverySchema = z.object({
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });
+/** See `deliverySchema`. */
 export type Delivery = z.infer<typeof deliverySchema>;
 
+/** A delivery with its body and its attempts. */
 export const deliveryDetailSchema = deliverySchema.extend({
   data: z.record(z.string(), z.unknown()),
   log: z.array(
@@ -87,12 +95,13 @@ export const deliveryDetailSchema = deliverySchema.extend({
     }),
   ),
 });
+/** See `deliveryDetailSchema`. */
 export type DeliveryDetail = z.infer<typeof deliveryDetailSchema>;
 
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
-/** Pauses after the first attempt, the second and so on: some 24 hours in all. */
+/** Pause after each failed attempt, from the first on: some 24 hours in all. */
 const pausesMs = [
   5 * second,
   30 * second,
@@ -108,8 +117,9 @@ const pausesMs = [
 ];
 
 /**
- * How long to wait after so many attempts, in milliseconds; null where it was the last.
- * @param chance 0 to 1: those that failed together don't come back together
+ * How long to wait before the next attempt, in ms; null if the attempt was the last.
+ * @param attempts attempts made, from 1
+ * @param chance 0 to 1: spreads the pause by ±10 %, so that deliveries that failed together are not retried together
  */
 export function retryPauseMs(attempts: number, chance: number): number | null {
   const pause = pausesMs[attempts - 1];

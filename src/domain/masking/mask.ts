@@ -6,22 +6,26 @@ import { bytesOf } from "./spellings.ts";
 const masked = "[secret]";
 const newline = 10;
 
+/** Replaces secrets in texts by `[secret]`. */
 export interface Mask {
+  /** The text with each secret in it replaced. */
   text(value: string): string;
+  /** The event with each secret in any of its texts replaced. */
   event(event: NewEvent): NewEvent;
-  /** How many characters at the end of a text may be the beginning of a secret whose rest is still to come. */
+  /** How many characters at the end of the text may be the beginning of a secret that later text completes. */
   unfinished(value: string): number;
-  /** What it masks: `createMask` makes the same of it elsewhere, in a thread for example. */
+  /** The secrets that it replaces: another thread can create the same mask from them. */
   readonly secrets: readonly string[];
-  /** The same with more secrets. */
+  /** A mask of these secrets and further ones. */
   with(secrets: readonly string[]): Mask;
 }
 
 /**
- * Replaces every known secret in what is about to be stored or shown, as it is and as programs print it by themselves: JSON,
- * URL-encoded, hexadecimal, base64; whole or line by line, whatever a diff or a listing puts before the lines.
- * The last line of defence, not the first: a secret should not get near the text at all, and who wants to can spell it
- * in a way that nothing recognises. Its time is linear in the text's length.
+ * Replaces every known secret in texts that are about to be stored or shown: as it is, and as programs usually print it
+ * (JSON, URL-encoded, hexadecimal, base64), whole or line by line, whatever a diff or a listing puts before the lines.
+ * The last line of defence: a secret should not get near the text at all, and a program can deliberately spell it in a
+ * way that is not recognised. The time is linear in the text's length.
+ * @param secrets those shorter than `shortestSecret` characters are ignored
  */
 export function createMask(secrets: readonly string[]): Mask {
   const known = [...new Set(secrets.filter((secret) => secret.length >= shortestSecret))];
@@ -45,7 +49,7 @@ export function createMask(secrets: readonly string[]): Mask {
     if (known.length === 0) return 0;
     const bytes = bytesOf(value);
     const lastLine = bytes.lastIndexOf(newline);
-    // What stands before the last line's text (a file's name, a number) may itself have come in part.
+    // The prefix of the last line (a file's name, a number) may itself be incomplete.
     const before = lastLine === -1 ? bytes.length : search.look(bytes.subarray(0, lastLine)).settled;
     const settled = before < lastLine ? before : search.look(bytes).settled;
     if (settled === bytes.length) return 0;
@@ -72,6 +76,6 @@ function replaced(bytes: Uint8Array, shown: readonly Shown[]): string {
 }
 
 function textOf(bytes: Uint8Array): string {
-  // A mark of byte order is a character of the text like any other.
+  // Keep a byte order mark: it is a character of the text like any other.
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }

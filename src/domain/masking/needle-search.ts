@@ -1,43 +1,51 @@
-/** Something to look for, as bytes. */
+/** A byte sequence to search for. */
 export interface Needle<Owner> {
   readonly bytes: Uint8Array;
-  /** What of the caller's it belongs to. */
+  /** The caller's value for this needle, passed to `OnMatch`. */
   readonly owner: Owner;
 }
 
-/** A needle of `length` bytes found: from `start` up to, and not including, `end`, which is less if it is long and goes on otherwise. */
+/**
+ * Called with a match from `start` up to, and not including, `end`, of a needle of `length` bytes. The match is shorter
+ * than the needle if a long needle and the text differ after `comparedLength` bytes, or the text ends.
+ */
 export type OnMatch<Owner> = (start: number, end: number, owner: Owner, length: number) => void;
 
+/** A search for a fixed set of needles. */
 export interface NeedleSearch<Owner> {
   /**
-   * Calls `onMatch` for all that needles cover of the text, in order; not for what lies within what it was called for before.
-   * @returns where the earliest needle may begin of which the text has only a beginning; the text's length if none does
+   * Calls `onMatch` for all bytes of the text that needles cover, in order, but not for a match that lies within an
+   * earlier one.
+   * @returns start of the earliest match that the text's end cuts off; the text's length if there is none
    */
   find(text: Uint8Array, onMatch: OnMatch<Owner>): number;
 }
 
-/** Bytes of each needle that decide how far the search may skip: no needle may be shorter. */
+/** Bytes at the beginning of each needle that the search skips by; no needle may be shorter. */
 export const windowLength = 8;
-/** Bytes at the end of the window by which it skips. */
+/** Bytes at the end of the window whose hash says how far the search may skip. */
 const blockLength = 4;
-/** A longer needle counts as found once so much of it is there, and as long as it goes on: so no byte costs more than this. */
+/**
+ * A longer needle counts as found after this many equal bytes, for as long as the text equals it. This bounds the time
+ * per byte.
+ */
 const comparedLength = 1_024;
 
 interface Index<Owner> {
-  /** By the hash of four bytes: how far the window may move if it ends with them. */
+  /** By the hash of a block: how far the window may move if it ends with the block. */
   readonly shifts: Uint8Array;
   readonly shiftMask: number;
   /** By the hash of a window: the needles that begin with it, the longest first. */
   readonly byWindow: ReadonlyMap<number, readonly Needle<Owner>[]>;
-  /** Hashes of the beginnings that are shorter than a window. */
+  /** Hashes of the needles' beginnings that are shorter than a window. */
   readonly beginnings: ReadonlySet<number>;
 }
 
 /**
- * Looks for many needles in one pass that skips what can't be the beginning of one (Wu and Manber, A fast algorithm for
- * multi-pattern searching, 1994). Its time is linear in the text, whatever the text is: at most 1,024 bytes of each needle
- * that begins with the same eight are compared at one place.
- * @param needles each at least eight bytes long
+ * Searches for many needles in one pass, skipping positions where none can begin (Wu and Manber, A fast algorithm for
+ * multi-pattern searching, 1994). The time is linear in any text: at one position at most 1,024 bytes are compared of
+ * each needle that begins with the same eight.
+ * @param needles each at least `windowLength` bytes long
  */
 export function createNeedleSearch<Owner>(needles: readonly Needle<Owner>[]): NeedleSearch<Owner> {
   const index = indexOf(needles);
@@ -101,7 +109,7 @@ function findWhole<Owner>(
   return begun;
 }
 
-/** Where the text ends with less than a window of a needle's beginning. */
+/** Start of a needle's beginning, shorter than a window, at the end of the text; the text's length if there is none. */
 function beginningAtEnd({ beginnings }: Pick<Index<unknown>, "beginnings">, text: Uint8Array): number {
   for (let start = Math.max(0, text.length - windowLength + 1); start < text.length; start += 1) {
     if (beginnings.has(hash(text, start, text.length - start))) return start;
@@ -109,7 +117,7 @@ function beginningAtEnd({ beginnings }: Pick<Index<unknown>, "beginnings">, text
   return text.length;
 }
 
-/** How many bytes from there on are the same, up to `to` of the needle's. */
+/** Number of equal bytes from `at` in the text and `from` in the needle, up to `to` in the needle. */
 function sameLength(text: Uint8Array, at: number, needle: Uint8Array, from: number, to: number): number {
   const most = Math.min(to - from, text.length - at);
   let length = 0;

@@ -1,28 +1,28 @@
-/** Shorter values are too likely to be ordinary words to be replaced everywhere. */
+/** Minimum characters of a value that is masked: shorter ones are too likely to be ordinary words. */
 export const shortestSecret = 8;
-/** From here on a line of words is unlikely to stand in another text by chance. */
+/** From this length on, a line of words is unlikely to appear in another text by chance. */
 const unlikelyLength = 16;
-/** Values inside of values: the private key in a service account's JSON. */
+/** Maximum depth of values inside values, such as the private key in a service account's JSON. */
 const deepest = 4;
 
 const lineBreak = /\r\n|\r|\n|\\r\\n|\\n/u;
-/** Begins of comments in the usual formats. */
+/** Begin of a comment in the usual formats. */
 const comment = /^(?:#|\/\/|;|<!--|\/?\*)/u;
 /** A key with its value, as in JSON, YAML, `.env` and ini files. */
 const keyValue = /^(?:- |export )?["']?([A-Za-z_][\w.-]{0,100})["']?\s*[:=]\s*(.*)$/u;
-/** A header, as PEM has them before its body. */
+/** A header line, such as those of PEM before its body. */
 const header = /^[A-Za-z][\w-]{0,100}: /u;
-/** Names of keys whose values are secret whatever they look like. */
+/** Names of keys whose values are secret however they look. */
 const secretKey = /pass|pwd|secret|token|key|credential|auth|private|signature|cookie/iu;
 
 /**
- * The parts of a secret by each of which it is recognised, without the blanks around them. A value of one line is recognised
- * whole, and by the values that JSON in it holds. Of a value with several lines each line counts by itself, because a diff,
- * `cat -n` or a paste shows it among other characters; but only a line that is worth something:
+ * The parts of a secret by each of which it is recognised, without surrounding blanks. A value of one line is
+ * recognised as a whole, and by the values in it if it is JSON. Of a value with several lines, each line counts,
+ * because a diff, `cat -n` or a paste shows it among other characters; but only lines that are:
  * - not armour (`-----BEGIN PRIVATE KEY-----`), brackets, or a comment
- * - at least 8 characters; less than 16 only if they are more than words
- * - in a file of keys and values (JSON, YAML, `.env`): the value alone, if it looks random or its key says that it is secret.
- *   `"type": "service_account"` or `apiVersion: v1` would stop and mask ordinary work
+ * - at least 8 characters; under 16 characters only if they are more than words
+ * - in a file of keys and values (JSON, YAML, `.env`): only the value, and only if it looks random or its key says that
+ * it is secret. Otherwise `"type": "service_account"` or `apiVersion: v1` would stop and mask ordinary work
  */
 export function partsOf(secret: string): string[] {
   const found = new Set<string>();
@@ -32,7 +32,9 @@ export function partsOf(secret: string): string[] {
   return [...found];
 }
 
-/** The secret's lines put together, without the blanks around them: as it is read where line breaks count for nothing. */
+/**
+ * The secret's lines joined without surrounding blanks, with and without armour: what a view without line breaks shows.
+ */
 export function joinedPartsOf(secret: string): string[] {
   const lines = secret.split(lineBreak).map((line) => line.trim());
   if (lines.length === 1) return [];
@@ -81,7 +83,7 @@ function addLeaves(value: unknown, key: string, found: Set<string>, depth: numbe
   }
 }
 
-/** Undefined if it is no JSON, or only a string or a number of it. */
+/** Undefined if the text is not a JSON object or array. */
 function parsed(text: string): unknown {
   if (!/^[[{]/u.test(text)) return undefined;
   try {
@@ -97,7 +99,7 @@ function unquoted(value: string): string {
   return /["']/u.test(first) && bare.endsWith(first) && bare.length > 1 ? bare.slice(1, -1) : bare;
 }
 
-/** Whether a line is of a file of keys and values. */
+/** Whether a line looks like one of a file of keys and values. */
 function isStructure(line: string): boolean {
   return (keyValue.test(line) && !looksRandom(line)) || comment.test(line) || isPunctuation(line);
 }
@@ -117,7 +119,10 @@ function isWorthy(line: string): boolean {
   return line.length >= unlikelyLength || !/^[\W_]*(?:[A-Za-z]?[a-z]*|[A-Z]*)(?:[\W_]+[A-Za-z]?[a-z]*)*$/u.test(line);
 }
 
-/** Whether a run of it changes so often between small letters, capitals and digits that it is no word and no name. */
+/**
+ * Whether a part of the text changes so often between small letters, capitals and digits that it is not a word or a
+ * name.
+ */
 function looksRandom(text: string): boolean {
   for (const [run] of text.matchAll(/[A-Za-z0-9+/=_-]{8,}/gu)) {
     const digits = run.match(/\d/gu)?.length ?? 0;

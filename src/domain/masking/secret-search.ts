@@ -3,35 +3,39 @@ import { joinedPartsOf, partsOf } from "./secret-parts.ts";
 import { bytesOf, spellingsOf } from "./spellings.ts";
 import { viewsOf, type TextView } from "./text-views.ts";
 
-/** A piece of a text that shows a secret: its bytes from `start` up to, and not including, `end`. */
+/** A range of a text that shows a secret: bytes from `start` up to, and not including, `end`. */
 export interface Shown {
   readonly start: number;
   readonly end: number;
 }
 
-/** A part of a secret by which it is recognised: the whole of it, a line, a value in it. */
+/** A part by which a secret is recognised: the whole secret, a line, or a value in it. */
 export interface SecretPart {
-  /** The place of its secret in the list. */
+  /** Index of its secret in the list. */
   readonly owner: number;
-  /** Its name, among the parts of all secrets: the same in each search for the same list. */
+  /** Name of the part, unique among the parts of all secrets; equal in each search for the same list. */
   readonly part: string;
-  /** Names of all parts that whoever knows this one knows, itself among them. */
+  /** Names of all parts that this part contains, its own among them. */
   readonly tells: readonly string[];
 }
 
+/** A search for a fixed list of secrets. */
 export interface SecretSearch {
-  /** What of the text shows a secret, in order and without overlaps. */
+  /** The ranges of the text that show a secret, in order and without overlaps. */
   shown(text: Uint8Array): Shown[];
-  /** Which parts of which secrets the text shows, and up to where it can be looked at by itself. */
+  /**
+   * The parts of secrets that the text shows.
+   * @returns settled: bytes at the text's beginning that can be judged without later text
+   */
   look(text: Uint8Array): { readonly parts: ReadonlySet<SecretPart>; readonly settled: number };
 }
 
 /**
- * Looks for secrets in whatever carries them: see `partsOf` for what of a secret is looked for, `spellingsOf` for how it may
- * be spelt, `viewsOf` for what may stand between its characters. Linear in the text's length.
+ * Searches for secrets in any text. See `partsOf` for the parts of a secret that are searched for, `spellingsOf` for
+ * their encodings, `viewsOf` for what may stand between their characters. The time is linear in the text's length.
  */
 export function createSecretSearch(secrets: readonly string[]): SecretSearch {
-  // Made when first needed: many a mask is only made to be widened.
+  // Created when first needed: many masks are only extended (`with`), never used.
   let made: NeedleSearch<SecretPart> | null = null;
 
   function* search(text: Uint8Array): Generator<readonly [TextView, NeedleSearch<SecretPart>]> {
@@ -58,15 +62,15 @@ export function createSecretSearch(secrets: readonly string[]): SecretSearch {
         const placeOf = (at: number): number => places?.startOf(at) ?? at;
         const begun = needleSearch.find(bytes, (start, end, part, length) => {
           const seen = end - start;
-          // Of a long one only the beginning: another length of it is another part.
+          // Only the beginning of a long part was found: each length found is a part of its own.
           const name = `${part.part}/${seen}`;
           parts.add(seen === length ? part : { owner: part.owner, part: name, tells: [name] });
           found.push({ start: placeOf(start), end: places?.endOf(end - 1) ?? end });
         });
-        // The rest of what begins there may be still to come.
+        // Later text may complete this match.
         if (begun < bytes.length) settled = Math.min(settled, placeOf(begun));
       }
-      // Nor may one that is whole be cut through, with all that stands between its lines.
+      // A complete match, with everything between its lines, must not be cut either.
       for (const { start, end } of found.toSorted((a, b) => b.end - a.end)) {
         if (start < settled && settled < end) settled = start;
       }
@@ -85,7 +89,7 @@ function needlesOf(secrets: readonly string[]): Needle<SecretPart>[] {
     const names = texts.map(({ name }) => name);
     return texts.flatMap(({ text, name, spelt: spellings }) => {
       const within = (): string[] => texts.filter((other) => text.includes(other.text)).map((other) => other.name);
-      // Only what has several lines has other parts in it, and the whole has all.
+      // Only a part of several lines contains other parts; the whole secret contains all.
       const tells = text === whole ? names : text.includes("\n") ? within() : [name];
       const part = { owner, part: name, tells };
       return spellings.filter(({ length }) => length >= windowLength).map((bytes) => ({ bytes, owner: part }));
@@ -93,13 +97,13 @@ function needlesOf(secrets: readonly string[]): Needle<SecretPart>[] {
   });
 }
 
-/** All ways in which a part may be written, with either end of lines: base64 of the whole depends on it. */
+/** All encodings of a part, with LF and with CRLF between its lines: base64 of several lines depends on it. */
 function spelt(part: string): Uint8Array[] {
   const ended = part.includes("\n") ? [part.replaceAll(/\r?\n/gu, "\n"), part.replaceAll(/\r?\n/gu, "\r\n")] : [part];
   return [...new Set(ended)].flatMap(spellingsOf);
 }
 
-/** What was found in a view, as pieces of the text: what stands around its lines is none of the secret. */
+/** The ranges of the text that a match in a view stands for: line prefixes and suffixes are not part of the secret. */
 function* piecesOf(text: Uint8Array, { places }: TextView, start: number, end: number): Generator<Shown> {
   if (places === null) {
     yield { start, end };

@@ -1,6 +1,7 @@
 /**
- * The ways in which programs print a value by themselves, as bytes: as it is, with `+` for blanks, hexadecimal, base64 at any
- * offset and for URLs, and in UTF-16 (without its NULs). Percent-encoding and the escapes of JSON are the reader's to undo.
+ * The ways in which programs print a value, as bytes: as it is, with `+` for blanks, in hexadecimal, in base64 and
+ * base64url at any offset, and in UTF-16 (without its NULs). `viewsOf` decodes percent-encoding and the escapes of JSON
+ * in the text instead.
  */
 export function spellingsOf(value: string): Uint8Array[] {
   const bytes = bytesOf(value);
@@ -10,11 +11,15 @@ export function spellingsOf(value: string): Uint8Array[] {
   return [bytes, ...inUtf16(value), ...[...new Set(ascii)].map(bytesOf)];
 }
 
+/** UTF-8 bytes of the text. */
 export function bytesOf(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** By what stands before it, a text has three spellings in base64; its first and last characters depend on its neighbours. */
+/**
+ * Three spellings, for the three offsets at which the value may begin in a group of 3 bytes. Its first and last
+ * characters are left out: they depend on the neighbouring bytes.
+ */
 function inBase64(bytes: Uint8Array): string[] {
   return [0, 1, 2].flatMap((offset) => {
     const shifted = new Uint8Array(offset + bytes.length);
@@ -25,7 +30,7 @@ function inBase64(bytes: Uint8Array): string[] {
   });
 }
 
-/** What is not ASCII has two bytes that are not NUL, in one order or the other. */
+/** Little-endian and big-endian without NULs. Empty for ASCII, of which only the text itself remains. */
 function inUtf16(value: string): Uint8Array[] {
   if (/^[\0-\u007f]*$/u.test(value)) return [];
   const units = Array.from({ length: value.length }, (_, index) => value.charCodeAt(index));
@@ -36,7 +41,7 @@ function inUtf16(value: string): Uint8Array[] {
   ];
 }
 
-/** One character for each byte, as `btoa` reads it. */
+/** One character for each byte, the input format of `btoa`. */
 function binary(bytes: Uint8Array): string {
   let text = "";
   for (let at = 0; at < bytes.length; at += 8_192) text += String.fromCharCode(...bytes.subarray(at, at + 8_192));

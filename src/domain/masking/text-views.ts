@@ -1,21 +1,26 @@
-/** A text as something reads it. */
+/** A text after one way of decoding it. */
 export interface TextView {
   readonly bytes: Uint8Array;
-  /** Where its bytes stand in the text; null if the view is the text itself. */
+  /** Positions of its bytes in the text; null if the view is the text itself. */
   readonly places: Places | null;
 }
 
-/** Where the bytes of a view stand in its text, as runs: what follows each other in both. */
+/** Maps the bytes of a view to positions in its text, as runs of bytes that are adjacent in both. */
 export class Places {
-  /** Of each run, its first byte in the view. */
+  /** Of each run, the index of its first byte in the view. */
   #from = new Uint32Array(64);
-  /** Of each run, where it begins in the text. */
+  /** Of each run, the position of its first byte in the text. */
   #at = new Uint32Array(64);
   /** Of each run that is one escape sequence, its length in the text; 0 for all others. */
   #escape = new Uint8Array(64);
   #count = 0;
 
-  /** @param from where in the view the run begins: after all those before */
+  /**
+   * Adds a run.
+   * @param from index of its first byte in the view, above those of all earlier runs
+   * @param at position in the text
+   * @param escape length of the escape sequence in the text; 0: the run is not one
+   */
   add(from: number, at: number, escape = 0): void {
     if (this.#count === this.#from.length) {
       this.#from = grown(this.#from, new Uint32Array(this.#count * 2));
@@ -28,7 +33,7 @@ export class Places {
     this.#count += 1;
   }
 
-  /** Adds the part of a view's runs that was taken over into another view. */
+  /** Adds the runs of another view for its bytes `from` to `to`, which this view contains from `into` on. */
   addPart(of: Places, from: number, to: number, into: number): void {
     for (let run = of.#runOf(from); run < of.#count; run += 1) {
       const begin = Math.max(from, of.#from[run] ?? 0);
@@ -39,20 +44,20 @@ export class Places {
     }
   }
 
-  /** Where in the text the byte begins. */
+  /** Position in the text at which the view's byte begins. */
   startOf(byte: number): number {
     const run = this.#runOf(byte);
     return (this.#at[run] ?? 0) + ((this.#escape[run] ?? 0) > 0 ? 0 : byte - (this.#from[run] ?? 0));
   }
 
-  /** Where in the text the byte ends. */
+  /** Position in the text after the view's byte. */
   endOf(byte: number): number {
     const run = this.#runOf(byte);
     const escape = this.#escape[run] ?? 0;
     return (this.#at[run] ?? 0) + (escape > 0 ? escape : byte - (this.#from[run] ?? 0) + 1);
   }
 
-  /** The pieces of the text in which these bytes of the view stand, one for each run. */
+  /** The ranges of the text in which the view's bytes `from` to `to` stand, one for each run. */
   *pieces(from: number, to: number): Generator<{ readonly start: number; readonly end: number }> {
     for (let run = this.#runOf(from); run < this.#count; run += 1) {
       const first = this.#from[run] ?? 0;
@@ -65,7 +70,7 @@ export class Places {
     }
   }
 
-  /** The last run that begins there or before. */
+  /** Index of the last run that begins at the byte or before it. */
   #runOf(byte: number): number {
     let low = 0;
     let high = this.#count - 1;
@@ -89,9 +94,9 @@ const backslash = 92;
 const percent = 37;
 
 /**
- * The ways in which a text can carry a value: as it stands; percent-encoded; with the escapes of JSON; with NUL between the
- * characters, as ASCII in UTF-16; and each of these broken into lines, with a diff's sign, indentation, a line's number
- * or a program's quotes between them. All of them together are a fixed number of passes over the text.
+ * The ways in which a text can carry a value: as it is; percent-encoded; with the escapes of JSON; with NUL between the
+ * characters, as ASCII in UTF-16; and each of these broken into lines that have a diff's sign, indentation, a line
+ * number or a program's quotes around them. The number of passes over the text is fixed.
  */
 export function* viewsOf(text: Uint8Array): Generator<TextView> {
   const plain: TextView = { bytes: text, places: null };
@@ -101,11 +106,14 @@ export function* viewsOf(text: Uint8Array): Generator<TextView> {
   if (text.includes(0)) yield* linesOf(withoutNul(plain), lineMarks);
 }
 
-/** The view itself, and without its line breaks: in each way in which that is another text. */
+/**
+ * The view itself, and the view without its line breaks, once for each way of removing line marks that gives another
+ * text.
+ */
 function* linesOf(view: TextView, marks: readonly LineMarks[]): Generator<TextView> {
   yield view;
   const lines = linesIn(view.bytes);
-  // One line without its marks is another text all the same: it may go on in the next one.
+  // A single line without its marks is another text too: a later chunk may continue it.
   const cuts: Lines[] = lines.count < 2 ? [lines] : [];
   for (const mark of marks) {
     const cut = withoutMarks(view.bytes, lines, mark);
@@ -115,15 +123,15 @@ function* linesOf(view: TextView, marks: readonly LineMarks[]): Generator<TextVi
   }
 }
 
-/** What stands around the lines of a text and is not part of them. */
+/** How to remove what stands around the lines of a text and is not part of them. */
 interface LineMarks {
   /** @returns where the line's own text begins */
   readonly skip: (bytes: Uint8Array, from: number) => number;
-  /** @returns where it ends, not before `from` */
+  /** @returns where the line's own text ends, not before `from` */
   readonly trim: (bytes: Uint8Array, from: number, to: number) => number;
 }
 
-/** 1 for each of these bytes: quicker to ask than a set. */
+/** A lookup table with 1 for each of the bytes: faster than a set. */
 function table(bytes: readonly number[]): Uint8Array {
   const marked = new Uint8Array(256);
   for (const byte of bytes) marked[byte] = 1;
@@ -134,11 +142,11 @@ const isBlank = (byte: number | undefined): boolean => byte === 32 || byte === 9
 const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 48 && byte <= 57;
 /** `+`, `-`, `>`, `|`, `#`, `*`: of diffs, quotations, tables and comments. */
 const signs = table([43, 45, 62, 124, 35, 42]);
-/** What a program's source has around a string: quotes, signs of joining, brackets. */
+/** Characters around a string in a program's source: quotes, joining operators, brackets. */
 const quotes = table([43, 45, 62, 124, 35, 42, 32, 9, 34, 39, 96, 92, 44, 59, 40, 41, 46, 47]);
 /** After a line's number: tab, blank, `:`, `-`, `|`, `.`, `)`. */
 const afterNumber = table([9, 32, 58, 45, 124, 46, 41]);
-/** How much may stand before a line's number: a file's name, as `grep` prints it. */
+/** Maximum bytes before a line number: a file's name, as `grep` prints it. */
 const nameLimit = 256;
 
 function skipBlank(bytes: Uint8Array, from: number): number {
@@ -151,16 +159,16 @@ function skipSign(bytes: Uint8Array, from: number): number {
   return signs[bytes[from] ?? 0] === 1 ? from + 1 : from;
 }
 
-/** @returns the same place if there is no number of a line there */
+/** Skips a line number with the character after it. @returns `from` if there is none */
 function skipNumber(bytes: Uint8Array, from: number): number {
   let at = from;
   while (isDigit(bytes[at])) at += 1;
   if (at === from) return from;
-  // The text may end within the number, and go on later.
+  // The text may end within the number, and a later chunk continue it.
   return at === bytes.length ? at : afterNumber[bytes[at] ?? 0] === 1 ? at + 1 : from;
 }
 
-/** `path/to/file:12:` */
+/** Skips a file's name with a line number, as in `path/to/file:12:`. @returns `from` if there is none */
 function skipNamedNumber(bytes: Uint8Array, from: number): number {
   for (let at = from; at < Math.min(bytes.length, from + nameLimit); at += 1) {
     const byte = bytes[at];
@@ -183,7 +191,7 @@ function trimmer(marked: Uint8Array): LineMarks["trim"] {
   };
 }
 
-/** A string of a program with what joins it to the next: `"…" +`, `'…',`, `"…" \`. */
+/** Around a string of a program that is joined to the next: `"…" +`, `'…',`, `"…" \`. */
 const stringMarks: LineMarks = {
   skip(bytes, from) {
     const at = skipBlank(bytes, skipSign(bytes, skipBlank(bytes, from)));
@@ -206,7 +214,10 @@ const skipNumbered = (bytes: Uint8Array, from: number): number => {
   const after = skipNumber(bytes, begin);
   return skipBlank(bytes, after > begin ? after : skipNamedNumber(bytes, begin));
 };
-/** A line of base64 may itself begin with a plus: so each way comes with a sign before the text, and without. */
+/**
+ * A line of base64 may itself begin with a plus sign: so each way comes with and without a further sign before the
+ * text.
+ */
 const lineMarks: readonly LineMarks[] = [
   nothing,
   { skip: skipDiff, trim: trimBlanks },
@@ -224,14 +235,14 @@ const lineMarks: readonly LineMarks[] = [
   },
 ];
 
-/** Lines of a text, without what ends them. */
+/** Ranges of the lines of a text, without line breaks. */
 interface Lines {
   readonly count: number;
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
 }
 
-/** Lines end with a newline, a carriage return, or both. */
+/** Splits a text into lines. A line ends with LF, CR or CRLF. */
 function linesIn(bytes: Uint8Array): Lines {
   const breaks: number[] = [];
   const hasReturns = bytes.includes(carriageReturn);
@@ -253,7 +264,7 @@ function linesIn(bytes: Uint8Array): Lines {
   return { count, starts, ends };
 }
 
-/** What is left of each line. The text may begin within its first one. */
+/** The lines without their marks. The first line keeps its beginning, because the text may begin within a line. */
 function withoutMarks(bytes: Uint8Array, { count, starts, ends }: Lines, { skip, trim }: LineMarks): Lines {
   const from = starts.slice();
   const to = ends.slice();
@@ -272,7 +283,7 @@ function isSame(one: Lines, other: Lines): boolean {
   return true;
 }
 
-/** From so many bytes on a call of the engine's copies faster than a loop. */
+/** From this length on, copying by `set` is faster than a loop. */
 const longLine = 64;
 
 function joined({ bytes, places }: TextView, { count, starts, ends }: Lines): TextView {
@@ -307,7 +318,10 @@ function withoutNul(view: TextView): TextView {
   return { bytes: kept.subarray(0, length), places };
 }
 
-/** What an escape sequence stands for, and how long it is; null if the text ends within it, undefined if it is none. */
+/**
+ * Bytes that an escape sequence stands for, and its length; null if the text ends within it, undefined if there is
+ * none.
+ */
 type Escape = { readonly stands: readonly number[]; readonly length: number } | null | undefined;
 
 function decoded(text: Uint8Array, mark: number, escapeAt: (bytes: Uint8Array, at: number) => Escape): TextView {
@@ -345,7 +359,7 @@ function percentEscape(bytes: Uint8Array, at: number): Escape {
   return value === null ? null : value === undefined ? undefined : { stands: [value], length: 3 };
 }
 
-/** `"`, `'`, `/` and `\` stand for themselves; then b, f, n, r, t. */
+/** Bytes of the escapes of one character: `"`, `'`, `/` and `\` stand for themselves; then b, f, n, r, t. */
 const shortEscapes = new Map([34, 39, 47, 92].map((byte) => [byte, [byte]]));
 for (const [letter, stands] of [
   [98, 8],
@@ -378,7 +392,7 @@ function utf8(point: number): readonly number[] {
   return [0xf0 | (point >> 18), 0x80 | ((point >> 12) & 63), 0x80 | ((point >> 6) & 63), 0x80 | (point & 63)];
 }
 
-/** Null if the text ends before, undefined if it is no such number. */
+/** Null if the text ends before `digits` digits, undefined if they are not hexadecimal. */
 function hexadecimal(bytes: Uint8Array, at: number, digits: number): number | null | undefined {
   let value = 0;
   for (let index = 0; index < digits; index += 1) {
