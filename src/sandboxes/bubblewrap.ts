@@ -16,7 +16,7 @@ import { UidClaims, usualUids, type UidRange } from "./process/uids.ts";
 import type { Limits, Sandbox, SandboxRequest } from "./sandbox.ts";
 
 const installHint = "install bubblewrap, for example `apt-get install bubblewrap`";
-/** What programs read of the system's settings; accounts, keys and the rest of /etc stay outside. */
+/** System settings that programs need; the rest of /etc, such as accounts and keys, is not visible. */
 const settingsRead = [
   "/etc/alternatives",
   "/etc/ssl",
@@ -34,11 +34,12 @@ const settingsRead = [
 const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /**
- * bubblewrap (https://github.com/containers/bubblewrap): namespaces of its own for processes, mounts, IPC and host name,
- * a read-only system, no capabilities, and nothing of the host but what is named.
- * The environment goes in through a descriptor, and is set by the last step before the command: neither as arguments, which
- * every process of the machine can read, nor as bubblewrap's own, where a variable could load code into it.
- * @param uids users of sessions under root; without it those that nobody else has
+ * A sandbox by bubblewrap (https://github.com/containers/bubblewrap): own namespaces for processes, mounts, IPC and
+ * host name, a read-only system, no capabilities, and only the folders that the request names.
+ * The environment is passed through a descriptor and set in the last step before the command: not as arguments, which
+ * every process of the machine can read, and not as bubblewrap's own environment, in which a variable could load code
+ * into bubblewrap.
+ * @param uids user ids for sessions if the server runs as root; default: see `usualUids`
  */
 export function createBubblewrap(uids: UidRange | null = null): Sandbox {
   const isRoot = process.getuid?.() === 0;
@@ -96,7 +97,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
     isolates: true,
     imageId: () => Promise.resolve(null),
     keepsLimits: canLimit() ? "kernel" : "looking",
-    // What was found to work is not tried again before every turn; what did not work may have been mended.
+    // Success is cached; a failure is checked again before each turn, because it may have been fixed.
     check: async () => {
       const problem = await (known ??= check());
       if (problem !== null) known = null;
@@ -144,12 +145,13 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     ...(workspace === home ? [] : ["--bind", workspace, workspace]),
     ...aliases.flatMap(({ path, folder }) => ["--bind", folder, path]),
     ...(gateway === undefined ? [] : ["--bind", gateway, gateway]),
-    // The folders made on the way to those.
+    // Parent folders that bubblewrap created for the mounts above.
     ...["/", "/dev"].flatMap((folder) => ["--remount-ro", folder]),
     "--chdir",
     isRoot ? "/" : workingDirectory,
     "--",
-    // Without its capabilities root may not enter a folder of the agent's, so that the agent's uid does.
+    // Root without capabilities may not enter the agent's folder: change to it only after the switch to the agent's
+    // uid.
     ...(isRoot ? [...dropRoot(userOfHome(home)), "env", "--chdir", workingDirectory] : []),
     "/bin/sh",
     "-c",
@@ -161,8 +163,8 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
 }
 
 /**
- * bubblewrap as root makes the mounts without a user namespace, which would leave the kernel's uid 0 inside;
- * then this gives up the uid, every capability, and the way back to either.
+ * As root, bubblewrap creates the mounts without a user namespace, so that the process would still be the kernel's uid
+ * 0. This gives up the uid, every capability, and all ways to regain them.
  */
 function dropRoot(uid: number): string[] {
   const ids = ["--reuid", String(uid), "--regid", String(uid), "--clear-groups"];
@@ -170,8 +172,8 @@ function dropRoot(uid: number): string[] {
 }
 
 /**
- * Bounds of a process, which it and all that it starts have: no file larger than all may be together; no core files; and
- * where the user namespace is the sandbox's own, so that the kernel counts in it alone, so many processes.
+ * Limits of each process, inherited by its children: no file larger than the disk limit, no core files, and, if the
+ * sandbox has its own user namespace (whose processes the kernel counts separately), the number of processes.
  */
 function bounds({ diskBytes, processes }: Limits, isRoot: boolean): string {
   const blocks = Math.floor(diskBytes / 512);
@@ -179,12 +181,12 @@ function bounds({ diskBytes, processes }: Limits, isRoot: boolean): string {
 }
 
 /**
- * Sets what is read on descriptor 3, as `assignments` writes it, and becomes the command, which comes after the server if both
- * want a processor.
+ * Sets the environment read from descriptor 3, as `assignments` writes it, then executes the command at a lower
+ * priority than the server's.
  */
 const setEnvironment = `n=$(command -v nice); eval "$(cat <&3)"; exec 3<&-; exec \${n:+$n -n 10} "$@"`;
 
-/** The environment as a shell reads it back, whatever is in a value. Names that a shell can't set are left out. */
+/** The environment as shell code, with values quoted. Leaves out names that a shell can't set. */
 function assignments(environment: Readonly<Record<string, string>>): Buffer {
   const lines = Object.entries(environment)
     .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/u.test(name))
@@ -211,7 +213,10 @@ function systemParameters(): string[] {
   ];
 }
 
-/** The folders on the way to what is bound, made so that anyone may pass: bubblewrap's own are for root alone. */
+/**
+ * Parent folders of the mounts. They are created with mode 0755, because those that bubblewrap creates are for root
+ * alone.
+ */
 function ancestorsOf(paths: readonly string[], aliases: NonNullable<SandboxRequest["aliases"]>): string[] {
   const found = new Set<string>();
   const there = paths.flatMap((named) => (existsSync(named) ? [named, realpathSync(named)] : []));
@@ -224,7 +229,10 @@ function ancestorsOf(paths: readonly string[], aliases: NonNullable<SandboxReque
     .sort();
 }
 
-/** Bound where it is, and where it really is when that is elsewhere: programs find themselves by either. */
+/**
+ * Mounts a path read-only at its name and, if a link leads elsewhere, at its real path: programs find their files by
+ * either.
+ */
 function readOnly(path: string): string[] {
   if (!existsSync(path)) return [];
   const real = realpathSync(path);
@@ -233,12 +241,12 @@ function readOnly(path: string): string[] {
     : ["--ro-bind", real, real, "--ro-bind", real, path];
 }
 
-/** The node that runs us first, so that harnesses written for it need no other. */
+/** PATH inside, with the server's own Node first: harnesses written for Node need no other. */
 function pathInside(): string {
   return [dirname(process.execPath), "/usr/local/bin", "/usr/bin", "/bin"].join(":");
 }
 
-/** apt-get finds the way out of a company's network by these. */
+/** Proxy settings for apt-get, which may need them to reach its archive. */
 function aptProxies(): Record<string, string> {
   const names = ["http_proxy", "https_proxy", "no_proxy"];
   return Object.fromEntries(
@@ -249,7 +257,10 @@ function aptProxies(): Record<string, string> {
   );
 }
 
-/** Installs bubblewrap where it is missing, the machine has apt and we may use it. @returns whether it is there now */
+/**
+ * Installs bubblewrap if it is missing, the machine has apt and the server runs as root.
+ * @returns whether it is installed now
+ */
 export async function installBubblewrap(): Promise<boolean> {
   const isThere = () => spawnSync("bwrap", ["--version"], { env: childEnvironment(process.env) }).error === undefined;
   if (isThere() || process.getuid?.() !== 0) return isThere();

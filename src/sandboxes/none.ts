@@ -3,7 +3,9 @@ import { startProcess } from "./process/process.ts";
 import { withRelay } from "./process/relay.ts";
 import type { Sandbox } from "./sandbox.ts";
 
-/** No sandbox, by the operator's explicit choice: the agent has the server's own rights. Only its environment is cleared. */
+/**
+ * No sandbox, by the operator's explicit choice: the agent has the server's rights. Only its environment is cleared.
+ */
 export function createUnsandboxed(): Sandbox {
   return {
     kind: "none",

@@ -1,89 +1,99 @@
 import type { Readable, Writable } from "node:stream";
 
-/** What one sandbox may use. */
+/** Limits on what all processes of one sandbox may use together. */
 export interface Limits {
   readonly memoryBytes: number;
-  /** Threads count too. */
+  /** Processes; each thread counts as one. */
   readonly processes: number;
-  /** Of the request's `disk`; no file may be larger either. */
+  /** Bytes below the request's `disk`; also the maximum size of one file. */
   readonly diskBytes: number;
-  /** Files and folders of the request's `disk`; any number without it. */
+  /** Files and folders below the request's `disk`; unlimited if omitted. */
   readonly files?: number;
-  /** Processor cores: more are not given. */
+  /** Processor cores; may be a fraction. */
   readonly cpus: number;
 }
 
+/** The limit that ended a sandbox. */
 export type Exceeded = "memory" | "processes" | "disk" | "files";
 
-/** What a process sees of the machine. Paths are the same inside and outside, so that locations mean the same. */
+/** What to start in a sandbox, and what it sees of the machine. A path means the same inside and outside. */
 export interface SandboxRequest {
   readonly command: string;
   readonly arguments: readonly string[];
-  /** The whole environment of the process; nothing of the server's own is added but PATH. */
+  /** The whole environment of the process: nothing of the server's own is added but PATH. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Read-write, and working directory unless `workingDirectory` says otherwise. */
+  /** Folder that the process may read and write; the working directory unless `workingDirectory` names another. */
   readonly workspace: string;
   readonly workingDirectory?: string;
-  /** The session's private home, kept between turns; read-write. */
+  /** The session's private home folder, kept between turns; read-write. */
   readonly home: string;
   /**
-   * The folder of the session's that bounds of disk are for, with all that is in it, which may be a file system of its own; the
-   * workspace and the home without it.
+   * The session's folder whose contents the disk limits apply to, which may be a file system of its own. Default: the
+   * workspace and the home.
    */
   readonly disk?: string;
-  /** Further places at which folders are seen: what was set up elsewhere finds itself where it was made. */
+  /**
+   * Further paths at which folders are visible: a program that was set up at another path still finds its files there.
+   */
   readonly aliases?: readonly { readonly path: string; readonly folder: string }[];
-  /** Read-only beside the system's own folders: the mirrors, the harness's programs. */
+  /** Read-only folders beside the system's own: the mirrors, the harness's programs. */
   readonly readOnly: readonly string[];
   /**
-   * The gateway's unix socket, the only way out. Inside, a relay listens on loopback for it; `gatewayOrigin` in the
-   * environment and the arguments becomes its address. Without it there is no network at all.
+   * The gateway's unix socket, the only way to the network. Inside, a relay listens on loopback for it; its address
+   * replaces `gatewayOrigin` in the environment and the arguments. If omitted, there is no network.
    */
   readonly gateway?: string;
-  /** Bounds of everything inside together, where the machine can set them. */
+  /** Limits on all processes inside together, as far as the machine can enforce them. */
   readonly limits?: Limits;
-  /** Root file system, where the sandbox has images; its own without it. */
+  /** Root file system, if the sandbox supports images; default: the sandbox's own. */
   readonly image?: string | undefined;
   /** Aborting kills every process inside. */
   readonly signal: AbortSignal;
 }
 
+/** A process in a sandbox. */
 export interface SandboxedProcess {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Settles once every process inside is gone; never rejects. */
+  /** Settles when every process inside has ended; never rejects. */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
-  /** Ends every process inside; safe to call twice. */
+  /** Ends every process inside; may be called twice. */
   kill(): void;
-  /** The bound that was run into, for which everything inside was ended; null for any other end. */
+  /**
+   * The limit that was exceeded, so that every process inside was ended; null if the sandbox ended for another reason.
+   */
   exceeded(): Exceeded | null;
 }
 
+/** A way to run a session's commands isolated from the server. */
 export interface Sandbox {
   readonly kind: "bubblewrap" | "container" | "none";
   /** False for `none`. */
   readonly isolates: boolean;
-  /** Who keeps `limits` here: the kernel, a look twice a second, or nobody. */
+  /** What enforces `limits`: the kernel, a measurement twice a second (`looking`), or nothing. */
   readonly keepsLimits: "kernel" | "looking" | "no";
-  /** Null where it works here, else what is missing and the exact mend. Really starts one to find out. */
+  /** Starts a trial sandbox. @returns null if it works, else what is missing, with the remedy */
   check(): Promise<string | null>;
   /**
-   * What the root file system that has this name now is by its content, which can be named by that too; null if none of the name
-   * is on this machine, or if the sandbox has no such.
+   * Resolves an image's name to its content id, by which the image can be named too; null if this machine has no image
+   * of that name, or the sandbox has no images.
    */
   imageId(image: string): Promise<string | null>;
   start(request: SandboxRequest): SandboxedProcess;
   /**
-   * Makes a directory (recursively) that a session's sandboxed processes may write to. Directories that lie side by side are
-   * of one session; nothing of it may run meanwhile.
+   * Creates a directory (recursively) that a session's sandboxed processes may write to. Directories with the same
+   * parent belong to one session; no process of the session may run meanwhile.
    */
   makeWritable(directory: string): Promise<void>;
   /**
-   * To be called once such directories are gone, with the folder in which they lay side by side: what was that session's alone,
-   * as its user, may become another's when no process of it lives.
+   * Must be called after such directories were deleted, with their parent: releases the session's user id, if it had
+   * one, once no process has it.
    */
   giveBack(folder: string): Promise<void>;
-  /** Removes now and then what was left behind, where it can leave something. @returns what stops that, safe to call twice */
+  /**
+   * Removes leftovers from time to time, if the sandbox can leave any.
+   * @returns a function that stops it, which may be called twice
+   */
   tend?(): () => Promise<void>;
 }

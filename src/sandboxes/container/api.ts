@@ -4,29 +4,29 @@ import { ConflictError } from "../../domain/errors.ts";
 import { askEngineSocket, EngineError, openEngineStream, type EngineRequest } from "./socket.ts";
 
 /**
- * The calls of Docker's API that Offstage needs (https://docs.docker.com/reference/api/engine/), on the socket of any engine
- * that speaks it. Of answers only what is used is read, and checked. Each call throws EngineError if the engine refuses or
- * its answer can't be used, and the system's error if there is no connection; none has a time limit of its own but the
- * signal that it is given.
+ * The calls of Docker's API that Offstage needs (https://docs.docker.com/reference/api/engine/), on the socket of any
+ * engine that implements it. Only the fields that are used are parsed. Each call throws EngineError if the engine
+ * refuses or its answer can't be parsed, and the system's error if there is no connection. No call has a time limit but
+ * the signal that it is given.
  */
 export interface EngineApi {
   version(signal: AbortSignal): Promise<EngineVersion>;
   info(signal: AbortSignal): Promise<EngineInfo>;
-  /** @returns the id, by its content, of the image that has that name on the engine's machine now; null if none has */
+  /** @returns content id of the image that has the name now; null if there is none */
   imageId(name: string, signal: AbortSignal): Promise<string | null>;
   /** @returns the container's id */
   create(name: string, options: CreateOptions, signal: AbortSignal): Promise<string>;
   start(id: string, signal: AbortSignal): Promise<void>;
-  /** The container's input and output, the latter in frames (frames.ts). */
+  /** The container's input and output; the output is in frames (frames.ts). */
   attach(id: string, signal: AbortSignal): Promise<Duplex>;
-  /** @returns the exit code of the container's next end, once that has come */
+  /** Waits for the container's next exit. @returns its exit code */
   nextExit(id: string, signal: AbortSignal): Promise<number>;
   kill(id: string, signal: AbortSignal): Promise<void>;
-  /** Ends and removes it, with its anonymous volumes. */
+  /** Ends and removes the container with its anonymous volumes. */
   remove(id: string, signal: AbortSignal): Promise<void>;
   inspect(id: string, signal: AbortSignal): Promise<Inspected>;
   stats(id: string, signal: AbortSignal): Promise<Stats>;
-  /** Containers that carry the label, running or not. @param label `name=value` */
+  /** Lists containers that carry the label, running or not. @param label `name=value` */
   list(label: string, signal: AbortSignal): Promise<Listed[]>;
 }
 
@@ -35,9 +35,11 @@ const versionSchema = z.object({
   MinAPIVersion: z.string().nullish(),
   Components: z.array(z.object({ Name: z.string() })).nullish(),
 });
+/** Versions of its API that an engine supports. */
 export type EngineVersion = z.infer<typeof versionSchema>;
 
 const infoSchema = z.object({ SecurityOptions: z.array(z.string()).nullish() });
+/** What an engine says of itself and its machine. */
 export type EngineInfo = z.infer<typeof infoSchema>;
 
 const inspectedSchema = z.object({
@@ -57,14 +59,14 @@ const inspectedSchema = z.object({
     NanoCpus: z.number().nullish(),
   }),
 });
-/** What the engine says of a container. */
+/** An engine's description of a container. */
 export type Inspected = z.infer<typeof inspectedSchema>;
 
 const statsSchema = z.object({
   pids_stats: z.object({ current: z.number().nullish() }).nullish(),
   memory_stats: z.object({ failcnt: z.number().nullish() }).nullish(),
 });
-/** What a container uses now, of which the processes, and how often memory was refused to it. */
+/** A container's present use of resources, and how often the kernel refused memory to it. */
 export type Stats = z.infer<typeof statsSchema>;
 
 const listedSchema = z.object({
@@ -75,7 +77,7 @@ const listedSchema = z.object({
 /** A container in a list. */
 export type Listed = z.infer<typeof listedSchema>;
 
-/** What a container is made of, in the engine's words. */
+/** How to create a container, in the fields of the engine's API. */
 export interface CreateOptions {
   readonly Image: string;
   readonly Entrypoint: readonly string[];
@@ -109,12 +111,14 @@ export interface CreateOptions {
   };
 }
 
+/** A limit of each process (getrlimit(2)). */
 export interface Ulimit {
   readonly Name: string;
   readonly Soft: number;
   readonly Hard: number;
 }
 
+/** A folder of the machine mounted into a container. */
 export interface BindMount {
   readonly Type: "bind";
   readonly Target: string;
@@ -122,17 +126,11 @@ export interface BindMount {
   readonly ReadOnly: boolean;
 }
 
-/**
- * The first version of the API that has all of these calls (Docker 20.10, Podman 4), and the newest whose words are known to
- * be the same.
- */
+/** Version of the API in which all of these calls exist with the fields used (Docker 20.10, Podman 4). */
 const oldestVersion = "1.41";
 const newestVersion = "1.47";
 
-/**
- * @returns the newest version of the API that both sides know
- * @throws ConflictError if there is none
- */
+/** @returns the newest version of the API that both sides support @throws ConflictError if there is none */
 export function agreeOnVersion({ ApiVersion, MinAPIVersion }: EngineVersion): string {
   const agreed = isBefore(ApiVersion, newestVersion) ? ApiVersion : newestVersion;
   if (isBefore(agreed, oldestVersion)) {
@@ -148,16 +146,14 @@ export function agreeOnVersion({ ApiVersion, MinAPIVersion }: EngineVersion): st
   return agreed;
 }
 
-/** Of versions `major.minor`. */
+/** Compares versions written `major.minor`. */
 function isBefore(one: string, other: string): boolean {
   const [major = 0, minor = 0] = one.split(".").map(Number);
   const [otherMajor = 0, otherMinor = 0] = other.split(".").map(Number);
   return major === otherMajor ? minor < otherMinor : major < otherMajor;
 }
 
-/**
- * @param socketPath of the engine's unix socket
- */
+/** Creates a client of an engine's API. @param socketPath path of the engine's unix socket */
 export function createEngineApi(socketPath: string): EngineApi {
   let agreed: string | null = null;
 
@@ -165,7 +161,7 @@ export function createEngineApi(socketPath: string): EngineApi {
     try {
       return await askEngineSocket(socketPath, asked);
     } catch (error) {
-      // Perhaps it is another engine by now, which does not know the version.
+      // Another engine may listen by now that does not support the version.
       if (error instanceof EngineError && error.status === 400) agreed = null;
       throw error;
     }
@@ -175,7 +171,7 @@ export function createEngineApi(socketPath: string): EngineApi {
     return read(versionSchema, await ask({ method: "GET", path: "/version", signal }));
   }
 
-  /** In the version that both know, which is asked for first. */
+  /** Adds the version that both sides support; asks the engine for it first. */
   async function versioned(asked: EngineRequest): Promise<EngineRequest> {
     agreed ??= agreeOnVersion(await version(asked.signal));
     return { ...asked, path: `/v${agreed}${asked.path}` };
@@ -194,13 +190,13 @@ export function createEngineApi(socketPath: string): EngineApi {
         const said = await call({ method: "GET", path: `/images/${encodeURIComponent(name)}/json`, signal });
         return read(z.object({ Id: z.string().min(1) }), said).Id;
       } catch (error) {
-        // 400: no name that an image could have.
+        // 400: the text can't be an image's name.
         if (error instanceof EngineError && [400, 404].includes(error.status)) return null;
         throw error;
       }
     },
     async create(name, body, signal) {
-      // The environment of the command is in the body, and no part of it in an address, which an engine may log.
+      // The command's environment must be in the body: an engine may log the address.
       const said = await call({ method: "POST", path: "/containers/create", query: { name }, body, signal });
       return read(z.object({ Id: z.string().min(1) }), said).Id;
     },

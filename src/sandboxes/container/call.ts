@@ -1,29 +1,31 @@
 import { UnavailableError } from "../../domain/errors.ts";
 
-/** How long an engine may take, in ms. */
+/** Time limits of an engine's calls, in ms. */
 export interface Patience {
-  /** To make, start or remove a container. */
+  /** To create, start or remove a container. */
   readonly workMs: number;
-  /** To answer anything else. */
+  /** For any other call. */
   readonly answerMs: number;
-  /** To go on with what it is at once the caller has stopped, and to end what it was told to end. */
+  /** To finish a call after the caller's signal aborted, and to end a container. */
   readonly endMs: number;
 }
 
+/** Default time limits. */
 export const usualPatience: Patience = { workMs: 60_000, answerMs: 15_000, endMs: 5_000 };
 
+/** Description of one call. */
 export interface Call {
-  /** Stands in the error: "make a container". */
+  /** The action, for the error's message: "make a container". */
   readonly toDo: string;
   readonly limitMs: number;
-  /** Once it aborts, the call has no more than `endMs`. */
+  /** After this signal aborts, the call has at most `endMs` left. */
   readonly until?: { readonly signal: AbortSignal; readonly endMs: number };
 }
 
 /**
- * One call of an engine, given up after its limit. Whether the engine did it all the same is not known then.
- * @param work is given a signal that aborts the request itself
- * @throws UnavailableError where it took too long; the signal's reason where the caller had stopped
+ * Runs one call of an engine with a time limit. After it, the engine may have done the work or not.
+ * @param work gets a signal that aborts the request
+ * @throws UnavailableError if the limit is reached; the signal's reason if the caller aborted
  */
 export async function callEngine<T>(call: Call, work: (abortSignal: AbortSignal) => Promise<T>): Promise<T> {
   const given = new AbortController();

@@ -14,33 +14,31 @@ import { tryContainer } from "./trial.ts";
 import { createTurns, type TurnLimits } from "./turns.ts";
 import { createUpkeep, usualRetries, type Retries } from "./upkeep.ts";
 
+/** What the container sandbox needs beside its settings. */
 export interface ContainerOptions {
-  /** The same over restarts of the server, and no other's: by it is known whose a container is. */
+  /** Id of this server: unique, and constant over restarts. Containers carry it in a label. */
   readonly serverId: () => Promise<string>;
-  /** In the server's data folder: there its processes show each other that they live. Made if it is not there. */
+  /** Folder in the server's data folder in which its processes show each other that they live. Created if missing. */
   readonly makersFolder: string;
   readonly logger?: Logger | null;
-  /** Users of sessions under root; without it those that nobody else has. */
+  /** User ids for sessions if the server runs as root; default: see `usualUids`. */
   readonly uids?: UidRange | null;
   readonly patience?: Patience;
   readonly retries?: Retries;
-  /** Of starts and of removals, each. */
+  /** Limits on concurrent starts, and separately on concurrent removals. */
   readonly turns?: TurnLimits;
 }
 
-/**
- * What an engine is given to do at once. Each start keeps about one core of the machine busy for a fifth of a second; who
- * waits longer than a minute would rather be told.
- */
+/** Default limits of concurrent starts and removals. Each start occupies about one core for a fifth of a second. */
 const usualTurns: TurnLimits = { atOnce: 8, waiting: 256, waitMs: 60_000 };
 
-/** Those that run a container's processes on the machine's own kernel, as an engine's own usual one does. */
+/** Runtimes that run a container's processes on the machine's own kernel; null: the engine's default runtime. */
 const sameKernel: ReadonlySet<string | null> = new Set([null, "runc", "crun", "io.containerd.runc.v2"]);
 
 /**
- * A container for each start, by Docker's API (https://docs.docker.com/reference/api/engine/): its own root image,
- * read-only, without a network, capabilities or new privileges, bound by the engine's control groups. Its command is not
- * run before the kernel was seen to have all that; no call of the engine is waited for without an end.
+ * Starts each command in a container of its own, by Docker's API (https://docs.docker.com/reference/api/engine/): a
+ * read-only root image, no network, no capabilities, no new privileges, limited by the engine's control groups. The
+ * command runs only after all of this was verified at the kernel; every call of the engine has a time limit.
  */
 export function createContainerSandbox(settings: ContainerSettings, options: ContainerOptions): Sandbox {
   const { serverId, logger = null, patience = usualPatience, retries = usualRetries, turns = usualTurns } = options;
@@ -70,7 +68,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     });
   }
 
-  /** What kind it is, asked once; again where it did not answer. */
+  /** The engine's properties, asked for once; asked again after a failure. */
   async function engine(): Promise<Engine> {
     try {
       return await (asked ??= askEngine(api, settings, patience));
@@ -94,7 +92,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     return tryContainer({ start, makeWritable, giveBack });
   }
 
-  /** @throws OffstageError, or the engine's, where it does not say */
+  /** @throws OffstageError or the engine's error if the engine does not answer */
   async function imageId(image: string): Promise<string | null> {
     return callEngine({ toDo: "say whether an image is there", limitMs: patience.answerMs }, (signal) =>
       api.imageId(image, signal),
@@ -110,7 +108,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
       try {
         problem = await (known ??= check());
       } finally {
-        // Looked at again where something was wrong, which may be mended by then.
+        // Check again after a failure: it may have been fixed.
         if (problem !== null) known = null;
       }
       return problem;

@@ -9,23 +9,26 @@ import type { EngineApi, Ulimit } from "./api.ts";
 import { callEngine, type Patience } from "./call.ts";
 import type { ContainerSettings } from "./settings.ts";
 
-/** What is particular to one engine. */
+/** Properties in which engines differ. */
 export interface Engine {
-  /** Whom a container's processes are. */
+  /** User and group of a container's processes, as `uid:gid`. */
   readonly user: string;
-  /** The filter of system calls, as this engine takes it; null for its own. */
+  /** The filter of system calls, as this engine takes it; null: the engine's default. */
   readonly seccomp: string | null;
-  /** Whether it tells that the kernel ended something for want of memory. */
+  /** Whether the engine reports that the kernel ended a process for lack of memory. */
   readonly tellsMemory: boolean;
 }
 
-/** @throws OffstageError if it does not answer, or would not do as it is told */
+/**
+ * Finds out an engine's properties.
+ * @throws OffstageError if it does not answer, or can't enforce what Offstage asks
+ */
 export async function askEngine(api: EngineApi, { runtime }: ContainerSettings, patience: Patience): Promise<Engine> {
   const [info, version] = await callEngine({ toDo: "say what it is", limitMs: patience.answerMs }, (signal) =>
     Promise.all([api.info(signal), api.version(signal)]),
   );
   const [options, components] = [info.SecurityOptions ?? [], version.Components ?? []];
-  // Root of a rootless engine is whoever runs it, and no more.
+  // Root of a rootless engine has only the rights of the user that runs the engine.
   const user = options.some((option) => option.includes("rootless")) ? "0:0" : ownUser();
   const profile = seccompProfile(process.arch);
   const isPodman = components.some(({ Name }) => Name.includes("Podman"));
@@ -37,7 +40,7 @@ export async function askEngine(api: EngineApi, { runtime }: ContainerSettings, 
   return { user, seccomp: profile !== null && isPodman ? await profileFile(profile) : profile, tellsMemory: !isPodman };
 }
 
-/** Podman reads the profile from a file, where Docker takes it as it is. */
+/** Podman reads the profile from a file, Docker takes its content. */
 async function profileFile(profile: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-seccomp-"));
   const file = join(folder, "profile.json");
@@ -50,10 +53,10 @@ function ownUser(): string {
   return uid === 0 ? `${sandboxUid}:${sandboxUid}` : `${uid}:${process.getgid?.() ?? uid}`;
 }
 
-/** Every session's processes have one user, so that this is no bound of one of them. */
+/** A high limit: the processes of all sessions may have one user, so it can't limit a single session. */
 const mostPerUser = 32_768;
 
-/** What the server itself may have open and start: some engines ask for more than a machine lets them. */
+/** The server's own limits on open files and processes: some engines request more than the machine allows. */
 export function ownLimits(): Ulimit[] {
   const limits = existsSync("/proc/self/limits") ? readFileSync("/proc/self/limits", "utf8") : "";
   return (
@@ -69,6 +72,7 @@ export function ownLimits(): Ulimit[] {
   });
 }
 
+/** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,20 +1,22 @@
 import { Writable } from "node:stream";
 
 const headerBytes = 8;
-/** Where the bytes of a frame go, by its first byte; 0 is an echo of the input, 3 the engine's own errors. */
+/** Output of a frame, by its first byte; 0 is an echo of the input, 3 the engine's own errors. */
 const kinds = { 0: "stderr", 1: "stdout", 2: "stderr", 3: "stderr" } as const;
 
+/** Where the two outputs of a command go. */
 export interface Outputs {
   readonly stdout: Writable;
   readonly stderr: Writable;
 }
 
 /**
- * Takes apart the one stream that an engine makes of a command's two outputs: frames of a kind, three bytes of nothing, the
- * length in four, and as many bytes (https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach).
- * It takes no more while a reader of either output is behind, and gathers nothing but headers: a frame goes on as it comes in.
- * An output that was destroyed loses what is for it, and holds nothing up. Neither output is ended: whoever made them does.
- * @returns what the stream is piped into; destroyed with an error where the stream is none of frames
+ * Splits the stream in which an engine combines a command's two outputs. Each frame has a byte for its kind, three zero
+ * bytes, the length in four bytes, and the content
+ * (https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach).
+ * It waits while the reader of either output is behind, and buffers only headers. Data for a destroyed output are
+ * dropped. It ends neither output: their owner does.
+ * @returns the stream to pipe into; destroyed with an error if the data are not frames
  */
 export function createDemultiplexer(outputs: Outputs): Writable {
   const header = Buffer.alloc(headerBytes);
@@ -22,7 +24,7 @@ export function createDemultiplexer(outputs: Outputs): Writable {
   let left = 0;
   let output: Writable = outputs.stdout;
 
-  /** Reads one header, or as much of it as there is. @returns how many bytes that took */
+  /** Reads a header, or a part of it. @returns number of bytes read */
   function takeHeader(chunk: Buffer, from: number): number {
     const taken = chunk.copy(header, inHeader, from, from + headerBytes - inHeader);
     inHeader += taken;
@@ -45,7 +47,7 @@ export function createDemultiplexer(outputs: Outputs): Writable {
       const part = chunk.subarray(from, from + left);
       from += part.length;
       left -= part.length;
-      // One that was ended before has nobody left to hear it.
+      // Nobody reads an output that was ended.
       if (!output.destroyed && !output.writableEnded && !output.write(part)) await drained(output);
     }
   }

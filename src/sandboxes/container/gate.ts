@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { networkTrials, type NetworkTrial } from "./network.ts";
 
-/** What a container's own kernel says of it, told from inside where it can't be seen from outside. */
+/** Kernel files of the container, read inside if they can't be read from outside. */
 const told = [
   "/proc/self/status",
   "/proc/self/mountinfo",
@@ -14,12 +14,13 @@ const told = [
   "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
   "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
 ] as const;
+/** A file that the gate can print. */
 export type ToldFile = (typeof told)[number];
 
 /**
- * Stands before a container's command and becomes it when it is told to: until then nothing of the session's runs, so that
- * what the kernel keeps is known first. Only what a shell does by itself is used, but for the trial of the network; it reads no
- * more than the words that are for it, and the rest of its input is the command's.
+ * Runs before a container's command, and executes it when the server says so: until then none of the session's code
+ * runs, and the container's limits can be verified. It uses only the shell's builtins, except for the trial of the
+ * network, and reads only the words for it: the rest of the input is the command's.
  */
 const script = `echo ready
 while read -r word; do
@@ -42,26 +43,27 @@ while read -r word; do
 done
 exit 125`;
 
-/** @returns entry point and first parameters of a container that waits at the gate; the command comes after them */
+/** @returns entry point and first parameters of a container that waits at the gate; the command follows them */
 export function gateFor(command: readonly string[]): { readonly Entrypoint: string[]; readonly Cmd: string[] } {
   return { Entrypoint: ["sh", "-c", script, "sh"], Cmd: [...command] };
 }
 
+/** A container that waits before its command. */
 export interface Gate {
-  /** Settles once whatever comes before the gate has come to its end: then the kernel's bounds are as they will be. */
+  /** Settles when everything that runs before the gate has ended: from then on the kernel's limits do not change. */
   ready(): Promise<void>;
   tell(): Promise<Partial<Record<ToldFile, string>>>;
-  /** Tries to reach what must be out of reach. @returns what was said of it, for `requireNoNetwork` */
+  /** Tries to connect to addresses that must be unreachable. @returns the output, for `requireNoNetwork` */
   tryNetwork(by: NetworkTrial): Promise<string[]>;
   open(): void;
 }
 
 /**
- * @param input of the container
- * @param output of the container: what comes after the gate's words is left in it
+ * @param input stdin of the container
+ * @param output stdout of the container: bytes after the gate's answers stay in it
  */
 export function createGate(input: Writable, output: Readable): Gate {
-  /** @returns the lines up to the one that says that there are no more */
+  /** @returns the lines before the line that ends the answer */
   async function answerTo(word: "tell" | `try-${NetworkTrial}`): Promise<string[]> {
     input.write(`${word}\n`);
     const lines: string[] = [];
@@ -94,12 +96,16 @@ export function createGate(input: Writable, output: Readable): Gate {
   };
 }
 
-/** No line of the gate's is longer, and no answer has more characters. */
+/** Maximum characters of one of the gate's lines, and of one answer. */
 const lineLimit = 65_536;
 const answerLimit = 1_048_576;
 const tooMuch = "the container's shell says more than it should before anything was run";
 
-/** Up to the next end of line, without it; what comes after stays in the stream. @throws Error where the stream ends before */
+/**
+ * Reads up to the next line break; later bytes stay in the stream.
+ * @returns the line without its break
+ * @throws Error if the stream ends before
+ */
 async function readLine(stream: Readable): Promise<string> {
   let read = Buffer.alloc(0);
   for (;;) {

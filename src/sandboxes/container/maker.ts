@@ -5,13 +5,16 @@ import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { InvalidInputError } from "../../domain/errors.ts";
 
-/** The process of the server that makes containers, and others of the same data folder, by which containers say whose they are. */
+/** The server's processes of one data folder, as containers name the process that created them. */
 export interface Maker {
-  /** Of this process. @throws the system's error if the folder can't be written to; InvalidInputError if its path is too long */
+  /**
+   * Name of this process.
+   * @throws the system's error if the folder can't be written to; InvalidInputError if its path is too long
+   */
   name(): Promise<string>;
-  /** @param name as an earlier `name()` of this or another process gave it @returns whether that process still runs */
+  /** Whether a process still runs. @param name as `name()` of this or another process returned it */
   isAlive(name: string): Promise<boolean>;
-  /** Removes what processes that are gone left in the folder. */
+  /** Removes leftovers of ended processes from the folder. */
   tidy(): Promise<void>;
 }
 
@@ -20,10 +23,10 @@ const longestSocketPath = 107;
 const ending = ".sock";
 
 /**
- * Each process has a socket in the folder, on which it only listens: the kernel lets others connect as long as it lives, from
- * whatever process namespace, host name or container they look. Where the numbers of its processes mean the same here, those
- * are believed too.
- * @param folder for the sockets, of the server's data folder; made if it is not there
+ * Each process listens on a socket in the folder: the kernel accepts connections only while the process lives, whatever
+ * process namespace, host name or container the asking process is in. If process ids mean the same for both, those
+ * count too.
+ * @param folder for the sockets, in the server's data folder; created if missing
  */
 export function createMaker(folder: string): Maker {
   const token = randomBytes(4).toString("hex");
@@ -33,7 +36,7 @@ export function createMaker(folder: string): Maker {
   let server: Server | null = null;
   let listening: Promise<void> = Promise.resolve();
 
-  /** Listens, also again after somebody emptied the folder. */
+  /** Listens, and listens again if the folder was emptied. */
   async function listen(): Promise<void> {
     const path = socketOf(ownName);
     if (server !== null && (await answers(path))) return;
@@ -46,7 +49,7 @@ export function createMaker(folder: string): Maker {
     server?.close();
     server = createServer((one) => one.destroy());
     server.unref();
-    // Under another name until it listens: one that does not listen counts as left by a process that is gone.
+    // Under a temporary name until it listens: a socket that does not listen counts as left by an ended process.
     await new Promise<void>((resolve, reject) => {
       server?.once("error", reject).listen(`${path}~`, resolve);
     });
@@ -79,7 +82,7 @@ export function createMaker(folder: string): Maker {
   };
 }
 
-/** Whether a process listens there. One that may not be asked counts as one that does. */
+/** Whether a process listens there. If this process may not connect, it counts as listening. */
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -94,19 +97,22 @@ function answers(path: string): Promise<boolean> {
 
 const unknown = "-";
 
-/** The kernel's start, the namespace in which a process's number means something, the number, and when that process began. */
+/** Boot id, process id namespace, process id, and start time of this process. */
 function processOf(): string {
   const start = startOf(process.pid);
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
     return `${boot} ${readlinkSync("/proc/self/ns/pid")} ${process.pid} ${start ?? unknown}`;
   } catch {
-    // No Linux: of other processes nothing is known by their numbers then.
+    // Not Linux: process ids can't be verified.
     return `${unknown} ${unknown} ${process.pid} ${unknown}`;
   }
 }
 
-/** In ticks since the machine started (proc_pid_stat(5)); the name before it may hold anything. Null if there is no such process. */
+/**
+ * Start time in clock ticks since boot (proc_pid_stat(5)); the name before it may contain any characters. Null if there
+ * is no such process.
+ */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

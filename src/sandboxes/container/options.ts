@@ -11,11 +11,11 @@ import { gateFor } from "./gate.ts";
 import { nanoCpus } from "./proof.ts";
 import type { ContainerSettings } from "./settings.ts";
 
-/** What a request becomes in an engine's words; its command waits behind the gate. */
+/** A request as the engine's options for creating a container; its command waits behind the gate. */
 export function optionsOf(request: SandboxRequest, settings: ContainerSettings, engine: Engine): CreateOptions {
   const { workspace, home, gateway, limits, aliases = [], workingDirectory = workspace } = request;
   const relayed = withRelay(request, true);
-  // A node of the system's own needs the system's libraries: then the image's is used.
+  // A system's Node needs the system's libraries: use the image's Node instead.
   const nodeIsOurs = !process.execPath.startsWith("/usr/") && !process.execPath.startsWith("/bin/");
   const insideOf = (command: string): string => (command === process.execPath && !nodeIsOurs ? "node" : command);
   const path = [
@@ -71,7 +71,7 @@ export function optionsOf(request: SandboxRequest, settings: ContainerSettings, 
         MemorySwap: limits.memoryBytes,
         PidsLimit: limits.processes,
         NanoCpus: nanoCpus(limits.cpus),
-        // The server comes first if it is a container, too.
+        // The server has the higher priority if it runs in a container too.
         CpuShares: sandboxShares,
       }),
       Mounts: [
@@ -84,7 +84,10 @@ export function optionsOf(request: SandboxRequest, settings: ContainerSettings, 
   };
 }
 
-/** Under root a session's own user; a rootless engine's root is the user that runs it. */
+/**
+ * If the server is root, the session's own user; in a rootless engine, its root, which is the user that runs the
+ * engine.
+ */
 function userFor(home: string, { user }: Engine): string {
   if (process.getuid?.() !== 0 || user === "0:0") return user;
   const uid = userOfHome(home);

@@ -7,32 +7,33 @@ import type { Gate, ToldFile } from "./gate.ts";
 import { requireNoNetwork } from "./network.ts";
 
 /**
- * What is believed of a container before its command runs: what the kernel has, not what the engine was asked for. It is
- * read where the engine's processes can be seen from here, by the number that the engine tells, if the control group of that
- * number is the container's; else it is told from inside, by the image's shell.
+ * What the kernel says of a container before its command runs; the engine's own description is not trusted. Read from
+ * /proc of this machine by the process id that the engine names, if that process is in the container's control group;
+ * else printed inside, by the image's shell.
  */
 interface Kernel {
   /** `/proc/<pid>/status` (proc_pid_status(5)). */
   readonly status: string;
   readonly mounts: string;
   readonly interfaces: string;
-  /** Null where there is no bound, or none can be read. */
+  /** Null if there is no limit, or it can't be read. */
   readonly memoryBytes: number | null;
   readonly processes: number | null;
   readonly cpus: number | null;
-  /** Whether it has the server's own network; null where that can't be seen. */
+  /** Whether it has the server's own network; null if that can't be seen. */
   readonly sharesNetwork: boolean | null;
 }
 
+/** What a container must have. */
 export interface Wanted {
   readonly limits: Limits | undefined;
-  /** False for a runtime with a kernel of its own (gVisor), which tells neither its filter nor its control groups. */
+  /** False for a runtime with its own kernel (gVisor), which shows neither its filter nor its control groups. */
   readonly sameKernel: boolean;
 }
 
 /**
- * Holds a container that waits at its gate to what was asked for, and tries in it what must not be possible.
- * @throws ConflictError if engine or kernel have something else, which names it, or if something can be reached
+ * Verifies a container that waits at its gate against what was asked for, and tries in it what must be impossible.
+ * @throws ConflictError that names what the engine or the kernel has instead, or what can be reached
  */
 export async function proveContainer(inspected: Inspected, gate: Gate, wanted: Wanted): Promise<void> {
   const kernel = (await seenFromHere(inspected)) ?? (await toldFromInside(gate));
@@ -53,17 +54,21 @@ function wordProblem(has: Inspected["HostConfig"], limits: Limits | undefined): 
   if (has.PidsLimit !== processes) return `it says ${has.PidsLimit} processes, where ${processes} were asked for`;
   if (has.NanoCpus !== nanoCpus(cpus))
     return `it says ${(has.NanoCpus ?? 0) / 1e9} cores, where ${cpus} were asked for`;
+  // Ended in the meantime, or not readable for this user.
   return null;
 }
 
-/** Billionths of a core, as engines count. */
+/** Cores as engines count them: billionths of a core. */
 export function nanoCpus(cpus: number): number {
   return Math.round(cpus * 1e9);
 }
 
-/** A page of memory is no bigger, and the kernel rounds to pages. */
+/** Maximum size of a memory page, to which the kernel rounds limits. */
 const biggestPage = 65_536;
-/** Made down and without an address in each new network where the kernel has these tunnels; nothing inside can change that. */
+/**
+ * Interfaces that some kernels create in each new network namespace, down and without an address; no process inside can
+ * change that.
+ */
 const emptyTunnels = /^(?:tunl|gre|gretap|erspan|ip_vti|ip6_vti|sit|ip6tnl|ip6gre)0$/u;
 
 function kernelProblem(kernel: Kernel, { limits, sameKernel }: Wanted): string | null {
@@ -90,7 +95,7 @@ function limitProblem({ memoryBytes, processes, cpus }: Kernel, limits: Limits):
   if (processes !== limits.processes) {
     return `the kernel has ${processes ?? "nothing"} as its bound of processes, where ${limits.processes} were asked for`;
   }
-  // It counts in parts of a period, of at least a thousandth of a core.
+  // The kernel counts in fractions of a period, of at least a thousandth of a core.
   if (cpus === null || Math.abs(cpus - limits.cpus) > 0.01 * limits.cpus + 0.001) {
     return `the kernel has ${cpus ?? "nothing"} as its bound of cores, where ${limits.cpus} were asked for`;
   }
@@ -101,13 +106,13 @@ function interfacesOf(text: string): string[] {
   return text.split("\n").flatMap((line) => /^\s*([^\s:|]+):/u.exec(line)?.[1] ?? []);
 }
 
-/** The last mount on `/` is the one that is seen (proc_pid_mountinfo(5)). */
+/** The last mount on `/` is the visible one (proc_pid_mountinfo(5)). */
 function isRootReadOnly(mounts: string): boolean {
   const root = mounts.split("\n").findLast((line) => line.split(" ")[4] === "/");
   return root?.split(" ")[5]?.split(",").includes("ro") === true;
 }
 
-/** Whether the number is, seen from here, a process of this container's. */
+/** Whether the process id, as seen from this process, belongs to the container. */
 export async function isOf(pid: number, container: string): Promise<boolean> {
   if (pid <= 0) return false;
   const groups = await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "");
@@ -139,7 +144,9 @@ async function seenFromHere({ Id: id, State: { Pid: pid } }: Inspected): Promise
 type Bounds = Pick<Kernel, "memoryBytes" | "processes" | "cpus">;
 const tree = "/sys/fs/cgroup";
 
-/** The tightest of the container's group and those below it on the way to the process. Null where they are not to be seen. */
+/**
+ * The lowest limits of the container's group and of the groups between it and the process. Null if they can't be read.
+ */
 async function boundsOf(groups: string, container: string): Promise<Bounds | null> {
   const paths = new Map(
     groups.split("\n").flatMap((line): [string, string][] => {
@@ -176,7 +183,7 @@ async function bestBound(
   return best;
 }
 
-/** Infinite where there is no bound, null where there is no such file. */
+/** Infinite if there is no limit, null if there is no such file. */
 async function readBound(
   controller: Controller,
   read: (file: string) => Promise<string | undefined>,

@@ -16,26 +16,27 @@ import type { Turns } from "./turns.ts";
 import type { Upkeep } from "./upkeep.ts";
 
 const lookEveryMs = 1_000;
-/** Exit code of what SIGKILL ended. */
+/** Exit code of a command ended by SIGKILL. */
 const killed = 137;
-/** What is still on its way from a container that was ended has this long. */
+/** Time to receive the remaining output of a container that was ended. */
 const lastWordsMs = 500;
 
+/** What it takes to run one container. */
 export interface ContainerRun {
   readonly api: EngineApi;
   readonly request: SandboxRequest;
   readonly engine: () => Promise<Engine>;
   readonly options: (engine: Engine) => CreateOptions;
-  /** False for a runtime with a kernel of its own. */
+  /** False for a runtime with its own kernel. */
   readonly sameKernel: boolean;
   readonly upkeep: Upkeep;
-  /** In which containers are made and started. */
+  /** Limits concurrent creations and starts. */
   readonly starts: Turns;
   readonly patience: Patience;
   readonly logger: Logger | null;
 }
 
-/** One container from its making to its removal. */
+/** Runs one container, from its creation to its removal. */
 export function runContainer(parts: ContainerRun): SandboxedProcess {
   const { request, upkeep, patience, api } = parts;
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
@@ -46,7 +47,7 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
   let life: ReturnType<typeof live> | null = null;
   const within = (toDo: string, limitMs: number): Call => ({ toDo, limitMs, until: { signal, endMs: patience.endMs } });
 
-  /** @returns the container, which waits at its gate; it is removed by whoever made it */
+  /** @returns the container, which waits at its gate; the caller removes it */
   async function make(engine: Engine): Promise<ReturnType<typeof live>> {
     const name = upkeep.hold();
     try {
@@ -56,7 +57,7 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
       );
       return live(parts, { name, id }, { stdin, stdout, stderr, signal, within });
     } catch (error) {
-      // It may be there all the same, or come to be.
+      // The engine may have created it all the same, or may create it later.
       upkeep.removeLater({ name, id: null });
       throw error;
     }
@@ -87,7 +88,7 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
 
   const exited = run()
     .catch((error: unknown) => {
-      // Whoever stopped it knows.
+      // The caller that aborted knows the reason.
       if (signal.aborted && error === signal.reason) return null;
       stderr.write(`${messageOf(error)}\n`);
       return 127;
@@ -109,7 +110,7 @@ interface Streams {
   readonly within: (toDo: string, limitMs: number) => Call;
 }
 
-/** What becomes of a container that was made. */
+/** A created container, until it is gone. */
 function live(
   { api, request, sameKernel, upkeep, patience, logger }: ContainerRun,
   container: { readonly name: string; readonly id: string },
@@ -121,7 +122,7 @@ function live(
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   if (signal.aborted) stop();
   else signal.addEventListener("abort", () => stop(), { once: true });
-  // What the container says before its command runs is the gate's, and not for who reads the command's output.
+  // Output before the command runs is the gate's, and must not reach the reader of the command's output.
   const early = new PassThrough();
   const frames = createDemultiplexer({ stdout: early, stderr });
   const drained = new Promise<void>((resolve) => frames.once("close", resolve));
@@ -132,7 +133,7 @@ function live(
   waited.catch(() => undefined);
   let inspected: Inspected | null = null;
   let isOpen = false;
-  /** Whether the engine left a call unanswered that was to end it: then it is not asked to do more. */
+  /** Whether the engine did not answer a call to end the container: then it is asked for nothing more. */
   let hangs = false;
   let isGone = false;
 
@@ -152,10 +153,10 @@ function live(
     return createGate(stream, early);
   }
 
-  /** @throws where the container does not start as it was asked to; then nothing of the command was run */
+  /** @throws if the container does not start as requested; then the command has not run */
   async function start(): Promise<void> {
     const gate = await connect();
-    // Asked for before it starts, so that a short one is not missed. A command takes as long as it takes.
+    // Asked for before the start, so that a short run is not missed. No time limit: a command may run for long.
     waited = api.nextExit(id, over.signal);
     waited.catch(() => undefined);
     await callEngine(within("start a container", patience.workMs), (abortSignal) => api.start(id, abortSignal));
@@ -175,15 +176,15 @@ function live(
   }
 
   /**
-   * Once the output is over, the engine is asked how the command ended, if it does not tell by itself: Podman looks only now and
-   * then whether a container runs, and misses a short one.
+   * After the end of the output, asks the engine how the command ended, if it has not said so: Podman polls whether a
+   * container runs, and misses a short one.
    * @returns the exit code; never settles otherwise
    */
   async function seenEnd(): Promise<number> {
     await drained;
     while (!over.signal.aborted) {
       await pause(patience.endMs, undefined, { ref: false });
-      // It told in the meantime.
+      // The engine has reported the end in the meantime.
       if (isGone) break;
       const { Running, ExitCode } = (await showState()) ?? {};
       if (Running === false && ExitCode != null) return ExitCode;
@@ -191,20 +192,20 @@ function live(
     return new Promise(() => undefined);
   }
 
-  /** Null if the engine does not say. */
+  /** Null if the engine does not answer. */
   async function showState(): Promise<Inspected["State"] | null> {
     const call: Call = { toDo: "show a container", limitMs: patience.answerMs };
     try {
       return (await callEngine(call, (abortSignal) => api.inspect(id, abortSignal))).State;
     } catch (error) {
-      // One that is gone was ended, and removed, by us.
+      // 404 after the end: this process has removed the container.
       if (!(isGone && error instanceof EngineError && error.status === 404))
         logger?.warn({ err: error, container: id }, "the engine did not say how a container ended");
       return null;
     }
   }
 
-  /** @returns the command's exit code; null where it was ended */
+  /** @returns the command's exit code; null if it was ended */
   async function end(): Promise<number | null> {
     const code = await Promise.race([waited, seenEnd(), stopped]);
     if (code === undefined) {
@@ -217,7 +218,7 @@ function live(
     return code ?? null;
   }
 
-  /** Until all that was said has gone on to who reads it; who does not read is waited for, an engine that says no more is not. */
+  /** Waits until the reader has received all output: for a slow reader without limit, for a silent engine not. */
   async function drain(): Promise<void> {
     for (let before = -1; before !== passed || early.writableNeedDrain || stderr.writableNeedDrain;) {
       before = passed;
@@ -238,7 +239,7 @@ function live(
         api.kill(id, abortSignal),
       );
     } catch (error) {
-      // It says that there is none that runs: then its end comes.
+      // An EngineError says that no such container runs: its end will be reported.
       hangs = !(error instanceof EngineError);
       if (hangs) {
         logger?.warn({ err: error, container: id }, "the engine did not end a container");
@@ -246,11 +247,11 @@ function live(
       }
     }
     const left = pause(patience.endMs, undefined, { ref: false });
-    // The engine tells of what it ended only at the end of all.
+    // The engine reports the end of a container that it killed only after all else.
     isGone = (await Promise.race([waited.catch(() => undefined), left])) !== undefined;
   }
 
-  /** Where its first process can be seen from here: with it the kernel ends all in its namespace. */
+  /** Kills the container's first process, if this process can see it: the kernel then ends all in its namespace. */
   async function killBySight(): Promise<void> {
     const pid = inspected?.State.Pid ?? 0;
     if (await isOf(pid, id)) endProcess(pid);
@@ -260,9 +261,9 @@ function live(
     id,
     start,
     end,
-    /** Whether the output ends by itself, once all of it was read. */
+    /** Whether the output ends without intervention, once all of it was read. */
     endsOutput: () => isOpen,
-    /** Null where the engine does not say any more. */
+    /** Null if the engine no longer answers. */
     async state(): Promise<Inspected["State"] | null> {
       return hangs ? null : showState();
     },
@@ -276,7 +277,7 @@ function live(
   };
 }
 
-/** Disk is looked at from outside; that the bound of processes was run into only the engine tells. */
+/** Measures the disk from outside; that the limit on processes was reached, only the engine reports. */
 function watchContainer(
   { api, request, patience }: ContainerRun,
   id: string,
@@ -288,7 +289,7 @@ function watchContainer(
     limits,
     ...watched(request),
     pids: null,
-    // By the session's own user: which processes are a container's is the engine's to know.
+    // By the session's user: which processes belong to a container, only the engine knows.
     holders: () => holdersOf(home, () => []),
     onExceeded: () => onExceeded("disk"),
   });
@@ -299,7 +300,7 @@ function watchContainer(
       api.stats(id, abortSignal),
     );
     if ((pids?.current ?? 0) >= (limits?.processes ?? Number.POSITIVE_INFINITY)) onExceeded("processes");
-    // The engine notes that something was ended for want of memory only at the end of all.
+    // The engine reports that a process was ended for lack of memory only after the container's end.
     if ((memory?.failcnt ?? 0) === 0) return;
     const { State } = await callEngine(call, (abortSignal) => api.inspect(id, abortSignal));
     if (State.OOMKilled === true) onExceeded("memory");

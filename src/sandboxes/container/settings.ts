@@ -1,9 +1,9 @@
-/** Which engine runs containers, and of what. */
+/** The container engine, and the image and runtime that it uses. */
 export interface ContainerSettings {
   /** Unix socket of the engine: Docker's, Podman's, or another that speaks Docker's API. */
   readonly socket: string;
-  /** Needs git, a shell and the programs of the repositories; node comes from outside. */
+  /** Must have git, a shell and the programs of the repositories; Node is mounted from outside. */
   readonly image: string;
-  /** `runsc` for gVisor; the engine's own without it. */
+  /** `runsc` for gVisor; null: the engine's default. */
   readonly runtime: string | null;
 }

@@ -3,8 +3,8 @@ import type { Duplex } from "node:stream";
 import { OffstageError } from "../../domain/errors.ts";
 
 /**
- * The engine answered, but not with what was asked for: it refused, or its answer can't be used. An engine that does not
- * answer at all is the system's own error of the connection.
+ * The engine refused, or its answer can't be used. If an engine does not answer at all, the system's error of the
+ * connection is thrown instead.
  */
 export class EngineError extends OffstageError {
   readonly code = "container_engine_error";
@@ -17,10 +17,10 @@ export class EngineError extends OffstageError {
   }
 }
 
-/** One request of an engine's API. */
+/** A request to an engine's API. */
 export interface EngineRequest {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Absolute path, whose variable parts are escaped. */
+  /** Absolute path, with its variable parts escaped. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   /** Sent as JSON. */
@@ -29,17 +29,17 @@ export interface EngineRequest {
   readonly signal: AbortSignal;
 }
 
-/** The longest answer that is read: the list of a few thousand containers. */
+/** Maximum size of an answer: enough for a list of a few thousand containers. */
 export const longestAnswerBytes = 8 * 1024 * 1024;
-/** Of an engine's own words, this much goes into an error. */
+/** Maximum characters of an engine's message in an error. */
 const longestMessage = 2_000;
 
 /**
- * Asks once, over a connection of its own.
- * @param socketPath of the engine's unix socket
- * @returns the body of the answer, whose status is a good one
- * @throws EngineError if the status is no good one, or the body is longer than `longestAnswerBytes`; the system's error if
- *   there is no connection or it breaks off
+ * Sends a request over a connection of its own.
+ * @param socketPath path of the engine's unix socket
+ * @returns the body of a successful answer
+ * @throws EngineError if the status is not successful, or the body is longer than `longestAnswerBytes`; the system's
+ * error if the connection fails
  */
 export async function askEngineSocket(socketPath: string, asked: EngineRequest): Promise<string> {
   const body = asked.body === undefined ? "" : JSON.stringify(asked.body);
@@ -53,10 +53,10 @@ export async function askEngineSocket(socketPath: string, asked: EngineRequest):
 }
 
 /**
- * Turns the connection of a request into the stream that the engine makes of it: a container's input and output
+ * Turns a request's connection into the container's input and output
  * (https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach, "hijacking").
- * @returns the stream, not yet flowing; whoever takes it destroys it
- * @throws as `askEngineSocket`, and EngineError if the engine does not switch to a stream
+ * @returns the stream, paused; the caller destroys it
+ * @throws as `askEngineSocket`; EngineError if the engine does not switch to a stream
  */
 export function openEngineStream(socketPath: string, asked: EngineRequest): Promise<Duplex> {
   return new Promise((resolve, reject) => {
@@ -65,7 +65,7 @@ export function openEngineStream(socketPath: string, asked: EngineRequest): Prom
       headers: { Connection: "Upgrade", Upgrade: "tcp", "Content-Length": 0 },
     });
     sent.once("upgrade", (_answer, stream: Duplex, head: Buffer) => {
-      // Whoever asked has given up, and will not take it.
+      // The caller has given up, and will not take the stream.
       if (asked.signal.aborted) return void stream.destroy();
       if (head.length > 0) stream.unshift(head);
       resolve(stream);
@@ -82,7 +82,7 @@ export function openEngineStream(socketPath: string, asked: EngineRequest): Prom
 
 function optionsFor(socketPath: string, { method, path, query = {}, signal }: EngineRequest): RequestOptions {
   const search = new URLSearchParams(query).toString();
-  // A connection for each request: one that was given up leaves nothing behind that another could read.
+  // One connection for each request: after an aborted one, no other request can read its answer.
   return { socketPath, method, path: search === "" ? path : `${path}?${search}`, signal, agent: false };
 }
 
@@ -109,7 +109,7 @@ async function readAnswer(answer: IncomingMessage): Promise<string> {
   throw new EngineError(`the container engine answered ${status}: ${refusalIn(text)}`, status);
 }
 
-/** What an engine says of a request that it refuses is JSON with a `message`; anything else is shown as it is. */
+/** An engine's message for a refused request: `message` of its JSON, or else the text as it is. */
 function refusalIn(text: string): string {
   let said = text;
   try {

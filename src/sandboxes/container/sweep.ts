@@ -4,14 +4,15 @@ import { callEngine, type Patience } from "./call.ts";
 import { containerLabel, processLabel, serverLabel } from "./labels.ts";
 import type { Maker } from "./maker.ts";
 
+/** What a sweep needs. */
 export interface Sweep {
   readonly engine: EngineApi;
-  /** Id of the server whose containers these are. */
+  /** Id of the server that owns the containers. */
   readonly server: string;
-  /** Name of this process, as its containers carry it. */
+  /** Name of this process in the containers' labels. */
   readonly process: string;
   readonly maker: Maker;
-  /** Whether this process still needs the container that it made under this name. */
+  /** Whether this process still needs the container that it created under this name. */
   readonly isHeld: (name: string) => boolean;
   /** Rejects if the engine does not remove it. */
   readonly remove: (id: string) => Promise<boolean>;
@@ -20,10 +21,10 @@ export interface Sweep {
 }
 
 /**
- * Removes every container of this server that nobody needs any more: those of its processes that are gone, whether they ever
- * started and whatever they are called now, and those of this process that it has let go of. Every other is left alone, also
- * if the engine shows more than was asked for.
- * @throws the first problem of the engine, once all were tried
+ * Removes the containers of this server that no process needs any more: those of its ended processes, whether they ever
+ * started and whatever they are called now, and those that this process released. Leaves every other container alone,
+ * even if the engine lists more than was asked for.
+ * @throws the engine's first error, after all were tried
  */
 export async function sweepContainers(sweep: Sweep): Promise<void> {
   const { engine, server, maker, patience, logger } = sweep;
@@ -49,7 +50,7 @@ export async function sweepContainers(sweep: Sweep): Promise<void> {
   await maker.tidy();
 }
 
-/** The name under which it was made, which its present one need not be. */
+/** The name under which it was created; its present name may differ. */
 function nameOf({ Id, Names, Labels }: Listed): string {
   return Labels?.[containerLabel] ?? Names?.[0]?.replace(/^\//u, "") ?? Id;
 }

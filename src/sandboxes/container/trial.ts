@@ -8,9 +8,9 @@ import type { Limits, Sandbox } from "../sandbox.ts";
 const checkLimits: Limits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskBytes: 2 ** 30, cpus: 1 };
 
 /**
- * Starts one and believes only what is seen inside: some engines take a limit and do not keep it. What each container is held
- * to before its command runs, the network among it, this one is too.
- * @returns what is wrong with containers here, null where nothing is
+ * Starts a trial container and measures its limits inside: some engines accept a limit and do not enforce it. It is
+ * also verified as every container is before its command runs, the network included.
+ * @returns the problem with containers here; null if there is none
  */
 export async function tryContainer({
   start,

@@ -1,30 +1,29 @@
 import { UnavailableError } from "../../domain/errors.ts";
 
-/** How much of one kind of work an engine is given at once. */
+/** Limits on one kind of an engine's concurrent work. */
 export interface TurnLimits {
   readonly atOnce: number;
-  /** How many more may wait for their turn. */
+  /** How many more may wait. */
   readonly waiting: number;
-  /** How long each of them may, in ms. */
+  /** How long each may wait, in ms. */
   readonly waitMs: number;
 }
 
-/** Work of one kind, of which only so much is under way at once; the rest waits in the order of its coming. */
+/** Limits concurrent work of one kind; the rest waits in order of arrival. */
 export interface Turns {
   /**
-   * @param signal ends the wait for the turn, not the work
-   * @throws UnavailableError, before the work began, if too many wait already or the wait takes too long; the signal's
-   *   reason if it aborts during the wait; whatever the work throws
+   * Runs the work as soon as it may start.
+   * @param signal ends the wait, not the work
+   * @throws UnavailableError, before the work started, if too many wait or the wait is too long; the signal's reason if
+   * it aborts during the wait; errors of the work
    */
   take<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
-/**
- * @param toDo stands in the errors: "make a container"
- */
+/** @param toDo the action, for the errors' messages: "make a container" */
 export function createTurns(toDo: string, { atOnce, waiting, waitMs }: TurnLimits): Turns {
   let underWay = 0;
-  /** In the order of their coming; each is called when its turn has come. */
+  /** In order of arrival; each is called when its work may start. */
   const queue = new Set<() => void>();
 
   function next(): void {

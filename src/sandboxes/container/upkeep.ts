@@ -8,7 +8,10 @@ import { EngineError } from "./socket.ts";
 import { sweepContainers } from "./sweep.ts";
 import type { Turns } from "./turns.ts";
 
-/** How long after one that failed a removal is tried again, doubled each time, and how often before it is left to the sweep. */
+/**
+ * After a failed removal: the pause before the next try, doubled each time, and how many tries before it is left to the
+ * sweep.
+ */
 export interface Retries {
   readonly firstMs: number;
   readonly longestMs: number;
@@ -17,47 +20,56 @@ export interface Retries {
   readonly sweepMs: number;
 }
 
+/** Default retries. */
 export const usualRetries: Retries = { firstMs: 1_000, longestMs: 60_000, most: 8, sweepMs: 60_000 };
 
+/** What the upkeep of containers needs. */
 export interface UpkeepOptions {
   readonly engine: EngineApi;
-  /** Of the server, the same over restarts and different from any other that uses the engine. */
+  /** Id of this server: unique among all that use the engine, and constant over restarts. */
   readonly serverId: () => Promise<string>;
   readonly maker: Maker;
-  /** In which containers are removed. */
+  /** Limits concurrent removals. */
   readonly removals: Turns;
   readonly patience: Patience;
   readonly retries: Retries;
   readonly logger: Logger | null;
 }
 
-/** A container that is about to be made or was made; its id is known once the engine has told it. */
+/** A container that is being created or exists; its id is null until the engine has returned it. */
 export interface Held {
   readonly name: string;
   readonly id: string | null;
 }
 
-/** Sees to it that each container that this server made is gone in the end, whatever its engine does. */
+/** Makes sure that each container that this server created is removed in the end, whatever its engine does. */
 export interface Upkeep {
-  /** A name for a container that is about to be made: it is left alone until `remove` or `removeLater`. */
+  /** A name for a container that is about to be created: the sweep leaves it alone until `remove` or `removeLater`. */
   hold(): string;
   labels(name: string): Promise<Record<string, string>>;
-  /** Removes it with everything in it. If that fails it is done later. Never rejects. @returns whether it is gone */
+  /**
+   * Removes the container with everything in it; retries later if that fails. Never rejects.
+   * @returns whether it is gone
+   */
   remove(held: Held): Promise<boolean>;
   /** For one that the engine could not be asked to remove, or that may come to be only now. */
   removeLater(held: Held): void;
-  /** Removes what is this server's and nobody's any more: of processes that are gone, and what was left to it. @throws Error of the engine */
+  /**
+   * Removes this server's containers that no process needs: those of ended processes, and those whose removal failed.
+   * @throws Error of the engine
+   */
   sweep(): Promise<void>;
-  /** Sweeps now and from time to time. @returns what stops that, safe to call twice */
+  /** Sweeps now and then periodically. @returns a function that stops it, which may be called twice */
   tend(): () => Promise<void>;
 }
 
+/** Creates the upkeep of this process's containers. */
 export function createUpkeep(options: UpkeepOptions): Upkeep {
   const { engine, serverId, maker, removals, patience, retries, logger } = options;
   const held = new Set<string>();
   const waiting = new Map<string, NodeJS.Timeout>();
 
-  /** @returns false if there is none of that id or name */
+  /** @returns false if there is no container of that id or name */
   function removeNow(idOrName: string): Promise<boolean> {
     return removals.take(() =>
       callEngine({ toDo: "remove a container", limitMs: patience.workMs }, (signal) =>
@@ -126,14 +138,14 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     let isSweeping = false;
     let failed = false;
     async function sweepOnce(): Promise<void> {
-      // One at a time: on an engine that hangs a sweep takes longer than the time between two.
+      // One at a time: if the engine hangs, a sweep takes longer than the time between two.
       if (isSweeping) return;
       isSweeping = true;
       try {
         await sweep();
         failed = false;
       } catch (error) {
-        // Told once: an engine that is gone is gone for many times.
+        // Logged once, not at every sweep while the engine is down.
         if (!failed) logger?.warn({ err: error }, "could not remove containers that were left; will try again");
         failed = true;
       } finally {
@@ -145,7 +157,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     timer.unref();
     return () => {
       clearInterval(timer);
-      // What is left is the next one's.
+      // The next process removes what is left.
       for (const each of waiting.values()) clearTimeout(each);
       waiting.clear();
       return Promise.resolve();

@@ -12,20 +12,21 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { Exceeded, Limits } from "../sandbox.ts";
 
+/** A control group (cgroups(7)) of one sandbox. */
 export interface ControlGroup {
-  /** Files to which a process writes itself to be bound with all that it starts. */
+  /** Files to which a process writes 0 to join, with all processes that it starts later. */
   readonly joinFiles: readonly string[];
-  /** The bound that was run into, if any. */
+  /** The limit that was exceeded, if any. */
   exceeded(): Exceeded | null;
-  /** False while something is still in it: to be tried again. */
+  /** Removes the group. @returns false while a process is still in it: try again */
   remove(): boolean;
 }
 
-/** Where the kernel shows control groups: one tree (version 2), or one for each controller (version 1). */
+/** Files of the kernel's control groups: one tree (version 2), or one for each controller (version 1). */
 interface Tree {
   readonly folders: readonly string[];
   readonly limits: (limits: Limits) => readonly (readonly [file: string, value: string])[];
-  /** The processor time of all sandboxes together beside the server's, which comes first if both want some. */
+  /** Processor weight of all sandboxes together, below the server's. */
   readonly share: readonly [file: string, value: string];
   readonly memoryEvents: string;
   readonly processEvents: string;
@@ -35,7 +36,10 @@ const root = "/sys/fs/cgroup";
 const name = "offstage";
 
 const cpuPeriod = 100_000;
-/** Where everybody else has 1,024 (version 1), or 100 (version 2). Priorities of processes (nice) don't count between groups. */
+/**
+ * Processor weight of sandboxes in version 1; the default is 1,024 (version 2: 20 of 100). Priorities (nice) have no
+ * effect between groups.
+ */
 export const sandboxShares = 204;
 
 const version2: Tree = {
@@ -65,7 +69,7 @@ const version1: Tree = {
   processEvents: "pids.events",
 };
 
-/** Null where this process may not make control groups: it is not root, or they are read-only as in most containers. */
+/** Null if this process can't create control groups: it is not root, or they are read-only, as in most containers. */
 function findTree(): Tree | null {
   if (process.getuid?.() !== 0) return null;
   const tree = existsSync(join(root, "cgroup.controllers")) ? version2 : version1;
@@ -80,7 +84,9 @@ function findTree(): Tree | null {
   return isWritable ? tree : null;
 }
 
-/** Whether bounds can be set here: one is really made to find out, since a container may show a tree that it can't use. */
+/**
+ * Whether limits can be set here. Creates a group to find out, because a container may show a tree that it can't use.
+ */
 export function canLimit(): boolean {
   removeLeft();
   const group = createControlGroup({ memoryBytes: 2 ** 30, processes: 100, diskBytes: 2 ** 30, cpus: 1 });
@@ -88,7 +94,7 @@ export function canLimit(): boolean {
   return group !== null;
 }
 
-/** Removes the groups of servers that were killed; what still has a process in it stays. */
+/** Removes groups of killed servers; one that still contains a process stays. */
 function removeLeft(): void {
   for (const folder of findTree()?.folders ?? []) {
     if (!existsSync(folder)) continue;
@@ -99,14 +105,14 @@ function removeLeft(): void {
   }
 }
 
-/** What the kernel says where the tree is not ours to change, as in most containers. */
+/** Errors of the kernel if this process may not change the tree, as in most containers. */
 const notOurs = new Set(["EACCES", "EBUSY", "EINVAL", "ENOENT", "EOPNOTSUPP", "EPERM", "EROFS"]);
 
-/** A control group with these bounds (cgroups(7)); null where none can be made. */
+/** Creates a control group with these limits (cgroups(7)). @returns null if this process can't create one */
 export function createControlGroup(limits: Limits): ControlGroup | null {
   const tree = findTree();
   if (tree === null) return null;
-  // The server's own number in it tells whose groups are left when it was killed.
+  // The server's process id in the name shows whether the server still lives.
   const folders = tree.folders.map((folder) => join(folder, `${process.pid}-${randomUUID()}`));
   try {
     makeGroups(tree, folders, limits);
@@ -153,7 +159,7 @@ function removed(folder: string): boolean {
   }
 }
 
-/** A kernel without accounting of swap, for example, has no file for it. */
+/** Does nothing if the kernel lacks the file, as without accounting of swap. */
 function setIn(folders: readonly string[], [file, value]: readonly [string, string]): void {
   const path = folders.map((folder) => join(folder, file)).find((one) => existsSync(one));
   if (path !== undefined) writeFileSync(path, value);

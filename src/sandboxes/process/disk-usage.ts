@@ -2,32 +2,32 @@ import { lstat, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { runProgram } from "./run-program.ts";
 
-/** What a sandbox holds of a disk, and of memory that its processes share. */
+/** Disk space and shared memory that a sandbox uses. */
 export interface DiskUsage {
-  /** In blocks of the file system, of files in the folders and of removed ones that a process keeps open. */
+  /** Bytes in blocks of the file system, of files in the folders and of deleted files that a process keeps open. */
   readonly bytes: number;
-  /** Files and folders, each once however many names it has; removed ones that are kept open count too. */
+  /** Files and folders, each counted once however many names it has, and deleted ones that a process keeps open. */
   readonly files: number;
-  /** Memory without a name (memfd, removed files of /dev/shm), and pages that processes share through it. */
+  /** Anonymous shared memory (memfd, deleted files of /dev/shm). */
   readonly sharedBytes: number;
   /**
-   * Descriptors that were sent over a unix socket and not received yet (SCM_RIGHTS of unix(7)). What they are of can't be seen,
-   * and a removed file of which there is no other descriptor is in none of the other numbers.
+   * Descriptors that were sent over a unix socket and not yet received (SCM_RIGHTS, unix(7)). Their files can't be
+   * seen: a deleted file without another descriptor is in none of the other numbers.
    */
   readonly inFlight: number;
 }
 
-/** Whose processes may keep removed files open: all of a user, or those that are named. */
+/** Processes whose deleted open files count: all of a user, or those with these ids. */
 export type Holders = { readonly uid: number } | { readonly pids: readonly number[] };
 
-/** More words than that of one look are of an agent that made them many. */
+/** Maximum output of one measurement, in bytes; only an agent that provokes it causes more. */
 const mostSaid = 64 * 1024 * 1024;
-/** A look that takes longer is cut off, and the next one begins. */
+/** A measurement that takes longer is ended. */
 const longestLookMs = 120_000;
 
 /**
- * Prints two sums of bytes and of files for each folder, as the file system counts them. Nothing is followed.
- * Names in the folders are an agent's, so only totals are printed.
+ * Prints the total bytes and files of each folder, as the file system counts them. Follows no links. Prints totals
+ * only, because an agent chooses the names in the folders.
  */
 const countFolders = `
 LC_ALL=C; export LC_ALL
@@ -35,10 +35,11 @@ du -s -x -B1 -- "$@" | sed 's/^\\([0-9]*\\).*/bytes \\1/'
 du -s -x --inodes -- "$@" | sed 's/^\\([0-9]*\\).*/files \\1/'`;
 
 /**
- * Prints `device:inode blocks` of each file without a name that a process has open, runs or, where the server may look, has
- * mapped; the kilobytes of memory that they share; and for each socket the number of descriptors on their way to it, with the
- * socket's inode. Processes are given by number, or by `uid` and their user's. A thread may have descriptors of its own; and a
- * process whose first thread is gone shows what it has under the number of another.
+ * Prints `device:inode blocks` of each deleted file that a process has open, executes or, if the server has the right
+ * to see it, has mapped; the kilobytes of shared memory; and for each socket the number of descriptors in flight with
+ * the socket's inode. Arguments: process ids, or `uid` and a user id.
+ * A thread may have descriptors of its own; and if a process's first thread has ended, its data are visible only under
+ * another thread's id.
  */
 const countRemoved = `
 LC_ALL=C; export LC_ALL
@@ -71,9 +72,9 @@ for thread in $threads; do echo "$thread/fdinfo"; done | tr '\\n' '\\0' |
 exit 0`;
 
 /**
- * Counts what folders hold on their disk, in processes of their own: an agent decides how long that takes.
- * @param holders processes whose removed files count; null: none
- * @returns null where it could not be counted
+ * Measures disk usage of folders, in separate processes because an agent decides how long that takes.
+ * @param holders processes whose deleted open files count; null: none
+ * @returns null if it could not be measured
  */
 export async function diskUsage(folders: readonly string[], holders: Holders | null): Promise<DiskUsage | null> {
   const [named, removed] = await Promise.all([
@@ -90,9 +91,9 @@ export async function diskUsage(folders: readonly string[], holders: Holders | n
 }
 
 /**
- * What is used of a disk of the session's own, at once and with all that was removed and is open.
- * @param folder over which such a disk is mounted
- * @returns null if none is: the session's folders are on one that others have too
+ * Measures a file system of the session's own: immediate, and includes deleted open files.
+ * @param folder its mount point
+ * @returns null if none is mounted there: the session shares the disk with others
  */
 export async function ownDiskUsage(folder: string): Promise<Pick<DiskUsage, "bytes" | "files"> | null> {
   try {
@@ -105,7 +106,7 @@ export async function ownDiskUsage(folder: string): Promise<Pick<DiskUsage, "byt
   }
 }
 
-/** In a user namespace of its own the server may look into folders whose owner may not: that owner is the server's user. */
+/** In its own user namespace the server may read folders that their owner, the server's user, has made unreadable. */
 const asOwner = ["--unshare-user", "--uid", "0", "--gid", "0", "--cap-drop", "ALL", "--cap-add", "CAP_DAC_READ_SEARCH"];
 
 async function countNamed(folders: readonly string[]): Promise<{ bytes: number; files: number } | null> {
@@ -153,13 +154,13 @@ async function countOpen(folders: readonly string[], holders: Holders): Promise<
   return {
     bytes: sum(onDisk),
     files: onDisk.length,
-    // What is open may be mapped too, and counts once.
+    // A file may be both open and mapped: count it once.
     sharedBytes: Math.max(shared, sum(open.filter((file) => !file.onDisk))),
     inFlight: [...sockets.values()].reduce((total, count) => total + count, 0),
   };
 }
 
-/** What vanishes while it is counted makes the program end with 1, and is counted all the same. */
+/** Ignores exit codes: a file that vanishes during the measurement makes the program exit with 1. */
 function said(command: string, parameters: readonly string[]): Promise<{ stdout: string; stderr: string }> {
   const options = { maxBuffer: mostSaid, timeout: longestLookMs, killSignal: "SIGKILL" as const };
   return runProgram(command, parameters, options).catch((error: { stdout?: string; stderr?: string }) => ({

@@ -1,16 +1,16 @@
 import { readFile, statfs } from "node:fs/promises";
 import type { DiskUsage } from "./disk-usage.ts";
 
-/** What a file system has left, and what the machine has given away of memory without a name. */
+/** Free space of a file system, and shared memory used on the machine. */
 export interface Room {
   readonly bytes: number;
-  /** Null: the file system makes inodes as they are needed. */
+  /** Free inodes; null: the file system creates inodes as needed. */
   readonly files: number | null;
-  /** Of memory that belongs to files of no disk (`Shmem` of proc_meminfo(5)); 0 if the system does not say. */
+  /** Shared memory without a file on a disk (`Shmem`, proc_meminfo(5)); 0 if unknown. */
   readonly sharedBytes: number;
 }
 
-/** @returns null if the folder is gone */
+/** Free space around a folder. @returns null if the folder does not exist */
 export async function roomAround(folder: string): Promise<Room | null> {
   try {
     const [{ bavail, bsize, files, ffree }, sharedBytes] = await Promise.all([statfs(folder), usedSharedBytes()]);
@@ -25,16 +25,20 @@ async function usedSharedBytes(): Promise<number> {
   return Number(/^Shmem:\s+(\d+) kB$/mu.exec(said)?.[1] ?? 0) * 1024;
 }
 
-/** So many looks without a descriptor in flight in between may be ones at which it was just received and not sent again. */
+/**
+ * After this many measurements in a row without a descriptor in flight, none is assumed to be in flight. Fewer could
+ * miss one that is received and sent again between measurements.
+ */
 const quietLooks = 20;
 
 type Look = { readonly used: DiskUsage; readonly room: Room };
 
 /**
- * What files in flight may hold: nobody can see their size. From the last look before a session had any in flight, all that the
- * file system (or the machine's memory) lost and that was not counted counts as theirs. Others may have written it; but a
- * program that does not mean to hide anything receives at once what it is sent.
- * @returns what is to be added to each next look's count, which is given in the order of time with what there was before them
+ * Estimates what files in flight hold, since their size can't be seen. Everything that the file system (or shared
+ * memory) lost since the last measurement without descriptors in flight, and that was not measured otherwise, counts as
+ * theirs. Other programs may have written it; but a program that hides nothing receives descriptors at once.
+ * @returns a function to call with each measurement, in order of time, and with the free space at the start: returns
+ * what to add to the measurement
  */
 export function createInFlightCount(): (
   look: Look,

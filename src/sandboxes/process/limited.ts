@@ -7,15 +7,15 @@ import { startProcess, type StartOptions } from "./process.ts";
 import { watchUsage } from "./watch.ts";
 
 const lookEveryMs = 250;
-/** Puts itself into the control groups named before `--`, and becomes the command after it. */
+/** Adds itself to the control groups named before `--`, then executes the command after it. */
 const joinFirst = `while [ "$1" != "--" ]; do echo 0 > "$1"; shift; done; shift; exec "$@"`;
 
 type LimitedRequest = Pick<SandboxRequest, "environment" | "signal" | "limits" | "workspace" | "home" | "disk">;
 
 /**
- * As `startProcess`, with everything that the command starts bound to the request's limits: by the kernel where control
- * groups can be made, else by looking. Where a bound is run into, all of it is ended: a half-starved agent is no use, and
- * its reason would be lost.
+ * Like `startProcess`, with the request's limits on everything that the command starts: enforced by the kernel if
+ * control groups can be created, else by measuring. If a limit is exceeded, every process is ended: an agent short of
+ * memory or disk fails in ways that hide the reason.
  */
 export function startLimited(
   command: string,
@@ -58,21 +58,24 @@ export function startLimited(
   return { ...started, exited, exceeded: () => exceeded ?? watch.exceeded() };
 }
 
-/** The folders that count, and the one that may be a file system of its own. */
+/** Folders to measure, and the folder that may be a file system of its own. */
 export function watched({ disk, workspace, home }: Pick<SandboxRequest, "disk" | "workspace" | "home">) {
   return disk === undefined
     ? { folders: [...new Set([workspace, home])], disk: dirname(workspace) }
     : { folders: [disk], disk };
 }
 
-/** Under root a session's processes are those of its home's owner, whatever they did to be hidden from a search. */
+/**
+ * Processes of a session whose deleted open files count. If the server is root: all of the home's owner, which also
+ * finds processes that hide from a search.
+ */
 export function holdersOf(home: string, pids: () => readonly number[]): Holders | null {
   if (process.getuid?.() !== 0) return { pids: pids() };
   const owner = statSync(home, { throwIfNoEntry: false });
   return owner === undefined ? null : { uid: owner.uid };
 }
 
-/** The kernel lets go of the last process a moment after it is gone. */
+/** The kernel releases the last process a moment after its end. */
 async function removeWhenEmpty(group: ControlGroup): Promise<void> {
   for (let tries = 0; tries < 200 && !group.remove(); tries += 1) {
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,8 +1,10 @@
 import { basename, dirname, join } from "node:path";
 
 /**
- * What the sandbox sees of the Node that runs us: the program, and the libraries, headers and packages that came with it.
- * Not the whole folder that it was installed in: where that is `~/.local` or the home itself, all else is there too.
+ * Folders of the server's own Node that the sandbox sees: the program, and the libraries, headers and packages that
+ * came with it. Not the whole installation folder: if that is `~/.local` or the home itself, it contains everything
+ * else too.
+ * @param program path of the node program
  */
 export function nodeFolders(program: string): string[] {
   const folder = dirname(program);

@@ -4,20 +4,18 @@ import { dirname } from "node:path";
 import { runProgram } from "./run-program.ts";
 import { UidClaims, usualUids } from "./uids.ts";
 
-/** The user that a container engine is told of under root, before a session's own is known. */
+/** User id used as root to check a container engine, before a session's own id is known. */
 export const sandboxUid = 64_748;
 
 let usualClaims: UidClaims | null = null;
 
 /**
- * Makes a folder, and under root gives it with all that is in it to the user of the session whose folders lie beside it: each
- * session has a user of its own, which no account has, and by it bounds of its own of all that the kernel counts for each user.
- * A folder that has its user already is left as it is.
- *
- * No process of the session may run meanwhile. Links are not followed (`-h`, and `-P`, which is the default). The program does
- * it in one go, where a call for each of 80,000 files would take seconds; it changes a folder after what is in it, so that one
- * which was cut off is done again.
- * @param claims who has which user; a default server's without it
+ * Creates a folder and, as root, changes the owner of the folder and its contents to the user id of the session, whose
+ * folders have the same parent. No account has that id, and the kernel's per-user limits apply to each session alone. A
+ * folder that already belongs to that user is left unchanged. No process of the session may run meanwhile.
+ * Links are not followed (`-h`, and `-P`, the default). One `chown` takes far less than a call for each of 80,000
+ * files; it changes a folder after its contents, so that an interrupted one is repeated.
+ * @param claims assignment of user ids; default: one with the default range
  */
 export async function giveToSandbox(directory: string, claims?: UidClaims): Promise<void> {
   await mkdir(directory, { recursive: true });
@@ -27,14 +25,14 @@ export async function giveToSandbox(directory: string, claims?: UidClaims): Prom
   await runProgram("chown", ["-R", "-h", `${uid}:${uid}`, directory]);
 }
 
-/** Who owns a file, or a link itself; null if it is gone. */
+/** User id that owns a file, or a link itself; null if it does not exist. */
 export function ownerOf(path: string): number | null {
   return lstatSync(path, { throwIfNoEntry: false })?.uid ?? null;
 }
 
 /**
- * The user that a sandbox's processes run as under root: the owner of its home, which only the server can change.
- * @throws Error for a home that was not given to a session: root inside would be root of the kernel
+ * User id of a sandbox's processes if the server is root: the owner of its home, which only the server can change.
+ * @throws Error if the home was not given to a session: root inside would be the kernel's root
  */
 export function userOfHome(home: string): number {
   const uid = ownerOf(home);

@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Ends a process, or with a negative id a process group; one that is gone already is no error. */
+/** Kills a process or, if the id is negative, a process group; does nothing if it has ended. */
 export function endProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {
-    // EPERM: the number is another user's process by now, and not ours to end.
+    // EPERM: the id now belongs to another user's process.
     if (!["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
 }
 
 /**
- * Every process that was started with this variable in its environment, as a child of a child may be that made a session
- * of its own. Found through /proc: where there is none (macOS), a process group is all that can be ended.
+ * Ids of all processes with this variable in their initial environment: finds descendants that left the process group
+ * or session. Reads /proc; without it (macOS), returns none, and only the process group can be ended.
  * @param variable `NAME=value`
  */
 export function carriersOf(variable: string): number[] {
@@ -20,15 +20,15 @@ export function carriersOf(variable: string): number[] {
     try {
       return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(variable);
     } catch {
-      // Gone, or another user's.
+      // Ended, or another user's process.
       return false;
     }
   });
 }
 
 /**
- * A process with all that it started, and what those did. Who sets an environment of its own is among them; who lives on
- * when its parent ends is where its namespace has a first process (pid_namespaces(7)), as that of bubblewrap.
+ * A process and its descendants, including those with an environment of their own. A descendant whose parent has ended
+ * is found only if its namespace has an init process (pid_namespaces(7)), as bubblewrap's has.
  */
 export function familyOf(first: number): number[] {
   const children = new Map<number, number[]>();
@@ -41,13 +41,13 @@ export function familyOf(first: number): number[] {
   return found;
 }
 
-/** The fourth field of proc_pid_stat(5); the name before it may hold anything. */
+/** Fourth field of proc_pid_stat(5); the name before it may contain any characters. */
 function parentOf(pid: number): number | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
   } catch {
-    // Gone in the meantime.
+    // Ended in the meantime.
     return null;
   }
 }

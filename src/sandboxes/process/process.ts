@@ -5,22 +5,24 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import { carriersOf, endProcess, familyOf } from "./process-table.ts";
 
-/** Carried by every process of one start, so that those that left its process group are found again. */
+/** Environment variable that every process of one start inherits, to find those that left its process group. */
 const mark = "OFFSTAGE_PROCESS";
-/** The kernel ends the processes of a namespace after its first one, and a little later. */
+/** The kernel ends the processes of a namespace shortly after its first one. */
 const lookAgainMs = 5;
 const patienceMs = 2_000;
 
+/** How `startProcess` starts a command. */
 export interface StartOptions {
   readonly cwd: string;
-  /** Also those that left the process group are ended, which costs a look at every process of the machine. */
+  /** Whether processes that left the process group are ended too, which reads every process of the machine. */
   readonly endsDescendants: boolean;
-  /** What the command reads on file descriptors 3, 4 and so on. */
+  /** Contents of file descriptors 3, 4 and so on. */
   readonly more?: readonly Buffer[];
 }
 
 /**
- * Spawns a command in a process group of its own and ties it to the request's signal.
+ * Starts a command in its own process group, and ends it if the request's signal aborts.
+ * @throws the signal's reason if it has already aborted
  */
 export function startProcess(
   command: string,
@@ -40,7 +42,7 @@ export function startProcess(
   for (const [index, content] of more.entries()) {
     const descriptor = (child.stdio as readonly unknown[])[3 + index];
     if (!(descriptor instanceof Writable)) continue;
-    // A command that could not be started reads nothing; its exit tells of it.
+    // A command that could not be started reads nothing; its exit reports that.
     descriptor.on("error", () => undefined);
     descriptor.end(content);
   }
@@ -60,7 +62,7 @@ export function startProcess(
       resolve({ code: 127, signal: null });
     });
     child.once("exit", () => {
-      // What it left behind must not outlive it.
+      // Background processes must not outlive the command.
       endAll();
       ended = true;
     });
@@ -70,7 +72,7 @@ export function startProcess(
     for (let waited = 0; waited < patienceMs; waited += lookAgainMs) {
       const left = descendants();
       if (left.length === 0) break;
-      // One may have been born while the others were ended.
+      // A process may have started while the others were ended.
       for (const pid of left) endProcess(pid);
       await wait(lookAgainMs);
     }
@@ -78,7 +80,7 @@ export function startProcess(
   });
   request.signal.addEventListener("abort", kill, { once: true });
   void exited.finally(() => request.signal.removeEventListener("abort", kill));
-  // A program that died makes the next write fail; its exit tells of it.
+  // Writing to a program that has ended fails; its exit reports that.
   child.stdin.on("error", () => undefined);
   child.stderr.on("error", () => undefined);
   const { stdin, stdout, stderr } = child;

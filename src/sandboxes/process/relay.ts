@@ -1,11 +1,11 @@
 import type { SandboxRequest } from "../sandbox.ts";
 
-/** Stands for the relay's address in a sandbox's environment and arguments: the port is known only inside. */
+/** Placeholder in a sandbox's environment and arguments for the relay's address: its port is known only inside. */
 export const gatewayOrigin = "http://127.0.0.1:{gatewayPort}";
 
 /**
- * Runs inside: carries connections from loopback to the gateway's socket, since few programs speak to a unix socket,
- * and starts the command with the port filled in.
+ * Program that runs inside: forwards connections on loopback to the gateway's socket, because few programs can use a
+ * unix socket, and starts the command with the port filled in.
  */
 const relay = `
 const net = require("node:net");
@@ -37,6 +37,7 @@ server.listen(0, "127.0.0.1", () => {
   child.on("exit", (code, signal) => process.exit(code ?? 128 + (require("node:os").constants.signals[signal] ?? 0)));
 });`;
 
+/** A command with its arguments and environment. */
 export interface Relayed {
   readonly command: string;
   readonly arguments: readonly string[];
@@ -44,8 +45,8 @@ export interface Relayed {
 }
 
 /**
- * The request's command behind its relay; as it is where it has no gateway.
- * @param closed whether the gateway is the only way out, so that programs must be told of it
+ * Wraps the request's command in a relay; unchanged if the request has no gateway.
+ * @param closed whether the gateway is the only way to the network, so that proxy variables must name it
  */
 export function withRelay(request: SandboxRequest, closed: boolean): Relayed {
   const { command, gateway, environment } = request;

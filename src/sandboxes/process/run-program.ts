@@ -3,8 +3,8 @@ import { promisify } from "node:util";
 import { childEnvironment } from "../../domain/child-environment.ts";
 
 /**
- * Runs one of the system's programs to its end, with none of the server's own environment.
- * @throws Error if it could not be started or did not end with 0, with `stdout` and `stderr` as far as it got
+ * Runs a system program to its end, without the server's own environment.
+ * @throws Error with `stdout` and `stderr` so far if it could not be started or its exit code is not 0
  */
 export function runProgram(
   program: string,

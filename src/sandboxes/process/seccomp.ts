@@ -1,13 +1,4 @@
-/**
- * A seccomp filter (seccomp(2), https://docs.kernel.org/userspace-api/seccomp_filter.html) as bubblewrap's `--seccomp`
- * takes it. Of the calls that are known it refuses what no build, test or agent needs, and what would lead past the namespaces:
- * mounts, keys of the kernel, new namespaces, io_uring (which walks past such filters), programs in the kernel, memory that the
- * kernel itself can't read, other processes' descriptors, sockets of other families than unix, IP and netlink (AF_VSOCK leads out
- * of `--unshare-net`), and typing into a terminal. A call that is newer than what was looked at is not there at all, as on an
- * older kernel, so that each is allowed by somebody's decision. What Docker's default profile
- * (https://docs.docker.com/engine/security/seccomp/) refuses to a container without capabilities is refused too; and beyond it
- * modify_ldt, memfd_secret and name_to_handle_at. Debuggers (ptrace, process_vm_readv) and aio stay: gdb and databases use them.
- */
+/** System call numbers of one architecture. */
 interface Architecture {
   /** AUDIT_ARCH_* of linux/audit.h. */
   readonly audit: number;
@@ -16,11 +7,11 @@ interface Architecture {
   readonly ioctl: number;
   readonly personality: number;
   readonly denied: Readonly<Record<string, number>>;
-  /** Numbers from here on belong to another interface of the same machine (x32). */
+  /** System call numbers from here on belong to another interface of the same machine (x32). */
   readonly foreignFrom: number | null;
 }
 
-/** Newer calls have one number on every architecture. */
+/** Newer system calls have the same number on every architecture. */
 const deniedEverywhere = {
   io_uring_setup: 425,
   io_uring_enter: 426,
@@ -43,7 +34,7 @@ const deniedEverywhere = {
   lsm_set_self_attr: 460,
   lsm_list_modules: 461,
 };
-/** `mseal`, of Linux 6.10: those after it were not looked at. */
+/** `mseal`, of Linux 6.10: the last system call that was reviewed. */
 const lastKnown = 462;
 const clone3 = 435;
 
@@ -169,27 +160,38 @@ const familyNotSupported = 97;
 
 const atNumber = 0;
 const atArchitecture = 4;
-/** The low half of an argument: every value that is looked at fits into it. */
+/** Offset of an argument's low half: every value that is checked fits into it. */
 const atArgument = (index: number): number => 16 + index * 8;
 
 const newNamespaces = 0x7e020000; // CLONE_NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET
 const families = [1, 2, 10, 16]; // unix, IPv4, IPv6, netlink
 const typeIntoTerminal = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
 
-/** Linux as it is, with or without names of its own; and the question which it is (personality(2)). */
+/** Linux with or without its own names, and the query of the present value (personality(2)). */
 const personalities = [0, 0x8, 0x20000, 0x20008, 0xffffffff];
 
-/** One instruction; a jump goes `then` or `otherwise` instructions further than the next. */
+/** One BPF instruction; a jump skips `then` or `otherwise` instructions. */
 type Instruction = readonly [code: number, then: number, otherwise: number, value: number];
 
-/** The filter's bytes for this machine; null where its numbers are not known. */
+/**
+ * A seccomp filter (seccomp(2), https://docs.kernel.org/userspace-api/seccomp_filter.html) in the format of
+ * bubblewrap's `--seccomp`; null if the architecture's system call numbers are not in the table.
+ * Refuses known system calls that no build, test or agent needs and that lead out of the namespaces: mounts, kernel
+ * keys, new namespaces, io_uring (which bypasses such filters), BPF, memory that the kernel itself can't read, other
+ * processes' descriptors, sockets of other families than unix, IP and netlink (AF_VSOCK leads out of `--unshare-net`),
+ * and typing into a terminal. Answers ENOSYS to system calls newer than the last one reviewed, as an older kernel does,
+ * so that each is allowed by decision.
+ * Refuses what Docker's default profile (https://docs.docker.com/engine/security/seccomp/) refuses to a container
+ * without capabilities, and also modify_ldt, memfd_secret and name_to_handle_at. Allows debuggers (ptrace,
+ * process_vm_readv) and aio: gdb and databases use them.
+ */
 export function seccompFilter(architecture: NodeJS.Architecture): Buffer | null {
   const known = architectures[architecture];
   if (known === undefined) return null;
   const program: Instruction[] = [
     [load, 0, 0, atArchitecture],
     [jumpIfEqual, 1, 0, known.audit],
-    // A 32-bit program on a 64-bit kernel has other numbers.
+    // A 32-bit program on a 64-bit kernel uses other numbers.
     [answer, 0, 0, refuse | notPermitted],
     [load, 0, 0, atNumber],
     ...(known.foreignFrom === null ? [] : refuseIf(jumpIfGreaterOrEqual, known.foreignFrom, notPermitted)),
@@ -197,7 +199,7 @@ export function seccompFilter(architecture: NodeJS.Architecture): Buffer | null 
     ...[...Object.values(deniedEverywhere), ...Object.values(known.denied)].flatMap((number) =>
       refuseIf(jumpIfEqual, number, notPermitted),
     ),
-    // Its flags are behind a pointer, which a filter can't follow: the C library falls back to clone.
+    // Its flags are behind a pointer, which a filter can't read: the C library falls back to clone.
     ...refuseIf(jumpIfEqual, clone3, notImplemented),
     ...forCall(known.clone, [[load, 0, 0, atArgument(0)], ...refuseIf(jumpIfAnySet, newNamespaces, notPermitted)]),
     ...forCall(known.ioctl, [
@@ -225,7 +227,7 @@ function refuseIf(jump: number, value: number, error: number): Instruction[] {
   ];
 }
 
-/** Allows a call with one of these values as an argument, and refuses it with any other. */
+/** Allows a call if an argument has one of these values, else refuses it. */
 function onlyIf(argument: number, values: readonly number[], error: number): Instruction[] {
   return [
     [load, 0, 0, atArgument(argument)],
@@ -237,7 +239,7 @@ function onlyIf(argument: number, values: readonly number[], error: number): Ins
   ];
 }
 
-/** These for one call alone, which ends there; the number is loaded still for what follows. */
+/** Runs the body for one system call only, then allows it; the number stays loaded for the instructions after. */
 function forCall(number: number, body: readonly Instruction[]): Instruction[] {
   return [[jumpIfEqual, 0, body.length + 1, number], ...body, [answer, 0, 0, allow]];
 }
@@ -248,7 +250,10 @@ const architectureNames: Readonly<Partial<Record<NodeJS.Architecture, readonly s
   arm64: ["SCMP_ARCH_AARCH64"],
 };
 
-/** The same as a profile for a container engine; null where the numbers are not known, and so the engine's own is kept. */
+/**
+ * The same filter as a JSON profile for a container engine; null if the architecture's numbers are not in the table:
+ * keep the engine's default.
+ */
 export function seccompProfile(architecture: NodeJS.Architecture): string | null {
   const known = architectures[architecture];
   if (known === undefined) return null;
@@ -259,7 +264,7 @@ export function seccompProfile(architecture: NodeJS.Architecture): string | null
     ...(args.length > 0 && { args }),
   });
   const equal = (index: number, value: number) => ({ index, value, op: "SCMP_CMP_EQ" });
-  // The kernel looks at the low half of a command alone: a comparison of all of it would be walked past.
+  // The kernel reads only the low half of a command: a comparison of all bits could be bypassed.
   const lowHalf = (index: number, valueTwo: number) => ({
     index,
     value: 0xffffffff,

@@ -6,21 +6,21 @@ import { join } from "node:path";
 import { RunError } from "../../domain/errors.ts";
 import { runProgram } from "./run-program.ts";
 
-/** User ids for sandboxes, both ends among them. */
+/** User ids for sandboxes; `last` is included. */
 export interface UidRange {
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * In no range that a distribution, systemd (https://systemd.io/UIDS-GIDS), /etc/subuid or SSSD gives away, and below 2^31,
- * which some programs can't read.
+ * Outside every range that distributions, systemd (https://systemd.io/UIDS-GIDS), /etc/subuid or SSSD assign, and below
+ * 2^31, above which some programs fail.
  */
 const usual: UidRange = { first: 2_100_000_000, last: 2_100_999_999 };
-/** If this server's own user namespace has few users, as in a container whose engine maps root to another user. */
+/** For a server whose user namespace has few user ids, as in a container whose engine maps root to another user. */
 const inNamespace: UidRange = { first: 64_748, last: 65_247 };
 
-/** The range for a server that was not given one. @param map lines of /proc/self/uid_map (user_namespaces(7)) */
+/** The default range. @param map lines of /proc/self/uid_map (user_namespaces(7)) */
 export function usualUids(map = readMap()): UidRange {
   const isThere = map.split("\n").some((line) => {
     const [first = 0, , count = 0] = line.trim().split(/\s+/u).map(Number);
@@ -37,36 +37,38 @@ function readMap(): string {
   }
 }
 
-/** Whose folders a session's are; several servers of a machine share the one folder in which that is written down. */
+/** Folders of the claims on user ids, shared by all servers of a machine. */
 const claimFolders = ["/run/offstage-uids", join(tmpdir(), "offstage-uids")];
-/** A claim this young may be of folders that are being made. */
+/** The folders of a claim younger than this may not exist yet. */
 const youngMs = 60 * 60_000;
 const luckyTries = 20;
 const tendEveryMs = 60 * 60_000;
 
 /**
- * Who has which user id of a machine: for each a symbolic link, made in one step, that leads to the folder whose children
- * belong to that user. So a claim says itself whether it still holds: one that nobody gave back, because the server was killed,
- * is found by that. After a restart of the machine the folder may be empty: a session that goes on claims its own again.
- * Whatever became of its claim, no user id is given to anybody while a process has it.
+ * Assigns user ids of this machine to sessions. A claim is a symbolic link, created atomically, named by the user id;
+ * it points to the folder whose children belong to that user. So a claim that nobody released, because the server was
+ * killed, is recognised as stale by its folder. After a restart of the machine the claims may be gone: a session that
+ * continues claims its own id again.
+ * Whatever happens to claims, an id is never assigned while a process has it.
  */
 export class UidClaims {
   readonly #range: UidRange;
   readonly #folders: readonly string[];
-  /** What this process claimed, by the holder. */
+  /** Ids that this process claimed, by folder. */
   readonly #given = new Map<string, Set<number>>();
   #folder: Promise<string | null> | null = null;
 
-  /** @param folders to keep the claims in: the first that can be made */
+  /** @param folders candidates for the claims' folder: the first that can be created is used */
   constructor(range: UidRange, folders: readonly string[] = claimFolders) {
     this.#range = range;
     this.#folders = folders;
   }
 
   /**
-   * The user of a folder's children: the one that it has, unless somebody else claimed that in the meantime, or a new one.
+   * The user id of a folder's children: the one that they have, unless another session has claimed it meanwhile, or a
+   * new one.
    * @param holder the folder
-   * @throws RunError sandbox_unavailable if all are taken
+   * @throws RunError sandbox_unavailable if all ids are taken
    */
   async of(holder: string): Promise<number> {
     const uid = await this.#find(holder);
@@ -76,8 +78,8 @@ export class UidClaims {
   }
 
   /**
-   * Gives back what the children of a folder belonged to, once the folder is gone. A user id of which a process still lives, as in
-   * a container that its engine did not end, stays claimed until `tend` finds none.
+   * Releases the ids of a deleted folder's children. An id that a process still has, as in a container that its engine
+   * did not end, stays claimed until `tend` finds no such process.
    */
   async giveBack(holder: string): Promise<void> {
     for (const [known, uids] of this.#given) {
@@ -87,7 +89,10 @@ export class UidClaims {
     }
   }
 
-  /** Gives back, now and every hour, what servers left that were killed. @returns what stops it, and settles when it is at rest */
+  /**
+   * Releases stale claims of killed servers, now and every hour.
+   * @returns a function that stops it, and settles when nothing runs any more
+   */
   tend(): () => Promise<void> {
     let tending = Promise.resolve();
     const look = (): void => {
@@ -141,7 +146,7 @@ export class UidClaims {
     return false;
   }
 
-  /** Out of the way in one step, and looked at there: another server may have given it to somebody else in the meantime. */
+  /** Renames the claim before it checks it: another server may have reassigned the id in the meantime. */
   async #drop(uid: number, holder: string): Promise<void> {
     const folder = await this.#place();
     if (folder === null) return;
@@ -150,7 +155,7 @@ export class UidClaims {
     try {
       await rename(claim, aside);
     } catch {
-      // Dropped by another server already.
+      // Another server has already released it.
       return;
     }
     const found = await readlink(aside);
@@ -158,7 +163,7 @@ export class UidClaims {
     await rm(aside, { force: true });
   }
 
-  /** Those whose folders are gone, or belong to others by now. */
+  /** Releases claims whose folders are gone, or belong to other users now. */
   async #removeStale(): Promise<void> {
     const folder = await this.#place();
     for (const name of folder === null ? [] : await readdir(folder)) {
@@ -172,20 +177,25 @@ export class UidClaims {
     }
   }
 
-  /** Null if there is none: then user ids are drawn at random, and nobody else's are known. */
+  /**
+   * Folder of the claims; null if none can be used: then ids are chosen at random, and claims of other servers are
+   * unknown.
+   */
   #place(): Promise<string | null> {
     return (this.#folder ??= firstOwn(this.#folders));
   }
 }
 
-/** A shell of that user, which may start a second process only if it is the user's first (RLIMIT_NPROC of getrlimit(2)). */
+/**
+ * Shell code that may start a second process only if the shell is its user's only process (RLIMIT_NPROC, getrlimit(2)).
+ */
 const onlyIfAlone = "ulimit -u 2 2> /dev/null || ulimit -p 2 || exit 3; (exit 0); exit 0";
-/** Some shells try for long to start a process. */
+/** Some shells retry for long to start a process. */
 const aloneLimitMs = 5_000;
 
 /**
- * Whether no process of the machine has the user id. The kernel counts them: no list has to be read, in which a process could be
- * missed that begins others and ends all the time.
+ * Whether no process of the machine has the user id. The kernel counts: reading a list of processes could miss one that
+ * keeps forking and ending.
  */
 async function isIdle(uid: number): Promise<boolean> {
   try {
@@ -198,12 +208,12 @@ async function isIdle(uid: number): Promise<boolean> {
     });
     return true;
   } catch (error) {
-    // A server without the right to become another user (CAP_SETUID) can't ask so.
+    // A server without the right to change its uid (CAP_SETUID) can't use the kernel's count.
     return (error as NodeJS.ErrnoException).code === "EPERM" && !uidsInSight().has(uid);
   }
 }
 
-/** Users of the processes that /proc shows (proc_pid_status(5)). */
+/** User ids of all processes that /proc shows (proc_pid_status(5)). */
 function uidsInSight(): Set<number> {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/u.test(name));
   return new Set(
@@ -224,7 +234,7 @@ async function firstOwn(folders: readonly string[]): Promise<string | null> {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const found = await lstat(folder);
-      // Not one that another user made in a folder that is everybody's.
+      // Another user may have created it in a world-writable folder.
       if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) continue;
       const trial = join(folder, randomUUID());
       await symlink("/", trial);
@@ -237,7 +247,7 @@ async function firstOwn(folders: readonly string[]): Promise<string | null> {
   return null;
 }
 
-/** Owners of what lies in a folder, other than root. */
+/** Owners of a folder's entries, without root. */
 function ownersIn(holder: string): number[] {
   try {
     const owners = readdirSync(holder).map(

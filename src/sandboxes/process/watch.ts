@@ -4,31 +4,35 @@ import { diskUsage, ownDiskUsage, type DiskUsage, type Holders } from "./disk-us
 import { createInFlightCount, roomAround, type Room } from "./in-flight.ts";
 
 const lookEveryMs = 500;
-/** Measuring a big folder takes its time: it is done so seldom that it takes at most this share of it. */
+/** Measuring a large folder takes long: measurements are spaced so that they take at most this share of the time. */
 const measuringShare = 0.05;
 const longestBetweenMs = 30_000;
 const longestWhenFullMs = 3_000;
-/** If the machine's disk is nearly full, whoever filled that much of it lately is ended; the same of its inodes. */
+/**
+ * If less than this is free on the machine's disk, a sandbox that used more than `filling` since its first measurement
+ * is ended.
+ */
 const nearlyFull = { bytes: 512 * 1024 * 1024, files: 50_000 };
 const filling = { bytes: 64 * 1024 * 1024, files: 20_000 };
 const pageBytes = 4_096;
 const nothing = { bytes: 0, files: 0, sharedBytes: 0 };
 
+/** A running measurement of a sandbox. */
 export interface Watch {
   exceeded(): Exceeded | null;
   stop(): void;
 }
 
 /**
- * Watches what a sandbox uses of what the kernel does not bound by itself: its folders' disk and files always, and memory and
- * processes if no control group can be made. A look takes place twice a second: what is used up faster goes over by that much.
- * @param options.pids all processes inside; null if a control group bounds them
- * @param options.holders whose removed files count, if they are kept open
+ * Enforces the limits that the kernel does not: always disk and files, and memory and processes if no control group can
+ * be created. Measures twice a second, so that a limit can be exceeded by what is used between two measurements.
+ * @param options.pids all processes inside; null if a control group limits them
+ * @param options.holders processes whose deleted open files count
  */
 export function watchUsage(options: {
   readonly limits: Pick<Limits, "diskBytes" | "files"> & Partial<Limits>;
   readonly folders: readonly string[];
-  /** Of the folders, or around them: what may be a file system of the session's own. */
+  /** The folder, or a parent of the folders, that may be a file system of the session's own. */
   readonly disk?: string;
   readonly pids: (() => readonly number[]) | null;
   readonly holders?: () => Holders | null;
@@ -42,7 +46,7 @@ export function watchUsage(options: {
   let nextMeasure = 0;
   let sharedBytes = 0;
   let usedBefore: Pick<DiskUsage, "bytes" | "files"> | null = null;
-  // What is in flight is known by what there was before; a command may send it at once.
+  // The estimate of files in flight needs the free space at the start: a command may send descriptors at once.
   const roomAtStart = folders[0] === undefined ? Promise.resolve(null) : roomAround(folders[0]);
   const inFlight = createInFlightCount();
   let roomBefore: Room | null = null;
@@ -75,7 +79,7 @@ export function watchUsage(options: {
       if (own !== null) {
         if (own.bytes > diskBytes) end("disk");
         else if (own.files > files) end("files");
-        // Else memory without a name would not be counted.
+        // Continue to measure shared memory otherwise.
         if (pids === null) return;
       }
       const room = await roomAround(folder);
@@ -95,7 +99,7 @@ export function watchUsage(options: {
         sharedBytes: counted.sharedBytes + hidden.sharedBytes,
       };
       usedBefore ??= used;
-      // Of a sandbox whose memory the kernel bounds, this is in that bound already.
+      // If the kernel limits memory, its limit includes shared memory.
       sharedBytes = pids === null ? 0 : used.sharedBytes;
       if (used.bytes > diskBytes) end("disk");
       else if (used.files > files) end("files");
@@ -122,12 +126,12 @@ export function watchUsage(options: {
 function memoryOf(pids: readonly number[]): number {
   return pids.reduce((total, pid) => {
     const pages = pagesOf(`/proc/${pid}`);
-    // A process whose first thread is gone shows nothing under that one's number.
+    // If a process's first thread has ended, its id shows no memory: use another thread's.
     return total + (pages === 0 ? Math.max(0, ...threadsOf(pid).map(pagesOf)) : pages) * pageBytes;
   }, 0);
 }
 
-/** Resident and not shared with a file (proc_pid_statm(5)). */
+/** Resident pages that are not shared with a file (proc_pid_statm(5)). */
 function pagesOf(folder: string): number {
   try {
     const [, resident = 0, shared = 0] = readFileSync(`${folder}/statm`, "utf8").split(" ").map(Number);
