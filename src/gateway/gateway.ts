@@ -13,35 +13,36 @@ import { createModelGateway, type ModelGateway, type ModelGatewayOptions } from 
 import { modelBaseUrl, modelPrefix } from "./models/routes.ts";
 import type { ModelTraffic } from "./traffic.ts";
 
+/** The only way out of one session's sandbox. */
 export interface Gateway {
-  /** The unix socket that goes into one session's sandbox: who can reach it is that session. */
+  /** Path of the unix socket that is mounted into the session's sandbox: a client that can connect is that session. */
   readonly socket: string;
-  /** The models as the sandbox sees them: the gateway's address, and the session's token in place of every key. */
+  /** Model providers as the sandbox sees them: the gateway's address, and the session's token in place of every key. */
   modelsAt(origin: string): ModelProviders;
   traffic(): Promise<ModelTraffic>;
-  /** Ends every connection. What models were asked is still heard to its end, to be counted. */
+  /** Ends every connection. Open requests to models are still read to their end, to be billed. */
   close(): Promise<void>;
 }
 
 /** A gateway on this process's own event loop. */
 export interface LocalGateway extends Gateway {
   readonly token: string;
-  /** Settles once nothing is asked of a model any more. */
+  /** Settles when no request to a model is open or unsettled. */
   idle(): Promise<void>;
 }
 
-/** Each costs two descriptors. */
+/** Each connection takes two descriptors. */
 const mostConnections = 1_000;
-/** Most answers are over by then; what is not counts as the longest that it can be. */
+/** Most answers end within this time; an answer that does not is billed at its maximum. */
 const lingersMs = 30_000;
-/** Longer paths are cut by the kernel (unix(7)). */
+/** The kernel cuts longer paths (unix(7)). */
 const longestSocketPath = 107;
 
 /**
- * Opens the one way out of a session's sandbox: models by the session's token, everything else by the list. What a sandbox
- * sends is read on this process's event loop; `process/process.ts` gives each gateway a process of its own.
- * @param options.directory where its socket lies; made where it is not there
- * @throws InvalidInputError where that path is too long for a socket
+ * Opens the only way out of a session's sandbox: models by the session's token, other hosts by the list. It reads what
+ * the sandbox sends on this process's event loop; `process/process.ts` gives each gateway a process of its own.
+ * @param options.directory folder of its socket; created if missing
+ * @throws InvalidInputError if the socket's path is too long
  */
 export async function openGateway(
   options: {
@@ -49,9 +50,9 @@ export async function openGateway(
     readonly models: ModelProviders;
     readonly egress: EgressPolicy;
     readonly onRefused: (refusal: Refusal) => void;
-    /** Finds the public address of a host; by the system's resolver if it is not given. */
+    /** Finds a host's public address; default: by the system's resolver. */
     readonly resolve?: typeof publicAddressOf;
-    /** Answers requests of models; asks them if it is not given. */
+    /** Answers requests to models; default: forwards them. */
     readonly answers?: (reading: Pick<ModelGatewayOptions, "models" | "permits">) => ModelGateway;
   } & Partial<Pick<ModelGatewayOptions, "permits" | "admit" | "onRequest" | "recorder" | "lingerMs">>,
 ): Promise<LocalGateway> {
@@ -76,7 +77,7 @@ export async function openGateway(
   const egress = createEgressProxy(options.egress, options.onRefused, options.resolve);
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
-    // An address of its own means a proxy's request; a path alone is meant for us.
+    // An absolute URL is a proxy request; a path is a request to the gateway itself.
     if (request.url?.startsWith("/") !== true) void egress.forward(request, response);
     else if (request.url.startsWith(modelPrefix)) gateway.serve(request, response);
     else response.writeHead(404).end();
@@ -93,7 +94,7 @@ export async function openGateway(
     server.once("error", reject);
     server.listen(socket, resolve);
   });
-  // The sandbox's own user connects to it, into whose sandbox it is bound; all others can't enter the folder.
+  // The sandbox's user must be able to connect; no other user can enter the folder.
   await chmod(socket, 0o666);
   return {
     socket,
@@ -109,7 +110,7 @@ export async function openGateway(
   };
 }
 
-/** The models as a sandbox sees them. @param origin of the gateway, as the sandbox reaches it */
+/** Model providers as a sandbox sees them. @param origin of the gateway, as the sandbox reaches it */
 export function modelsSeenFrom(origin: string, models: ModelProviders, token: string): ModelProviders {
   const configured = modelProviderIds.filter((provider) => models[provider] !== undefined);
   return Object.fromEntries(

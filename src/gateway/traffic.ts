@@ -1,28 +1,31 @@
-/** What the gateway saw of a turn's requests: the protocol has no word for a model's errors. */
+/** What the gateway saw of a turn's requests to models: the Agent Client Protocol can't report a model's errors. */
 export interface ModelTraffic {
-  /** When something last went to a model or came from one, as `performance.now()`; later than now while it waits to try again. */
+  /**
+   * Time of the last byte to or from a model, as `performance.now()`; in the future while the gateway waits to retry.
+   */
   readonly lastActivity: number;
-  /** When a model last answered something else than an error; the beginning, if none did. */
+  /** Time of a model's last answer that was not an error; the turn's beginning if there was none. */
   readonly lastAnswer: number;
   readonly answered: number;
   readonly failed: number;
-  /** What the model's server said in its last error, if nothing was answered since. */
+  /** Message of the model's last error, if no answer came since. */
   readonly lastError: string | null;
 }
 
 /** Counts the traffic of one turn. */
 export interface TrafficCounter {
   read(): ModelTraffic;
-  /** Something passed. */
+  /** Records activity. */
   touch(): void;
-  /** Nothing will pass for so long. */
+  /** Records that nothing will be sent for so long. */
   waits(delayMs: number): void;
   answered(): void;
   failed(message: string): void;
-  /** The words of the error that was counted last. */
+  /** Sets the message of the error that was counted last. */
   says(message: string): void;
 }
 
+/** Creates a counter that begins now. */
 export function createTrafficCounter(): TrafficCounter {
   const now = performance.now();
   let traffic: ModelTraffic = { lastActivity: now, lastAnswer: now, answered: 0, failed: 0, lastError: null };

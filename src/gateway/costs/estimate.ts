@@ -3,28 +3,28 @@ import type { Operation } from "../bodies/operations.ts";
 import { limitsOf } from "./model-limits.ts";
 import type { ModelUsage, ToldUsage } from "./usage.ts";
 
-/** What a request can use at most. */
+/** Maximum that a request can use. */
 export interface MostUsage {
   readonly inputTokens: number;
-  /** Of one answer; how many there are. */
+  /** Of one answer; `choices` is the number of answers. */
   readonly outputTokens: number;
   readonly answers: number;
-  /** Its body says how long an answer can be, or that can't be said. */
+  /** Whether the body limits the answer's length, or it can't be limited. */
   readonly isLimited: boolean;
   readonly cachesForHour: boolean;
   readonly hasSound: boolean;
 }
 
-/** What a conversation is told around its messages, and of tools: some 700 for each of those that Anthropic describes itself. */
+/** Tokens that the provider adds around messages and tools: some 700 for each of Anthropic's own tools. */
 const unseenTokens = 3_000;
 
-/** @param model as the request names it */
+/** The maximum that a request can use. @param model as the request names it */
 export function mostUsage(operation: Operation, body: Understood, model: string): MostUsage {
   const limits = limitsOf(model);
   const told = body.textTokens + body.images * limits.image + unseenTokens;
   const read = body.fillsContext ? Math.max(told, limits.context) : told;
   return {
-    // To summarise it the conversation is read once more.
+    // Compaction reads the conversation a second time.
     inputTokens: body.compacts === "beside" ? 2 * read : read,
     ...mostOutput(operation, body, limits.answer),
     answers: body.choices,
@@ -33,14 +33,14 @@ export function mostUsage(operation: Operation, body: Understood, model: string)
   };
 }
 
-/** @param longest of the model, in tokens */
+/** @param longest the model's maximum answer, in tokens */
 function mostOutput(
   { limit, isSilent, hasOneLimit }: Operation,
   { limits, compacts, thinking }: Understood,
   longest: number,
 ): Pick<MostUsage, "outputTokens" | "isLimited"> {
   if (isSilent === true) return { outputTokens: 0, isLimited: true };
-  // What is summarised is as long as it comes, whatever the body says.
+  // A summary's length is not limited by the body.
   if (limit === null || compacts === "instead") return { outputTokens: longest, isLimited: true };
   const isHonoured = hasOneLimit !== true || limits.some(({ name, value }) => name === limit && value !== null);
   const said = limits.flatMap(({ value }) => value ?? []);
@@ -50,10 +50,10 @@ function mostOutput(
 }
 
 /**
- * What is counted of a request. What its provider did not tell counts as the most that it can be: a budget could be passed by
- * else, by hanging up, by hiding what was thought, or by a server that tells nothing.
- * @param told what the answer told, if it came
- * @param most `outputTokens` as it was limited
+ * The usage that is billed for a request. What the provider did not report counts at its maximum: otherwise a client
+ * could exceed a budget by hanging up or hiding reasoning, or a server by reporting nothing.
+ * @param told what the answer reported, if anything
+ * @param most maximum usage, with `outputTokens` as it was limited
  */
 export function countedUsage(told: ToldUsage | null, most: MostUsage): ModelUsage {
   const output = most.outputTokens * most.answers;
@@ -72,7 +72,7 @@ export function countedUsage(told: ToldUsage | null, most: MostUsage): ModelUsag
   return {
     ...usage,
     hasSound: most.hasSound,
-    // Not all tell how long what they wrote to their cache stays there.
+    // Not all providers report how long cached tokens are kept.
     ...(most.cachesForHour && { cacheHourTokens: usage.cacheHourTokens ?? usage.cacheWriteTokens }),
     outputTokens: isWhole ? usage.outputTokens : Math.max(output, usage.outputTokens),
   };

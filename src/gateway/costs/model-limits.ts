@@ -1,22 +1,23 @@
 import { fits } from "../refusal.ts";
 
-/** In tokens, as makers publish it. */
+/** A model's limits in tokens, as its provider publishes them. */
 export interface ModelLimits {
-  /** The longest answer, reasoning included. */
+  /** Maximum answer, reasoning included. */
   readonly answer: number;
-  /** What it can read at most. */
+  /** Maximum input. */
   readonly context: number;
-  /** What an image is counted as at most, of whatever size. */
+  /** Maximum that an image counts as, of whatever size. */
   readonly image: number;
 }
 
-/** Of every model that is not below: as of the largest of them. An image of Qwen's is up to 16,384 tokens. */
+/** Defaults for unlisted models and fields: as of the largest models. An image of Qwen's counts up to 16,384 tokens. */
 const others: ModelLimits = { answer: 128_000, context: 2_000_000, image: 20_000 };
 
 /**
- * By the beginning of a model's name; the first counts. From GPT-5.4 on an image in its original size is 10,000 patches, times up
- * to 2.46 for small models (developers.openai.com/api/docs/guides/images-vision); Claude's are up to 4,784 tokens
- * (platform.claude.com/docs/en/build-with-claude/vision), and Gemini's up to 16 tiles of 258 (ai.google.dev/gemini-api/docs/tokens).
+ * By the beginning of a model's name; the first match counts. From GPT-5.4 on an image in its original size is 10,000
+ * patches, times up to 2.46 for small models (developers.openai.com/api/docs/guides/images-vision); Claude's are up to
+ * 4,784 tokens (platform.claude.com/docs/en/build-with-claude/vision), and Gemini's up to 16 tiles of 258
+ * (ai.google.dev/gemini-api/docs/tokens).
  */
 const known: readonly (readonly [pattern: string, limits: Partial<ModelLimits>])[] = [
   ["claude-haiku-4-5*", { context: 200_000, image: 5_000 }],
@@ -24,7 +25,7 @@ const known: readonly (readonly [pattern: string, limits: Partial<ModelLimits>])
   ["claude-opus-4-5*", { context: 200_000, image: 5_000 }],
   ["claude-*", { context: 1_000_000, image: 5_000 }],
   ["gpt-4.1*", { answer: 32_768, context: 1_047_576, image: 4_000 }],
-  // Its images are dearer by so many tokens, which need not fit into its context.
+  // Its images are billed as this many tokens, which need not fit into its context.
   ["gpt-4o-mini*", { answer: 16_384, context: 128_000, image: 50_000 }],
   ["gpt-4o*", { answer: 16_384, context: 128_000, image: 2_000 }],
   ["gpt-5", { context: 400_000, image: 5_000 }],
@@ -38,7 +39,7 @@ const known: readonly (readonly [pattern: string, limits: Partial<ModelLimits>])
   ["gemini-*", { answer: 65_536, context: 1_048_576, image: 5_000 }],
 ];
 
-/** @param model also behind the name of who serves it, and in capitals */
+/** Limits of a model. @param model its name, with or without a prefix such as `openai/`; case does not count */
 export function limitsOf(model: string): ModelLimits {
   const name = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
   return { ...others, ...known.find(([pattern]) => fits(pattern, name))?.[1] };

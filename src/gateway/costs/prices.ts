@@ -2,23 +2,23 @@ import { fitsModel } from "../../domain/model.ts";
 import type { MostUsage } from "./estimate.ts";
 import type { ModelUsage } from "./usage.ts";
 
-/** US dollars for a million tokens. */
+/** Prices of a model, in US dollars per million tokens. */
 export interface Price {
   readonly input: number;
   readonly output: number;
-  /** Of tokens read from a cache; without it as input. */
+  /** Input read from a cache; default: as input. */
   readonly cacheRead?: number | undefined;
-  /** Of tokens written to one; without it as input. */
+  /** Input written to a cache; default: as input. */
   readonly cacheWrite?: number | undefined;
-  /** Of tokens that are to stay there for an hour; without it as other writes. */
+  /** Input written to a cache for an hour; default: as `cacheWrite`. */
   readonly cacheHour?: number | undefined;
-  /** Of input that is heard; without it as other input. What is cached of it is dearer by as much. */
+  /** Audio input; default: as other input. Cached audio costs more by the same factor. */
   readonly sound?: number | undefined;
-  /** Of requests with more input: by what the prices of input and output are multiplied. */
+  /** For requests with more input tokens than `above`: factors of the input's and the output's price. */
   readonly long?: { readonly above: number; readonly input: number; readonly output: number };
 }
 
-/** By the pattern of a model's name. */
+/** Prices by patterns of models' names. */
 export type Prices = Readonly<Record<string, Price>>;
 
 const anthropic = (input: number, output: number, cacheRead = input / 10): Price => ({
@@ -33,8 +33,8 @@ const cached = (input: number, output: number, cacheRead = input / 10): Price =>
 const above = (tokens: number, price: Price): Price => ({ ...price, long: { above: tokens, input: 2, output: 1.5 } });
 
 /**
- * List prices of the makers' own APIs, as of November 2026, without discounts:
- * an estimate, which configuration can override. Longer patterns win over shorter.
+ * List prices of the providers' own APIs, as of November 2026, without discounts: an estimate, which configuration can
+ * override. The longest matching pattern counts.
  */
 export const listPrices: Prices = {
   "claude-fable-5*": anthropic(10, 50),
@@ -97,12 +97,15 @@ export const listPrices: Prices = {
   "gemini-3.8-flash*": cached(0.75, 3.75),
 };
 
-/** A kind of model that costs otherwise than its namesakes, often many times as much: `…-pro`, `…-image`, `…-fast`. */
+/**
+ * Words in names of models that cost otherwise than models of the same family, often many times as much: `…-pro`,
+ * `…-image`, `…-fast`.
+ */
 const kindsApart = /(?<![a-z])(?:pro|image|audio|realtime|live|tts|video|research|search|fast|ultrafast)(?![a-z])/giu;
 
 /**
- * The price of a model; the operator's own first, then the longest pattern. Null if none fits, and for a kind of model of which
- * the list has no price.
+ * The price of a model: from the operator's own prices, else by the longest matching pattern. Null if none matches, and
+ * for special kinds of models that the list does not name.
  */
 export function priceOf(model: string, own: Prices): Price | null {
   const ofOperator = longestFit(Object.keys(own), model);
@@ -117,7 +120,7 @@ function kindsOf(name: string): string {
   return [...new Set(kinds)].toSorted().join();
 }
 
-/** Of the first of a model's names that has one: a server that stands before others may answer by a name of theirs. */
+/** The price of the first name that has one: a relay may answer with a model name of its own. */
 export function priceOfAny(names: readonly (string | null)[], own: Prices): Price | null {
   for (const name of names) {
     const price = name === null ? null : priceOf(name, own);
@@ -127,8 +130,9 @@ export function priceOfAny(names: readonly (string | null)[], own: Prices): Pric
 }
 
 /**
- * What a metric calls a model: agents may ask for any name, and each would be a series for ever. So it is the pattern of
- * its price without its asterisks, or a name that the operator wrote down, else `other`; `none` where no model was named.
+ * Label of a model in metrics. Agents may ask for any name, and each label creates a time series for ever: so the label
+ * is the matching price pattern without asterisks, or a name in the configuration, else `other`; `none` if the request
+ * named no model.
  * @param named patterns and names of the operator's configuration
  */
 export function modelLabel(model: string | null, own: Prices, named: readonly string[]): string {
@@ -147,12 +151,12 @@ function longestFit(patterns: readonly string[], model: string): string | undefi
     .toSorted((a, b) => b.length - a.length)[0];
 }
 
-/** `models/gemini-…` and `anthropic/claude-…` name the same as without what stands before. */
+/** Removes the prefix of names such as `models/gemini-…` and `anthropic/claude-…`. */
 function bare(model: string): string {
   return model.slice(model.lastIndexOf("/") + 1);
 }
 
-/** US dollars. */
+/** Cost of a request in US dollars. */
 export function costOf(usage: ModelUsage, price: Price): number {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheHourTokens = 0 } = usage;
   const { input, output, cacheRead = input, cacheWrite = input, cacheHour = cacheWrite, long } = price;
@@ -164,15 +168,15 @@ export function costOf(usage: ModelUsage, price: Price): number {
   return (heard * (isLong ? long.input : 1) + outputTokens * output * (isLong ? long.output : 1)) / 1_000_000;
 }
 
-/** How much dearer it is to hear than to read: how much of the input is heard is not told by all, so it counts for all of it. */
+/**
+ * Price of audio input relative to text. Not all providers report how much of the input is audio, so it counts for the
+ * whole input.
+ */
 function soundFactor({ input, sound = input }: Price): number {
   return input === 0 ? 1 : Math.max(1, sound / input);
 }
 
-/**
- * US dollars of what a request can cost at most, in two parts.
- * @returns `input`, and `token` for each token of an answer
- */
+/** Maximum cost of a request in US dollars. @returns `input`, and `token` for each token of an answer */
 export function mostCostOf(
   { inputTokens, cachesForHour, hasSound }: Pick<MostUsage, "inputTokens" | "cachesForHour" | "hasSound">,
   price: Price,

@@ -1,6 +1,9 @@
 import { createJsonScanner, MalformedJsonError, type JsonScanner, type Scalar } from "../bodies/json-scanner.ts";
 
-/** What one request used, as the provider counts it. Input does not hold what came from a cache; output holds reasoning. */
+/**
+ * Tokens that one request used, as the provider counts them. Input excludes what was read from a cache; output includes
+ * reasoning.
+ */
 export interface ModelUsage {
   readonly model: string | null;
   readonly inputTokens: number;
@@ -8,19 +11,19 @@ export interface ModelUsage {
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
   readonly reasoningTokens: number;
-  /** Of what was written to a cache: what is to stay there for an hour. */
+  /** Part of the tokens written to a cache that are kept for an hour. */
   readonly cacheHourTokens?: number;
-  /** Of its input some may be heard. */
+  /** Whether some of the input may be audio. */
   readonly hasSound?: boolean;
 }
 
-/** What an answer told of its usage. */
+/** Usage that an answer reported. */
 export interface ToldUsage extends ModelUsage {
-  /** It told what the answer itself was, and not only what was asked. */
+  /** Whether it reported the usage of the whole answer, not only of the input. */
   readonly isWhole: boolean;
 }
 
-/** Fields of which the value is read, in the objects in which providers tell of usage. */
+/** Fields to read, in the objects in which providers report usage. */
 interface Fields {
   readonly [name: string]: Fields | true;
 }
@@ -47,22 +50,23 @@ const holder: Fields = {
     "toolUsePromptTokenCount",
   ),
 };
-/** Some pieces of a stream hold the answer so far inside. */
+/** Some events of a stream contain the answer so far. */
 const piece: Fields = { ...holder, message: holder, response: holder };
 const longestModel = 200;
 
-/** Values by the names that lead to them, such as `response.usage.input_tokens`. */
+/** Values by their path, such as `response.usage.input_tokens`. */
 type Found = Map<string, number | string>;
 
+/** Reads the usage in an answer while it passes. */
 export interface UsageReader {
   read(chunk: Uint8Array): void;
-  /** Null if the answer told nothing. */
+  /** Null if the answer reported no usage. */
   end(): ToldUsage | null;
 }
 
 /**
- * Reads along as an answer passes: a stream of events, or one JSON document. It keeps a few numbers, whatever comes. Each count
- * is the newest, not a sum.
+ * Creates a reader of an answer: a stream of server-sent events, or one JSON document. It keeps a few numbers, however
+ * long the answer is. Each count is the newest, not a sum.
  */
 export function createUsageReader(): UsageReader {
   let told: ToldUsage | null = null;
@@ -73,7 +77,8 @@ export function createUsageReader(): UsageReader {
   return {
     read(chunk) {
       let start = 0;
-      // A document begins with a brace or bracket, whatever its type says; events with a word or a comment.
+      // A document begins with a brace or bracket, whatever its content type is; an event stream with a word or a
+      // comment.
       if (lines === null) {
         start = chunk.findIndex((byte) => byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09);
         if (start === -1) return;
@@ -88,7 +93,7 @@ export function createUsageReader(): UsageReader {
   };
 }
 
-/** Reads one document; what is none tells nothing. */
+/** Reads one document; ignores invalid ones. */
 function createDocument(take: (found: Found) => void): { read(chunk: Uint8Array): void; end(): void } {
   const found: Found = new Map();
   let scanner: JsonScanner | null = createFinder(found, take);
@@ -108,7 +113,7 @@ function createDocument(take: (found: Found) => void): { read(chunk: Uint8Array)
 
 const dataField = Buffer.from("data:");
 
-/** Each line that begins with `data:` is a document (HTML, server-sent events). */
+/** Reads each line that begins with `data:` as a document (HTML standard, server-sent events). */
 function createEvents(take: (found: Found) => void): { read(chunk: Uint8Array): void; end(): void } {
   let column = 0;
   let isData = true;
@@ -150,7 +155,10 @@ function endOfLine(chunk: Uint8Array, from: number): number {
   return carriage === -1 ? to : from + carriage;
 }
 
-/** @param take told of each answer: a document is one, or a list of them, as Gemini's are that are not asked for events */
+/**
+ * @param take called for each answer: a document is one, or an array of them, as Gemini sends without server-sent
+ * events
+ */
 function createFinder(found: Found, take: (found: Found) => void): JsonScanner {
   const open: { readonly fields: Fields; readonly path: string; readonly isList: boolean }[] = [];
   let name = "";
@@ -191,7 +199,7 @@ function valueOf({ kind, text }: Scalar): number | string | null {
   return Number.isSafeInteger(number) && number >= 0 ? number : null;
 }
 
-/** @param place where the holder is, such as `response.` */
+/** @param place path of the object that contains the usage, such as `response.` */
 function newest(before: ToldUsage | null, found: Found, place: string): ToldUsage | null {
   const number = (...names: string[]): number | undefined => {
     return names.map((name) => found.get(`${place}usage${name}`)).find((value) => typeof value === "number");
@@ -209,14 +217,14 @@ function newest(before: ToldUsage | null, found: Found, place: string): ToldUsag
     "Metadata.cachedContentTokenCount",
   );
   const written = number(".input_tokens_details.cache_write_tokens", ".prompt_tokens_details.cache_write_tokens");
-  // What Gemini's tools brought in is counted beside the rest.
+  // Gemini counts tokens brought in by tools separately.
   const brought = number("Metadata.toolUsePromptTokenCount") ?? 0;
   const hour = number(".cache_creation.ephemeral_1h_input_tokens") ?? before?.cacheHourTokens;
-  // A message that begins counts the first word of its answer.
+  // The event that begins a message counts only the first word of the answer.
   const isBeginning = place === "message.";
   return {
     model: name ?? before?.model ?? null,
-    // Anthropic counts what was cached beside the input, the others in it.
+    // Anthropic's input excludes cached tokens, the others' includes them.
     inputTokens:
       all === undefined ? (before?.inputTokens ?? 0) : Math.max(0, all - (cached ?? 0) - (written ?? 0)) + brought,
     outputTokens: output ?? before?.outputTokens ?? 0,
@@ -235,7 +243,7 @@ function newest(before: ToldUsage | null, found: Found, place: string): ToldUsag
   };
 }
 
-/** Gemini counts what it thought beside its answer, the others in it. */
+/** Gemini's output excludes reasoning, the others' includes it. */
 function geminiOutput(number: (name: string) => number | undefined): number | undefined {
   const [answer, thoughts] = [number("Metadata.candidatesTokenCount"), number("Metadata.thoughtsTokenCount")];
   return answer === undefined && thoughts === undefined ? undefined : (answer ?? 0) + (thoughts ?? 0);

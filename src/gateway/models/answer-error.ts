@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** Characters of an error's answer that are looked at. */
+/** Characters of an error's body that are read. */
 const errorLimit = 4_000;
 
-/** Reads along what an error says. @param done gets its message, or its beginning if it has none */
+/**
+ * Reads an error's message while the answer passes.
+ * @param done gets the message, or the body's beginning if it has none
+ */
 export function readError(answer: IncomingMessage, done: (text: string) => void): void {
   let text = "";
   answer.on("data", (chunk: Buffer) => {
@@ -12,7 +15,7 @@ export function readError(answer: IncomingMessage, done: (text: string) => void)
   answer.once("end", () => done((/"message"\s*:\s*"((?:[^"\\]|\\.)*)"/u.exec(text)?.[1] ?? text).slice(0, 500)));
 }
 
-/** Answers in a shape that programs of every provider read. */
+/** Sends an error in a shape that clients of every provider can read. */
 export function answerRefusal(response: ServerResponse, status: number, message: string): void {
   if (response.headersSent) {
     response.destroy();

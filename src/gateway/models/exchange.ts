@@ -3,19 +3,19 @@ import { createUsageReader, type ToldUsage } from "../costs/usage.ts";
 import type { Recorder } from "./recording.ts";
 
 const droppedOfAnswers = new Set(["connection", "keep-alive", "set-cookie", "transfer-encoding", "upgrade"]);
-/** An answer of a model is some megabytes at most; images and sound are in none. */
+/** Maximum bytes of an answer; usual ones have some megabytes, without images and audio. */
 const answerLimit = 64 * 1024 * 1024;
 
 /** How an answer ended. */
 export interface Passed {
   readonly told: ToldUsage | null;
-  /** It came to its end: it did not break off, and nobody stopped it. */
+  /** Whether it was received to its end. */
   readonly isWhole: boolean;
 }
 
 /**
- * Passes an answer on as it comes, and reads along what it tells of its usage. Whoever hangs up gets no more of it; it is read
- * to its end all the same, because its provider goes on to bill it, until the caller ends it.
+ * Passes an answer on as it arrives, and reads its usage. If the client hangs up, the answer is still read until its
+ * end or until the caller aborts, because the provider continues to bill it.
  * @param options.onEnd called once, before the last byte is passed on
  */
 export function passOn(

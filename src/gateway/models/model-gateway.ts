@@ -20,54 +20,56 @@ import { requireNoSearch } from "./searching-models.ts";
 import { createTurns } from "./turns.ts";
 import { ask, errorMayBeBilled, UnansweredError } from "./upstream.ts";
 
+/** Configuration of the models' part of a gateway. */
 export interface ModelGatewayOptions {
   readonly models: ModelProviders;
   readonly token: string;
-  /** What the operator lets agents have of providers beside answers, by name: `tool:web_search*`. */
+  /** Features of providers, beside answers, that the operator allows agents by name: `tool:web_search*`. */
   readonly permits: readonly string[];
   readonly admit: Admit;
-  /** Told of each request and how it came out; without a model if it named none. */
+  /** Called for each request with its outcome; `model` is null if it named none. */
   readonly onRequest: (provider: ModelProviderId, model: string | null, outcome: ModelOutcome) => void;
   readonly recorder: Recorder | null;
-  /** How long an answer is still read that nobody waits for, to learn what it costs. */
+  /** How long an answer is read on after the client hung up, to learn its cost, in ms. */
   readonly lingerMs: number;
 }
 
-/** `retried`: it failed, and is asked again. */
+/** Outcome of a request; `retried`: it failed, and is sent again. */
 export type ModelOutcome = "answered" | "failed" | "refused" | "retried";
 
+/** Forwards requests to models. */
 export interface ModelGateway {
   serve(request: IncomingMessage, response: ServerResponse): void;
   traffic(): ModelTraffic;
-  /** Settles once nothing is asked of a model any more, and all that was is settled. */
+  /** Settles when no request to a model is open or unsettled. */
   idle(): Promise<void>;
 }
 
 const attempts = 3;
-/** Requests of one session: harnesses that work with several agents at once have some. Others wait. */
+/** Concurrent requests of one session: enough for harnesses with several parallel agents. Further ones wait. */
 const inFlight = 8;
 
-/** A request on its way. */
+/** A request that is being forwarded. */
 interface Asked {
   readonly route: ModelRoute;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly headers: Record<string, string>;
   readonly model: string | null;
-  /** Null if models are only read of. */
+  /** Null for a request that only reads about models. */
   readonly body: {
     readonly operation: Operation;
     readonly blocks: readonly Buffer[];
     readonly understood: Understood;
   } | null;
-  /** Aborted when who asked hangs up. */
+  /** Aborts when the client hangs up. */
   readonly hungUp: AbortSignal;
 }
 
 /**
- * Forwards requests of models: who shows the session's token gets the real key put in, outside of the sandbox. What is not
- * understood is refused. What comes back is passed on as it comes; what its provider calls worth trying again is tried again
- * first. Whatever was sent is counted, even if nobody waits for the answer.
+ * Forwards requests to models: a client that sends the session's token gets the real key added, outside of the sandbox.
+ * A request that is not fully understood is refused. Answers are passed on as they arrive; an error that its provider
+ * marks as retryable is retried first. Every request that was sent is billed, even if its client hangs up.
  */
 export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   const traffic = createTrafficCounter();
@@ -84,7 +86,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       ({ provider } = route);
       await forward(route, request, response);
     } catch (error) {
-      // Nobody waits for it.
+      // The client has hung up.
       if (response.closed) return;
       const message = error instanceof Error ? error.message : String(error);
       traffic.failed(message);
@@ -126,7 +128,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     }
   }
 
-  /** One body at a time: each takes memory of its own to be read. */
+  /** Reads one body at a time, because reading takes memory. */
   async function read(route: ModelRoute, request: IncomingMessage, hungUp: AbortSignal) {
     const { operation, pathModel } = route;
     if (operation === null) throw new RequestRefusedError(404, "there is no such operation here");
@@ -153,7 +155,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     }
   }
 
-  /** Null if it was refused, which is answered. */
+  /** Null if it was refused; the refusal has been answered. */
   async function admitted(asked: Asked, most: MostUsage | null): Promise<Admission | null> {
     const { route, response, model, hungUp } = asked;
     if (model === null) return { outputLimit: null, settle: () => undefined };
@@ -169,7 +171,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     return null;
   }
 
-  /** @returns after how long it is worth trying again; null: it is over */
+  /** @returns ms after which to try again; null if the request is over */
   async function attemptOnce(
     asked: Asked,
     admission: Admission,
@@ -274,7 +276,7 @@ function record(recorder: Recorder, { route, request, model, body }: Asked, answ
   return recording;
 }
 
-/** How a request is settled: the first word counts. */
+/** Settles a request's cost: only the first call counts. */
 type Settle = (usage: Parameters<typeof countedUsage>[0] | "most" | "nothing") => void;
 
 function settleOnce(admission: Admission, most: MostUsage | null): Settle {
@@ -288,7 +290,7 @@ function settleOnce(admission: Admission, most: MostUsage | null): Settle {
   };
 }
 
-/** Aborts so long after another signal, if it is not stopped before. */
+/** A signal that aborts `lingerMs` after another, unless it is stopped. */
 function lingerAfter(hungUp: AbortSignal, lingerMs: number): { readonly signal: AbortSignal; stop(): void } {
   const over = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -317,7 +319,7 @@ function requireModel(route: ModelRoute, understood: Understood, permits: readon
   return model;
 }
 
-/** Every provider's programs show their key in a place of their own. */
+/** The token from wherever a provider's client sends its key: header or query. */
 function presentedToken({ headers, url = "" }: IncomingMessage): string {
   const bearer = /^Bearer (.+)$/u.exec(headers.authorization ?? "")?.[1];
   const query = url.slice(url.indexOf("?") + 1);
@@ -325,6 +327,7 @@ function presentedToken({ headers, url = "" }: IncomingMessage): string {
   return typeof shown === "string" ? shown : "";
 }
 
+/** Compares a token with the session's in constant time. */
 export function isToken(shown: string, token: string): boolean {
   const [one, other] = [Buffer.from(shown), Buffer.from(token)];
   return one.length === other.length && timingSafeEqual(one, other);

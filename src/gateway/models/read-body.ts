@@ -3,31 +3,31 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { BodyCheck, Understood } from "../bodies/check.ts";
 import { RequestRefusedError } from "../refusal.ts";
 
-/** What one request can have: Anthropic takes 32 MB, and a conversation that fills a model's memory has some five. */
+/** Maximum bytes of a request: Anthropic accepts 32 MB; a conversation that fills a model's context has some five. */
 export const requestLimit = 32 * 1024 * 1024;
-/** Of all requests of a session that are under way. */
+/** Maximum bytes of all open requests of a session. */
 const heldLimit = 2 * requestLimit;
 const blockBytes = 64 * 1024;
-/** Whoever sends a few bytes at a time makes more work than whoever reads them. */
+/** Minimum average size of chunks: many tiny chunks cost more to read than to send. */
 const leastPieceBytes = 256;
 const freePieces = 256;
 
-/** Bytes that wait in memory, of all requests of a session. */
+/** Bytes in memory, of all open requests of a session. */
 export interface Held {
   bytes: number;
 }
 
-/** A body as it is forwarded, and what it says. */
+/** A body to forward, and the facts found in it. */
 export interface ReadBody {
-  /** In blocks of one size. */
+  /** The body in blocks of one size. */
   readonly blocks: readonly Buffer[];
   readonly understood: Understood;
 }
 
 /**
- * Reads a body and has it checked as it comes.
- * @param held grows by what is held: give it back with `release`
- * @throws RequestRefusedError, after which nothing is held
+ * Reads a body, and checks it while it arrives.
+ * @param held grows by the bytes kept: give them back with `release`
+ * @throws RequestRefusedError, after which no bytes are kept
  */
 export async function readBody(request: IncomingMessage, check: BodyCheck, held: Held): Promise<ReadBody> {
   const expected = Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY);
@@ -55,7 +55,7 @@ export async function readBody(request: IncomingMessage, check: BodyCheck, held:
       from += copied;
       if (filled < block.length) continue;
       check.push(block);
-      // Others of the session have their turn between two blocks.
+      // Let the session's other requests run between two blocks.
       await nextTurn();
     }
   }
@@ -66,7 +66,7 @@ export async function readBody(request: IncomingMessage, check: BodyCheck, held:
       bytes += piece.length;
       if (bytes > requestLimit) throw tooLarge();
       if (pieces > freePieces + bytes / leastPieceBytes) throw tooSmall();
-      // The rest is read all the same: who still sends does not hear why it was refused.
+      // Read the rest all the same: a client that still sends does not read the refusal.
       if (refused === null) refused = await keep(piece).then(() => null, refusalOf);
     }
     if (refused !== null) throw refused;
@@ -84,7 +84,7 @@ function refusalOf(error: unknown): RequestRefusedError {
   throw error;
 }
 
-/** Gives back what a body held. */
+/** Gives back the bytes of a body. */
 export function release(blocks: readonly Buffer[], held: Held): void {
   held.bytes -= blocks.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
 }

@@ -8,20 +8,21 @@ const exchangeSchema = z.object({
   method: z.string(),
   path: z.string(),
   model: z.string().nullable(),
-  /** Empty if it is too large to be kept. */
+  /** Empty if it is too large to record. */
   body: z.string(),
-  /** How far the conversation was, and whether tools were offered; older recordings do not have it. */
+  /** Length of the conversation, and whether tools were offered; missing in older recordings. */
   turns: z.number().int().optional(),
   hasTools: z.boolean().optional(),
   status: z.number().int(),
   contentType: z.string(),
-  /** What came back, in the pieces in which it came, as base64. */
+  /** The answer's chunks as they arrived, in base64. */
   chunks: z.array(z.string()),
 });
 
-/** One request of a model and its answer, as a line of a recording holds it. */
+/** A request to a model with its answer: one line of a recording. */
 export type Exchange = z.infer<typeof exchangeSchema>;
 
+/** Writes a recording. */
 export interface Recorder {
   begin(
     request: Pick<Exchange, "provider" | "method" | "path" | "model" | "turns" | "hasTools"> & {
@@ -30,19 +31,21 @@ export interface Recorder {
   ): {
     head(status: number, contentType: string): void;
     chunk(chunk: Buffer): void;
-    /** Writes it; an answer that broke off, or is too long, is not kept. */
+    /** Writes the exchange; answers that broke off or are too long are not recorded. */
     end(): void;
   };
-  /** Settles when all that ended is written. @throws what writing threw */
+  /** Settles when all ended exchanges are written. @throws errors of writing */
   settled(): Promise<void>;
 }
 
-/** Bytes of a body, which is masked as one piece of text beside everything else that runs. */
+/** Maximum bytes of a recorded body, which is masked as one text. */
 const longestBody = 1024 * 1024;
-/** Bytes of an answer, which waits in memory until it is over. */
+/** Maximum bytes of a recorded answer, which is in memory until it ends. */
 const longestAnswer = 16 * 1024 * 1024;
 
-/** Appends exchanges to a file that its owner alone can read, a JSON document on each line, in the order of their ends. */
+/**
+ * Appends exchanges to a file that only its owner can read, one JSON document on each line, in the order of their ends.
+ */
 export function createRecorder(file: string, mask: (text: string) => string): Recorder {
   let written: Promise<void> = mkdir(dirname(file), { recursive: true, mode: 0o700 }).then(() => undefined);
   // Heard by whoever awaits `settled`.
@@ -74,7 +77,7 @@ export function createRecorder(file: string, mask: (text: string) => string): Re
   };
 }
 
-/** @throws Error if the file is not there or is no recording */
+/** Reads a recording. @throws Error if the file does not exist or is not a recording */
 export async function readRecording(file: string): Promise<Exchange[]> {
   const lines = (await readFile(file, "utf8")).split("\n").filter((line) => line !== "");
   return lines.map((line) => exchangeSchema.parse(JSON.parse(line)));

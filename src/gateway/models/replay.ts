@@ -12,20 +12,20 @@ import { routeModelRequest } from "./routes.ts";
 type Reading = Pick<ModelGatewayOptions, "models" | "permits">;
 
 /**
- * Answers requests of models from a recording, each recorded answer once, without asking anybody. Harnesses ask in
- * parallel, and put times and paths into what they ask: an answer is found by what was asked of whom and how far the
- * conversation was, and among those that fit by its place.
+ * Answers requests to models from a recording, each recorded answer once, without network. Harnesses send requests in
+ * parallel, with times and paths in them: an answer is found by operation, model and length of the conversation, and
+ * among several by its order.
  */
 export function createReplay(recording: readonly Exchange[]): {
   gateway(reading: Reading): ModelGateway;
-  /** Answers that nothing asked for yet. */
+  /** Number of answers that no request has used. */
   left(): number;
 } {
   const left = [...recording];
   return { gateway: (reading) => createReplayGateway(reading, left), left: () => left.length };
 }
 
-/** @param left what is answered is taken out of it */
+/** @param left recorded answers: each is removed when it is used */
 function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
   const traffic = createTrafficCounter();
 
@@ -56,7 +56,7 @@ function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
 
 type Asked = Pick<Exchange, "provider" | "method" | "path" | "model" | "turns" | "hasTools">;
 
-/** @throws RequestRefusedError, as the gateway of the session did */
+/** @throws RequestRefusedError as the session's gateway did */
 async function readAsked(request: IncomingMessage, { models, permits }: Reading): Promise<Asked> {
   const { operation, pathModel, provider, path } = routeModelRequest(models, request);
   const asked = { provider, path, method: request.method ?? "GET" };
@@ -67,7 +67,7 @@ async function readAsked(request: IncomingMessage, { models, permits }: Reading)
   return { ...asked, model: pathModel ?? understood.model, turns, hasTools };
 }
 
-/** A request for a title has no tools; how many messages a conversation has tells its requests apart. */
+/** A request for a title has no tools; the number of messages distinguishes a conversation's requests. */
 function find(left: readonly Exchange[], asked: Asked): Exchange | undefined {
   const fitting = left.filter(
     (exchange) =>

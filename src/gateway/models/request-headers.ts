@@ -2,16 +2,16 @@ import type { IncomingHttpHeaders } from "node:http";
 import { refuseUnlessAllowed, RequestRefusedError } from "../refusal.ts";
 
 /**
- * Headers that reach a provider: what its programs tell of themselves, and versions. Everything else stays here: keys,
- * cookies, whose account is billed, another method (`x-http-method-override`), a coding of the answer, which is read along.
+ * Headers that are forwarded to a provider: client identification and versions. All others are dropped: keys, cookies,
+ * the account to bill, another method (`x-http-method-override`), compression of the answer, which the gateway reads.
  */
 const forwarded =
   /^(?:accept|user-agent|anthropic-(?:version|beta|dangerous-direct-browser-access)|openai-beta|originator|x-app|x-title|http-referer|x-goog-api-client|x-client-request-id|session[-_]id|thread[-_]id|conversation_id|x-stainless-[a-z-]+|x-claude-code-[a-z-]+|x-codex-[a-z-]+|x-openai-internal-codex-responses-lite|x-session-affinity)$/u;
 const longestHeader = 8_192;
 
 /**
- * What `anthropic-beta` may name, without its date: how thinking, tools of the harness and caches work. Others let the provider
- * run tools, keep files, answer with another model, or bill otherwise.
+ * Names allowed in `anthropic-beta`, without their date: thinking, tools of the harness, caching. Others let the
+ * provider run tools, store files, answer with another model, or bill otherwise.
  */
 const betas = new Set(
   [
@@ -26,8 +26,9 @@ const betas = new Set(
 );
 
 /**
+ * Headers of the forwarded request.
  * @param permits what the operator allowed by name
- * @throws RequestRefusedError for a body that is not plain JSON, and for a beta that is not known
+ * @throws RequestRefusedError if the body is not plain JSON, or a beta is not allowed
  */
 export function headersFor(headers: IncomingHttpHeaders, permits: readonly string[]): Record<string, string> {
   if ((headers["content-encoding"] ?? "identity") !== "identity")

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from "node:http";
 
-/** What may pass by itself: rate limits, overload (529 is Anthropic's), gateways between. */
+/** Statuses of temporary errors: rate limits, overload (529 is Anthropic's), proxies. */
 const passing = new Set([408, 429, 500, 502, 503, 504, 529]);
-/** Who is told to wait longer is told so: its harness may do something else in the meantime. */
+/** If the provider asks for a longer wait, its error is passed on: the harness may do something else meanwhile. */
 const longestWaitMs = 60_000;
 const firstWaitMs = 300;
 
 /**
- * How long to wait before a request of a model is sent again; null where that makes no sense.
- * Retry-After is RFC 9110, section 10.2.3; `retry-after-ms` and `x-should-retry` are what OpenAI and Anthropic send.
- * @param answer its answer, or why there was none
+ * How long to wait before a request to a model is sent again, in ms; null if it should not be. Retry-After is RFC 9110,
+ * section 10.2.3; `retry-after-ms` and `x-should-retry` are sent by OpenAI and Anthropic.
+ * @param answer the answer, or why there was none
  * @param attempt 1 for the first
  */
 export function retryDelayMs(

@@ -3,27 +3,27 @@ import type { ModelProviderId, ModelProviders } from "../../domain/model.ts";
 import { sendingPaths, type OperationName } from "../bodies/operations.ts";
 import { RequestRefusedError } from "../refusal.ts";
 
-/** Where a request for a model goes, and what opens the door there. */
+/** Where a request to a model is sent, and with which credentials. */
 export interface ModelRoute {
   readonly provider: ModelProviderId;
-  /** What is asked; null if models are only read of. */
+  /** Null for a request that only reads about models. */
   readonly operation: OperationName | null;
-  /** The model that the path names, as Gemini's do. */
+  /** The model that the path names, as Gemini's paths do. */
   readonly pathModel: string | null;
   /** The operation's path, without the provider and without a query. */
   readonly path: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** It is the maker's own address, whose errors cost nothing: what stands between may lose an answer that is billed. */
+  /** Whether it is the vendor's own address, whose errors cost nothing: a relay may lose an answer that is billed. */
   readonly isMakers: boolean;
 }
 
 interface ProviderRoutes {
-  /** Without a version. */
+  /** Base address without a version. */
   readonly base: string;
-  /** Part of the path that the base address is written with or without. */
+  /** Part of the path that a configured base address may or may not include. */
   readonly version: RegExp;
-  /** What a harness reads of models: a key opens more, and by other methods lists and removes. */
+  /** Paths that read about models: the key would also allow other lists, and deletions. */
   readonly reads: RegExp;
   readonly key: (apiKey: string) => Record<string, string>;
 }
@@ -44,18 +44,19 @@ const routes: Readonly<Record<ModelProviderId, ProviderRoutes>> = {
   compatible: { base: "", version, reads: models, key: bearer },
 };
 
+/** Begin of the paths of requests to models on the gateway. */
 export const modelPrefix = "/model/";
 
-/** The address of a provider as the sandbox sees it, written as its makers' programs expect it. */
+/** Base address of a provider as the sandbox sees it, in the form that the vendor's own programs expect. */
 export function modelBaseUrl(origin: string, provider: ModelProviderId): string {
   const url = `${origin}${modelPrefix}${provider}`;
   return provider === "openai" || provider === "compatible" ? `${url}/v1` : url;
 }
 
 /**
- * Compares the path as it is written: one that would be another after decoding or normalising (`..`, `//`, `%2f`, `;`, `\`)
- * is in no list.
- * @throws RequestRefusedError for a provider that is not configured, and for what is no request of a model
+ * Finds a request's route. Compares the path as it is written: a path that decoding or normalising would change (`..`,
+ * `//`, `%2f`, `;`, `\`) matches nothing.
+ * @throws RequestRefusedError if the provider is not configured, or the path is not one of a request to a model
  */
 export function routeModelRequest(
   providers: ModelProviders,
@@ -82,7 +83,7 @@ export function routeModelRequest(
   };
 }
 
-/** What may stand in a query, and how it may look. */
+/** Allowed query parameters, and the form of their values. */
 const parameters: Readonly<Record<string, RegExp>> = {
   alt: /^(?:sse|json)$/u,
   beta: /^true$/u,
@@ -104,11 +105,11 @@ function parametersOf(query: string): [string, string][] {
         `the parameter ${JSON.stringify(name.slice(0, 50))} is not known here, or has a value that is not`,
       );
   }
-  // Gemini's key may be there: it is the session's token.
+  // Gemini's clients may send the key here: it is the session's token.
   return given.filter(([name]) => name !== "key");
 }
 
-/** An address that is written with a version, or with another path, keeps it. */
+/** Joins base address and path; a base address with a version or another path keeps it. */
 function upstreamOf(baseUrl: string, ofBase: RegExp, path: string): string {
   const base = baseUrl.replace(/\/+$/u, "");
   return ofBase.test(base) ? `${base}${path.replace(/^\/v1(?:beta|alpha)?/u, "")}` : `${base}${path}`;

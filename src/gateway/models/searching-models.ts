@@ -1,17 +1,17 @@
 import { refuseUnlessAllowed } from "../refusal.ts";
 
 /**
- * Models that search for what they answer, read addresses or run code by themselves, with no tool in the request that could be
- * refused; and names that turn that on, or stand for settings that the provider has stored. Whole words of a name count, in any
- * capitals and behind any prefix, so that a model of tomorrow is refused too: an operator can allow what is none.
+ * Words in names of models that search the web, fetch addresses or run code on their own, without a tool in the request
+ * that could be refused; and in names that turn this on, or refer to settings stored at the provider. Whole words
+ * count, in any case and behind any prefix, so that future models are refused too: an operator can allow exceptions.
  */
 const words = [
-  // OpenAI's `-search-preview`, `-search-api` and `-deep-research`; Jina's; the names of many relays.
+  // OpenAI's `-search-preview`, `-search-api` and `-deep-research`; Jina's; names of many relays.
   "(?:web|deep)?-?search(?:gpt|ing)?",
   "(?:deep-?)?research(?:er)?",
   "brows(?:e|er|ing)",
   "ground(?:ed|ing)",
-  // OpenRouter's `:online`, NanoGPT's `:online/…`, Perplexity's of old.
+  // OpenRouter's `:online`, NanoGPT's `:online/…`, and older ones of Perplexity.
   "online",
   // Perplexity
   "sonar",
@@ -19,10 +19,10 @@ const words = [
   // Groq
   "compound",
   "exa",
-  // Zhipu's, with tools of their own.
+  // Zhipu's, with built-in tools.
   "alltools",
   "assistant",
-  // Volcengine's applications, which hold tools and knowledge.
+  // Volcengine's applications, which contain tools and knowledge.
   "bot",
 ].join("|");
 const searching = new RegExp(`(?<![a-z0-9])(?:${words})(?![a-z0-9])`, "iu");
@@ -30,6 +30,7 @@ const searching = new RegExp(`(?<![a-z0-9])(?:${words})(?![a-z0-9])`, "iu");
 const settings = /=|@preset(?:\/|$)/iu;
 
 /**
+ * Refuses models that search on their own.
  * @param permits what the operator allowed by name
  * @throws RequestRefusedError
  */

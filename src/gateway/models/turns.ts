@@ -1,12 +1,14 @@
-/** Lets so many at once, the others in the order in which they came. */
+/** Limits concurrency; waiting callers continue in order of arrival. */
 export interface Turns {
   /**
-   * Waits for a turn, which ends by calling what it settles with, once or more often.
-   * @throws what the signal was aborted with
+   * Waits for a turn.
+   * @returns a function that ends the turn, which may be called twice
+   * @throws the signal's reason if it aborts
    */
   take(signal: AbortSignal): Promise<() => void>;
 }
 
+/** @param atOnce number of concurrent turns */
 export function createTurns(atOnce: number): Turns {
   let free = atOnce;
   const queue: (() => void)[] = [];

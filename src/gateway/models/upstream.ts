@@ -1,13 +1,13 @@
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { request as httpsRequest } from "node:https";
 
-/** A model may think for long before its first word, but not for ever. */
+/** A model may think for long before its first word: the limit of silence. */
 const silenceLimitMs = 15 * 60_000;
 
-/** There was no answer. */
+/** The provider did not answer. */
 export class UnansweredError extends Error {
   override readonly name = "UnansweredError";
-  /** The server may have got the request, and may bill what it answered to nobody. */
+  /** Whether the server may have received the request, and may bill its lost answer. */
   readonly mayBeBilled: boolean;
 
   constructor(cause: Error, mayBeBilled: boolean) {
@@ -16,11 +16,7 @@ export class UnansweredError extends Error {
   }
 }
 
-/**
- * Asks a model's server once.
- * @param body its parts; null: without one
- * @throws UnansweredError
- */
+/** Sends a request to a model's server once. @param body its parts; null: no body @throws UnansweredError */
 export function ask(options: {
   readonly url: URL;
   readonly method: string;
@@ -45,7 +41,7 @@ export function ask(options: {
     upstream.once("timeout", () => upstream.destroy(new Error("it did not answer")));
     upstream.once("error", (error) => reject(new UnansweredError(error, isSent)));
     upstream.once("response", (answer) => {
-      // From here on what breaks is the answer's, of which whoever reads it hears.
+      // From here on, errors are the answer's: its reader handles them.
       upstream.on("error", (error) => answer.destroy(error));
       answer.on("error", () => undefined);
       resolve(answer);
@@ -55,10 +51,10 @@ export function ask(options: {
   });
 }
 
-/** Gateways between lose answers that were made and are billed: their own statuses, and Cloudflare's. */
+/** Statuses with which proxies, Cloudflare among them, report that they lost an answer, which may be billed. */
 const lost = new Set([408, 500, 502, 504, 520, 521, 522, 523, 524]);
 
-/** Whether an error may cost something: the makers themselves bill none. */
+/** Whether an answer with this status may be billed: the vendors' own servers bill no errors. */
 export function errorMayBeBilled(status: number, isMakers: boolean): boolean {
   return !isMakers && lost.has(status);
 }

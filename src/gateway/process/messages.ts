@@ -8,20 +8,20 @@ import type { ModelOutcome } from "../models/model-gateway.ts";
 import type { ModelRefusal } from "../refusal.ts";
 import type { ModelTraffic } from "../traffic.ts";
 
-/** What a gateway's process is started for. */
+/** Configuration of a gateway's process. */
 export interface GatewayTask {
-  /** Where the gateway's socket lies. */
+  /** Folder of the gateway's socket. */
   readonly directory: string;
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
   readonly permits: readonly string[];
-  /** By which metrics name models: the operator's own prices, and the models that the configuration names. */
+  /** Sources of the metrics' model labels: the operator's own prices, and the models that the configuration names. */
   readonly labels: { readonly prices: Prices; readonly models: readonly string[] };
-  /** Where its models' traffic is written, and what is masked in it; null: nowhere. */
+  /** File that records the models' traffic, and the secrets to mask in it; null: no recording. */
   readonly recording: { readonly file: string; readonly secrets: readonly string[] } | null;
 }
 
-/** Requests of models that came out alike. */
+/** A number of requests with the same labels. */
 export interface RequestCount {
   readonly provider: ModelProviderId;
   /** As metrics name it. */
@@ -30,45 +30,47 @@ export interface RequestCount {
   readonly count: number;
 }
 
-/** A request that waits for its admission, without what only one process can hold. */
+/** A request that waits for its admission, without what can't be sent between processes. */
 export type AskedAdmission = Omit<ModelRequest, "signal">;
 
-/** To the process. Calls are answered by their number. */
+/** A message to the gateway's process. It answers calls by their number. */
 export type ToGateway =
   | { readonly kind: "open"; readonly task: GatewayTask }
   | { readonly kind: "admitted"; readonly call: number; readonly answer: { outputLimit: number | null } | ModelRefusal }
   | { readonly kind: "traffic"; readonly call: number }
   | { readonly kind: "close" };
 
-/** From the process. */
+/** A message from the gateway's process. */
 export type FromGateway =
-  /** It is loaded, and can be told what to open. */
+  /** The program is loaded: send it what to open. */
   | { readonly kind: "loaded" }
   | { readonly kind: "opened"; readonly socket: string; readonly token: string }
-  /** What a person who configures the server can mend. */
+  /** The gateway could not be opened, for a reason that the operator can fix. */
   | { readonly kind: "unopened"; readonly message: string }
   | { readonly kind: "admit"; readonly call: number; readonly request: AskedAdmission }
-  /** Nobody waits for the answer any more. */
+  /** The client no longer waits for the answer. */
   | { readonly kind: "hungUp"; readonly call: number }
   | { readonly kind: "settle"; readonly call: number; readonly usage: ModelUsage | null }
   | { readonly kind: "requests"; readonly counts: readonly RequestCount[] }
   | { readonly kind: "refused"; readonly refusal: Refusal }
   | { readonly kind: "traffic"; readonly call: number; readonly traffic: TrafficAges }
-  /** Its socket is gone and its recording is written; what models were asked is still heard. */
+  /** The socket is closed and the recording is written; models' answers may still be read. */
   | { readonly kind: "closed"; readonly problem: string | null };
 
-/** `ModelTraffic` between processes, whose clocks begin at different times. */
+/** `ModelTraffic` with ages instead of times: the clocks of two processes have different origins. */
 export type TrafficAges = Omit<ModelTraffic, "lastActivity" | "lastAnswer"> & {
-  /** Ms since then; less than 0 while it waits to try again. */
+  /** Ms since the last activity; negative while the gateway waits to retry. */
   readonly sinceActivity: number;
   readonly sinceAnswer: number;
 };
 
+/** Converts this process's times to ages, to be sent. */
 export function agesOf({ lastActivity, lastAnswer, ...counts }: ModelTraffic): TrafficAges {
   const now = performance.now();
   return { ...counts, sinceActivity: now - lastActivity, sinceAnswer: now - lastAnswer };
 }
 
+/** Converts received ages to this process's times. */
 export function trafficOf({ sinceActivity, sinceAnswer, ...counts }: TrafficAges): ModelTraffic {
   const now = performance.now();
   return { ...counts, lastActivity: now - sinceActivity, lastAnswer: now - sinceAnswer };

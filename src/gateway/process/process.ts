@@ -18,53 +18,59 @@ import {
   type ToGateway,
 } from "./messages.ts";
 
-/** What a gateway's process asks of the server, and tells it. */
+/** What a gateway's process asks of the server, and reports to it. */
 export interface GatewayServices {
   readonly admit: Admit;
-  /** Told at most four times a second. */
+  /** Called at most four times a second. */
   readonly onRequests: (counts: readonly RequestCount[]) => void;
-  /** Told once of each host, and of the first fifty alone. */
+  /** Called once for each host, and for the first fifty only. */
   readonly onRefused: (refusal: Refusal) => void;
-  /** Its process ended before it was closed. */
+  /** The process ended before it was closed. */
   readonly onLost: (error: GatewayLostError) => void;
   /** The recording could not be written. */
   readonly onUnrecorded: (problem: string) => void;
 }
 
-/** A gateway's process ended by itself: it ran out of memory, or somebody ended it. */
+/** A gateway's process ended unexpectedly: it ran out of memory, or was killed. */
 export class GatewayLostError extends Error {
   override readonly name = "GatewayLostError";
 }
 
 /** Opens gateways, each in a process of its own. */
 export interface GatewayProcesses {
-  /** Starts the process of the next gateway, unless it is started already. */
+  /** Starts the process of the next gateway ahead of time, unless it is started already. */
   prepare(): void;
-  /** @throws InvalidInputError, as `openGateway`; GatewayLostError if its process could not be started */
+  /**
+   * Opens a gateway.
+   * @throws InvalidInputError as `openGateway` does; GatewayLostError if its process could not be started
+   */
   open(task: GatewayTask, services: GatewayServices): Promise<Gateway>;
 }
 
-/** JavaScript's heap in MiB; a gateway's bodies and answers are outside of it, with limits of their own. */
+/** Limit of JavaScript's heap in MiB; request bodies and answers are outside of it, with limits of their own. */
 const heapMib = 128;
 const youngMib = 8;
-/** Of what a process prints, so much is kept to say why it ended, in characters. */
+/** Characters of a process's output kept for the error's message. */
 const keptOutput = 2_000;
 interface Patience {
-  /** How long a question may wait for a gateway that its sandbox keeps busy, in ms. */
+  /** How long a call may wait for a gateway that its sandbox keeps busy, in ms. */
   readonly answerLimitMs: number;
-  /** How long it may take to end its connections, in ms; after that it is killed, and what it asked counts as the most. */
+  /**
+   * How long a gateway may take to end its connections, in ms; then it is killed, and its open requests are billed at
+   * their maximum.
+   */
   readonly closeLimitMs: number;
 }
 
 const patience: Patience = { answerLimitMs: 2_000, closeLimitMs: 10_000 };
 
 /**
- * What Node takes from the environment to know whom it may trust and how it reaches others
+ * Environment variables by which Node chooses trusted certificates and proxies
  * (https://nodejs.org/api/cli.html#environment-variables).
  */
 const trustVariables = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/** Keeps one process ahead, since its start takes longer than that of a sandbox. */
+/** Keeps one process started ahead, because its start takes longer than a sandbox's. */
 export function createGatewayProcesses(limits: Patience = patience): GatewayProcesses {
   let next: ChildProcess | null = null;
   function started(): ChildProcess {
@@ -83,7 +89,7 @@ export function createGatewayProcesses(limits: Patience = patience): GatewayProc
       try {
         return await openIn(ahead, task, services, limits);
       } catch (error) {
-        // It may have ended while it waited.
+        // The waiting process may have ended: start another.
         if (!(error instanceof GatewayLostError)) throw error;
         return openIn(started(), task, services, limits);
       }
@@ -102,13 +108,14 @@ function start(): ChildProcess {
     serialization: "advanced",
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
-  // The server comes first, from the beginning: loading takes more than what it does for a session.
+  // At once, so that the server has priority even while the program loads, which costs more than what it does for a
+  // session.
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   hold(child, false);
   return child;
 }
 
-/** @param held whether the server's process goes on for as long as this one */
+/** @param held whether this child keeps the server's process alive */
 function hold(child: ChildProcess, held: boolean): void {
   const { stderr } = child as { stderr: { ref?(): void; unref?(): void } | null };
   for (const each of [child, child.channel, stderr]) {
@@ -138,7 +145,7 @@ async function openIn(
   let state: "opening" | "open" | "closing" = "opening";
   let printed = "";
   child.stderr?.on("data", (chunk: Buffer) => (printed = (printed + chunk.toString()).slice(-keptOutput)));
-  // A process that is gone is heard of by its end.
+  // If the child has ended, its exit event reports that.
   const tell = (message: ToGateway): void => void (child.connected && child.send(message, () => undefined));
 
   async function admit(call: number, request: AskedAdmission): Promise<void> {
@@ -152,7 +159,7 @@ async function openIn(
       } else if (asked.has(call)) {
         one.admission = answer;
         tell({ kind: "admitted", call, answer: { outputLimit: answer.outputLimit } });
-        // Its process ended meanwhile: it was not sent.
+        // The child has ended meanwhile: the request was not sent.
       } else answer.settle(null);
     } catch (error) {
       asked.delete(call);
@@ -203,7 +210,7 @@ async function openIn(
   const over = (how: string): void => {
     const error = new GatewayLostError(`the process of the session's gateway ended (${how}): ${printed.trim()}`);
     opened.reject(error);
-    // Whatever was asked may have been answered, and is billed.
+    // The provider may have answered, and billed, any open request.
     for (const { request, hangUp, admission } of asked.values()) {
       admission?.settle(mostOf(request, admission));
       hangUp.abort(error);
@@ -229,7 +236,7 @@ async function openIn(
         const call = lastQuestion;
         const answer = new Promise<ModelTraffic>((resolve) => questions.set(call, resolve));
         tell({ kind: "traffic", call });
-        // Kept busy by its sandbox, or gone.
+        // The child does not answer: its sandbox keeps it busy, or it has ended.
         const timer = setTimeout(() => questions.get(call)?.(lastTraffic), child.connected ? answerLimitMs : 0);
         try {
           return await answer;
@@ -255,7 +262,7 @@ async function openIn(
   }
 }
 
-/** As the gateway itself counts what was not heard to its end. */
+/** The maximum that a request can cost, as the gateway itself counts an answer that was not read to its end. */
 function mostOf({ most }: AskedAdmission, { outputLimit }: Admission): Parameters<Admission["settle"]>[0] {
   return most === null ? null : countedUsage(null, { ...most, outputTokens: outputLimit ?? most.outputTokens });
 }

@@ -15,15 +15,15 @@ import { agesOf, type FromGateway, type GatewayTask, type RequestCount, type ToG
  * sends takes time, memory and descriptors of its own session alone. The server hears little of it, and seldom.
  */
 
-/** Admissions at once, and in each second after that: each is a transaction, and no harness has so many. */
+/** Admissions at once, and in each second after that: each is a transaction, and no harness needs as many. */
 const burst = 100;
 const perSecond = 20;
-/** Hosts of which one gateway tells; a program that tries again and again is told of once. */
+/** Refused hosts that one gateway reports; each is reported once. */
 const refusalLimit = 50;
 const countsEveryMs = 250;
 
 function say(message: FromGateway): void {
-  // Without the server there is nobody to tell, and `disconnect` ends this process.
+  // Without the server, `disconnect` ends this process.
   if (process.connected) process.send?.(message);
 }
 
@@ -56,7 +56,7 @@ function createAdmissions() {
   };
 }
 
-/** Tells of requests together, by the few names that metrics have for models. */
+/** Reports requests in groups, by the model labels of the metrics. */
 function createCounts({ prices, models }: GatewayTask["labels"]) {
   const counts = new Map<string, RequestCount>();
   let timer: NodeJS.Timeout | null = null;
@@ -127,9 +127,9 @@ function runProgram(): void {
     else if (message.kind === "traffic") void gateway?.then(({ tellTraffic }) => tellTraffic(message.call));
     else void gateway?.then(({ close }) => close());
   });
-  // Whatever ended the server, nothing of it is left.
+  // The server has ended: end too.
   process.once("disconnect", () => process.exit());
-  // Sent to a terminal's or a service's every process: the server says when its sessions end.
+  // A terminal or service manager sends these to every process; the server decides when its gateways end.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
   say({ kind: "loaded" });
 }
