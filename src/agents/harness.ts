@@ -3,40 +3,42 @@ import type { Mask } from "../domain/masking/mask.ts";
 import type { ModelProviders } from "../domain/model.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
 
-/** Everything that starting a harness takes; made by a provider's row. */
+/** How to start a harness, as its provider describes it. */
 export interface HarnessLaunch {
   readonly command: string;
   readonly arguments: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Folders that its program needs to read. */
+  /** Folders that its program must read. */
   readonly readOnly: readonly string[];
-  /** Files to write below the session's home before it starts, by relative path. */
+  /** Files to write in the session's home before the start, by relative path. */
   readonly files: Readonly<Record<string, string>>;
-  /** Extensions of the protocol to ask it for: `_meta` of the client's capabilities. */
+  /** Extensions of the protocol to request: `_meta` of the client's capabilities. */
   readonly extensions?: Readonly<Record<string, unknown>>;
-  /** Model as the harness names it, to set over the protocol where it lists it. */
+  /** The harness's name of the model, to set over the protocol if the harness lists it. */
   readonly model: string | null;
 }
 
+/** The session's part of a launch. */
 export interface LaunchOptions {
   readonly model: string | null;
   readonly home: string;
-  /** The models as the harness reaches them: the gateway's address and the session's token. */
+  /** Model providers as the harness reaches them: the gateway's address and the session's token. */
   readonly models: ModelProviders;
 }
 
-/** One row of the registry. */
+/** An agent provider: a harness that can be started for a session. */
 export interface Provider {
   readonly id: string;
   readonly name: string;
-  /** Null where it can run, else what is missing and the mend. */
+  /** @returns null if it can run, else what is missing, with the remedy */
   problem(): Promise<string | null>;
   readonly defaultModel: string | null;
-  /** Folders and files below the session's home with what it keeps of conversations; none where it is not known. */
+  /** Folders and files in the session's home in which it keeps conversations; empty if unknown. */
   readonly state: readonly string[];
   launch(options: LaunchOptions): HarnessLaunch;
 }
 
+/** One turn of an agent. */
 export interface TurnRequest {
   readonly provider: Provider;
   readonly model: string | null;
@@ -44,23 +46,23 @@ export interface TurnRequest {
   /** Starts the harness; the driver speaks the protocol over its stdin and stdout. */
   readonly start: (launch: HarnessLaunch, signal: AbortSignal) => SandboxedProcess;
   readonly workingDirectory: string;
-  /** The harness's own session to resume, where there was a turn before. */
+  /** Harness's session id of an earlier turn; null if there was none. */
   readonly resume: string | null;
-  /** What to say. `transcript` is said before it where the harness could not resume. */
+  /** The user's message. `transcript` is sent before it if the harness could not resume. */
   readonly message: string;
   readonly transcript: string | null;
-  /** Called in order; the driver waits for it, so that a slow store slows the agent and loses nothing. */
+  /** Called in order; the driver waits for each call, so that a slow database slows the agent and no event is lost. */
   readonly emit: (event: NewEvent) => Promise<void>;
-  /** Applied to what is cut, before it is; `emit` applies it to everything. */
+  /** Applied before a text is cut; `emit` applies it to everything. */
   readonly mask: Mask;
-  /** The harness's session is known: store it before the turn starts, to resume after a crash. */
+  /** Stores the harness's session id before the turn starts, so that it can be resumed after a crash. */
   readonly onSession: (harnessSessionId: string) => Promise<void>;
-  /** A turn without any sign of life for so long fails with `agent_stalled`. */
+  /** Time without a sign of life, in ms, after which the turn fails with `agent_stalled`. */
   readonly stallMs: number;
-  /** A turn that takes longer fails with `turn_too_long`. */
+  /** Time, in ms, after which the turn fails with `turn_too_long`. */
   readonly limitMs: number;
   readonly permission: "allow" | "deny";
-  /** What the model gateway saw of this turn, which says more than the protocol. */
+  /** What the gateway saw of this turn's requests to models, which says more than the protocol. */
   readonly traffic?: () => Promise<{
     readonly lastActivity: number;
     readonly lastAnswer: number;
@@ -70,8 +72,9 @@ export interface TurnRequest {
   readonly signal: AbortSignal;
 }
 
+/** Result of a turn that completed. */
 export interface TurnResult {
   readonly stopReason: string;
-  /** The agent's last message, whole: the pull request's body and the session's summary. */
+  /** The agent's last message: the pull request's body and the session's summary. */
   readonly finalMessage: string;
 }

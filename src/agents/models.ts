@@ -1,6 +1,6 @@
 import type { ModelProviders } from "../domain/model.ts";
 
-/** Where one model is asked, found by its name. */
+/** The provider of a model, with its address and key. */
 export interface ModelRoute {
   readonly provider: keyof ModelProviders;
   /** The name as the provider knows it. */
@@ -9,7 +9,10 @@ export interface ModelRoute {
   readonly baseUrl: string | undefined;
 }
 
-/** Asked where none is named: coding models that the makers' own harnesses and the AI SDK know, as of November 2026. */
+/**
+ * Models of sessions that name none: coding models that the vendors' own harnesses and the AI SDK know, as of November
+ * 2026.
+ */
 export const defaultModels = {
   anthropic: "claude-sonnet-5-5",
   openai: "gpt-5.6-sol",
@@ -22,14 +25,14 @@ const families: readonly (readonly [keyof typeof defaultModels, RegExp])[] = [
   ["google", /^gemini/u],
 ];
 
-/** Why nothing can be asked, and the mend. */
+/** Message if no provider is configured, with the remedy. */
 export const noModel =
   "no model is configured: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or OFFSTAGE_MODEL_BASE_URL and OFFSTAGE_MODEL";
 
 /**
- * Finds who is asked for a model. `<provider>/<model>` names the provider where that one is configured; else a known
- * family's name does (`claude…`, `gpt…`, `gemini…`), and everything else goes to the compatible provider, which may use
- * a slash in its own names. Null where nobody is configured.
+ * Finds the provider of a model. `<provider>/<model>` names a configured provider; else the name's family decides
+ * (`claude…`, `gpt…`, `gemini…`), and every other name goes to the compatible provider, whose own names may contain
+ * slashes. Null if the provider is not configured.
  */
 export function routeModel(models: ModelProviders, model: string): ModelRoute | null {
   const slash = model.indexOf("/");
@@ -48,7 +51,7 @@ function isProvider(name: string): name is keyof ModelProviders {
   return name === "anthropic" || name === "openai" || name === "google" || name === "compatible";
 }
 
-/** The model of the first provider that is configured; an endpoint that the operator named a model for comes first. */
+/** The default model of the first configured provider; a compatible provider with a configured model comes first. */
 export function defaultModelOf(models: ModelProviders): string | null {
   if (models.compatible?.model !== undefined) return models.compatible.model;
   const provider = (["anthropic", "openai", "google"] as const).find((id) => models[id] !== undefined);
@@ -56,8 +59,8 @@ export function defaultModelOf(models: ModelProviders): string | null {
 }
 
 /**
- * The base address as AI SDK packages want it: with the version. `ANTHROPIC_BASE_URL` and `GOOGLE_GEMINI_BASE_URL` are
- * written without it, as the makers' own programs read them; `OPENAI_BASE_URL` is written with it.
+ * Base address as AI SDK packages expect it: with the version. `ANTHROPIC_BASE_URL` and `GOOGLE_GEMINI_BASE_URL` have
+ * none, as the vendors' own programs read them; `OPENAI_BASE_URL` has one.
  */
 export function sdkBaseUrl({ provider, baseUrl }: Pick<ModelRoute, "provider" | "baseUrl">): string | undefined {
   const url = baseUrl?.replace(/\/+$/u, "");

@@ -6,6 +6,7 @@ import { basicProvider } from "./basic/provider.ts";
 import type { HarnessLaunch, Provider } from "./harness.ts";
 import { defaultModelOf, defaultModels, noModel, routeModel, sdkBaseUrl } from "./models.ts";
 
+/** The operator's configuration of an own agent provider. */
 export interface CustomProviderSettings {
   readonly id: string;
   readonly name?: string | undefined;
@@ -17,12 +18,13 @@ export interface CustomProviderSettings {
   readonly state: readonly string[];
 }
 
+/** Configuration of the agent providers. */
 export interface RegistryOptions {
   readonly models: ModelProviders;
   readonly custom: readonly CustomProviderSettings[];
 }
 
-/** The rows of the registry, in the order in which the default is looked for. */
+/** All agent providers, in the order in which the default is chosen. */
 export function createProviders(options: RegistryOptions): Provider[] {
   const { models } = options;
   return [
@@ -35,7 +37,7 @@ export function createProviders(options: RegistryOptions): Provider[] {
   ];
 }
 
-/** A program on PATH, or one that came with a package beside us. */
+/** A program on PATH, or in an installed package. */
 function findProgram(name: string): string | null {
   const folders = [
     ...(process.env["PATH"] ?? "").split(delimiter),
@@ -97,7 +99,7 @@ function codex(models: ModelProviders): Provider {
     id: "codex",
     name: "Codex",
     defaultModel: defaultModels.openai,
-    // Its databases carry the number of their format in their names.
+    // The names of its databases contain their format's number.
     state: [".codex/*.sqlite", ".codex/sessions", ".codex/session_index.jsonl"],
     problem: () =>
       Promise.resolve(
@@ -116,9 +118,9 @@ function codex(models: ModelProviders): Provider {
         INITIAL_AGENT_MODE: "agent-full-access",
         NO_BROWSER: "1",
       }),
-      // It does not make its own folder.
+      // It does not create its folder.
       files: { ".codex/config.toml": "" },
-      // What its commands print comes only so.
+      // The only way in which it sends the output of commands.
       extensions: { terminal_output_delta: true },
     }),
   };
@@ -148,7 +150,7 @@ function gemini(models: ModelProviders): Provider {
       files: {
         ".gemini/settings.json": JSON.stringify({
           security: { auth: { selectedType: "gemini-api-key" } },
-          // Its own ten attempts take minutes, in which it says nothing.
+          // Its default of ten attempts takes minutes without any output.
           general: { maxAttempts: 4, enableAutoUpdate: false },
           privacy: { usageStatisticsEnabled: false },
           // The model's provider would search and fetch: the gateway refuses that.
@@ -160,7 +162,7 @@ function gemini(models: ModelProviders): Provider {
   };
 }
 
-/** OpenCode names a model `<model provider>/<model>`; ours are those that the configuration has keys for. */
+/** OpenCode names a model `<model provider>/<model>`; offered are those of the configured providers. */
 function openCode(models: ModelProviders): Provider {
   const program = openCodeProgram();
   const defaultModel = defaultModelOf(models);
@@ -187,7 +189,7 @@ function openCode(models: ModelProviders): Provider {
   };
 }
 
-/** The program itself, inside the package of this platform: the wrapper on PATH would need its install script. */
+/** The native program in this platform's package: the wrapper on PATH needs its install script. */
 function openCodeProgram(): string | null {
   const name = `opencode-${process.platform}-${process.arch}`;
   const require = createRequire(import.meta.url);
@@ -237,8 +239,9 @@ function openCodeSettings(models: ModelProviders, model: string): unknown {
 }
 
 /**
- * A row of the operator's own. In its arguments and environment `{model}` stands for the model's name, `{token}` for the
- * session's token, and `{anthropicUrl}`, `{openaiUrl}`, `{googleUrl}`, `{compatibleUrl}` for the gateway's addresses.
+ * A provider that the operator configured. In its arguments and environment, `{model}` is replaced by the model's name,
+ * `{token}` by the session's token, and `{anthropicUrl}`, `{openaiUrl}`, `{googleUrl}`, `{compatibleUrl}` by the
+ * gateway's addresses.
  */
 function customProvider(settings: CustomProviderSettings): Provider {
   const program = settings.command.startsWith("/")
@@ -276,8 +279,8 @@ function customProvider(settings: CustomProviderSettings): Provider {
 }
 
 /**
- * Started by its real path: what is on PATH is often a link to somewhere else, which the sandbox does not have.
- * The folder of the program is readable to it; where it came in a package, all packages that it came with.
+ * Starts the program by its real path: PATH often has a link whose target is not in the sandbox. The sandbox can read
+ * the program's folder or, if the program came in a package, all packages installed with it.
  */
 function launchOf(
   program: string | null,

@@ -1,11 +1,12 @@
 import type { RepositoryAddress } from "../domain/repository.ts";
 
-/** What git needs to reach a repository: handed to the one git process through its environment, never written down. */
+/** Credentials of a repository: passed to the one git process in its environment, never stored. */
 export interface GitCredentials {
   readonly username: string;
   readonly password: string;
 }
 
+/** A pull request on a forge. */
 export interface ForgePullRequest {
   readonly number: number;
   readonly url: string;
@@ -14,6 +15,7 @@ export interface ForgePullRequest {
   readonly target: string;
 }
 
+/** The pull request to open. */
 export interface OpenPullRequest {
   readonly head: string;
   readonly target: string;
@@ -22,9 +24,9 @@ export interface OpenPullRequest {
 }
 
 /**
- * A place where repositories live. Adapters raise `RunError` with the codes
- * `repository_not_found`, `repository_access_denied`, `forge_unavailable`, `pull_request_refused`.
- * Every call takes a signal and has a time limit of its own.
+ * A server of repositories. Adapters throw `RunError` with the codes `repository_not_found`,
+ * `repository_access_denied`, `forge_unavailable`, `pull_request_refused`. Every call takes a signal and has a time
+ * limit of its own.
  */
 export interface Forge {
   readonly kind: "github" | "gitea" | "git";
@@ -34,18 +36,20 @@ export interface Forge {
   readonly webUrl: string | null;
   /** Whether this forge serves the address. */
   serves(address: RepositoryAddress): boolean;
-  /** Null where none is needed or configured. Fetched when asked for: an App's token lives an hour. */
+  /** Null if none is needed or configured. Ask for them when needed: an App's token is valid for an hour. */
   credentials(address: RepositoryAddress, signal: AbortSignal): Promise<GitCredentials | null>;
   /** False for plain git: the pushed branch is the result. */
   readonly opensPullRequests: boolean;
-  /** An open one first; else the newest closed or merged; else null. */
+  /** Finds the branch's open pull request, else its newest closed or merged one, else null. */
   findPullRequest(
     address: RepositoryAddress,
     head: string,
     target: string,
     signal: AbortSignal,
   ): Promise<ForgePullRequest | null>;
-  /** Looks up before creating, and again on conflict; `created` is false where it was there. */
+  /**
+   * Opens a pull request unless one is open: looks before, and again on a conflict. `created` is false if one was open.
+   */
   openPullRequest(
     address: RepositoryAddress,
     request: OpenPullRequest,
@@ -54,7 +58,7 @@ export interface Forge {
   readPullRequest(address: RepositoryAddress, number: number, signal: AbortSignal): Promise<ForgePullRequest>;
 }
 
-/** One configured forge, as `config.ts` reads it. */
+/** Configuration of one forge, as `config.ts` parses it. */
 export type ForgeSettings =
   | {
       readonly kind: "github";

@@ -6,16 +6,19 @@ import { createGitHub } from "./github.ts";
 import { createPlainGit } from "./plain-git.ts";
 import { repositoryKey } from "./repository-key.ts";
 
+/** The configured forges. */
 export interface Forges {
   /** The configured forge that serves the address, else plain git. */
   forgeOf(address: RepositoryAddress): Forge;
-  /** The same as the API shows it; never a secret. */
+  /** The forge of an address as the API shows it, without secrets. */
   integrationOf(url: string): Repository["integration"];
-  /** What tells that two addresses are the same repository. */
+  /** A key that is equal for all addresses of one repository. */
   keyOf(address: RepositoryAddress): string;
 }
 
-/** Makes an adapter for each configured forge; the longest address wins where one lies below another. */
+/**
+ * Creates an adapter for each configured forge. If one forge's address is a prefix of another's, the longer one counts.
+ */
 export function createForges(settings: readonly ForgeSettings[]): Forges {
   const sorted = settings.toSorted((a, b) => b.webUrl.length - a.webUrl.length);
   const forges = sorted.map((each) => withGuardedCredentials(createForge(each), each.webUrl));
@@ -45,7 +48,11 @@ function createForge(settings: ForgeSettings): Forge {
   }
 }
 
-/** ssh has keys of its own, and a token for https is never sent for all the network to read. */
+/**
+ * Gives no token for ssh, which has keys of its own, and never sends the token of an https forge over plain http, where
+ * the network could read it.
+ * @throws RunError repository_access_denied for such an address
+ */
 function withGuardedCredentials(forge: Forge, webUrl: string): Forge {
   async function credentials(address: RepositoryAddress, signal: AbortSignal): Promise<GitCredentials | null> {
     if (!/^https?:/u.test(address.cloneUrl)) return null;

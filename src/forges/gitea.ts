@@ -6,7 +6,7 @@ import { servesAddress } from "./serves.ts";
 
 type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
 
-/** What is used of Gitea's answer (https://docs.gitea.com/api, repoListPullRequests). */
+/** Fields used of Gitea's answer (https://docs.gitea.com/api, repoListPullRequests). */
 interface PullRequest {
   readonly number: number;
   readonly html_url: string;
@@ -17,10 +17,10 @@ interface PullRequest {
 }
 
 const pageSize = 50;
-/** Pull requests looked through for one of a branch: the list has no filter for it. */
+/** Pages of pull requests that are searched for a branch: the list has no filter for it. */
 const pagesLooked = 20;
 
-/** Gitea and Forgejo. */
+/** Adapter for Gitea and Forgejo. */
 export function createGitea(settings: GiteaSettings): Forge {
   const { host } = new URL(settings.webUrl);
 

@@ -13,11 +13,14 @@ type PullRequest = Pick<
   "number" | "html_url" | "state" | "merged_at" | "head" | "base"
 >;
 
-/** An installation's token lives an hour; it is renewed well before. */
+/** An installation's token is valid for an hour; it is renewed this long before its end. */
 const renewBeforeMs = 10 * 60_000;
 const apiVersion = "2022-11-28";
 
-/** GitHub and GitHub Enterprise Server (https://docs.github.com/rest/pulls/pulls), by a token or as a GitHub App. */
+/**
+ * Adapter for GitHub and GitHub Enterprise Server (https://docs.github.com/rest/pulls/pulls), with a token or as a
+ * GitHub App.
+ */
 export function createGitHub(settings: GitHubSettings): Forge {
   const host = new URL(settings.webUrl).host;
   const installations = new Map<string, { token: string; renewAt: number }>();
@@ -78,7 +81,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
       },
       ...(body !== undefined && { body }),
     });
-    // An App's token has the rights of the moment in which it was made: what was granted since needs a new one.
+    // An App's token has the permissions of its creation: permissions granted later need a new one.
     if ([401, 403, 404].includes(answer.status)) installations.delete(ownerOf(address));
     return answer;
   }
@@ -136,7 +139,10 @@ function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
   };
 }
 
-/** The App's own token (RS256, ten minutes at most): https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app */
+/**
+ * JSON Web Token of the App itself (RS256, valid for at most ten minutes):
+ * https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
+ */
 function appToken({ id, privateKey }: { readonly id: string; readonly privateKey: string }): string {
   const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
   const now = Math.floor(Date.now() / 1_000);

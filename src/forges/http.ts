@@ -3,17 +3,18 @@ import { RunError } from "../domain/errors.ts";
 
 const timeLimitMs = 20_000;
 const attempts = 4;
-/** Who is told to come back later than this is told so: waiting would hold the session up for nothing. */
+/** If the forge asks for a longer wait, the call fails: waiting would hold the session up. */
 const longestWaitMs = 120_000;
 
+/** A forge's answer with its body parsed. */
 export interface ForgeAnswer {
   readonly status: number;
   readonly body: unknown;
 }
 
 /**
- * One call of a forge's API. What may pass by itself (5xx, rate limits, no answer) is tried again, a few times;
- * a redirect is not followed, since it would take the token to another place.
+ * Calls a forge's API. Temporary errors (5xx, rate limits, no answer) are retried a few times; redirects are not
+ * followed, because they would send the token to another address.
  * @throws RunError forge_unavailable
  */
 export async function callForge(
@@ -63,8 +64,9 @@ function unavailable(url: string, problem: string): RunError {
 }
 
 /**
- * GitHub tells of its rate limits with 403 too: of the usual one by what is left, of the others by a Retry-After or by words
- * alone (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+ * Whether a retry may succeed. GitHub reports rate limits with 403 too: the primary one by the remaining requests,
+ * others by Retry-After or the message only
+ * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
 function isPassing({ status, headers }: Response, body: unknown): boolean {
   if (status >= 500 || status === 429) return true;
@@ -74,7 +76,10 @@ function isPassing({ status, headers }: Response, body: unknown): boolean {
   );
 }
 
-/** When to come again: Retry-After in seconds or as a date (RFC 9110, section 10.2.3), else when GitHub's limit is set anew. */
+/**
+ * When to retry: Retry-After in seconds or as a date (RFC 9110, section 10.2.3), else when GitHub's rate limit is
+ * reset.
+ */
 function askedMs(headers: Headers): number | null {
   const after = headers.get("retry-after");
   if (after !== null) {
@@ -94,7 +99,7 @@ async function readBody(response: Response): Promise<unknown> {
   }
 }
 
-/** What a refusal of the pull request API means to the user, with the forge's own words. */
+/** The failure that a refusal of the pull request API means for the user, with the forge's message. */
 export function refusedBy(name: string, { status, body }: ForgeAnswer): RunError {
   const words = wordsOf(body);
   if (status === 401 || status === 403) {

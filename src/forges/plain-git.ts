@@ -4,7 +4,10 @@ import { servesAddress } from "./serves.ts";
 
 type PlainGitSettings = Extract<ForgeSettings, { kind: "git" }>;
 
-/** Any server that speaks git: the pushed branch is the result. Null settings serve every address, without credentials. */
+/**
+ * Adapter for any git server: the pushed branch is the result.
+ * @param settings null: serves every address, without credentials
+ */
 export function createPlainGit(settings: PlainGitSettings | null): Forge {
   const unsupported = (): Promise<never> =>
     Promise.reject(

@@ -4,7 +4,7 @@ import { refusedBy, type ForgeAnswer } from "./http.ts";
 
 type PullRequestCalls = Pick<Forge, "findPullRequest" | "openPullRequest" | "readPullRequest">;
 
-/** What the pull requests of GitHub and of Gitea have in common: paths and answers alike. */
+/** Calls for pull requests that GitHub and Gitea have in common: equal paths and answers. */
 export function createPullRequestCalls(forge: {
   readonly host: string;
   readonly call: (
@@ -15,9 +15,9 @@ export function createPullRequestCalls(forge: {
     body?: unknown,
   ) => Promise<ForgeAnswer>;
   readonly find: Forge["findPullRequest"];
-  /** Status of the answer where the branch has an open one already. */
+  /** Status of the answer if the branch already has an open pull request. */
   readonly existsStatus: number;
-  /** Reads a pull request as the forge's API describes it. */
+  /** Parses a pull request of the forge's API. */
   readonly read: (body: unknown) => ForgePullRequest;
 }): PullRequestCalls {
   const { host, call, find, existsStatus, read } = forge;
@@ -28,7 +28,7 @@ export function createPullRequestCalls(forge: {
       if (known?.state === "open") return { ...known, created: false };
       const answer = await call(address, "POST", "/pulls", signal, { head, base: target, title, body });
       if (answer.status === 201) return { ...read(answer.body), created: true };
-      // Another look: it may have been opened by a request whose answer was lost.
+      // Look it up: an earlier request, whose answer was lost, may have opened it.
       const opened = answer.status === existsStatus ? await find(address, head, target, signal) : null;
       if (opened?.state === "open") return { ...opened, created: false };
       throw refusedBy(host, answer);

@@ -1,14 +1,14 @@
 import type { RepositoryAddress } from "../domain/repository.ts";
 import { servesAddress } from "./serves.ts";
 
-/** What is known of a forge's paths. */
+/** A forge's host and how it compares paths. */
 export interface ForgePaths {
   readonly webUrl: string;
-  /** Whether `Acme/App` and `acme/app` are one repository there. */
+  /** Whether `Acme/App` and `acme/app` are one repository on it. */
   readonly ignoresCase: boolean;
 }
 
-/** Public forges, which all ignore capitals in a path, and the further hosts at which each has the same repositories. */
+/** Public forges, all of which ignore the case of paths, and further hosts of the same repositories. */
 const publicForges: Readonly<Record<string, readonly string[]>> = {
   "github.com": ["www.github.com", "ssh.github.com"],
   "gitlab.com": ["www.gitlab.com", "altssh.gitlab.com"],
@@ -21,9 +21,9 @@ const publicHosts = new Map(
 );
 
 /**
- * What tells that two addresses are the same repository, so that limits and other settings of the one hold for the other: the host
- * of the forge, by whatever protocol and port it is reached, and the path, whose capitals count unless the forge ignores them.
- * @param forges those that are configured
+ * A key that is equal for all addresses of one repository, so that its limits and settings apply to each: the forge's
+ * host without protocol and port, and the path, whose case counts unless the forge ignores it.
+ * @param forges the configured ones
  */
 export function repositoryKey(forges: readonly ForgePaths[], address: RepositoryAddress): string {
   const forge = forges.find(({ webUrl }) => servesAddress(webUrl, address));

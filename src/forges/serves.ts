@@ -1,6 +1,6 @@
 import type { RepositoryAddress } from "../domain/repository.ts";
 
-/** Whether an address lies on the server at `webUrl`, by http or by ssh (whose port is another). */
+/** Whether an address is on the server at `webUrl`, by http or by ssh (whose port differs). */
 export function servesAddress(webUrl: string, address: RepositoryAddress): boolean {
   if (address.host === null) return false;
   const { host, hostname, pathname } = new URL(webUrl);

@@ -1,11 +1,11 @@
-/** Why a request of a model is not forwarded, as its harness and the session are told. */
+/** Why a request to a model is not forwarded, for its harness and the session. */
 export interface ModelRefusal {
   readonly status: number;
-  /** One sentence: what is wrong and what helps. */
+  /** One sentence: the problem and the remedy. */
   readonly message: string;
 }
 
-/** The gateway forwards nothing that it does not understand or that is not allowed. */
+/** The request is not understood or not allowed, so that it is not forwarded. */
 export class RequestRefusedError extends Error implements ModelRefusal {
   override readonly name = "RequestRefusedError";
   readonly status: number;
@@ -16,13 +16,13 @@ export class RequestRefusedError extends Error implements ModelRefusal {
   }
 }
 
-/** Refuses what an operator can allow by its name. @param what begins the sentence */
+/** Refuses what the operator has not allowed by name. @param what begins the message @throws RequestRefusedError */
 export function refuseUnlessAllowed(permits: readonly string[], permit: string, what: string): void {
   if (permits.some((allowed) => fits(allowed, permit))) return;
   throw new RequestRefusedError(403, `${what}; an operator can allow it: OFFSTAGE_MODEL_ALLOW=${permit}`);
 }
 
-/** Whether a name is the pattern, or begins with what stands before the asterisk at the pattern's end. */
+/** Whether a name equals the pattern or, if the pattern ends with an asterisk, begins with what precedes it. */
 export function fits(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }

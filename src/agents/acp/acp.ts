@@ -14,26 +14,26 @@ import {
 } from "./turn-failures.ts";
 import type { TurnTask, Verdict } from "./turn-messages.ts";
 
-/** A harness that was told to cancel gets this long to end by itself. */
+/** Time for a harness to end after a cancellation. */
 const cancelGraceMs = 300;
-/** A harness that does not even answer the first request is not coming. */
+/** Time for a harness to answer the first request. */
 const startLimitMs = 60_000;
 const stallLookMs = 250;
-/** Some harnesses try a failing model for ever without a word: after so long with nothing but errors the turn is over. */
+/** Some harnesses retry a failing model for ever, silently: after this long with nothing but errors the turn ends. */
 const modelErrorLimitMs = 30_000;
 
 /**
- * One turn with any harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and stdout:
- * starts it, resumes or opens its session, says the message, and tells each update as an event, until the turn ends.
- * What it writes is read in a thread of the turn's own (turn-thread.ts); here are its process, its clock and its end.
- * No process of the harness, and no thread, is left when this settles.
- * @throws RunError agent_crashed, agent_stalled, agent_refused, model_error, turn_too_long, resources_exhausted; the signal's
- *   reason when it aborts; what `emit` or `onSession` threw
+ * Runs one turn with a harness that speaks the Agent Client Protocol v1 (https://agentclientprotocol.com) on stdin and
+ * stdout: starts it, resumes or opens its session, sends the message, and emits each update as an event, until the turn
+ * ends. A thread of the turn's own reads its output (turn-thread.ts); this module handles its process, its time limits
+ * and its end. When this settles, no process of the harness and no thread is left.
+ * @throws RunError agent_crashed, agent_stalled, agent_refused, model_error, turn_too_long, resources_exhausted; the
+ * signal's reason if it aborts; errors of `emit` or `onSession`
  */
 export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   const ended = new AbortController();
   const life = createLife();
-  // Before the harness: it loads while the sandbox starts.
+  // Before the harness, so that it loads while the sandbox starts.
   const driver = startTurnDriver(taskOf(request), {
     emit: request.emit,
     onSession: request.onSession,
@@ -55,14 +55,14 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
     ended.abort();
     child.kill();
     await Promise.all([child.exited, driver.stop()]);
-    // Known for sure only now: the kernel may have ended a command, and the agent gone on without it.
+    // Known for certain only now: the kernel may have ended a command while the agent continued.
     const exceeded = child.exceeded();
     // oxlint-disable-next-line no-unsafe-finally -- it is the reason of whatever else went wrong
     if (exceeded !== null) throw exceededFailure(exceeded);
   }
 }
 
-/** A program at work, and what reads it. */
+/** A running harness with its reader. */
 interface Harness {
   readonly child: SandboxedProcess;
   readonly driver: TurnDriver;
@@ -87,7 +87,7 @@ function taskOf(request: TurnRequest): TurnTask {
   };
 }
 
-/** Settles once the harness's pipe has it; a program that is gone tells of that by its end. */
+/** Settles when the pipe has taken the bytes; if the program has ended, its exit reports that. */
 function written(stdin: SandboxedProcess["stdin"], bytes: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     stdin.write(bytes, () => resolve());
@@ -96,14 +96,14 @@ function written(stdin: SandboxedProcess["stdin"], bytes: Uint8Array): Promise<v
 
 type Ended = Extract<Verdict, { kind: "ended" }>;
 
-/** Hands everything that the harness writes to the thread, until that says how the turn ended. */
+/** Passes the harness's output to the thread until its verdict. */
 async function finished({ child, driver, life, ended }: Harness): Promise<Ended> {
   void handOn(child.stdout, driver.take, ended).then(driver.endOutput);
   const errors = handOn(child.stderr, life.takeErrors, ended);
   const verdict = await Promise.race([driver.verdict, driver.broken]);
   if (verdict.kind === "ended") return verdict;
   if (verdict.kind === "failed") throw new RunError(verdict.failure);
-  // Why is told by the program's end, and by what it wrote before.
+  // The exit and the log before it give the reason.
   const { code, signal } = await child.exited;
   await errors;
   const exceeded = child.exceeded();
@@ -111,7 +111,7 @@ async function finished({ child, driver, life, ended }: Harness): Promise<Ended>
   throw exitFailure(signal ?? `exit ${code}`, life.lastErrors());
 }
 
-/** Never resolves. @throws why the turn is over before the harness says so */
+/** Never resolves. @throws why the turn ends before the harness's verdict */
 async function interrupted(request: TurnRequest, harness: Harness): Promise<never> {
   const { driver, ended } = harness;
   const signal = AbortSignal.any([request.signal, ended]);
@@ -124,7 +124,7 @@ async function interrupted(request: TurnRequest, harness: Harness): Promise<neve
   ]);
 }
 
-/** A program that ended says nothing any more, even if another holds its output open. */
+/** Time to read the output of an ended program, in case another process keeps it open. */
 const lastWordsMs = 60_000;
 
 async function crashed({ child, life, ended }: Harness): Promise<never> {
@@ -136,7 +136,7 @@ async function crashed({ child, life, ended }: Harness): Promise<never> {
   });
 }
 
-/** Never resolves: rejects when there was no sign of life for too long. A tool that runs is one. */
+/** Never resolves: rejects if there was no sign of life for too long. A running tool is a sign of life. */
 function stalled(request: TurnRequest, { life }: Harness, signal: AbortSignal): Promise<never> {
   const limit = (): number => (life.started() ? request.stallMs : Math.max(request.stallMs, startLimitMs));
   async function problem(): Promise<RunError | null> {
@@ -144,7 +144,7 @@ function stalled(request: TurnRequest, { life }: Harness, signal: AbortSignal): 
     const now = performance.now();
     const quietMs = now - Math.max(life.lastSign(), traffic?.lastActivity ?? 0);
     const failing = traffic?.lastError ?? life.modelError();
-    // The gateway was told when to try again: until then nothing is wrong.
+    // The provider told the gateway when to retry: the harness waits for that.
     const waits = (traffic?.lastActivity ?? 0) > now;
     const badMs = now - Math.max(life.lastSign(), traffic?.lastAnswer ?? 0);
     const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);
@@ -164,7 +164,7 @@ function stalled(request: TurnRequest, { life }: Harness, signal: AbortSignal): 
   });
 }
 
-/** Never resolves: rejects when the turn took all of its time, whatever it does. */
+/** Never resolves: rejects when the turn's time is over. */
 function tooLong(limitMs: number, signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const timer = setTimeout(() => reject(tooLongFailure(limitMs)), limitMs);
@@ -172,7 +172,9 @@ function tooLong(limitMs: number, signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Never resolves: on the signal asks the harness to cancel, gives it a moment, then rejects with the signal's reason. */
+/**
+ * Never resolves: when the signal aborts, sends a cancellation, waits a moment, then rejects with the signal's reason.
+ */
 function aborted(request: TurnRequest, driver: TurnDriver): Promise<never> {
   return new Promise((_, reject) => {
     const stop = (): void => {
@@ -184,7 +186,10 @@ function aborted(request: TurnRequest, driver: TurnDriver): Promise<never> {
   });
 }
 
-/** The protocol has no word for an error: a turn counts by what came of it. @throws RunError agent_refused, model_error */
+/**
+ * Finds failures that the protocol can't report, from the turn's results.
+ * @throws RunError agent_refused, model_error
+ */
 async function judge({ result, anything, modelError }: Ended, request: TurnRequest, life: Life): Promise<TurnResult> {
   if (result.stopReason === "refusal") throw refusalFailure();
   const said = life.modelError();

@@ -8,22 +8,23 @@ import { crashFailure, modelFailure } from "./turn-failures.ts";
 import type { TurnTask, Verdict } from "./turn-messages.ts";
 import type { Updates } from "./updates.ts";
 
-/** Of the name by which a harness calls its session. */
+/** Maximum characters of a harness's session id. */
 const longestSessionId = 1_000;
 const longestStopReason = 100;
 
-/** The messages of the Agent Client Protocol (https://agentclientprotocol.com), each way. */
+/** Messages of the Agent Client Protocol (https://agentclientprotocol.com), both ways. */
 export type MessageStream = acp.Stream;
 
+/** What a conversation with the harness needs. */
 export interface Conversation {
   readonly task: TurnTask;
   readonly updates: Updates;
   readonly mask: Mask;
-  /** Stores the harness's own name of the session before the turn starts, to resume after a crash. */
+  /** Stores the harness's session id before the turn starts, so that it can be resumed after a crash. */
   readonly onSession: (harnessSessionId: string) => Promise<void>;
 }
 
-/** Begins to speak the protocol; permissions are decided as the task says, updates are told. */
+/** Starts the protocol; decides permissions as the task says, and passes on updates. */
 export function connect(stream: MessageStream, { task, updates, mask }: Conversation): acp.ClientConnection {
   return acp
     .client({ name: "offstage" })
@@ -35,7 +36,7 @@ export function connect(stream: MessageStream, { task, updates, mask }: Conversa
       const decision = option !== undefined && task.permission === "allow" ? "allowed" : "denied";
       const title = params.toolCall.title ?? params.toolCall.toolCallId;
       const shortened = (text: string): string => mask.text(text).slice(0, 500);
-      // Some harnesses tell of a call only by this, and then not before it is over.
+      // Some harnesses report a call only by this request, once it is over.
       await updates.take({
         sessionUpdate: "tool_call_update",
         ...params.toolCall,
@@ -54,15 +55,16 @@ export function connect(stream: MessageStream, { task, updates, mask }: Conversa
 }
 
 /**
- * Resumes or opens the harness's session, says the message, and waits until the turn ends.
- * @returns how it ended: a failure of the harness or the model is a verdict too @throws what storing an event threw
+ * Resumes or opens the harness's session, sends the message, and waits until the turn ends.
+ * @returns the verdict; failures of the harness or the model are verdicts too
+ * @throws errors of storing an event
  */
 export async function converse({ agent }: acp.ClientConnection, conversation: Conversation): Promise<Verdict> {
   try {
     return await takeTurn(agent, conversation);
   } catch (error) {
     if (conversation.updates.failed()) throw error;
-    // The harness refused a request of the protocol: what it says is most often what the model's server said.
+    // The harness refused a request of the protocol: its message is usually the model server's.
     if (error instanceof acp.RequestError)
       return failed(modelFailure(`${error.message} ${JSON.stringify(error.data ?? "")}`));
     if (error instanceof ProtocolViolation) return failed(crashFailure(error));
@@ -70,7 +72,7 @@ export async function converse({ agent }: acp.ClientConnection, conversation: Co
   }
 }
 
-/** @param error a failure that the user can understand */
+/** The verdict of a failure that the user can understand. */
 export function failed({ failure }: RunError): Verdict {
   return { kind: "failed", failure };
 }
@@ -81,7 +83,7 @@ async function takeTurn(agent: acp.ClientContext, conversation: Conversation): P
   const initialized = await agent.request(acp.methods.agent.initialize, {
     protocolVersion: acp.PROTOCOL_VERSION,
     clientInfo: { name: "offstage", version: "0" },
-    // The harness reads, writes and runs inside its own sandbox, not through us.
+    // The harness reads, writes and runs inside its own sandbox, not through the client.
     clientCapabilities: {
       fs: { readTextFile: false, writeTextFile: false },
       terminal: false,
@@ -111,7 +113,7 @@ async function takeTurn(agent: acp.ClientContext, conversation: Conversation): P
   };
 }
 
-/** No stable part of the protocol yet: taken where a harness sends it. */
+/** Not yet a stable part of the protocol: read if a harness sends it. */
 const tokens = z.number().int().min(0).optional();
 const usageSchema = z.object({ usage: z.object({ inputTokens: tokens, outputTokens: tokens, totalTokens: tokens }) });
 
@@ -126,7 +128,7 @@ function lastEvents(
   ];
 }
 
-/** The session of the turn before where the harness still has it, else a new one. What it replays is not news. */
+/** Resumes the last turn's session if the harness still has it, else opens a new one. Replayed updates are ignored. */
 async function openSession(agent: acp.ClientContext, task: TurnTask, capabilities: acp.AgentCapabilities) {
   const place: acp.NewSessionRequest = { cwd: task.workingDirectory, mcpServers: [] };
   const { session } = acp.methods.agent;
@@ -141,7 +143,7 @@ async function openSession(agent: acp.ClientContext, task: TurnTask, capabilitie
       const taken = await agent.request(takeUp, { ...place, sessionId: task.resume });
       return { sessionId: task.resume, configOptions: taken?.configOptions ?? [], resumed: true };
     } catch (error) {
-      // Gone with an old worker's disk, or never saved: the transcript stands in for it.
+      // Lost with an old worker's disk, or never saved: send the transcript instead.
       if (!(error instanceof acp.RequestError)) throw error;
     }
   }
@@ -161,7 +163,7 @@ async function chooseModel(
   const offered = option.options
     .flatMap((entry) => ("options" in entry ? entry.options : [entry]))
     .map((entry) => entry.value);
-  // A harness may take models that it does not list: those it was given at launch.
+  // A harness may accept models that it does not list: it was given this one at launch.
   if (!offered.includes(launch.model)) return;
   await agent.request(acp.methods.agent.session.setConfigOption, {
     sessionId,
@@ -170,7 +172,7 @@ async function chooseModel(
   });
 }
 
-/** Some harnesses pass the answer of a model's server on as the end of the message: `{"error": {"message": …}}`. */
+/** Some harnesses append the model server's answer to the message: `{"error": {"message": …}}`. */
 function errorAnswer(message: string): string | null {
   const json = message
     .split("\n")
@@ -182,7 +184,7 @@ function errorAnswer(message: string): string | null {
       z.object({ error: z.object({ message: z.string() }) }).safeParse(JSON.parse(json)).data?.error.message ?? null
     );
   } catch {
-    // Words that only look like it.
+    // Not JSON.
     return null;
   }
 }

@@ -2,10 +2,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { NewEvent } from "../../domain/event.ts";
 import { createPace } from "../../domain/pace.ts";
 
-/** Characters of one message's text that events which wait are joined up to. */
+/** Maximum characters of a message's text joined in one waiting event. */
 const joinedLength = 20_000;
 
-/** Events told at once, and in each second after that: each is a transaction, and no agent that means well has so many. */
+/** Events at once, and `perSecond` more in each second: each is a transaction, and no ordinary agent sends as many. */
 const burst = 100;
 const perSecond = 20;
 
@@ -15,8 +15,8 @@ interface Waiting {
 }
 
 /**
- * Tells events one after the other. Those that wait for a slow store meanwhile are fewer and larger: text of one message is
- * joined, and a newer state of the same thing takes the place of an older one.
+ * Emits events one after the other. While the database is slow, waiting events are merged: text of one message is
+ * joined, and a newer state replaces an older one of the same object.
  */
 export function createEventQueue(emit: (event: NewEvent) => Promise<void>) {
   const waiting: Waiting[] = [];
@@ -26,7 +26,7 @@ export function createEventQueue(emit: (event: NewEvent) => Promise<void>) {
 
   async function tellAll(): Promise<void> {
     while (waiting.length > 0) {
-      // What comes while it waits is joined to what waits.
+      // Events that arrive during the wait are merged with those that wait.
       const waitMs = lost === null ? pace.next() : 0;
       if (waitMs > 0) await pause(waitMs);
       const next = waiting.shift();
@@ -44,7 +44,7 @@ export function createEventQueue(emit: (event: NewEvent) => Promise<void>) {
   }
 
   return {
-    /** @returns what settles once the event is stored @throws what telling it, or one before it, threw */
+    /** @returns a promise that settles when the event is stored @throws errors of emitting it, or one before it */
     tell(event: NewEvent): Promise<void> {
       const last = waiting.at(-1);
       const joined = last === undefined ? null : join(last.event, event);
@@ -53,18 +53,18 @@ export function createEventQueue(emit: (event: NewEvent) => Promise<void>) {
         return last.told.promise;
       }
       const told = Promise.withResolvers<void>();
-      // Heard by whoever awaits it, or `settled`.
+      // Whoever awaits it, or `settled`, handles the error.
       told.promise.catch(() => undefined);
       waiting.push({ event, told });
       telling ??= tellAll();
       return told.promise;
     },
-    /** Settles once no more than so many wait, or none will be told any more; never rejects. */
+    /** Settles when at most `most` events wait, or none will be emitted any more; never rejects. */
     async room(most: number): Promise<void> {
       while (waiting.length > most && lost === null) await waiting[0]?.told.promise.catch(() => undefined);
     },
     failed: () => lost !== null,
-    /** @throws what telling an event threw */
+    /** @throws errors of emitting an event */
     async settled(): Promise<void> {
       while (telling !== null) await telling;
       if (lost !== null) throw lost.error;
@@ -72,7 +72,7 @@ export function createEventQueue(emit: (event: NewEvent) => Promise<void>) {
   };
 }
 
-/** One event that says the same as two in a row; null if there is none. */
+/** Merges two consecutive events into one of the same meaning; null if that is impossible. */
 function join(before: NewEvent, after: NewEvent): NewEvent | null {
   if (before.type === "agent.tool" && after.type === "agent.tool")
     return before.data.toolCallId === after.data.toolCallId ? after : null;

@@ -1,15 +1,15 @@
 import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Of one stream: no program that means well writes so much of its protocol or its log, in bytes. */
+/** Limit of one stream: no ordinary program writes this much protocol or log. */
 const bytesPerSecond = 16 * 1024 * 1024;
 const pieceBytes = 64 * 1024;
 
 /**
- * Hands on what a program writes, one piece at a time: the next when that was taken, and no faster than 16 MiB a second. So a
- * program that writes as fast as it can waits, and takes a small share of the event loop that serves all others.
- * Once the signal aborts the rest is dropped, so that the stream comes to its end.
- * @param take a piece of at most 64 KiB
+ * Passes on a program's output chunk by chunk: the next when the last was taken, and at most 16 MiB a second. So a
+ * program that writes without pause waits, and takes a small share of the event loop. After the signal aborts, the rest
+ * is dropped, so that the stream reaches its end.
+ * @param take gets chunks of at most 64 KiB
  */
 export async function handOn(
   stream: Readable,
@@ -31,7 +31,7 @@ export async function handOn(
     }
   } finally {
     signal.removeEventListener("abort", onChange);
-    // An error of the stream's is still heard, and the program's end tells of it.
+    // The error listener stays; the program's exit reports the reason.
     for (const event of ["readable", "end", "close"]) stream.off(event, onChange);
     stream.on("data", () => undefined).resume();
   }

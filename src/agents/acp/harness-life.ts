@@ -1,13 +1,14 @@
 import { StringDecoder } from "node:string_decoder";
 import type { TurnState } from "./turn-messages.ts";
 
-/** How much of a harness's log is looked at and kept, in characters. */
+/** Characters of a harness's log that are kept and searched. */
 const keptLength = 20_000;
 const tailLength = 1_000;
 
+/** See `createLife`. */
 export type Life = ReturnType<typeof createLife>;
 
-/** What shows that a harness is alive, or what ails it: its signs, as the turn's thread heard them, and its log. */
+/** Keeps a harness's signs of life, as the turn's thread counted them, and its log. */
 export function createLife() {
   const decoder = new StringDecoder("utf8");
   let said = "";
@@ -22,24 +23,24 @@ export function createLife() {
       }
       last = state;
     },
-    /** A piece of what the harness wrote to stderr, of a bounded size. */
+    /** Takes a chunk of the harness's stderr, of limited size. */
     takeErrors(piece: Buffer): void {
       const text = decoder.write(piece).slice(-keptLength);
       said = `${said}${text}`.slice(-keptLength);
       modelError = modelErrorIn(text) ?? modelError;
     },
-    /** When there was the last sign of life. */
+    /** Time of the last sign of life. */
     lastSign: () => lastSign,
     started: () => last.started,
     toolRuns: () => last.toolRuns,
-    /** The end of what the harness wrote to stderr. */
+    /** The end of the harness's stderr. */
     lastErrors: () => said.trim().slice(-tailLength),
-    /** The last error of the model that the harness logged, if any since the last text or tool. */
+    /** The last error of the model in the harness's log, if any since the last text or tool. */
     modelError: () => modelError,
   };
 }
 
-/** Harnesses log what the model's server answered; the protocol has no word for it. */
+/** Finds a model server's error in the log: the protocol can't report it. */
 function modelErrorIn(chunk: string): string | null {
   const line = chunk
     .split("\n")

@@ -4,17 +4,17 @@ import { createLines, requireShape } from "./protocol-lines.ts";
 
 type Message = MessageStream["readable"] extends ReadableStream<infer T> ? T : never;
 
-/** Answers that a harness does not read, before it is no longer heard. */
+/** Answers that the harness has not read before its output is no longer read. */
 const unreadLimit = 50;
-/** As JSON-RPC 2.0 (section 5.1) says that what is no JSON, and what is no message, is answered. */
+/** Answer to invalid JSON and to invalid messages (JSON-RPC 2.0, section 5.1). */
 const noJson = { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } } as const;
 const noMessage = { jsonrpc: "2.0", id: null, error: { code: -32600, message: "Invalid request" } } as const;
 
 /**
- * The protocol's lines as messages. A line is looked through before it is parsed; one after the other is handed on, and the
- * next only while there is room for what comes of it.
- * @param room settles once the next may come
- * @param write to the harness; settles once it was taken
+ * Converts the protocol's lines to messages. A line is checked before it is parsed; messages are passed on one by one,
+ * the next only when there is room for its events.
+ * @param room settles when the next may come
+ * @param write to the harness; settles when the bytes were taken
  */
 export function createMessageStream(options: {
   readonly write: (bytes: Uint8Array) => Promise<void>;
@@ -25,7 +25,7 @@ export function createMessageStream(options: {
   const encoder = new TextEncoder();
   let heard: ReadableStreamDefaultController<Message> | null = null;
   let written = Promise.resolve();
-  /** Requests of the harness, answered or not, of which it has not read the answer. */
+  /** Requests of the harness, answered or not, whose answer it has not read. */
   let unread = 0;
   let wake = (): void => undefined;
 
@@ -74,7 +74,7 @@ export function createMessageStream(options: {
 
   return {
     stream: { readable, writable } satisfies MessageStream,
-    /** Settles once all that was in these bytes was handed on. @throws ProtocolViolation */
+    /** Settles when all messages in these bytes were passed on. @throws ProtocolViolation */
     async take(bytes: Uint8Array): Promise<void> {
       for (const line of linesOf(bytes)) {
         hear(line);
@@ -83,7 +83,7 @@ export function createMessageStream(options: {
       }
       await nextTurn();
     },
-    /** Nothing comes any more. */
+    /** The harness's output has ended. */
     end(): void {
       heard?.close();
     },

@@ -5,16 +5,17 @@ const comma = 0x2c;
 const isOpening = (byte: number): boolean => byte === 0x5b || byte === 0x7b;
 const isClosing = (byte: number): boolean => byte === 0x5d || byte === 0x7d;
 
-/** What one message of a harness may be: a parsed one takes many times the memory of its bytes, for each value and level. */
+/** Limits of one message: parsing takes many times its bytes in memory, for each value and level of nesting. */
 export const messageLimits = { bytes: 4 * 1024 * 1024, depth: 100, values: 100_000 } as const;
+/** See `messageLimits`. */
 export type MessageLimits = { readonly [limit in keyof typeof messageLimits]: number };
 
-/** A harness sent what no harness has a reason to send; the message says what, as the end of a sentence. */
+/** A harness exceeded a limit of the protocol; the message is the end of a sentence. */
 export class ProtocolViolation extends Error {}
 
 /**
- * Takes a stream of bytes apart at its line feeds. No more of an unfinished line is kept than a line may have.
- * @returns what takes the next bytes, and gives each line that they finish
+ * Splits a stream of bytes at line feeds, and buffers at most one line of the maximum length.
+ * @returns a function that takes the next bytes, and yields each line that they complete
  */
 export function createLines(limits: MessageLimits = messageLimits) {
   let pieces: Uint8Array[] = [];
@@ -45,8 +46,7 @@ export function createLines(limits: MessageLimits = messageLimits) {
 }
 
 /**
- * Looks through JSON for how deep it is nested and how many values it has, without making any of them.
- * What is no JSON may pass: parsing finds that out.
+ * Checks JSON's nesting and number of values without parsing it. Accepts invalid JSON: the parser rejects it.
  * @throws ProtocolViolation beyond a limit
  */
 export function requireShape(json: Uint8Array, limits: MessageLimits = messageLimits): void {
@@ -66,7 +66,7 @@ export function requireShape(json: Uint8Array, limits: MessageLimits = messageLi
   }
 }
 
-/** @returns where the string's closing quote is, or the end of the text if it has none */
+/** @returns index of the string's closing quote, or the text's length if there is none */
 function endOfString(json: Uint8Array, start: number): number {
   for (let at = start + 1; at < json.length; at += 1) {
     const byte = json[at];

@@ -4,40 +4,41 @@ import type { RunError } from "../../domain/errors.ts";
 import { unreadableFailure } from "./turn-failures.ts";
 import type { FromThread, ToThread, TurnCall, TurnState, TurnTask, Verdict } from "./turn-messages.ts";
 
-/** More than the longest message, parsed and looked at, takes. */
+/** More memory than the longest message takes when parsed and checked. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
-/** A thread that does not answer for so long is busy with one message. */
+/** A thread that does not answer for this long is stuck in one message. */
 const silenceMs = 30_000;
 const pingMs = 5_000;
-/** The same extension as this file's: Node runs the source as well as what is built of it. */
+/** With this file's extension: Node runs both the source and the built code. */
 const program = new URL(`turn-thread${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
-/** What the thread asks of the server. Each settles once it is done. */
+/** Calls from the thread to the server. Each settles when it is done. */
 export interface TurnServices {
   readonly emit: (event: Extract<TurnCall, { kind: "emit" }>["event"]) => Promise<void>;
   readonly onSession: (id: string) => Promise<void>;
-  /** Writes to the harness. */
+  /** Writes to the harness's stdin. */
   readonly write: (bytes: Uint8Array) => Promise<void>;
   readonly onState: (state: TurnState) => void;
 }
 
+/** A turn's thread, as the server uses it. */
 export interface TurnDriver {
-  /** Reads a piece of what the harness wrote. Settles once the next may come; if the turn was stopped, at once. */
+  /** Passes on a chunk of the harness's output. Settles when the next may come, and at once if the turn was stopped. */
   take(bytes: Uint8Array): Promise<void>;
-  /** The harness writes no more. */
+  /** The harness's output has ended. */
   endOutput(): void;
-  /** Asks the harness to cancel. */
+  /** Sends the harness a cancellation. */
   cancel(): void;
   readonly verdict: Promise<Verdict>;
-  /** Never resolves. @throws RunError agent_crashed if the thread died or was lost; what a service threw */
+  /** Never resolves. @throws RunError agent_crashed if the thread died or got stuck; errors of a service */
   readonly broken: Promise<never>;
-  /** Ends the thread, whatever it is at; safe to call twice. */
+  /** Ends the thread at any point; may be called twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Reads one turn's protocol in a thread of its own: bytes go in as they come, and what comes out is small. It begins at once
- * to load, while the sandbox starts.
+ * Reads one turn's protocol in a thread of its own, whose messages to the server are small. The thread starts to load
+ * at once, while the sandbox starts.
  */
 export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDriver {
   const thread = new Worker(program, {
@@ -52,7 +53,7 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
   });
   const verdict = Promise.withResolvers<Verdict>();
   const broken = Promise.withResolvers<never>();
-  // Whichever comes first is heard: the other has nobody left.
+  // Whoever awaits `broken` handles the error; nobody may.
   broken.promise.catch(() => undefined);
   let taken = (): void => undefined;
   let lastPong = performance.now();
@@ -93,7 +94,7 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
   thread.on("error", (error: NodeJS.ErrnoException) => broken.reject(threadFailure(error)));
   thread.on("exit", () => broken.reject(unreadableFailure("are read no more: what reads them ended")));
   const pings = setInterval(() => {
-    // How long it takes to load is the machine's affair.
+    // The time to load depends on the machine, and has no limit.
     if (isReady && performance.now() - lastPong > silenceMs)
       broken.reject(unreadableFailure(`took longer than ${silenceMs / 1_000} s to read`));
     tell({ kind: "ping" });
@@ -104,7 +105,7 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
     async take(bytes) {
       if (isStopped) return;
       const done = new Promise<void>((resolve) => (taken = resolve));
-      // A copy: what is read next may stand in the same memory.
+      // A copy, because the next read may reuse the memory.
       const copy = new Uint8Array(bytes);
       tell({ kind: "output", bytes: copy }, [copy.buffer]);
       await done;

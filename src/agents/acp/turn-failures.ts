@@ -1,10 +1,10 @@
 import { RunError } from "../../domain/errors.ts";
 import type { Exceeded } from "../../sandboxes/sandbox.ts";
 
-/** How much of what others said a reason holds. */
+/** Maximum characters of foreign output in a failure's reason. */
 const saidLimit = 2_000;
 
-/** The harness ended, or sent what can't be read. @param error whose message ends the sentence */
+/** The harness ended, or sent what can't be parsed. @param error its message ends the sentence */
 export function crashFailure(error: Error): RunError {
   return new RunError(
     {
@@ -17,7 +17,7 @@ export function crashFailure(error: Error): RunError {
   );
 }
 
-/** What reads the harness's messages gave up. @param why the end of a sentence */
+/** The thread that reads the harness's messages failed. @param why the end of a sentence */
 export function unreadableFailure(why: string): RunError {
   return new RunError({
     code: "agent_crashed",
@@ -27,7 +27,7 @@ export function unreadableFailure(why: string): RunError {
   });
 }
 
-/** @param how the program ended @param said the end of what it wrote to stderr */
+/** The harness exited before the turn was over. @param how the program ended @param said the end of its stderr */
 export function exitFailure(how: string, said: string): RunError {
   return new RunError({
     code: "agent_crashed",
@@ -44,6 +44,7 @@ const usedTooMuch: Readonly<Record<Exceeded, string>> = {
   files: "more files",
 };
 
+/** A limit of the sandbox ended the turn. */
 export function exceededFailure(exceeded: Exceeded): RunError {
   return new RunError({
     code: "resources_exhausted",
@@ -53,6 +54,7 @@ export function exceededFailure(exceeded: Exceeded): RunError {
   });
 }
 
+/** The harness gave no sign of life. @param quietMs for how long */
 export function stallFailure(quietMs: number): RunError {
   return new RunError({
     code: "agent_stalled",
@@ -62,6 +64,7 @@ export function stallFailure(quietMs: number): RunError {
   });
 }
 
+/** The turn took longer than its limit. @param limitMs the limit */
 export function tooLongFailure(limitMs: number): RunError {
   return new RunError({
     code: "turn_too_long",
@@ -71,6 +74,7 @@ export function tooLongFailure(limitMs: number): RunError {
   });
 }
 
+/** The model refused the request. */
 export function refusalFailure(): RunError {
   return new RunError({
     code: "agent_refused",
@@ -80,7 +84,7 @@ export function refusalFailure(): RunError {
   });
 }
 
-/** @param said by the model's server, or by the harness of it */
+/** The model failed. @param said message of the model's server, or of the harness */
 export function modelFailure(said: string): RunError {
   return new RunError({
     code: "model_error",

@@ -49,7 +49,7 @@ function runThread(port: MessagePort, task: TurnTask): void {
       await messages.take(bytes);
     } catch (error) {
       if (!(error instanceof ProtocolViolation)) throw error;
-      // What it said before is told before.
+      // Emit what came before the failure first.
       await updates.settled().catch(() => undefined);
       violation.resolve(failed(crashFailure(error)));
       return;
@@ -66,7 +66,7 @@ function runThread(port: MessagePort, task: TurnTask): void {
         messages.end();
         break;
       case "cancel":
-        // It may find the harness gone already, which is as good.
+        // The harness may have ended already.
         if (sessionId !== null) connection.agent.notify("session/cancel", { sessionId }).catch(() => undefined);
         break;
       case "ping":
@@ -82,7 +82,7 @@ function runThread(port: MessagePort, task: TurnTask): void {
   });
 }
 
-// The library tells of odd messages on the console, which would be the server's log.
+// The library logs invalid messages on the console, which would be the server's log.
 const quiet = (): void => undefined;
 Object.assign(console, { log: quiet, info: quiet, debug: quiet, warn: quiet, error: quiet });
 if (parentPort === null) throw new Error("turn-program is started by turn-thread.ts, in a thread");

@@ -1,8 +1,8 @@
 import { constants, setPriority } from "node:os";
 
 /**
- * Where the thread of a turn begins. On Linux a priority is the thread's own: the server's loop comes first, also while this
- * one loads, which takes longer than most of what it does.
+ * Entry point of a turn's thread. On Linux a priority applies to one thread: the server's event loop has priority even
+ * while this thread loads, which costs more than most of its work.
  */
 if (process.platform === "linux") setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
 await import("./turn-program.ts");

@@ -6,37 +6,41 @@ import type { Mask } from "../../domain/masking/mask.ts";
 import { cutMiddle, storable } from "../../domain/text.ts";
 import { createEventQueue } from "./event-queue.ts";
 
-/** Text arrives word by word; an event for each would be thousands. */
+/** Text arrives word by word: gather it for this long, instead of thousands of events. */
 const gatherMs = 250;
 const gatherLength = 4_000;
-/** How much of a tool's output one event holds. */
+/** Maximum characters of a tool's output in one event. */
 const outputLimit = 20_000;
 const contentLimit = 20;
 const planLimit = 200;
-/** All texts of one event together, and each of them at least: what is told costs the server's event loop for its length. */
+/**
+ * Maximum characters of all texts of one event, and minimum of what each may have: the cost of an event grows with its
+ * length.
+ */
 const textsLimit = 48_000;
 const shortestCut = 200;
-/** Of a path or an id. */
+/** Maximum characters of a path or an id. */
 const nameLimit = 1_024;
-/** The agent's last message: a pull request's body has less. */
+/** Maximum characters of the agent's last message; a pull request's body has fewer. */
 const lastLimit = 100_000;
-/** Tool calls of which the state is kept, for what is told of them later. */
+/** Number of tool calls whose state is kept for later updates. */
 const toolLimit = 1_000;
-/** What an event without a word in it takes of `turnLimit`: a row of the database is not for nothing. */
+/** What an event counts at least towards `turnLimit`: each is a row of the database. */
 const leastCost = 1_000;
-/** Updates that wait to be told before the harness is no longer heard. */
+/** Updates that may wait to be stored before the harness's output is no longer read. */
 const waitingLimit = 50;
-/** How much of one turn is told, as characters: an agent could fill the database with its words. */
+/** Maximum characters of one turn's events, so that an agent can't fill the database. */
 const turnLimit = 256 * 1024 * 1024;
 
 type ToolState = Extract<NewEvent, { type: "agent.tool" }>["data"];
 type TextType = "agent.message" | "agent.thought";
 
+/** See `createUpdates`. */
 export type Updates = ReturnType<typeof createUpdates>;
 
 /**
- * Turns the protocol's updates into events, told one after the other.
- * @param mask by which a secret is found before a text is cut, and one that comes in pieces is not told in pieces
+ * Converts the protocol's updates to events, and emits one after the other.
+ * @param mask finds secrets before a text is cut, and keeps back text that may be the beginning of one
  */
 export function createUpdates(
   emit: (event: NewEvent) => Promise<void>,
@@ -45,7 +49,7 @@ export function createUpdates(
   limit = turnLimit,
 ) {
   const tools = new Map<string, ToolState>();
-  /** What commands printed so far, where a harness tells it in pieces. */
+  /** Output of commands so far, for harnesses that send it in chunks. */
   const outputs = new Map<string, string>();
   let listening = false;
   let part = 0;
@@ -57,7 +61,7 @@ export function createUpdates(
   let left = limit;
   const { tell, ...queue } = createEventQueue(emit);
 
-  /** What the harness says, which may be without end. */
+  /** Emits an event of the harness within the turn's limit. */
   function tellUpdate(event: NewEvent): void {
     if (left <= 0) return;
     left -= Math.max(leastCost, JSON.stringify(event).length);
@@ -67,7 +71,7 @@ export function createUpdates(
     void tell({ type: "notice", data: { level: "warning", text } });
   }
 
-  /** @param keep characters at the end that wait for what follows */
+  /** @param keep characters at the end that wait for later text */
   function flush(keep = 0): void {
     if (timer !== null) clearTimeout(timer);
     timer = null;
@@ -83,7 +87,7 @@ export function createUpdates(
     flush(mask.unfinished(gathered?.text ?? ""));
   }
 
-  /** A message ends where something else comes between. */
+  /** Another kind of update ends a message. */
   function endPart(): void {
     flush();
     part += 1;
@@ -116,7 +120,7 @@ export function createUpdates(
     tellUpdate({ type: "agent.tool", data: next });
   }
 
-  /** One that is over, if there is one: more is told of those that run. */
+  /** Drops a finished call if there is one: updates are more likely for running ones. */
   function forgetOldest(): void {
     const [oldest] = [...tools].find(([, tool]) => !runs(tool)) ?? [...tools][0] ?? [];
     if (oldest === undefined) return;
@@ -165,38 +169,41 @@ export function createUpdates(
   return {
     take,
     tell,
-    /** Settles once the harness may be heard on: a slow store slows it down, instead of letting updates pile up here. */
+    /**
+     * Settles when the harness may be read on: if the database is slow, the harness waits, so that updates don't pile
+     * up here.
+     */
     async room(): Promise<void> {
       await nextTurn();
       await queue.room(waitingLimit);
     },
-    /** From here on updates are news, and not a session's replayed history. */
+    /** From now on updates are new, not a session's replayed history. */
     listen: () => void (listening = true),
     started: () => listening,
     anything: () => seen,
     toolCalls: () => toolCalls,
     toolRuns: () => [...tools.values()].some(runs),
-    /** Whether an event could not be told. */
+    /** Whether an event could not be stored. */
     failed: queue.failed,
     finalMessage: () => cutMiddle(last.trim(), lastLimit),
-    /** @throws what telling an event threw */
+    /** @throws errors of `emit` */
     settled: () => (flush(), queue.settled()),
   };
 }
 
-/** Not every harness says `in_progress`. While the model still writes a tool's input, the tool does not run. */
+/** Not every harness sends `in_progress`. While the model still writes a tool's input, the tool does not run. */
 function runs({ status, input }: ToolState): boolean {
   return status === "in_progress" || (status === "pending" && input !== undefined && input !== "{}");
 }
 
 const outputSchema = z.object({ terminal_output_delta: z.object({ data: z.string() }) });
 
-/** What a command printed since the last update, from harnesses with the extension `terminal_output_delta`. */
+/** A command's output since the last update, from harnesses with the extension `terminal_output_delta`. */
 function outputIn(extra: unknown): string | null {
   return outputSchema.safeParse(extra).data?.terminal_output_delta.data ?? null;
 }
 
-/** Shown once the tool has ended: an event for each piece would hold all those before it too. */
+/** The output is added once the tool has ended: events for each chunk would repeat all earlier chunks. */
 function withOutput(tool: ToolState, output: string): ToolState {
   const isOver = tool.status === "completed" || tool.status === "failed";
   return output === "" || !isOver || tool.content.length > 0
@@ -229,7 +236,7 @@ function mergeTool(before: ToolState | undefined, update: acp.ToolCall | acp.Too
 }
 
 const titleLimit = 500;
-/** So much of a text is looked through for secrets: what is kept of it is far from where it was cut for that. */
+/** Characters of a text that are searched for secrets, far more than are kept: what is kept ends far before the cut. */
 const lookedThrough = 400_000;
 
 /** The beginning of a text, masked before it is cut. */
@@ -241,24 +248,24 @@ function titleOf(title: string | null | undefined, mask: Mask): string | null {
   return title == null ? null : startOf(title, titleLimit, mask);
 }
 
-/** A text that is one of so many in an event. */
+/** Shortens a text that is one of `among` texts in an event. */
 function shown(text: string, among: number, mask: Mask): string {
   const room = Math.max(shortestCut, Math.floor(textsLimit / among));
   return cutMiddle(mask.text(cutMiddle(text, lookedThrough)), Math.min(outputLimit, room));
 }
 
-/** A count as an event holds it, whatever number was sent. */
+/** A count as an event may have it, whatever number was sent. */
 function count(value: number): number {
   return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(value) || 0));
 }
 
-/** Far beyond what is kept of it in the end, the middle of a text is let go: it may be without end. */
+/** Appends output, and drops the middle once it is much longer than what is kept. */
 function addedTo(text: string, more: string, mask: Mask): string {
   const longer = text + more;
   return longer.length < 4 * lastLimit ? longer : cutMiddle(mask.text(longer), 2 * lastLimit);
 }
 
-/** @param among how many texts the event may have in all */
+/** @param among maximum number of texts in the event */
 function contentOf(content: acp.ToolCallContent, among: number, mask: Mask): ToolState["content"] {
   if (content.type === "content") return [{ type: "text", text: shown(textOf(content.content), among, mask) }];
   if (content.type === "diff") {
@@ -275,7 +282,7 @@ function contentOf(content: acp.ToolCallContent, among: number, mask: Mask): Too
   return [];
 }
 
-/** One event for each, however long a text comes at once; none within a character. */
+/** Splits a text into events of limited length, never inside a character. */
 function* piecesOf(text: string): Generator<string> {
   for (let from = 0; from < text.length;) {
     let to = Math.min(text.length, from + outputLimit);

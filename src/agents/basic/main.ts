@@ -1,6 +1,6 @@
 import { serveBasicAgent } from "./serve.ts";
 
-/** The program that a sandbox starts for the provider `basic`. */
+/** Program that a sandbox starts for the provider `basic`. */
 try {
   await serveBasicAgent({ environment: process.env, stdin: process.stdin, stdout: process.stdout });
 } catch (error) {

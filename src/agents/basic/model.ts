@@ -6,14 +6,15 @@ import type { LanguageModel } from "ai";
 import { InvalidInputError } from "../../domain/errors.ts";
 import { sdkBaseUrl } from "../models.ts";
 
+/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that hold a key; the agent's own commands do not see them. */
+/** Variables that contain a key; the agent's commands do not get them. */
 export const keyVariables = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OFFSTAGE_MODEL_API_KEY"];
 
 /**
  * The model that `OFFSTAGE_AGENT_MODEL` names as `<provider>/<model>`.
- * @throws InvalidInputError naming the variable that is wrong or missing
+ * @throws InvalidInputError that names the wrong or missing variable
  */
 export function modelFrom(environment: Environment): LanguageModel {
   const name = environment["OFFSTAGE_AGENT_MODEL"] ?? "";
@@ -37,7 +38,7 @@ export function modelFrom(environment: Environment): LanguageModel {
       if (baseURL === undefined)
         throw new InvalidInputError("OFFSTAGE_MODEL_BASE_URL: must be set for a compatible model");
       const apiKey = environment["OFFSTAGE_MODEL_API_KEY"];
-      // Without this option most servers leave the counts of tokens out of a stream.
+      // Without `includeUsage` most servers leave token counts out of a stream.
       return createOpenAICompatible({
         name: provider,
         baseURL,

@@ -4,7 +4,7 @@ import type { ModelProviders } from "../../domain/model.ts";
 import type { Provider } from "../harness.ts";
 import { defaultModelOf, noModel, routeModel, type ModelRoute } from "../models.ts";
 
-/** Offstage's own agent, for which a model's key alone is enough. */
+/** Offstage's own agent: needs only a model's key. */
 export function basicProvider(models: ModelProviders): Provider {
   const defaultModel = defaultModelOf(models);
   const extension = import.meta.filename.endsWith(".ts") ? "ts" : "js";
@@ -41,7 +41,7 @@ const addressNames = {
   compatible: "OFFSTAGE_MODEL_BASE_URL",
 };
 
-/** Only what this one model needs: the keys of the others stay outside. */
+/** Only the variables of this model: other providers' keys stay outside. */
 function environmentOf({ provider, model, apiKey, baseUrl }: ModelRoute): Record<string, string> {
   return {
     OFFSTAGE_AGENT_MODEL: `${provider}/${model}`,
@@ -51,13 +51,13 @@ function environmentOf({ provider, model, apiKey, baseUrl }: ModelRoute): Record
 }
 
 /**
- * Our own program and the packages it uses. Not the folder above, which may hold the server's data: in a clone,
- * `.offstage` is right beside them.
+ * Folders of this program and its packages. Not their parent, which may contain the server's data: in a clone,
+ * `.offstage` is beside them.
  */
 function programFolders(): string[] {
   const program = join(import.meta.dirname, "../..");
   const root = dirname(program);
-  // As an installed package, the packages it uses may be beside it instead of in it.
+  // If this is an installed package, its dependencies may be beside it instead of in it.
   const outer = /^.*?\/node_modules(?=\/)/u.exec(root)?.[0];
   return [
     program,

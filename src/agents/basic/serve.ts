@@ -20,13 +20,13 @@ import { runBasicTurn } from "./turn.ts";
 interface OpenSession {
   readonly stored: StoredSession;
   readonly cwd: string;
-  /** Of the turn that runs now. */
+  /** Of the running turn. */
   turn: AbortController | null;
 }
 
 /**
  * Serves the basic agent over the Agent Client Protocol until stdin ends: a loop of the model and four tools.
- * @throws InvalidInputError where the environment names no usable model
+ * @throws InvalidInputError if the environment names no usable model
  */
 export async function serveBasicAgent(options: {
   readonly environment: Environment;
@@ -67,7 +67,7 @@ export async function serveBasicAgent(options: {
       ),
     );
   await connection.closed;
-  // Nobody listens any more: end what still runs.
+  // The client has disconnected: end what still runs.
   for (const { turn } of serving.sessions.values()) turn?.abort();
 }
 

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { modelMessageSchema, type ModelMessage } from "ai";
 import { z } from "zod";
 
-/** A conversation as it is kept in the agent's home, so that a later process takes it up again. */
+/** A conversation as stored in the agent's home, for a later process to resume. */
 export interface StoredSession {
   readonly id: string;
   messages: ModelMessage[];
@@ -11,17 +11,18 @@ export interface StoredSession {
 
 const schema = z.object({ id: z.string(), messages: z.array(modelMessageSchema) });
 
+/** Stores a conversation. */
 export async function saveSession(home: string, session: StoredSession): Promise<void> {
   const file = fileOf(home, session.id);
   await mkdir(dirname(file), { recursive: true });
-  // Whole or not at all: the process can be killed at any time.
+  // Written atomically: the process can be killed at any time.
   await writeFile(`${file}.new`, JSON.stringify(session));
   await rename(`${file}.new`, file);
 }
 
-/** Null where there is none of that id. */
+/** Loads a conversation; null if there is none of that id. */
 export async function loadSession(home: string, id: string): Promise<StoredSession | null> {
-  // An id is part of a path here.
+  // The id becomes part of a path.
   if (!z.uuid().safeParse(id).success) return null;
   try {
     return schema.parse(JSON.parse(await readFile(fileOf(home, id), "utf8")));

@@ -2,23 +2,24 @@ import { spawn } from "node:child_process";
 import { cutMiddle } from "../../domain/text.ts";
 
 const outputCharacters = 30_000;
-/** Read at most this much of a command that prints without end; what comes later is thrown away. */
+/** Maximum output read of a command; later output is dropped. */
 const bufferedCharacters = 1_000_000;
 
+/** Result of a command. */
 export interface ShellResult {
-  /** Both outputs as they came, both ends kept where it is long, and how it ended. */
+  /** Both outputs in order, shortened in the middle if long, and how the command ended. */
   readonly text: string;
   readonly ok: boolean;
 }
 
-/** Runs a command to its end, its time or the signal; whatever it started in its process group ends with it. */
+/** Runs a command until its end, its time limit or the signal; then ends all processes of its group. */
 export async function runShell(
   command: string,
   options: { cwd: string; environment: NodeJS.ProcessEnv; timeoutMs: number; signal: AbortSignal | undefined },
 ): Promise<ShellResult> {
   const { cwd, environment, timeoutMs, signal } = options;
   signal?.throwIfAborted();
-  // No input: a command that asks something gets the end of the file instead of waiting.
+  // No stdin: a command that asks for input reads the end of the file instead of waiting.
   const child = spawn("sh", ["-c", command], {
     cwd,
     env: environment,
@@ -49,7 +50,7 @@ export async function runShell(
   try {
     const ending = await new Promise<string>((resolve) => {
       child.once("error", (error) => resolve(`could not be started: ${error.message}`));
-      // What it left in the background would keep the pipes open.
+      // Background processes would keep the pipes open.
       child.once("exit", killGroup);
       child.once("close", (code, killedBy) => resolve(code === null ? `killed by ${killedBy}` : `exit code ${code}`));
     });

@@ -8,7 +8,7 @@ import { runShell } from "./shell.ts";
 const readCharacters = 60_000;
 const shellSeconds = { usual: 120, longest: 1_800 };
 
-/** What a tool did: the model gets the text, the client the change too. */
+/** Result of a tool: the model gets the text, the client also the change. */
 export interface ToolOutcome {
   readonly text: string;
   readonly diff?: { readonly path: string; readonly oldText: string | null; readonly newText: string };
@@ -17,7 +17,7 @@ export interface ToolOutcome {
 const asText = ({ text }: ToolOutcome) => ({ type: "text" as const, value: text });
 const path = z.string().describe("Path, absolute or from the working directory.");
 
-/** The agent's tools in one working directory. A tool that fails throws; the model is told why. */
+/** The agent's tools in one working directory. A tool that fails throws, and the model gets the message. */
 export function createTools(cwd: string, environment: NodeJS.ProcessEnv) {
   return {
     read: tool({
@@ -88,6 +88,7 @@ export function createTools(cwd: string, environment: NodeJS.ProcessEnv) {
   };
 }
 
+/** See `createTools`. */
 export type Tools = ReturnType<typeof createTools>;
 
 async function textOf(file: string): Promise<string | null> {

@@ -13,39 +13,43 @@ import {
 } from "ai";
 import type { ToolOutcome, Tools } from "./tools.ts";
 
-/** A conversation that goes in circles ends here. */
+/** Ends a conversation that goes in circles. */
 const maximumSteps = 300;
-/** Waits 2, 4 and 8 s between them, or what the provider asks for. */
+/** With pauses of 2, 4 and 8 s, or as the provider asks. */
 const maximumRetries = 3;
 const projectNotesCharacters = 20_000;
 
 const kinds: Record<keyof Tools, ToolKind> = { read: "read", write: "edit", edit: "edit", shell: "execute" };
 
+/** One turn of the basic agent. */
 export interface TurnOptions {
   readonly model: LanguageModel;
   readonly tools: Tools;
   readonly cwd: string;
   readonly sessionId: string;
-  /** The conversation, the new user message last. */
+  /** The conversation; the new user message is last. */
   readonly messages: readonly ModelMessage[];
   readonly client: AgentContext;
   readonly signal: AbortSignal;
-  /** Called before each request with all that was said and done so far, and at the end. */
+  /** Called before each request and at the end with the conversation so far. */
   readonly keep: (messages: ModelMessage[]) => Promise<void>;
 }
 
-/** Lets the model work until it calls no more tool. @throws RequestError with the provider's words where the model fails */
+/**
+ * Lets the model work until it calls no more tools.
+ * @throws RequestError with the provider's message if the model fails
+ */
 export async function runBasicTurn(options: TurnOptions): Promise<PromptResponse> {
   const { client, messages, sessionId, signal, keep } = options;
   const agent = new ToolLoopAgent({
     model: options.model,
     instructions: await instructionsFor(options.cwd),
     tools: options.tools,
-    // Two edits of one file at once would lose one of them.
+    // Of two concurrent edits of one file, one would be lost.
     toolCallConcurrency: 1,
     stopWhen: isStepCount(maximumSteps),
     maxRetries: maximumRetries,
-    // Nothing of the conversation is kept at the provider, so that it can be taken up from our own file.
+    // The provider stores nothing, so that the conversation can be resumed from the agent's own file.
     providerOptions: { openai: { store: false } },
     prepareStep: async (step) => {
       await keep(step.messages);
@@ -74,14 +78,14 @@ export async function runBasicTurn(options: TurnOptions): Promise<PromptResponse
     if (signal.aborted) return { stopReason: "cancelled" };
     throw modelError(error);
   }
-  // The count of tokens is no stable part of the protocol yet; clients that do not know it pass over it.
+  // Usage is not yet a stable part of the protocol; clients that don't know it ignore it.
   return { stopReason, ...(usage !== null && { usage }) };
 }
 
 function stopReasonOf(finishReason: string): PromptResponse["stopReason"] {
   if (finishReason === "length") return "max_tokens";
   if (finishReason === "content-filter") return "refusal";
-  // It wanted to go on, and was stopped by the number of steps.
+  // The model wanted to continue, and was stopped by the limit of steps.
   return finishReason === "tool-calls" ? "max_turn_requests" : "end_turn";
 }
 

@@ -20,7 +20,7 @@ import {
 
 const cacheControl = object({ type: any, ttl: { scalar: { kind: "cacheLifetime" } }, scope: any });
 
-/** Of an image or document. Of a search result that the harness made itself it is a label. */
+/** Of an image or document. In a search result from the harness it is a label. */
 const source: Shape = {
   scalar: { kind: "labelOf", type: "search_result" },
   fields: {
@@ -33,7 +33,7 @@ const source: Shape = {
   },
 };
 
-/** What the harness runs: of no type, or of one of these. */
+/** Tools that the harness runs: without a type, or of one of these. */
 const tool = object(
   {
     type: oneOf("tool", why.tool, "custom", "bash_*", "text_editor_*", "computer_*", "memory_*"),
@@ -46,7 +46,7 @@ const tool = object(
   { opensByType: true },
 );
 
-/** Of a message, or of what a tool gave back. */
+/** Block of a message or of a tool's result. */
 const block: Shape = object(
   {
     type: oneOf(
@@ -73,7 +73,7 @@ const block: Shape = object(
       definition: tool,
     }),
     file_id: file,
-    // Of an answer, what was cited. Of a document, whether it is cut into pieces to be cited: each is more than its text.
+    // In an answer, its citations. In a document, whether it is split into chunks to be cited, which adds tokens.
     citations: { ...list(() => data), fields: { enabled: refused("field:citations", why.price) } },
     ...dataFields("text", "thinking", "signature", "data", "title", "context"),
     ...dataFields("id", "name", "input", "tool_use_id", "is_error", "tool_name", "caller"),
@@ -90,7 +90,7 @@ export const anthropicMessages: Shape = object({
   system: textOr(() => block),
   tools: list(() => tool, { counts: "tools" }),
   cache_control: cacheControl,
-  // Takes out of a conversation what is old. A `compact_…` is another answer, which the sum of the usage leaves out.
+  // Removes old parts of a conversation. A `compact_…` edit is another answer, which the total usage omits.
   context_management: object({
     edits: list(() =>
       object({

@@ -21,7 +21,7 @@ import { promptCache, reasoning } from "./responses.ts";
 
 const cacheControl = object({ type: any, ttl: { scalar: { kind: "cacheLifetime" } } });
 
-/** Of a message. */
+/** Part of a message. */
 const part: Shape = object({
   type: oneOf(
     "block",
@@ -44,18 +44,18 @@ const part: Shape = object({
 
 const message: Shape = object({
   content: textOr(() => part),
-  // A spoken answer that the provider keeps.
+  // Refers to a spoken answer stored at the provider.
   audio: refused("source:file", why.kept),
-  // What a search found, or the pages of a document, which some servers take for content.
+  // Search results or pages of a document, which some servers treat as content.
   annotations: list(() => refused("field:annotations", why.unknown)),
   cache_control: cacheControl,
   ...dataFields("role", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "prefix"),
-  // What models of many makers thought, which some of their servers want back.
+  // Reasoning of many vendors' models, which some servers expect back.
   ...dataFields("reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque", "reasoning_details"),
   ...dataFields("thinking_blocks", "provider_specific_fields", "extra_content"),
 });
 
-/** Without a type it is known by its field. */
+/** If it has no type, its field says what it is. */
 const tool = object(
   {
     type: oneOf("tool", why.tool, "function", "custom"),
@@ -74,7 +74,7 @@ const streamOptions: Shape = object(
   { place: "streamOptions" },
 );
 
-/** OpenAI's Chat Completions and what servers that speak it add: platform.openai.com/docs/api-reference/chat. */
+/** OpenAI's Chat Completions with additions of compatible servers: platform.openai.com/docs/api-reference/chat. */
 export const chatCompletions: Shape = object({
   model,
   messages: list(() => message, { counts: "turns" }),
@@ -89,7 +89,7 @@ export const chatCompletions: Shape = object({
   modalities: list(() => oneOf("modality", why.price, "text")),
   audio: refused("modality:audio", why.price),
   web_search_options: refused("tool:web_search", why.tool),
-  // What is predicted wrongly is billed as if it had been answered.
+  // Wrongly predicted tokens are billed like an answer.
   prediction: refused("field:prediction", why.price),
   reasoning,
   thinking_budget: count("thinking"),
@@ -98,7 +98,7 @@ export const chatCompletions: Shape = object({
     ...dataFields("type", "display", "effort", "keep", "clear_thinking"),
   }),
   prompt_cache_options: promptCache,
-  // Not a template itself, which a server would run.
+  // Not a template itself, which a server would execute.
   chat_template_kwargs: object(
     dataFields(
       "enable_thinking",
@@ -113,7 +113,7 @@ export const chatCompletions: Shape = object({
   ...dataFields("presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed"),
   ...dataFields("response_format", "reasoning_effort", "verbosity", "metadata", "user"),
   ...dataFields("safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
-  // Of Ollama, vLLM, SGLang, llama.cpp, OpenRouter, DeepSeek, Qwen and others: how the answer is chosen.
+  // Sampling options of Ollama, vLLM, SGLang, llama.cpp, OpenRouter, DeepSeek, Qwen and others.
   ...dataFields("top_k", "top_a", "min_p", "typical_p", "repetition_penalty", "length_penalty", "min_tokens"),
   ...dataFields("ignore_eos", "skip_special_tokens", "enable_thinking"),
   ...dataFields("include_reasoning", "reasoning_split", "tool_stream", "guided_json"),
@@ -121,10 +121,10 @@ export const chatCompletions: Shape = object({
   ...dataFields("cache_prompt", "keep_alive", "mirostat", "think"),
 });
 
-/** The older form, still spoken for completing code. */
+/** The legacy Completions API, still used for completing code. */
 export const completions: Shape = object({
   model,
-  // Text or tokens, or a list of them, of which each is answered.
+  // Text or tokens, or a list of them, each of which is answered.
   prompt: textOr(() => textOr(() => any), { counts: "prompts" }),
   max_tokens: count("maxOutput"),
   n: count("choices"),
@@ -144,9 +144,10 @@ export const completions: Shape = object({
   ...dataFields("logprobs", "seed", "user", "top_k", "min_p", "repetition_penalty"),
 });
 
+/** OpenAI's Embeddings. */
 export const embeddings: Shape = object({
   model,
-  // Text or tokens: some servers take objects, with the address of an image.
+  // Text or tokens: some servers accept objects with the address of an image.
   input: textOr(() => textOr(() => any)),
   ...dataFields("encoding_format", "dimensions", "user", "input_type"),
 });

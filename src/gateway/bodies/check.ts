@@ -6,47 +6,50 @@ import type { Operation } from "./operations.ts";
 import { modelName, oneOfNames, refuse, requireInline, truth, wholeNumber } from "./scalar-rules.ts";
 import { why, type ScalarRule, type Shape } from "./shape.ts";
 
+/** See `Understood` in facts.ts. */
 export type { Understood } from "./facts.ts";
 
+/** Checks one request's body. */
 export interface BodyCheck {
-  /** @throws RequestRefusedError */
+  /** Checks the next bytes. @throws RequestRefusedError */
   push(chunk: Uint8Array): void;
-  /** @throws RequestRefusedError */
+  /** Ends the check. @throws RequestRefusedError */
   end(): Understood;
 }
 
-/** More than a request of the longest conversations has: each costs a provider more than its bytes. */
+/** Maximum values of a body, more than the longest conversations have: each costs a provider more than its bytes. */
 const mostValues = 2_000_000;
-/** Of one object, where names are of interest: known ones are some dozens. */
+/** Maximum fields of an object whose names are checked; known ones are some dozens. */
 const mostNames = 500;
 
 interface Frame {
   readonly shape: Shape;
-  /** Of an object: the names so far. */
+  /** Names of the object's fields so far. */
   readonly names: Set<string> | null;
-  /** The names that say something, if that is asked of the object. */
+  /** Fields that have a value, if the object's shape needs some. */
   readonly said: Set<string> | null;
-  /** The name of the value that comes next. */
+  /** Name of the next value. */
   name: string;
   next: Shape;
   elements: number;
   readonly at: number;
-  /** Its own `type`, and whether only the operator lets that through. */
+  /** The object's `type`, and whether only the operator allows it. */
   type: string;
   isPermittedType: boolean;
-  /** The first field that is not known, of an object whose type may open it. */
+  /** First unknown field of an object whose type may allow it. */
   unknown: { readonly name: string; readonly called: string } | null;
-  /** The `type` that it must have, to hold what it holds. */
+  /** `type` that the object must have, because of one of its fields. */
   labelOf: string | null;
   readonly media: Scalar[];
   mediaType: string | null;
-  /** What it holds is text as it is written, whatever it looks like. */
+  /** Its content is plain text, whatever it looks like. */
   isText: boolean;
 }
 
 /**
- * Checks a body against what its operation may hold, as it comes. What it does not name is refused, whatever a provider might
- * make of it, and so is what two programs could read in two ways: a name twice, in other capitals, what is no JSON.
+ * Checks a body against the shape of its operation while it arrives. Refuses everything that the shape does not name,
+ * whatever a provider might do with it, and what two programs could parse in two ways: duplicate names, also in other
+ * case, and malformed JSON.
  * @param options.pathModel the model that the path names
  * @param options.permits what the operator allowed by name
  */
@@ -72,7 +75,7 @@ export function createBodyCheck(options: {
     return frame.shape.each?.() ?? {};
   }
 
-  /** What the value is called, as its reader would look for it. */
+  /** Path of the value, for the refusal. */
   function called(): string {
     return (
       frames
@@ -90,7 +93,7 @@ export function createBodyCheck(options: {
     return { isData: true };
   }
 
-  /** The value that was just begun says something, if that is asked of the object that it is in. */
+  /** Records that the value just begun is set, if its object's shape needs that. */
   function say(): void {
     const frame = frames.at(-1);
     frame?.said?.add(frame.name);
@@ -227,7 +230,7 @@ export function createBodyCheck(options: {
       found.compacts = compacts[name] ?? null;
   }
 
-  /** @throws RequestRefusedError if a field is not known, and the operator did not allow what it belongs to by name */
+  /** @throws RequestRefusedError if a field is unknown, and the operator did not allow its object's type by name */
   function requireKnown({ unknown: field, isPermittedType, type, labelOf }: Frame): void {
     if (isPermittedType) return;
     if (labelOf !== null && labelOf !== type)
@@ -287,7 +290,7 @@ function beginFrame(shape: Shape, kind: "object" | "list", at: number): Frame {
   };
 }
 
-/** @throws RequestRefusedError instead of what says that something is no JSON */
+/** @throws RequestRefusedError instead of MalformedJsonError */
 function understood(read: () => void): void {
   try {
     read();
@@ -297,7 +300,7 @@ function understood(read: () => void): void {
   }
 }
 
-/** `snake_case` as Protocol Buffers write it: a letter after an underscore is a capital. */
+/** Converts `snake_case` as Protocol Buffers do: the letter after an underscore becomes a capital. */
 function camel(name: string): string {
   return name.replaceAll(/(?<=.)_([a-z])/gu, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,7 +1,7 @@
 import type { Place, Understood } from "./facts.ts";
 import type { Operation } from "./operations.ts";
 
-/** Bytes of a body in whose place others are sent. */
+/** A range of a body's bytes, and its replacement. */
 export interface Edit {
   readonly from: number;
   readonly to: number;
@@ -9,10 +9,10 @@ export interface Edit {
 }
 
 /**
- * What is changed in a body before it is forwarded, byte by byte, so that the rest stays as it was understood: nothing is kept
- * at the provider, streams tell of their usage, and an answer is no longer than the budget covers.
- * @param outputLimit tokens for one answer, to be said where the body says nothing; null: as it is
- * @returns in the order of their places
+ * Changes to make in a body before it is forwarded, leaving all other bytes as they were checked: the provider stores
+ * nothing, streams report their usage, and an answer is no longer than the budget covers.
+ * @param outputLimit maximum tokens of one answer; null: unchanged
+ * @returns edits in the order of their positions
  */
 export function editsFor(operation: Operation, body: Understood, outputLimit: number | null): Edit[] {
   const ofTop: string[] = [];
@@ -28,7 +28,7 @@ export function editsFor(operation: Operation, body: Understood, outputLimit: nu
   const said = body.limits.find(({ name }) => name === operation.limit);
   if (outputLimit !== null && operation.limit !== null && (said?.value ?? null) === null) {
     const field = `"${operation.limit}":`;
-    // By another name the body may say less.
+    // Another field of the body may set a lower limit.
     const limit = Math.min(outputLimit, ...body.limits.flatMap(({ value }) => value ?? []));
     if (said !== undefined) edits.push({ ...said, text: String(limit) });
     else if (operation.limit !== "maxOutputTokens") ofTop.push(`${field}${limit}`);
@@ -39,7 +39,7 @@ export function editsFor(operation: Operation, body: Understood, outputLimit: nu
   return edits.map(({ from, to, text }) => ({ from, to, text })).toSorted((one, other) => one.from - other.from);
 }
 
-/** Sets a field of an object that the body has, as `null` or with fields. */
+/** Sets a field of an object in the body; the object may be `null`. */
 function inside(
   holder: NonNullable<Understood["streamOptions"]>,
   said: { readonly value: boolean | null; readonly from: number; readonly to: number } | null,
@@ -55,7 +55,7 @@ function put({ at, isEmpty }: Place, fields: string): Edit {
   return { from: at, to: at, text: isEmpty ? fields : `${fields},` };
 }
 
-/** @returns the same bytes with what was changed, of which only what is changed is copied */
+/** The edited body; copies only what changes. */
 export function applyEdits(body: readonly Buffer[], edits: readonly Edit[]): Buffer[] {
   const parts: Buffer[] = [];
   let rest = [...edits];

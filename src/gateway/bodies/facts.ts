@@ -1,27 +1,27 @@
-/** A value of the body that is needed, and where it stands. Null: the body says `null`. */
+/** A value of the body with its position. Null: the body says `null`. */
 export interface Said<Value> {
   readonly value: Value | null;
   readonly from: number;
   readonly to: number;
 }
 
-/** An object into which a field can be put. */
+/** An object into which a field can be inserted. */
 export interface Place {
-  /** Bytes of the body up to its inside. */
+  /** Offset in the body of the object's first byte after the brace. */
   readonly at: number;
   readonly isEmpty: boolean;
 }
 
-/** All that is known of a body after it was read: it is kept nowhere else than as the bytes that are forwarded. */
+/** All that is known of a checked body, beside the bytes that are forwarded. */
 export interface Understood {
   readonly model: string | null;
-  /** How long its answer may be, by each name by which the body says it. */
+  /** Limits of the answer's length, by each field that sets one. */
   readonly limits: readonly (Said<number> & { readonly name: string })[];
-  /** Answers that are made at once. */
+  /** Number of answers requested. */
   readonly choices: number;
-  /** How much may be thought for it, in tokens, as far as it says so: not all servers count that as a part of the answer. */
+  /** Maximum reasoning tokens, if the body sets one: not all servers count them as part of the answer. */
   readonly thinking: number;
-  /** It has the conversation summarised, instead of an answer or beside it. */
+  /** Whether the conversation is summarised, instead of an answer or beside it. */
   readonly compacts: "instead" | "beside" | null;
   readonly stream: boolean;
   readonly store: Said<boolean> | null;
@@ -29,27 +29,27 @@ export interface Understood {
   readonly top: Place;
   /** `stream_options`, if the body has it. */
   readonly streamOptions: (Said<never> & { readonly place: Place | null }) | null;
-  /** `generationConfig`, likewise. */
+  /** `generationConfig`, if the body has it. */
   readonly outputLimit: (Said<never> & { readonly place: Place | null }) | null;
-  /** Asks for something to be kept in a cache for an hour, which has a price of its own. */
+  /** Whether something is to be cached for an hour, which has a price of its own. */
   readonly cachesForHour: boolean;
-  /** Tokens that its text can be at most, without images. */
+  /** Maximum tokens of its text, without images. */
   readonly textTokens: number;
   readonly images: number;
-  /** It holds a document, sound or video, of which a model can read as much as fits into it. */
+  /** Whether it contains a document, audio or video, whose tokens only the model's context limits. */
   readonly fillsContext: boolean;
   readonly hasSound: boolean;
-  /** How far its conversation is, and whether tools are offered. */
+  /** Length of the conversation, and whether tools are offered. */
   readonly turns: number;
   readonly hasTools: boolean;
 }
 
-/** What was found so far. */
+/** Facts collected while a body is read. */
 export interface Facts {
   model: string | null;
   readonly limits: (Said<number> & { readonly name: string })[];
   choices: number;
-  /** Of a request that has several answered. */
+  /** Number of prompts, each of which is answered. */
   prompts: number;
   thinking: number;
   compacts: Understood["compacts"];
@@ -65,11 +65,12 @@ export interface Facts {
   images: number;
   fillsContext: boolean;
   hasSound: boolean;
-  /** Of what holds media, as of the whole document; and the text that they are or may be. */
+  /** Weight of media in the body, and the tokens of text that they are or may be. */
   mediaWeight: number;
   mediaTextTokens: number;
 }
 
+/** Facts of a body of which nothing was read. */
 export function noFacts(): Facts {
   return {
     model: null,
@@ -95,7 +96,7 @@ export function noFacts(): Facts {
   };
 }
 
-/** @param weight of the whole document, in halves of a token */
+/** Facts of a complete body. @param weight of the whole document, in halves of a token */
 export function conclude(facts: Facts, weight: number): Understood {
   const { stream, prompts, choices, mediaWeight, mediaTextTokens, ...found } = facts;
   return {

@@ -25,14 +25,14 @@ const part: Shape = object({
   }),
   text: any,
   ...dataFields("thought", "thoughtSignature", "functionCall", "videoMetadata", "partMetadata"),
-  // Its level, of which the largest is counted; not a number of tokens.
+  // A level, the highest of which is assumed; not a number of tokens.
   mediaResolution: object({ level: any }),
   executableCode: refused("tool:codeExecution", why.tool),
   codeExecutionResult: refused("tool:codeExecution", why.tool),
 });
 const content = object({ role: any, parts: list(() => part) });
 
-/** Every other kind of tool is the provider's, and is named by its field. */
+/** Every other kind of tool runs at the provider, and is named by its field. */
 const tool: Shape = object({
   functionDeclarations: data,
   ...Object.fromEntries(
@@ -71,8 +71,12 @@ const fields: Readonly<Record<string, Shape>> = {
   ...dataFields("toolConfig", "safetySettings", "labels"),
 };
 
-/** Gemini's generateContent: ai.google.dev/api/generate-content. Keys are compared as `camelCase`, which may be `snake_case`. */
+/**
+ * Gemini's generateContent: ai.google.dev/api/generate-content. Names are compared in `camelCase`; bodies may use
+ * `snake_case`.
+ */
 export const geminiContent: Shape = object(fields);
+/** Gemini's countTokens. */
 export const geminiTokens: Shape = object({
   contents: list(() => content),
   generateContentRequest: object(fields),
@@ -83,5 +87,7 @@ const embedding: Readonly<Record<string, Shape>> = {
   content,
   ...dataFields("taskType", "title", "outputDimensionality"),
 };
+/** Gemini's embedContent. */
 export const geminiEmbedding: Shape = object(embedding);
+/** Gemini's batchEmbedContents. */
 export const geminiEmbeddings: Shape = object({ requests: list(() => object(embedding)) });

@@ -5,82 +5,83 @@
  * second, with pauses of up to 330 ms in a chunk of 64 KiB).
  */
 
-/** What was read is no JSON, or none that everybody reads in the same way. The message is the end of a sentence: `… is not JSON`. */
+/** The text is not JSON, or not parsed alike by all programs. The message is the end of a sentence: `… is not JSON`. */
 export class MalformedJsonError extends Error {
   override readonly name = "MalformedJsonError";
 }
 
-/** A string, number or literal (`true`, `false`, `null`) in what is followed. */
+/** A string, number or literal (`true`, `false`, `null`) in a followed container. */
 export interface Scalar {
   readonly kind: "string" | "number" | "literal";
-  /** Decoded; null if it is longer than what is kept of one. */
+  /** Decoded; null if it is longer than `longestKept`. */
   readonly text: string | null;
   /** Its first bytes as they are written, without the quotation mark. */
   readonly start: string;
-  /** Bytes of the document before it, and before what follows it. */
+  /** Offsets in the document of its first byte, and of the byte after it. */
   readonly from: number;
   readonly to: number;
-  /** In halves of a token, as of the whole document. */
+  /** Its weight, as `weight()` counts it. */
   readonly weight: number;
 }
 
-/** Hears of a document as it is read. What it throws ends the reading. */
+/** Gets the parts of a document as they are read. Its errors end the scan. */
 export interface ScanListener {
-  /** A key of an object that is followed. @param name null if it is longer than what is kept of one */
+  /** A key of a followed object. @param name null if it is longer than `longestKept` */
   key(name: string | null): void;
   /**
    * An object or list begins.
-   * @param at bytes of the document before it
-   * @returns whether it is followed: of what is not, nothing inside is told, nor its end
+   * @param at its offset in the document
+   * @returns whether to follow it: of others, neither contents nor end are reported
    */
   open(kind: "object" | "list", at: number): boolean;
-  /** What began last and is followed ends. */
+  /** The innermost followed object or list ends. */
   close(): void;
   scalar(value: Scalar): void;
 }
 
+/** Scans one document. */
 export interface JsonScanner {
-  /** @throws MalformedJsonError, and what the listener throws */
+  /** Scans the next bytes. @throws MalformedJsonError, and the listener's errors */
   push(chunk: Uint8Array): void;
-  /** @throws MalformedJsonError if the document is not complete */
+  /** @throws MalformedJsonError if the document is incomplete */
   end(): void;
   /**
-   * What the text so far costs at most, in halves of a token: letters, digits and spaces come at two a token or more even if
-   * they make no sense, and any other byte can be one by itself.
+   * Maximum number of tokens of the text so far, in halves of a token: letters, digits and spaces make at least two
+   * bytes a token even in random text, and any other byte can be a token.
    */
   weight(): number;
 }
 
-/** Levels of objects and lists: tools' schemas have ten or twenty. */
+/** Maximum levels of nesting: tools' schemas have ten or twenty. */
 const deepest = 64;
-/** Bytes kept of one key or scalar: names, kinds, the beginning of an address. */
+/** Bytes kept of a key or scalar: names, types, the beginning of an address. */
 const longestKept = 600;
-/** What is longer is read differently by different programs. */
+/** Programs differ in how they read longer numbers. */
 const longestNumber = 64;
 
 const weights = new Uint8Array(256).fill(2);
 for (const byte of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ")) weights[byte] = 1;
-/** The same inside of strings; 0 for what ends one or has to be looked at. */
+/** Weights inside strings; 0 for bytes that end a string or need handling. */
 const plain = weights.map((weight, byte) =>
   byte < 0x20 || byte > 0x7e || byte === 0x22 || byte === 0x5c ? 0 : weight,
 );
 
 /** What may come next. */
 const [VALUE, VALUE_OR_END, KEY, KEY_OR_END, COLON, COMMA_OR_END, END] = [0, 1, 2, 3, 4, 5, 6] as const;
-/** What the next byte is in the middle of. */
+/** What the next byte is part of. */
 const [STRING, ESCAPE, HEX, UTF8, NUMBER, LITERAL] = [7, 8, 9, 10, 11, 12] as const;
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** @param listener told of what is followed: the document's outermost value always is */
+/** Creates a scanner. @param listener gets what is followed: the outermost value always is */
 export function createJsonScanner(listener: ScanListener): JsonScanner {
   let state: number = VALUE;
   /** 1 for each level that is an object. */
   const objects = new Uint8Array(deepest);
   let depth = 0;
-  /** Levels from the outermost that are followed. */
+  /** Number of followed levels, from the outermost. */
   let followed = 0;
-  /** Bytes of the chunks before. */
+  /** Bytes in earlier chunks. */
   let before = 0;
   let weight = 0;
   // Of the string, number or literal that is being read.
@@ -124,7 +125,7 @@ export function createJsonScanner(listener: ScanListener): JsonScanner {
     isKey = false;
   }
 
-  /** @param to byte after the last one of the value */
+  /** @param to offset after the value's last byte */
   function endScalar(kind: Scalar["kind"], to: number): void {
     state = isKey ? COLON : depth === 0 ? END : COMMA_OR_END;
     if (depth !== followed) return;
@@ -167,7 +168,7 @@ export function createJsonScanner(listener: ScanListener): JsonScanner {
     return undefined;
   }
 
-  /** The bytes of a string up to one that ends it or needs a look. @returns where that is */
+  /** Skips bytes of a string that need no handling. @returns index of the first other byte */
   function plainText(chunk: Uint8Array, start: number): number {
     let at = start;
     let sum = 0;
@@ -182,7 +183,7 @@ export function createJsonScanner(listener: ScanListener): JsonScanner {
   }
 
   function keep(chunk: Uint8Array, start: number, to: number): void {
-    // One byte more than is kept says that there was more.
+    // One byte more than the limit shows that there was more.
     if (depth !== followed || kept.length > longestKept) return;
     const last = Math.min(to, start + longestKept + 1 - kept.length);
     for (let at = start; at < last; at += 1) kept += String.fromCharCode(chunk[at] ?? 0);
@@ -202,7 +203,7 @@ export function createJsonScanner(listener: ScanListener): JsonScanner {
     return undefined;
   }
 
-  /** A byte in the middle of a string's escape or of a character of several bytes. */
+  /** A byte in the middle of an escape or of a multi-byte character. */
   function continued(byte: number, at: number): void {
     if (state === UTF8) {
       if (byte < lowest || byte > highest) malformed(before + at);
@@ -223,7 +224,7 @@ export function createJsonScanner(listener: ScanListener): JsonScanner {
     }
   }
 
-  /** @returns whether the byte is the literal's: else what was read is over, and the byte is to be read anew */
+  /** @returns whether the byte belongs to the value: if not, the value has ended, and the byte is read again */
   function inNumber(byte: number, at: number): boolean {
     const next = numberStep(number, byte);
     if (next === 0) {
@@ -276,7 +277,7 @@ export function createJsonScanner(listener: ScanListener): JsonScanner {
       before += chunk.length;
     },
     end() {
-      // A number has no last byte of its own.
+      // Only the document's end can end an outermost number.
       if (state === NUMBER && depth === 0) endNumber(before);
       if (state !== END) throw new MalformedJsonError("its end is missing");
     },
@@ -292,7 +293,9 @@ function marked(characters: string): Uint8Array {
   return table;
 }
 
-/** By the first byte of a character in UTF-8: how many follow, and what the next of them can be (RFC 3629, section 4). */
+/**
+ * By the first byte of a UTF-8 character: number of bytes that follow, and the range of the next (RFC 3629, section 4).
+ */
 const sequences = {
   rest: Uint8Array.from({ length: 256 }, (_, first) =>
     first < 0xc2 || first > 0xf4 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3,
@@ -301,10 +304,13 @@ const sequences = {
   highest: new Uint8Array(256).fill(0xbf).with(0xed, 0x9f).with(0xf4, 0x8f),
 };
 
-/** Where a number can end: after a zero, whole digits, decimals, digits of its exponent. */
+/** States in which a number may end: after a zero, integer digits, decimals, digits of the exponent. */
 const numberEnds = new Set([2, 3, 5, 8]);
 
-/** The place in a number's grammar after one more byte, 0 if it is not the number's. @param place 0 at its beginning */
+/**
+ * State of the number's grammar after one more byte, 0 if it does not belong to the number.
+ * @param place 0 at the beginning
+ */
 function numberStep(place: number, byte: number): number {
   const isDigit = byte >= 0x30 && byte <= 0x39;
   const isExponent = byte === 0x65 || byte === 0x45;
@@ -328,7 +334,7 @@ function numberStep(place: number, byte: number): number {
   }
 }
 
-/** What the bytes of a string mean: whatever is in it is short, and was found to be well formed. */
+/** Decodes a string's escapes: it is short and known to be well-formed. */
 function decode(bytes: string): string {
   return JSON.parse(`"${Buffer.from(bytes, "latin1").toString("utf8")}"`) as string;
 }

@@ -5,32 +5,36 @@ import { geminiContent, geminiEmbedding, geminiEmbeddings, geminiTokens } from "
 import { responses } from "./responses.ts";
 import type { Shape } from "./shape.ts";
 
-/** What can be asked of a model, and what the gateway makes sure of before it forwards that. */
+/** An operation of a provider's API, and what the gateway enforces before it forwards a request. */
 export interface Operation {
   readonly shape: Shape;
-  /** Of the largest answer: what says it if the body does not. Null if the answer is no text, or can't be limited. */
+  /**
+   * Field that limits the answer's length, added if the body has none. Null if the answer is not text, or can't be
+   * limited.
+   */
   readonly limit: "max_tokens" | "max_output_tokens" | "max_completion_tokens" | "maxOutputTokens" | null;
-  /** Of other names for that limit nothing is known: servers may pass over them. */
+  /** No other name of that field is known to work: servers may ignore them. */
   readonly hasOneLimit?: boolean;
-  /** What the provider keeps is kept without anybody having asked for it, unless the body says `store: false`. */
+  /** The provider stores the answer unless the body says `store: false`. */
   readonly storesByDefault?: boolean;
-  /** Streams tell of their usage only if they are asked to. */
+  /** Streams report their usage only on request. */
   readonly hidesUsage?: boolean;
   /** Costs nothing: it counts tokens. */
   readonly isFree?: boolean;
-  /** Answers with numbers: what it writes costs nothing. */
+  /** Answers with numbers, and output costs nothing. */
   readonly isSilent?: boolean;
-  /** Its names may be written as `camelCase` and `snake_case` (Protocol Buffers' JSON). */
+  /** Field names may be written in `camelCase` or `snake_case` (Protocol Buffers' JSON). */
   readonly hasTwoSpellings?: boolean;
 }
 
 const gemini = { hasTwoSpellings: true } as const;
 
+/** All operations that the gateway forwards. */
 export const operations = {
   messages: { shape: anthropicMessages, limit: "max_tokens" },
   messageTokens: { shape: anthropicMessages, limit: null, isFree: true },
   responses: { shape: responses, limit: "max_output_tokens", storesByDefault: true },
-  // What it answers is short, and can't be limited.
+  // Its answer is short, and can't be limited.
   compaction: { shape: responses, limit: null },
   chat: { shape: chatCompletions, limit: "max_completion_tokens", hidesUsage: true },
   chatOfServer: { shape: chatCompletions, limit: "max_tokens", hasOneLimit: true, hidesUsage: true },
@@ -42,9 +46,10 @@ export const operations = {
   geminiEmbeddings: { shape: geminiEmbeddings, limit: null, isSilent: true, ...gemini },
 } as const satisfies Record<string, Operation>;
 
+/** Name of an operation. */
 export type OperationName = keyof typeof operations;
 
-/** Every path to which a request may be sent, without the provider. A model's name in a path begins with a letter or digit. */
+/** A Gemini path with the model's name, which begins with a letter or digit. */
 const geminiModel = String.raw`\/v1(?:beta|alpha)?\/models\/([A-Za-z0-9][\w.-]*)`;
 const geminiOperation = (verb: string): RegExp => new RegExp(`^${geminiModel}:${verb}$`, "u");
 const ofOpenAi = (chat: "chat" | "chatOfServer"): readonly (readonly [RegExp, OperationName])[] => [
@@ -55,6 +60,7 @@ const ofOpenAi = (chat: "chat" | "chatOfServer"): readonly (readonly [RegExp, Op
   [/^\/v1\/embeddings$/u, "embeddings"],
 ];
 
+/** Paths of each provider to which a request may be sent, without the provider's prefix, with their operation. */
 export const sendingPaths: Readonly<Record<ModelProviderId, readonly (readonly [RegExp, OperationName])[]>> = {
   anthropic: [
     [/^\/v1\/messages$/u, "messages"],

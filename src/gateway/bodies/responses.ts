@@ -19,7 +19,7 @@ import {
   why,
 } from "./shape.ts";
 
-/** Of a message, or of what a tool gave back. */
+/** Part of a message, or of a tool's result. */
 const part: Shape = object(
   {
     type: oneOf(
@@ -48,7 +48,7 @@ const part: Shape = object(
   { opensByType: true },
 );
 
-/** What the harness runs. A namespace holds others; a search among tools is the harness's, if it says `client`. */
+/** A tool that the harness runs. A namespace contains others; a tool search is the harness's if it says `client`. */
 const tool: Shape = object(
   {
     type: oneOf("tool", why.tool, "function", "custom", "namespace", "local_shell", "apply_patch", "tool_search"),
@@ -65,7 +65,7 @@ const tool: Shape = object(
   },
 );
 
-/** What an item must hold, if it has an id: an id alone is taken for that of an item that the provider has stored. */
+/** Content that an item with an id must have: an id alone refers to an item stored at the provider. */
 const own = (...fields: readonly (readonly string[])[]): Needs => ({
   ifSaid: "id",
   fields,
@@ -102,7 +102,7 @@ const itemType: Shape = {
   },
 };
 
-/** What was said, called and given back so far. */
+/** Message, tool call or tool result of the conversation. */
 const item: Shape = object(
   {
     type: itemType,
@@ -135,14 +135,14 @@ const item: Shape = object(
   },
 );
 
-/** \`reasoning.mode\` has a model think several times for one answer. */
+/** Reasoning settings. `reasoning.mode` makes a model think several times for one answer. */
 export const reasoning: Shape = object({
   mode: oneOf("reasoning", why.price, "standard"),
   max_tokens: count("thinking"),
   ...dataFields("effort", "summary", "generate_summary", "context", "exclude", "enabled"),
 });
 
-/** A longer life of what is cached may have a price of its own. */
+/** Cache settings. Longer lifetimes may have a price of their own. */
 export const promptCache: Shape = object({ mode: any, ttl: oneOf("ttl", why.price, "30m") });
 
 /** OpenAI's Responses, and their compaction: platform.openai.com/docs/api-reference/responses. */
@@ -158,7 +158,7 @@ export const responses: Shape = object({
   previous_response_id: refused("field:previous_response_id", why.kept),
   conversation: refused("field:conversation", why.kept),
   prompt: refused("field:prompt", why.kept),
-  // As Codex lets a long conversation be shortened; its usage counts it.
+  // As Codex requests it for long conversations; the reported usage includes it.
   context_management: list(() =>
     object({
       type: {

@@ -4,10 +4,7 @@ import { why, type ScalarRule } from "./shape.ts";
 
 const longestModel = 200;
 
-/**
- * @param called what the value is called in the refusal
- * @throws RequestRefusedError
- */
+/** A model's name. @param called name of the value in the refusal @throws RequestRefusedError */
 export function modelName({ kind, text }: Scalar, called: () => string): string {
   if (kind === "string" && text !== null && text.length <= longestModel && /^[\x21-\x7e]+$/u.test(text)) return text;
   throw new RequestRefusedError(
@@ -16,23 +13,20 @@ export function modelName({ kind, text }: Scalar, called: () => string): string 
   );
 }
 
-/** @throws RequestRefusedError */
+/** A whole number of at most nine digits. @throws RequestRefusedError */
 export function wholeNumber({ kind, text }: Scalar, called: () => string): number {
-  // Other spellings of a number are read as others by some programs.
+  // Programs differ in how they read other spellings of a number.
   if (kind === "number" && text !== null && /^\d{1,9}$/u.test(text)) return Number(text);
   throw new RequestRefusedError(400, `${called()} of the body must be a whole number of at most nine digits`);
 }
 
-/** @throws RequestRefusedError */
+/** `true` or `false`. @throws RequestRefusedError */
 export function truth({ kind, text }: Scalar, called: () => string): boolean {
   if (kind === "literal") return text === "true";
   throw new RequestRefusedError(400, `${called()} of the body must be true or false`);
 }
 
-/**
- * @returns the name, and whether only the operator lets it through
- * @throws RequestRefusedError
- */
+/** One of the allowed names. @returns the name, and whether only the operator allows it @throws RequestRefusedError */
 export function oneOfNames(
   permits: readonly string[],
   rule: Extract<ScalarRule, { kind: "oneOf" }>,
@@ -46,14 +40,14 @@ export function oneOfNames(
   return { name: text, isPermitted: true };
 }
 
-/** By the bytes as they are written: what is escaped could be read as an address. */
+/** Matched against the bytes as they are written: escapes could hide an address. */
 const inlineStart = {
   bytes: /^/u,
   inline: /^(?:data:|(?:[A-Za-z0-9+/=_-]|\\\/)*$)/u,
   dataUrl: /^data:/u,
 };
 
-/** @throws RequestRefusedError */
+/** Requires content in the body itself, not an address. @throws RequestRefusedError */
 export function requireInline(
   kind: keyof typeof inlineStart,
   { kind: type, start }: Scalar,
@@ -64,7 +58,7 @@ export function requireInline(
   throw new RequestRefusedError(403, `${must}: anything else ${why.fetched}`);
 }
 
-/** @throws RequestRefusedError */
+/** Refuses a value unless the operator allows it by name. @throws RequestRefusedError */
 export function refuse(
   permits: readonly string[],
   rule: Extract<ScalarRule, { kind: "refused" }>,

@@ -3,18 +3,18 @@ import { BlockList, isIP } from "node:net";
 import { IPAddressRanges } from "@microsoft/antissrf";
 
 /**
- * Networks inside of clouds that the kept list does not have: IBM Cloud's services, which answer only to its own machines
+ * Networks inside clouds that the package's list lacks: IBM Cloud's services, which answer only to its own machines
  * (https://cloud.ibm.com/docs/vpc?topic=vpc-service-endpoints-for-vpc).
  */
 const insideClouds = ["161.26.0.0/16", "166.8.0.0/14"];
 
 /**
- * What is not the public internet: this host, private networks, link-local, shared and reserved space
- * (https://www.iana.org/assignments/iana-ipv4-special-registry and -ipv6-), and the metadata and agent addresses of clouds,
- * some of which look public (168.63.129.16). The list is kept by Microsoft's security team.
+ * Addresses that are not public: this host, private networks, link-local, shared and reserved space
+ * (https://www.iana.org/assignments/iana-ipv4-special-registry and -ipv6-), and metadata and agent addresses of clouds,
+ * some of which look public (168.63.129.16). Microsoft's security team maintains the list.
  */
 const notPublic = blockListOf([...IPAddressRanges.recommendedLatest, ...insideClouds]);
-/** Of IPv6 only global unicast is given out (RFC 4291); the list above says what of it is not public. */
+/** Only global unicast addresses of IPv6 are assigned (RFC 4291); the list above has those that are not public. */
 const globalUnicast = blockListOf(["2000::/3"]);
 
 function blockListOf(networks: readonly string[]): BlockList {
@@ -27,8 +27,8 @@ function blockListOf(networks: readonly string[]): BlockList {
 }
 
 /**
- * Whether an IP address is one of the public internet. False for what is no address, and for an IPv6 address that carries an
- * IPv4 one (mapped, 6to4, NAT64, Teredo): nobody needs it here.
+ * Whether the text is a public IP address. False if it is not an address, or an IPv6 address that embeds an IPv4 one
+ * (mapped, 6to4, NAT64, Teredo), which nothing needs here.
  */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
@@ -44,9 +44,9 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Where a host is: the address that it says itself, else all that its name has.
+ * A host's addresses: the host itself if it is an address, else all that its name resolves to.
  * @param host a name or an IP address, without brackets
- * @throws Error if the name has none, or could not be looked up
+ * @throws Error if the name can't be resolved
  */
 export async function addressesOf(host: string): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
@@ -55,9 +55,9 @@ export async function addressesOf(host: string): Promise<string[]> {
 }
 
 /**
- * The address at which a host is reached: the first public one that it has.
+ * The first public address of a host.
  * @param host a name or an IP address, without brackets
- * @returns `private` if it has only others, null if it has none or can't be looked up
+ * @returns `private` if it has only others, null if it can't be resolved
  */
 export async function publicAddressOf(host: string): Promise<{ readonly address: string } | "private" | null> {
   const found = await addressesOf(host).catch(() => []);

@@ -1,14 +1,14 @@
-/** What the first message of a TLS connection says of the server that it is meant for. */
+/** What the first message of a TLS connection says of the server that it is for. */
 export interface ClientHello {
-  /** The name in the clear (RFC 6066, section 3), in lower case; null if there is none. */
+  /** The server name indication in the clear (RFC 6066, section 3), in lower case; null if there is none. */
   readonly serverName: string | null;
-  /** Whether another name may be hidden in it (Encrypted Client Hello, RFC 9849). */
+  /** Whether it may contain a hidden name (Encrypted Client Hello, RFC 9849). */
   readonly hidesName: boolean;
-  /** How many bytes of the connection the message took, with all before it. */
+  /** Bytes of the connection up to the message's end. */
   readonly length: number;
 }
 
-/** `incomplete`: more bytes are needed to say. `broken`: it is no ClientHello, whatever follows. */
+/** `incomplete`: more bytes are needed. `broken`: it is not a ClientHello, whatever follows. */
 export type ReadClientHello = ClientHello | "incomplete" | "broken";
 
 const recordTypes = { changeCipherSpec: 20, alert: 21, handshake: 22, applicationData: 23 } as const;
@@ -17,22 +17,22 @@ const alerts = { warning: 1, closeNotify: 0 } as const;
 const extensionTypes = { serverName: 0, encryptedClientHello: 0xfe_0d } as const;
 const recordHeaderBytes = 5;
 const messageHeaderBytes = 4;
-/** RFC 8446, section 5.1: a record of plain text holds no more. */
+/** Maximum of a plaintext record (RFC 8446, section 5.1). */
 const longestRecord = 16_384;
-/** Programs send at most about 2 KiB. */
+/** Maximum of a ClientHello; programs send at most about 2 KiB. */
 const longestHello = 65_536;
-/** The random of a ServerHello that asks for another ClientHello (RFC 8446, section 4.1.3). */
+/** The random of a HelloRetryRequest, a ServerHello that asks for a second ClientHello (RFC 8446, section 4.1.3). */
 const retryRandom = Buffer.from("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c", "hex");
 
-/** Whether a connection whose first bytes these are is one of TLS; null without a byte. */
+/** Whether a connection that begins with these bytes is TLS; null if there are none. */
 export function isTls(bytes: Buffer): boolean | null {
   return bytes.length === 0 ? null : bytes[0] === recordTypes.handshake;
 }
 
 /**
- * Reads the ClientHello (RFC 8446, section 4.1.2) at the beginning of what a client sends. It may be spread over records.
- * What servers could read in two ways (an extension or a name twice, bytes left over) is broken.
- * @param options.again reads the second one, which a server asked for: records of other kinds may stand before it
+ * Parses the ClientHello (RFC 8446, section 4.1.2) at the beginning of a client's bytes. It may be spread over records.
+ * What servers could parse in two ways (a duplicate extension or name, trailing bytes) is broken.
+ * @param options.again parses a second ClientHello, after a HelloRetryRequest: records of other types may precede it
  */
 export function readClientHello(
   bytes: Buffer,
@@ -59,16 +59,16 @@ export function readClientHello(
       if (needed > longestHello) return "broken";
     }
   }
-  // Another message behind it in the same record.
+  // Another message follows in the same record.
   if (gathered > needed) return "broken";
   const names = readNames(Buffer.concat(handshake).subarray(messageHeaderBytes));
   return names === null ? "broken" : { ...names, length: at };
 }
 
 /**
- * Whether a server's first bytes ask the client for another ClientHello (HelloRetryRequest). What a client passes over before
- * it is passed over here too, and the message may be spread over records: a warning, a ChangeCipherSpec, a HelloRequest.
- * @returns null if more bytes are needed to say
+ * Whether a server's first bytes are a HelloRetryRequest. Skips what clients skip before it (a warning, a
+ * ChangeCipherSpec, a HelloRequest); the message may be spread over records.
+ * @returns null if more bytes are needed
  */
 export function asksForAnother(bytes: Buffer): boolean | null {
   let handshake = Buffer.alloc(0);
@@ -89,20 +89,20 @@ export function asksForAnother(bytes: Buffer): boolean | null {
 const isPassedOver = (type: number): boolean =>
   type === recordTypes.handshake || type === recordTypes.changeCipherSpec || type === recordTypes.alert;
 
-/** After which the handshake goes on (RFC 5246, section 7.2); after every other alert nothing does. */
+/** The handshake continues after a warning (RFC 5246, section 7.2), but after no other alert. */
 const isWarning = (alert: Buffer): boolean =>
   alert.length === 2 && alert[0] === alerts.warning && alert[1] !== alerts.closeNotify;
 
-/** As much as is there of a record's content. */
+/** The part of a record's content that has arrived. */
 function beginningOf(bytes: Buffer, at: number): Buffer {
   const from = at + recordHeaderBytes;
   return bytes.length < from ? Buffer.alloc(0) : bytes.subarray(from, from + bytes.readUInt16BE(at + 3));
 }
 
-/** @returns null if more of the handshake is needed to say */
+/** @returns null if more of the handshake is needed */
 function isRetry(handshake: Buffer): boolean | null {
   let at = 0;
-  // One that comes while a client shakes hands is ignored (RFC 5246, section 7.4.1.1).
+  // Clients ignore a HelloRequest during a handshake (RFC 5246, section 7.4.1.1).
   while (handshake[at] === messageTypes.helloRequest) at += messageHeaderBytes;
   if (at >= handshake.length) return null;
   if (handshake[at] !== messageTypes.serverHello) return false;
@@ -120,13 +120,13 @@ function readRecord(bytes: Buffer, at: number): TlsRecord | "incomplete" | "brok
   if (bytes.length < at + recordHeaderBytes) return "incomplete";
   const type = bytes.readUInt8(at);
   const length = bytes.readUInt16BE(at + 3);
-  // What is encrypted may be longer by what encryption adds.
+  // Encryption may add up to 256 bytes to a record.
   if (bytes.readUInt8(at + 1) !== 3 || length > longestRecord + 256) return "broken";
   const from = at + recordHeaderBytes;
   return bytes.length < from + length ? "incomplete" : { type, content: bytes.subarray(from, from + length) };
 }
 
-/** Reads values with their lengths before them; null once it is asked for more than there is. */
+/** Reads length-prefixed values; null if there are not enough bytes. */
 class Vectors {
   readonly #bytes: Buffer;
   #at = 0;
@@ -150,14 +150,14 @@ class Vectors {
     return this.take(length)?.readUIntBE(0, length) ?? null;
   }
 
-  /** @param lengthBytes of the number before it that says its length */
+  /** @param lengthBytes size of the length prefix */
   vector(lengthBytes: 1 | 2): Buffer | null {
     const length = this.number(lengthBytes);
     return length === null ? null : this.take(length);
   }
 }
 
-/** @returns null for a body that is not whole, or has something twice */
+/** @returns null if the body is incomplete, or has a duplicate */
 function readNames(body: Buffer): Pick<ClientHello, "serverName" | "hidesName"> | null {
   const message = new Vectors(body);
   const versionAndRandom = message.take(2 + 32);
@@ -180,7 +180,7 @@ function readNames(body: Buffer): Pick<ClientHello, "serverName" | "hidesName"> 
   return serverName === null ? null : { serverName, hidesName };
 }
 
-/** The one host name of the extension; null if it is anything else. */
+/** The extension's only host name; null if it has another form. */
 function readServerName(extension: Buffer): string | null {
   const outer = new Vectors(extension);
   const list = outer.vector(2);

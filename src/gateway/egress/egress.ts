@@ -11,25 +11,27 @@ import { canonicalHost, egressRulesFor, type EgressPolicy } from "../../domain/e
 import { publicAddressOf } from "./addresses.ts";
 import { join, passTunnel, type TunnelRefusal } from "./tunnel.ts";
 
+/** A refused connection of the sandbox. */
 export interface Refusal {
   readonly host: string;
   readonly port: number;
   readonly reason: "not allowed" | "private address" | TunnelRefusal["reason"];
-  /** What the connection named instead of the host. */
+  /** The host that the connection named instead. */
   readonly named?: string;
 }
 
+/** A proxy to the allowed hosts. */
 export interface EgressProxy {
-  /** `CONNECT host:port`, by which everything encrypted goes. */
+  /** Handles `CONNECT host:port`, as clients of encrypted protocols send it. */
   tunnel(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void>;
-  /** `GET http://host/…`, what is not encrypted. */
+  /** Handles `GET http://host/…`: unencrypted HTTP. */
   forward(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
 const connectLimitMs = 15_000;
-/** For a client's first message, once it is connected; some connect before they have something to say. */
+/** For a client's first message after it connected; some connect long before they send. */
 const helloLimitMs = 60_000;
-/** Of one connection of the client's to its proxy, and not for who is behind it. */
+/** Headers between a client and its proxy, which are not forwarded. */
 const hopByHop = new Set([
   "connection",
   "keep-alive",
@@ -42,18 +44,18 @@ const hopByHop = new Set([
   "upgrade",
 ]);
 
-/** Where an allowed connection goes. */
+/** Destination of an allowed connection. */
 interface Target {
   readonly host: string;
   readonly port: number;
-  /** The name was resolved once: what was checked is what is connected to. */
+  /** The name is resolved once: the address that was checked is the one connected to. */
   readonly address: string;
-  /** Whether what it carries is not looked at. */
+  /** Whether the connection's content is not inspected. */
   readonly anyProtocol: boolean;
 }
 
 /**
- * A way out that is written down: by host and port, resolved here, and to public addresses alone.
+ * A proxy to listed hosts and ports. It resolves names itself, and connects to public addresses only.
  * @param resolve finds a name's public address
  */
 export function createEgressProxy(
@@ -68,18 +70,18 @@ export function createEgressProxy(
       onRefused({ host, port, reason: "not allowed" });
       return null;
     }
-    // If every host is open, there is none that another could be mistaken for.
+    // If every host is allowed, no host can be mistaken for a refused one.
     const anyProtocol = rules.length === 0 || rules.some((rule) => rule.anyProtocol);
-    // An operator who writes an address into the list means it, private or not.
+    // An operator who lists an address means it, private or not.
     if (isIP(host) !== 0 && rules.length > 0) return { host, port, address: host, anyProtocol };
     const found = await resolve(host);
     if (found === "private") onRefused({ host, port, reason: "private address" });
     return found === null || found === "private" ? null : { host, port, address: found.address, anyProtocol };
   }
 
-  /** Whom the connections are for that speak HTTP in a tunnel. */
+  /** Destinations of tunnels that turned out to carry HTTP. */
   const targets = new WeakMap<Duplex, Target>();
-  // Never listens: connections are handed to it.
+  // Never listens: it is handed connections.
   const tunnelled = createServer((request, response) => {
     const target = targets.get(request.socket);
     const named = canonicalHost((request.headers.host ?? "").replace(/:\d+$/u, ""));
@@ -93,13 +95,13 @@ export function createEgressProxy(
 
   return {
     async tunnel(request, client, head) {
-      // A client that is gone is no error.
+      // A disconnected client is not an error.
       client.on("error", () => client.destroy());
       const asked = readAuthority(request.url ?? "");
       if (asked === null) return answer(client, 400, "CONNECT needs <host>:<port>");
       const target = await targetOf(asked.host, asked.port);
       if (target === null) return answer(client, 403, `${asked.host}:${asked.port} is not allowed from this sandbox`);
-      // Gone while the name was looked up.
+      // The client disconnected while the name was resolved.
       if (client.destroyed) return undefined;
       const { host, port, address } = target;
       const upstream = connect({ host: address, port, timeout: connectLimitMs, allowHalfOpen: true });
@@ -147,14 +149,14 @@ export function createEgressProxy(
 
 const placeOf = ({ host, port }: Target) => ({ host, port });
 
-/** Asks the target, by its own name, what the sandbox asked. */
+/** Forwards the sandbox's request to the target, with the target's own name as Host. */
 function send(target: Target, path: string, request: IncomingMessage, response: ServerResponse): void {
   const { host, port, address } = target;
   const coding = request.headers["transfer-encoding"];
   if (!isChunkedAtMost(coding)) return end(response, 501, `a proxied request can't have the transfer coding ${coding}`);
   const written = isIP(host) === 6 ? `[${host}]` : host;
   const upstream = httpRequest({
-    // A connection of its own: on one that is kept, what a server says too much would answer somebody else's next request.
+    // One connection for each request: on a reused one, surplus bytes of the server would answer another request.
     agent: false,
     host: address,
     port,
@@ -167,7 +169,7 @@ function send(target: Target, path: string, request: IncomingMessage, response: 
     },
     timeout: connectLimitMs,
   });
-  // Also if it was not heard to the end: what nobody reads would never be over.
+  // Also if the client hung up: an answer that nobody reads would never end.
   response.once("close", () => upstream.destroy());
   upstream.once("socket", (socket) => socket.once("connect", () => void upstream.setTimeout(0)));
   upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
@@ -184,8 +186,8 @@ function send(target: Target, path: string, request: IncomingMessage, response: 
 }
 
 /**
- * What is meant for who is at the other end: without what every proxy keeps to itself, and what the sender's `Connection` adds
- * to that (RFC 9110, section 7.6.1). The length stays, whatever it adds: without it a body's end would not be told.
+ * Headers to forward: without those of one hop, and those that the sender's `Connection` names (RFC 9110, section
+ * 7.6.1). Content-Length stays even if `Connection` names it: without it the body's end would be lost.
  */
 function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const added = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase());
@@ -194,18 +196,18 @@ function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 }
 
 /**
- * How the end of a request's body is told. Without it Node writes the body of a GET, HEAD, DELETE, OPTIONS or TRACE as it is, of
- * which a server makes further requests: for any host, not looked at by anybody (RFC 9112, section 11.2).
+ * Framing of a request's body. Without it Node writes the body of a GET, HEAD, DELETE, OPTIONS or TRACE unframed, and a
+ * server would read it as further requests, for any host and uninspected (RFC 9112, section 11.2).
  */
 function framingOf({ headers }: IncomingMessage): { "transfer-encoding"?: string } {
   return headers["transfer-encoding"] === undefined ? {} : { "transfer-encoding": "chunked" };
 }
 
-/** Other codings are not undone here, and would be lost with the header (RFC 9112, section 6.1). */
+/** Other transfer codings are not decoded here, and would be lost with the header (RFC 9112, section 6.1). */
 const isChunkedAtMost = (coding: string | undefined): boolean =>
   coding === undefined || coding.trim().toLowerCase() === "chunked";
 
-/** What a server says may be nothing that HTTP knows. */
+/** The server's answer may be invalid HTTP. */
 function passOn(answered: IncomingMessage, response: ServerResponse): void {
   try {
     if (!isChunkedAtMost(answered.headers["transfer-encoding"])) throw new Error("an unknown transfer coding");
@@ -218,7 +220,7 @@ function passOn(answered: IncomingMessage, response: ServerResponse): void {
   answered.pipe(response);
 }
 
-/** `host:port` of a CONNECT, and nothing else of what a URL could hold. */
+/** Parses `host:port` of a CONNECT; null for any other form that a URL allows. */
 function readAuthority(text: string): { host: string; port: number } | null {
   const [, name = "", digits = ""] = /^(\[[0-9a-fA-F:.]+\]|[^:@/?#[\]\s]+):(\d{1,5})$/u.exec(text) ?? [];
   const host = name === "" ? null : canonicalHost(name);

@@ -1,36 +1,37 @@
 import type { Duplex } from "node:stream";
 import { asksForAnother, isTls, readClientHello, type ClientHello } from "./client-hello.ts";
 
-/** Why a tunnel was not opened. */
+/** Why a tunnel was ended. */
 export interface TunnelRefusal {
   readonly reason: "other name" | "no name" | "other protocol";
-  /** What the connection named instead of the host. */
+  /** The host that the connection named instead. */
   readonly named?: string;
 }
 
+/** The tunnel of one CONNECT. */
 export interface TunnelOptions {
-  /** What the sandbox has sent already, after its CONNECT. */
+  /** Bytes that the sandbox sent right after its CONNECT. */
   readonly head: Buffer;
-  /** The host that the tunnel was opened to, as `canonicalHost` writes it. */
+  /** The tunnel's host, as `canonicalHost` returns it. */
   readonly host: string;
-  /** Whether the host is an address: a name for one is never sent in TLS (RFC 6066, section 3). */
+  /** Whether the host is an address: TLS sends no server name for one (RFC 6066, section 3). */
   readonly isAddress: boolean;
-  /** How long the first message may take, in ms. */
+  /** Limit for the first message, in ms. */
   readonly limitMs: number;
-  /** Takes the connection over if it is HTTP without TLS, with all bytes put back. */
+  /** Takes over a connection of HTTP without TLS, with all bytes put back. */
   readonly onHttp: () => void;
 }
 
-/** Each side's buffers hold at most this much while the first messages are looked at; a ClientHello has at most 64 KiB. */
+/** Maximum buffered bytes of each side while the first messages are inspected; a ClientHello has at most 64 KiB. */
 const mostHeld = 256 * 1024;
-/** TLS's word for a name that the server does not serve: unrecognized_name, fatal (RFC 8446, section 6). */
+/** TLS alert unrecognized_name, fatal: the server does not serve the name (RFC 8446, section 6). */
 const unrecognizedName = Buffer.from([21, 3, 3, 0, 2, 2, 112]);
 
 /**
- * Lets a connection through to an allowed host once it has shown that it is meant for that host: TLS with its name in the
- * clear, also in a second ClientHello that the server asks for. Until then nothing else passes in either direction.
- * What stands inside of the encryption is not seen.
- * @returns null once bytes flow, or if a side went away; else why the connection was ended
+ * Forwards a connection to an allowed host once it has proved to be for that host: TLS with the host's name in the
+ * clear, also in a second ClientHello if the server asks for one. Until then nothing else passes in either direction.
+ * Encrypted content is not inspected.
+ * @returns null once bytes flow, or if a side disconnected; else why the connection was ended
  */
 export async function passTunnel(
   client: Duplex,
@@ -50,7 +51,8 @@ export async function passTunnel(
   const hello = await gather(client, first.bytes, helloIn(false), options.limitMs);
   const refused = hello === null ? null : misnamed(hello.found, options);
   if (hello === null || hello.found === "broken" || refused !== null) return refuse(client, upstream, refused);
-  // What was sent behind it waits: it may be a second one, for another host, that a server would read before it is looked at.
+  // Bytes sent behind it wait: they may be a second ClientHello, for another host, that the server would read
+  // uninspected.
   const { length } = hello.found;
   upstream.write(hello.bytes.subarray(0, length));
   const behind = hello.bytes.subarray(length);
@@ -98,7 +100,7 @@ function refuse(client: Duplex, upstream: Duplex, refusal: TunnelRefusal | null)
   return refusal;
 }
 
-/** Carries bytes both ways until both sides have ended. */
+/** Forwards bytes both ways until both sides have ended. */
 export function join(client: Duplex, upstream: Duplex): null {
   client.pipe(upstream);
   upstream.pipe(client);
@@ -106,8 +108,8 @@ export function join(client: Duplex, upstream: Duplex): null {
 }
 
 /**
- * Reads until it can be said what the bytes are. The source is paused then, and nothing of it is lost.
- * @param find null if more is needed
+ * Reads until `find` recognises the bytes. Then the source is paused, and no byte is lost.
+ * @param find returns null if it needs more
  * @returns null if the source ended, took too long or sent too much before
  */
 function gather<T>(

@@ -10,7 +10,7 @@ export interface ModelRoute {
   readonly operation: OperationName | null;
   /** The model that the path names, as Gemini's paths do. */
   readonly pathModel: string | null;
-  /** The operation's path, without the provider and without a query. */
+  /** The operation's path, without the provider's prefix and the query. */
   readonly path: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;

@@ -24,7 +24,7 @@ export interface GatewayTask {
 /** A number of requests with the same labels. */
 export interface RequestCount {
   readonly provider: ModelProviderId;
-  /** As metrics name it. */
+  /** The model's label in metrics. */
   readonly model: string;
   readonly outcome: ModelOutcome;
   readonly count: number;

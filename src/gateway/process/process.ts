@@ -111,6 +111,7 @@ function start(): ChildProcess {
   // At once, so that the server has priority even while the program loads, which costs more than what it does for a
   // session.
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  // It still reads models' answers, then ends.
   hold(child, false);
   return child;
 }

@@ -15,7 +15,7 @@ import { agesOf, type FromGateway, type GatewayTask, type RequestCount, type ToG
  * sends takes time, memory and descriptors of its own session alone. The server hears little of it, and seldom.
  */
 
-/** Admissions at once, and in each second after that: each is a transaction, and no harness needs as many. */
+/** Admissions at once, and `perSecond` more in each second: each is a transaction, and no harness needs as many. */
 const burst = 100;
 const perSecond = 20;
 /** Refused hosts that one gateway reports; each is reported once. */
