@@ -15,6 +15,7 @@ const pages = [
   ["/audit", "Audit"],
 ] as const;
 
+/** Frame of every page: navigation and main content. */
 export function Layout() {
   const { pathname } = useLocation();
   const main = useFocusOnNewPage();
@@ -63,17 +64,17 @@ export function Layout() {
   );
 }
 
-/** Another page begins where it begins, also for keyboards and screen readers; the first one as any document does. */
+/** Moves the focus to the beginning of a new page, for keyboards and screen readers; not on the first page. */
 function useFocusOnNewPage(): RefObject<HTMLElement | null> {
   const main = useRef<HTMLElement>(null);
-  // Once it is drawn: until then what was followed is still there, and has the focus.
+  // The resolved location changes once the page is drawn: until then the link that was followed has the focus.
   const pathname = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
   const shown = useRef(pathname);
   useEffect(() => {
     const before = shown.current;
     shown.current = pathname;
     if (before === undefined || before === pathname) return;
-    // What the page itself has given the focus to keeps it.
+    // Keep a focus that the page itself has set.
     if (main.current?.contains(document.activeElement) !== true) main.current?.focus({ preventScroll: true });
   }, [pathname]);
   return main;
@@ -96,6 +97,7 @@ function SignOut() {
   );
 }
 
+/** Page for an unknown address. */
 export function NotFound() {
   return (
     <Notice title="There is no such page">
@@ -106,7 +108,7 @@ export function NotFound() {
   );
 }
 
-/** A page that has nothing but something to say. */
+/** A page with nothing but a message. */
 export function Notice({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="mx-auto max-w-md py-16 text-center">
@@ -116,7 +118,7 @@ export function Notice({ title, children }: { title: string; children?: ReactNod
   );
 }
 
-/** In place of one thing that is not here: it is on its way, there is none, or it can't be loaded. */
+/** In place of an object that is loading, does not exist, or can't be loaded. */
 export function Absent({
   noun,
   error,
@@ -124,9 +126,9 @@ export function Absent({
   retry,
 }: {
   noun: string;
-  /** Null while it is on its way. */
+  /** Null while it is loading. */
   error: Error | null;
-  /** Why there may be none. */
+  /** Why it may not exist. */
   reason: string;
   retry: () => Promise<unknown>;
 }) {
@@ -144,9 +146,9 @@ export function Absent({
   );
 }
 
-/** What went wrong, said aloud by screen readers as well. */
+/** An error's message, which screen readers announce. */
 export function ErrorText({ error }: { error: Error | null }) {
-  // Nothing at all else: an empty line would have its gap all the same.
+  // No empty element: it would have a gap.
   if (error === null) return null;
   return (
     <p role="alert" className="text-sm break-words text-bad first-letter:uppercase">
@@ -155,7 +157,7 @@ export function ErrorText({ error }: { error: Error | null }) {
   );
 }
 
-/** A browser that reached nobody throws a TypeError, in words of its own. */
+/** Browsers throw a TypeError with differing messages if the server can't be reached. */
 function sentenceOf(error: Error): string {
   return error instanceof TypeError ? "The server can’t be reached. Is it running, and are you online?" : error.message;
 }

@@ -6,9 +6,9 @@ import { Field, fieldOf } from "./elements/field.tsx";
 import { ErrorText } from "./layout.tsx";
 import { client } from "./query.ts";
 
-/** A button, and the dialog in which a session is written. */
+/** A button and the dialog that creates a session. */
 export function NewSession() {
-  // What was written is there again after the dialog was closed by mistake.
+  // Kept outside of the dialog, so that closing it by mistake loses nothing.
   const [prompt, setPrompt] = useState("");
   return (
     <ButtonDialog button="New session" className="button button-primary" title="New session">

@@ -1,10 +1,10 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { ClientError, createClient } from "../client.ts";
 
-/** The API of the server that served this page; the browser's cookie says who asks. */
+/** Client of this page's own server, authenticated by the browser's cookie. */
 export const client = createClient({ baseUrl: "" });
 
-/** @param onSignedOut called whenever the server says that nobody is signed in */
+/** @param onSignedOut called whenever the server answers that the browser is not signed in */
 export function createQueryClient(onSignedOut: () => void): QueryClient {
   const onError = (error: Error): void => {
     if (error instanceof ClientError && error.status === 401) onSignedOut();
@@ -13,7 +13,7 @@ export function createQueryClient(onSignedOut: () => void): QueryClient {
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
-      // What the server refuses it refuses the second time too; a lost connection is tried again.
+      // Retry lost connections, not refusals.
       queries: { retry: (count, error) => !(error instanceof ClientError && error.status < 500) && count < 3 },
       mutations: { retry: false },
     },

@@ -25,7 +25,7 @@ const sessionRoute = createRoute({
   path: "/sessions/$id",
   component: function Session() {
     const { id } = sessionRoute.useParams();
-    // A key of its own: nothing of one session is shown in another.
+    // The key discards all state of another session.
     return <SessionPage key={id} id={id} />;
   },
   validateSearch: z.object({ tab: z.enum(["changes"]).optional().catch(undefined) }),
@@ -41,7 +41,7 @@ const signInRoute = createRoute({
   }),
 });
 
-/** Pages that few open are fetched when they are. */
+/** Rarely opened pages are loaded when they are opened. */
 const settingsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/settings",
@@ -94,11 +94,12 @@ const webhookRoute = createRoute({
   path: "/webhooks/$id",
   component: function Webhook() {
     const { id } = webhookRoute.useParams();
-    // A key of its own: the secret of one is never shown beside another.
+    // The key prevents that one webhook's secret is shown beside another.
     return <WebhookPage key={id} id={id} />;
   },
 });
 
+/** The router of all pages. */
 export function createAppRouter() {
   return createRouter({
     routeTree: rootRoute.addChildren([

@@ -1,4 +1,5 @@
 import { z } from "zod";
 
-// The page's Content-Security-Policy allows no evaluated code. Imported first: schemas look at this when they are made.
+// The page's Content-Security-Policy forbids evaluated code. Must be imported first: schemas read this when they are
+// created.
 z.config({ jitless: true });

@@ -3,7 +3,7 @@ import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-/** The operations of the API are below these; no page is. */
+/** Paths of the API's operations begin with these; no page's path does. */
 const nouns =
   "agent|audit|automation|delivery|job|key|ledger|login|organization|repository|secret|session|user|webhook";
 
@@ -18,11 +18,12 @@ export default defineConfig({
     chunkSizeWarningLimit: 1_000,
     rolldownOptions: {
       output: {
-        // What is shared by pages runs before the entry does: only in the library's own chunk is the setting in time for schemas.
+        // Shared code runs before the entry: only in the library's own chunk does the setting apply before schemas are
+        // created.
         codeSplitting: { groups: [{ name: "zod", test: /node_modules\/zod\/|\/strict-policy\.ts$/u }] },
       },
     },
   },
-  // `npx vite src/web` beside a running server: the pages come from here, the API from there.
+  // For `npx vite src/web` with a running server: the API's requests go to that server.
   server: { proxy: { [`^/(?:(?:${nouns})/|organization$|me$)`]: "http://127.0.0.1:4747" } },
 });

@@ -8,9 +8,10 @@ import { linesOf } from "../elements/lines.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
+/** Values of the form. */
 export type AutomationInput = z.input<typeof createAutomationSchema>;
 
-/** As the API calls them: its refusals begin with these names. */
+/** Names of the API's fields: its messages begin with them. */
 const fields = [
   "name",
   "macro",
@@ -27,19 +28,19 @@ type Values = Readonly<Record<FieldName, string>>;
 const priorities = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 const words: Readonly<Record<number, string>> = { 1: " (most urgent)", 5: " (usual)", 9: " (least urgent)" };
 
-/** The fields of an automation, for a new one and for one that changes. */
+/** Form of a new or an existing automation. */
 export function AutomationForm({
   automation,
   verb,
   save,
 }: {
-  /** What the form begins with. */
+  /** Initial values. */
   readonly automation?: Automation;
   readonly verb: string;
   readonly save: (input: AutomationInput) => Promise<unknown>;
 }) {
   const [values, setValues] = useState(() => valuesOf(automation));
-  // As long as nobody wrote one, the macro follows the name.
+  // The macro follows the name until the user edits it.
   const [ownMacro, setOwnMacro] = useState(automation !== undefined);
   const saving = useMutation({ mutationFn: () => save(inputOf(values)) });
   const agents = useQuery({ queryKey: ["agents"], queryFn: () => client.agent.list() });

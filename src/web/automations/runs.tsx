@@ -10,9 +10,9 @@ import { client } from "../query.ts";
 
 const refreshMs = 3_000;
 
-/** What the triggers of an automation led to, the newest first: a session for each, or why there is none. */
+/** The runs (jobs) of an automation, the newest first: the session of each, or why there is none. */
 export function Runs({ automationId }: { automationId: string }) {
-  // One question for all of them; older ones than it answers are links.
+  // One request for all; sessions that it does not return are shown as links.
   const sessions = useQuery({
     queryKey: ["sessions", "of automation", automationId],
     queryFn: () => client.session.list({ automationId, limit: 30 }),

@@ -1,10 +1,10 @@
 import type { EventContext } from "../../domain/automation.ts";
 
-/** `{% … %}` and `{{ … }}`: what stands outside of them is text. */
+/** Liquid tags `{% … %}` and `{{ … }}`; the rest is text. */
 const tags = /\{[{%](.*?)[}%]\}/gsu;
 const named = /(?<![\w.])event((?:\.[A-Za-z_][\w-]*)+)/gu;
 
-/** What an event needs to hold for these instructions: each value that they name, empty. */
+/** A sample event for instructions: every value that they name, empty. */
 export function sampleEvent(instructions: string): EventContext {
   const sample: EventContext = {};
   for (const [, inside = ""] of instructions.matchAll(tags)) {
@@ -20,7 +20,7 @@ function put(into: EventContext, [name = "", ...rest]: readonly string[]): void 
     return;
   }
   const inner = isObject(known) ? known : {};
-  // By definition, since an assignment to `__proto__` would set none.
+  // An assignment to `__proto__` would set no property.
   Object.defineProperty(into, name, { value: inner, enumerable: true, writable: true, configurable: true });
   put(inner, rest);
 }

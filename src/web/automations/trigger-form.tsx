@@ -7,7 +7,7 @@ import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 import { sampleEvent } from "./sample-event.ts";
 
-/** Triggers an automation by hand, with an event that is written here; what it would ask the agent is seen before. */
+/** Triggers an automation with an event written by the user, after a preview of the prompt. */
 export function TriggerForm({
   automation: { id, instructions },
   onTriggered,

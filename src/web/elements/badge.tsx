@@ -5,9 +5,10 @@ const tones = {
   warn: "bg-warn-soft text-warn",
   bad: "bg-bad-soft text-bad",
 };
+/** Colour of a badge. */
 export type Tone = keyof typeof tones;
 
-/** How something stands, in a word and a colour. @param moving it is about to change by itself */
+/** A state, as a word and a colour. @param moving whether the state will change without the user's doing */
 export function Badge({ tone, label, moving = false }: { tone: Tone; label: string; moving?: boolean }) {
   return (
     <span

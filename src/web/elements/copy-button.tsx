@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** Puts a text on the clipboard, and says so. @param what it is, for those who only hear the button */
+/** Copies a text to the clipboard, and confirms it. @param what name of the text, as screen readers say it */
 export function CopyButton({ text, what, className = "button" }: { text: string; what: string; className?: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
@@ -8,7 +8,7 @@ export function CopyButton({ text, what, className = "button" }: { text: string;
     const timer = setTimeout(() => setCopied(false), 2_000);
     return () => clearTimeout(timer);
   }, [copied]);
-  // Browsers give pages the clipboard over TLS alone, and on the machine itself.
+  // Browsers offer the clipboard only over TLS and on localhost.
   if (!window.isSecureContext) return null;
   return (
     <>

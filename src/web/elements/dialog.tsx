@@ -6,8 +6,9 @@ const box =
   "fixed top-1/2 left-1/2 max-h-[92dvh] -translate-x-1/2 -translate-y-1/2 overflow-y-auto rounded-lg border border-line bg-surface p-5";
 
 /**
- * A button, and the dialog that it opens.
- * @param children are given what closes it; what they have done then takes the focus, which else returns to the button
+ * A button that opens a dialog.
+ * @param children gets a function that closes the dialog; if it moved the focus, the focus stays there, else it returns
+ * to the button
  */
 export function ButtonDialog({
   button,
@@ -28,7 +29,7 @@ export function ButtonDialog({
     setNext(() => then ?? null);
     setOpen(false);
   }
-  // Until here the dialog holds the focus, and would take it back.
+  // The dialog keeps the focus until this event, and would take it back before.
   function onClosed(event: Event): void {
     if (next === null) return;
     event.preventDefault();
@@ -55,9 +56,10 @@ export function ButtonDialog({
   );
 }
 
+/** Button that closes its dialog. */
 export const CloseDialog = () => <Dialog.Close className="button">Cancel</Dialog.Close>;
 
-/** A button for what can't be undone: it asks once more, and says what would be lost. */
+/** A button for an action that can't be undone: asks for confirmation, and says what would be lost. */
 export function ConfirmButton({
   button,
   of,
@@ -67,7 +69,7 @@ export function ConfirmButton({
   onConfirm,
 }: {
   readonly button: string;
-  /** Which of several, for those who only hear the button. */
+  /** Which of several objects the button is for, as screen readers say it. */
   readonly of?: string;
   readonly disabled: boolean;
   readonly question: string;

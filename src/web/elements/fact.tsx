@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** One line of a list of facts. */
+/** A name and its value, in a list of facts. */
 export function Fact({ name, children }: { name: string; children: ReactNode }) {
   return (
     <div className="flex min-w-0 gap-1.5">

@@ -2,14 +2,14 @@ import { useId, type ReactNode } from "react";
 import { ClientError } from "../../client.ts";
 import { ErrorText } from "../layout.tsx";
 
-/** What ties an input to its label, and to what is said of it. */
+/** Attributes that link an input to its label, hint and error. */
 export interface FieldAttributes {
   readonly id: string;
   readonly "aria-describedby": string | undefined;
   readonly "aria-invalid": boolean | undefined;
 }
 
-/** A label, its input, a hint, and what the API says is wrong with it. */
+/** A label, its input, a hint, and the API's error message. */
 export function Field({
   label,
   hint,
@@ -42,7 +42,7 @@ export function Field({
   );
 }
 
-/** Which of the fields a refusal is about: its sentence begins with the field's name. */
+/** The field that an error is about: the API's messages begin with the field's name. */
 export function fieldOf<Name extends string>(error: Error | null, names: readonly Name[]): Name | null {
   if (!(error instanceof ClientError) || (error.status !== 400 && error.status !== 409)) return null;
   return names.find((name) => new RegExp(`^${name}[ .:]`, "u").test(error.message)) ?? null;

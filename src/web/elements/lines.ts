@@ -1,4 +1,4 @@
-/** What stands on the lines of a text, without those that are empty. */
+/** Lines of a text, without empty ones. */
 export function linesOf(text: string): string[] {
   return text
     .split("\n")

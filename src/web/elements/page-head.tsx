@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
-/** From one thing to the list of all of them. */
+/** Link from one object to the list of all. */
 export function BackLink({ to, name }: { to: "/" | "/automations" | "/webhooks" | "/ledger"; name: string }) {
   return (
     <Link to={to} className="block w-fit text-sm text-muted hover:text-ink">
@@ -11,7 +11,7 @@ export function BackLink({ to, name }: { to: "/" | "/automations" | "/webhooks" 
   );
 }
 
-/** What the page is about, and beside it how that stands. */
+/** Title of the page, with the status of its object beside it. */
 export function PageTitle({ title, children }: { title: string; children: ReactNode }) {
   return (
     <div className="flex items-start gap-x-3">

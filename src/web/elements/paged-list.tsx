@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { ErrorText } from "../layout.tsx";
 
-/** A list that comes page by page: how it loads, fails, is empty, and goes on. */
+/** A list loaded page by page, with its loading, error and empty states. */
 export function PagedList<Page extends { readonly nextCursor: string | null }, Item>({
   label,
   queryKey,
@@ -17,12 +17,12 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
   queryKey: readonly string[];
   readPage: (cursor: string | undefined) => Promise<Page>;
   itemsOf: (page: Page) => readonly Item[];
-  /** What is said where there is nothing. */
+  /** Shown if the list is empty. */
   empty: ReactNode;
-  /** How often it is read again while it is looked at; else only when something changed here. */
+  /** Interval of reloads while the page is visible; default: reload only after changes made here. */
   refreshMs?: number;
   className?: string;
-  /** A row: a list item with its key. */
+  /** Renders a row: a list item with its key. */
   children: (item: Item) => ReactNode;
 }) {
   const list = useInfiniteQuery({
@@ -49,7 +49,7 @@ export function PagedList<Page extends { readonly nextCursor: string | null }, I
         </ul>
       )}
       {list.hasNextPage && (
-        // Not disabled meanwhile, which would take the focus from it.
+        // Not disabled while loading, because it would lose the focus.
         <button
           type="button"
           className="button"

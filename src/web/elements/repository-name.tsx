@@ -1,4 +1,4 @@
-/** A repository by its name, which leads to it where its address is one of the web. */
+/** A repository's name, as a link if its address is http(s). */
 export function RepositoryName({
   repository: { name, url },
 }: {

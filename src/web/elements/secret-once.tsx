@@ -1,7 +1,7 @@
 import { useEffect, useId, useRef } from "react";
 import { CopyButton } from "./copy-button.tsx";
 
-/** A new secret, while the page is open: the server never shows it again. */
+/** Shows a new secret once, while the page is open: the server never shows it again. */
 export function SecretOnce({
   label,
   about,
@@ -9,7 +9,7 @@ export function SecretOnce({
   onDone,
 }: {
   label: string;
-  /** What it is for. */
+  /** What the secret is for. */
   about: string;
   secret: string;
   onDone: () => void;

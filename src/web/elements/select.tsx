@@ -1,6 +1,6 @@
 import { useId } from "react";
 
-/** Narrows a list to one of some values; "" stands for all of them. */
+/** Filters a list by one of several values; "" stands for all. */
 export function Select<Value extends string>({
   label,
   value,
@@ -10,7 +10,7 @@ export function Select<Value extends string>({
 }: {
   label: string;
   value: Value | undefined;
-  /** What choosing none is called. */
+  /** Text of the choice of all. */
   all: string;
   options: readonly { readonly value: Value; readonly name: string }[];
   onChange: (value: Value | undefined) => void;
@@ -38,7 +38,7 @@ export function Select<Value extends string>({
   );
 }
 
-/** Values that are their own names, but for the capital. */
+/** Options whose text is their value with a capital. */
 export function asOptions<Value extends string>(values: readonly Value[]): { value: Value; name: string }[] {
   return values.map((value) => ({ value, name: value.charAt(0).toUpperCase() + value.slice(1) }));
 }

@@ -4,7 +4,7 @@ import { formatDollars } from "./dollars.ts";
 import { StatusBadge } from "./status-badge.tsx";
 import { Ago } from "./time.tsx";
 
-/** A session in a list: what it is, where, since when, what came of it and how it stands. */
+/** A session in a list: title, repositories, age, pull request, cost and status. */
 export function SessionRow({ session }: { session: SessionDetail }) {
   const { id, title, repositories, pullRequests, spentUsd, createdAt, status } = session;
   const [pullRequest] = pullRequests;

@@ -11,10 +11,12 @@ const looks: Record<SessionStatus, { label: string; tone: Tone }> = {
   cancelled: { label: "Cancelled", tone: "muted" },
 };
 
+/** Badge of a session's status. */
 export function StatusBadge({ status }: { status: SessionStatus }) {
   return <Badge {...looks[status]} moving={status === "running"} />;
 }
 
+/** A status as people read it. */
 export function statusLabel(status: SessionStatus): string {
   return looks[status].label;
 }

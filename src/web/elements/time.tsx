@@ -12,12 +12,12 @@ const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyl
 const day = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const longAgoMs = 30 * 86_400_000;
 
-/** The time where the browser is, with its zone. */
+/** The time in the browser's time zone, with the zone. */
 export function exactTime(at: string): string {
   return exact.format(new Date(at));
 }
 
-/** How long ago something was, with the exact time as its title; after a month, the day. */
+/** How long ago a time was, with the exact time as its title; after a month, the date. */
 export function Ago({ at }: { at: string }) {
   const now = useNow(30_000);
   const age = now - Date.parse(at);
@@ -35,7 +35,7 @@ export function Ago({ at }: { at: string }) {
   );
 }
 
-/** The day of something, with the exact time as its title. */
+/** The date of a time, with the exact time as its title. */
 export function Day({ at }: { at: string }) {
   return (
     <time dateTime={at} title={exactTime(at)} className="whitespace-nowrap">
@@ -46,7 +46,7 @@ export function Day({ at }: { at: string }) {
 
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 
-/** At what time of its day something was, with the exact time as its title. */
+/** The time of day, with the exact time as its title. */
 export function Clock({ at }: { at: string }) {
   return (
     <time dateTime={at} title={exactTime(at)} className="shrink-0 text-xs leading-5 text-muted tabular-nums">
@@ -55,7 +55,7 @@ export function Clock({ at }: { at: string }) {
   );
 }
 
-/** How long it is until something, with the exact time as its title. */
+/** How long it is until a time, with the exact time as its title. */
 export function Until({ at }: { at: string }) {
   const left = Date.parse(at) - useNow(1_000);
   const [name, ms] = units.find(([, unitMs]) => left >= unitMs) ?? (["second", 1_000] as const);
@@ -66,7 +66,7 @@ export function Until({ at }: { at: string }) {
   );
 }
 
-/** The time now in ms, looked at every `everyMs`; not at all for null. */
+/** The present time in ms, updated every `everyMs`; never if null. */
 export function useNow(everyMs: number | null): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -77,7 +77,7 @@ export function useNow(everyMs: number | null): number {
   return now;
 }
 
-/** `840 ms`, `3.2 s`, `2 min 05 s`, `1 h 04 min`. */
+/** Formats a duration: `840 ms`, `3.2 s`, `2 min 05 s`, `1 h 04 min`. */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1_000;

@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 
-/** Names the page in the browser's tab and history. */
+/** Sets the document's title, which the browser's tab and history show. */
 export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · Offstage`;

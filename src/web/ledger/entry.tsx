@@ -8,7 +8,7 @@ import { Ago } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
-/** Null while they are not here. */
+/** Null while they are being loaded. */
 export type KnownAutomations = readonly Automation[] | null;
 
 const underWay: { label: string; tone: Tone } = { label: "Under way", tone: "accent" };
@@ -21,7 +21,10 @@ const looks: Record<LedgerOutcome, { label: string; tone: Tone }> = {
   "dead-lettered": { label: "Dead-lettered", tone: "bad" },
 };
 
-/** A trigger, how it ended, what it led to, and the way to trigger once more. @param isAlone else it leads to its own page */
+/**
+ * A trigger: its outcome, what it started, and a button to trigger again.
+ * @param isAlone whether it is shown on its own page; otherwise it links to that page
+ */
 export function Entry({
   entry,
   automations,

@@ -6,7 +6,7 @@ import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
 
-/** Who changed what, from where, and what was refused: for admins. */
+/** The audit log, for admins. */
 export function AuditPage() {
   const { outcome } = useSearch({ from: "/audit" });
   const navigate = useNavigate();

@@ -16,7 +16,7 @@ import { useTitle } from "../elements/use-title.ts";
 import { Absent, ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
-/** One automation: what it asks of whom, how it is triggered, and what that led to. */
+/** One automation: its settings, how to trigger it, and its runs. */
 export function AutomationPage({ id }: { id: string }) {
   const automation = useQuery({ queryKey: ["automation", id], queryFn: () => client.automation.get(id) });
   useTitle(automation.data?.name ?? "Automation");

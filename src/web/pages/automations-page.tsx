@@ -9,7 +9,7 @@ import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { client } from "../query.ts";
 
-/** Prompts that are saved, with the blanks that an event fills. */
+/** Automations: prompts whose placeholders an event fills. */
 export function AutomationsPage() {
   const queries = useQueryClient();
   const navigate = useNavigate();

@@ -12,7 +12,7 @@ import { ErrorText } from "../layout.tsx";
 import { Entry, type KnownAutomations } from "../ledger/entry.tsx";
 import { client } from "../query.ts";
 
-/** Every trigger that was accepted, the newest first, and how it ended; or one of them. */
+/** The ledger of triggers, the newest first, with their outcomes; or one entry. */
 export function LedgerPage() {
   const { entry } = useSearch({ from: "/ledger" });
   const automations = useQuery({ queryKey: ["automations"], queryFn: allAutomations });
@@ -49,7 +49,7 @@ function Filters({ automations }: { automations: readonly Automation[] }) {
   const search = useSearch({ from: "/ledger" });
   const navigate = useNavigate();
   const show = (changes: typeof search): void => {
-    // What is undefined leaves the address.
+    // Undefined values are removed from the address.
     void navigate({ to: "/ledger", search: { ...search, ...changes }, replace: true });
   };
   return (
@@ -112,7 +112,7 @@ function OneEntry({ id, automations }: { id: string; automations: KnownAutomatio
     refetchInterval: ({ state }) => (state.data?.outcome === null ? 1_000 : false),
   });
   const entry = found.data;
-  // A duplicate has none.
+  // A duplicate has no job.
   const job = useQuery({
     queryKey: ["job", id, entry?.updatedAt],
     queryFn: () => client.job.get(id),

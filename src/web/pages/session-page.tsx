@@ -26,11 +26,12 @@ import { useTail } from "../session/use-tail.ts";
 
 const Diff = lazy(() => import("../session/diff.tsx").then(({ Diff: component }) => ({ default: component })));
 
+/** One session: its conversation, steps, changes and pull requests. */
 export function SessionPage({ id }: { id: string }) {
   const session = useQuery({
     queryKey: ["session", id],
     queryFn: () => client.session.get(id),
-    // The place in the queue moves without an event of this session.
+    // A session's place in the queue changes without an event of the session.
     refetchInterval: ({ state }) => (state.data?.status === "queued" ? 3_000 : false),
   });
   useTitle(session.data?.title ?? "Session");
@@ -60,7 +61,7 @@ function Session({ session }: { session: SessionDetail }) {
     const search = chosen === "changes" ? ({ tab: "changes" } as const) : {};
     void navigate({ to: "/sessions/$id", params: { id }, search, replace: true, resetScroll: false });
   };
-  // The first of what happened is no longer there, or all of it.
+  // The first events, or all, were deleted because of their age.
   const isShortened = session.eventsRemovedThrough > 0;
   return (
     <div className="space-y-4">
@@ -98,7 +99,7 @@ function Session({ session }: { session: SessionDetail }) {
   );
 }
 
-/** What was said and done; of a session that is at work, its end stays in sight. */
+/** The conversation; while the session is active, its end stays in sight. */
 function Conversation({
   session,
   live: { view, connected, error },
@@ -208,7 +209,7 @@ function Actions({ session: { id, status } }: { session: SessionDetail }) {
     onSuccess: (session) => queries.setQueryData(["session", id], session),
   });
   const verb = status === "failed" || status === "cancelled" ? "Retry" : status === "draft" ? "Start" : null;
-  // What runs ends a little after it was told to.
+  // A running attempt ends a moment after the request.
   const isCancelling = change.variables === "cancel" && change.error === null && !change.isIdle;
   return (
     <>
@@ -260,9 +261,9 @@ function Tab({ value, children }: { value: string; children: ReactNode }) {
 
 const number = new Intl.NumberFormat("en");
 
-/** What the session's models used, as their makers count it, and what that cost. */
+/** Tokens as the providers count them, and their cost. */
 function Usage({ session, tokens }: { session: SessionDetail; tokens: Tokens }) {
-  // The events are ahead of the session while it runs, and may be gone once it is old.
+  // Events are ahead of the session while it runs, and may be deleted later.
   const costUsd = Math.max(session.spentUsd, tokens.costUsd);
   const parts = [
     ...(tokens.input + tokens.cached + tokens.output === 0

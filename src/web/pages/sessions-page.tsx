@@ -11,7 +11,7 @@ import { client } from "../query.ts";
 
 const statuses = sessionStatuses.map((status) => ({ value: status, name: statusLabel(status) }));
 
-/** All sessions, the newest first, or those of a status, or those that a search finds. */
+/** Sessions, the newest first, filtered by status or search. */
 export function SessionsPage() {
   const { q, status } = useSearch({ from: "/" });
   const navigate = useNavigate();
@@ -61,7 +61,7 @@ function Search() {
   const [asked, setAsked] = useState(q);
   const navigate = useNavigate();
   const fieldId = useId();
-  // Back and forward change the words as well.
+  // The browser's back and forward buttons change the words too.
   if (asked !== q) {
     setAsked(q);
     setText(q ?? "");
@@ -88,7 +88,7 @@ function Search() {
           value={text}
           onChange={(event) => {
             setText(event.target.value);
-            // The cross in the field: what it emptied is to be seen.
+            // The field's clear button must show the whole list at once.
             if (event.target.value === "" && q !== undefined) search("");
           }}
         />

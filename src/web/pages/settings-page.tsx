@@ -14,7 +14,7 @@ import { client } from "../query.ts";
 import { Keys } from "../settings/keys.tsx";
 import { SignIns } from "../settings/sign-ins.tsx";
 
-/** What admins decide for all sessions, and the secrets that setups and agents use. */
+/** Settings that admins make for all sessions, and the secrets for setups and agents. */
 export function SettingsPage() {
   const organization = useQuery({ queryKey: ["organization"], queryFn: () => client.organization.get() });
   useTitle("Settings");
@@ -48,7 +48,7 @@ const budgets = [
   ["runBudgetUsd", "Each run of an automation"],
   ["monthlyBudgetUsd", "All of them in a month"],
 ] as const;
-/** As the API calls what is no budget. */
+/** Names of the API's fields that are not budgets. */
 const others = ["defaultAgent", "maxRunningSessions", "models", "repositories", "egress"] as const;
 
 function OrganizationForm({ organization }: { organization: Organization }) {

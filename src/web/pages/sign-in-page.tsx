@@ -6,7 +6,10 @@ import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
-/** Signs in by the one-time link, whose token is in the fragment and so in no log, or by a key. */
+/**
+ * Signs in by a one-time link, by a key or by an identity provider. The link's token is in the fragment, which no
+ * server logs.
+ */
 export function SignInPage() {
   const { next, problem } = useSearch({ from: "/sign-in" });
   const navigate = useNavigate();
@@ -73,12 +76,12 @@ export function SignInPage() {
   );
 }
 
-/** Only what we have words for: the address can be anybody's. */
+/** Only known codes: anybody can write the address. */
 function sentenceOf(problem: string | undefined): string {
   return Object.hasOwn(signInProblems, problem ?? "") ? signInProblems[problem as SignInProblem] : "";
 }
 
-/** A button for each identity provider that the operator set up. */
+/** A button for each configured identity provider. */
 function Methods({ next }: { next: string | undefined }) {
   const methods = useQuery({ queryKey: ["sign-in methods"], queryFn: () => client.login.methods(), staleTime: 60_000 });
   const query = next === undefined ? "" : `?next=${encodeURIComponent(next)}`;

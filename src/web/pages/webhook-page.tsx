@@ -14,12 +14,12 @@ import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
 import { WebhookSecret } from "../webhooks/webhook-secret.tsx";
 
-/** One address: what it is told of, and how telling it went. */
+/** One webhook with its deliveries. */
 export function WebhookPage({ id }: { id: string }) {
   const webhook = useQuery({
     queryKey: ["webhook", id],
     queryFn: () => client.webhook.get(id),
-    // Offstage switches it off by itself where its address says that it is gone.
+    // Offstage disables the webhook if its address answers that it is gone.
     refetchInterval: 3_000,
   });
   useTitle("Webhook");
@@ -71,7 +71,7 @@ function Actions({ webhook, onSecret }: { webhook: Webhook; onSecret: (secret: s
   const show = async (changed: Webhook): Promise<void> => {
     queries.setQueryData(["webhook", id], changed);
     await queries.invalidateQueries({ queryKey: ["webhooks"] });
-    // Disabled, what was still to be told is dead.
+    // Disabling a webhook ends its pending deliveries.
     await queries.invalidateQueries({ queryKey: ["deliveries", id] });
   };
   const change = useMutation({
@@ -85,7 +85,7 @@ function Actions({ webhook, onSecret }: { webhook: Webhook; onSecret: (secret: s
   const rotate = useMutation({
     mutationFn: () => client.webhook.rotate(id),
     onSuccess: ({ secret }) => onSecret(secret),
-    // The secret is not to be kept beside the page.
+    // Don't keep the secret in the cache.
     gcTime: 0,
   });
   const remove = useMutation({

@@ -11,7 +11,7 @@ import { eventsText, WebhookBadge } from "../webhooks/webhook-badge.tsx";
 import { WebhookForm } from "../webhooks/webhook-form.tsx";
 import { WebhookSecret } from "../webhooks/webhook-secret.tsx";
 
-/** Addresses that are told of what happens: for admins. */
+/** Webhooks, for admins. */
 export function WebhooksPage() {
   const queries = useQueryClient();
   const [made, setMade] = useState<{ readonly secret: string; readonly url: string } | null>(null);

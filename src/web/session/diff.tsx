@@ -13,7 +13,7 @@ const options = {
 
 type Repository = SessionDiff["repositories"][number];
 
-/** What the session changed, a fold per file. */
+/** The session's changes, one fold per file. */
 export function Diff({ repository }: { repository: Repository }) {
   const files = useMemo(() => filesOf(repository.patch), [repository.patch]);
   return (
@@ -42,7 +42,7 @@ export function Diff({ repository }: { repository: Repository }) {
   );
 }
 
-/** Null where the patch can't be read, which is shown as text then. */
+/** Null if the patch can't be parsed: it is shown as text then. */
 function filesOf(patch: string): FileDiffMetadata[] | null {
   try {
     return parsePatchFiles(patch).flatMap(({ files }) => files);
@@ -92,7 +92,7 @@ function FileFold({ file, open }: { file: FileDiffMetadata; open: boolean }) {
   );
 }
 
-/** One file's change as a tool call told it. */
+/** The change of one file, as a tool call reported it. */
 export function FileChange({ path, before, after }: { path: string; before: string | null; after: string }) {
   return (
     <div className="overflow-hidden rounded-md border border-line text-xs">

@@ -3,7 +3,7 @@ import { useId, useState, type FormEvent, type KeyboardEvent } from "react";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
-/** Says the next thing to the agent: now if it is at work, else as a new turn on the same branch. */
+/** Sends a follow-up message: to the running agent, or else as a new turn on the same branch. */
 export function FollowUp({ id, onSent }: { id: string; onSent: () => void }) {
   const [text, setText] = useState("");
   const fieldId = useId();

@@ -1,4 +1,7 @@
-/** The languages that diffs are coloured in, each loaded when a file needs it. Stands in for the highlighter's own three hundred. */
+/**
+ * Languages in which diffs are highlighted, each loaded when needed. Replaces the highlighter's own list of three
+ * hundred.
+ */
 export const bundledLanguages = {
   bash: () => import("@shikijs/langs/bash"),
   c: () => import("@shikijs/langs/c"),

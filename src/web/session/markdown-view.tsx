@@ -9,7 +9,7 @@ const components: Components = {
       {children}
     </a>
   ),
-  // A picture from elsewhere would tell its server who reads this page.
+  // No images of other servers: loading them would reveal the reader.
   img: ({ src, alt }) => (
     <a href={typeof src === "string" ? src : undefined} target="_blank" rel="noreferrer noopener">
       {alt === undefined || alt === "" ? "image" : alt}
@@ -42,14 +42,14 @@ function textOf(node: Element | Element["children"][number] | undefined): string
   return "children" in node ? node.children.map(textOf).join("") : "";
 }
 
-/** A message's headings are no part of the page's outline, whose levels they would skip. */
+/** Not a real heading: a message's headings would break the outline of the page. */
 function Heading({ children }: { children?: ReactNode }) {
   return <p className="font-semibold">{children}</p>;
 }
 
 const plugins = [remarkGfm];
 
-/** What a model or a person wrote, as Markdown; HTML in it is text. */
+/** Text of a model or a person as Markdown; HTML in it is shown as text. */
 export const MarkdownView = memo(function MarkdownView({ text }: { text: string }) {
   return (
     <div dir="auto" className="prose">

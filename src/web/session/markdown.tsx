@@ -4,7 +4,7 @@ const MarkdownView = lazy(() =>
   import("./markdown-view.tsx").then(({ MarkdownView: component }) => ({ default: component })),
 );
 
-/** Markdown; plain text until the part of the app that reads it is here. */
+/** Markdown; shown as plain text until the renderer is loaded. */
 export function Markdown({ text }: { text: string }) {
   return (
     <Suspense fallback={<p className="whitespace-pre-wrap">{text}</p>}>

@@ -5,7 +5,7 @@ import { formatDollars } from "../elements/dollars.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
-/** What a waiting session waits for; where it is its own budget, the field to raise it. */
+/** What a waiting session waits for; if it is the session's own budget, with a field to raise it. */
 export function RaiseBudget({ session }: { session: SessionDetail }) {
   const { id, budgetUsd, spentUsd, waiting } = session;
   const queries = useQueryClient();

@@ -22,7 +22,7 @@ interface Refused {
   readonly named?: string | undefined;
 }
 
-/** A host that the sandbox asked for in vain, and the way to let it through the next time. */
+/** A host that the sandbox was refused, with buttons to allow it for a repository from the next turn on. */
 export function RefusedHost({ host, port, reason, named }: Refused) {
   const repositories = use(RepositoriesContext);
   const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { Markdown } from "./markdown.tsx";
 
-/** Of a request that is longer, the beginning is shown at first. */
+/** A longer message is folded to its beginning. */
 const longest = { characters: 1_500, lines: 20 };
 
-/** What the agent was asked, as Markdown; a long one folded. */
+/** A message to the agent, as Markdown; a long one is folded. */
 export function Request({ text }: { text: string }) {
   const [open, setOpen] = useState(false);
   const isLong = text.length > longest.characters || text.split("\n", longest.lines + 1).length > longest.lines;

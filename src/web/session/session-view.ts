@@ -3,11 +3,12 @@ import { optionalSteps, stepNames, type StepName } from "../../domain/step.ts";
 
 type DataOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>["data"];
 type KnownCall = DataOf<"agent.tool">;
-/** One that was at work when its run ended is stopped. */
+/** A tool call as shown. A call that was running when its attempt ended is `stopped`. */
 export type ToolCall = Omit<KnownCall, "status"> & { readonly status: KnownCall["status"] | "stopped" };
+/** Entries of the agent's plan. */
 export type Plan = DataOf<"agent.plan">["entries"];
 
-/** One line of the conversation. `key` is the number of the event that began it. */
+/** One entry of the conversation. `key` is the number of the event that began it. */
 export type Item = { readonly key: number; readonly at: string } & (
   | { readonly kind: "user"; readonly text: string; readonly from: string | null }
   | { readonly kind: "message" | "thought"; readonly part: string; readonly text: string }
@@ -21,6 +22,7 @@ export type Item = { readonly key: number; readonly at: string } & (
     }
 );
 
+/** A step of the attempt as shown. */
 export interface StepView {
   readonly name: StepName;
   readonly state: "waiting" | "running" | "done" | "failed" | "stopped";
@@ -29,11 +31,12 @@ export interface StepView {
   readonly progress: DataOf<"step.progress"> | null;
 }
 
+/** Tokens and cost of requests to models. */
 export interface Tokens {
   readonly input: number;
   readonly cached: number;
   readonly output: number;
-  /** By the server's table of prices. */
+  /** US dollars by the server's table of prices. */
   readonly costUsd: number;
 }
 
@@ -46,17 +49,17 @@ function addTokens(so: Tokens, data: DataOf<"model.usage">): Tokens {
   };
 }
 
-/** Everything the page shows of a session's events so far. */
+/** What the page shows of a session's events so far. */
 export interface SessionView {
-  /** Number of the last event in it. */
+  /** Number of the last event included. */
   readonly seq: number;
   readonly items: readonly Item[];
   readonly steps: readonly StepView[];
   readonly plan: Plan;
   readonly usage: DataOf<"agent.usage">;
-  /** Of all requests of models so far. */
+  /** Of all requests to models so far. */
   readonly tokens: Tokens;
-  /** Where the turn that runs now began in `items`: texts and tools of a turn before are not touched by this one. */
+  /** Index in `items` at which the running turn began: its events don't change earlier texts and tool calls. */
   readonly turnStart: number;
 }
 
@@ -64,6 +67,7 @@ const notStarted = { state: "waiting", startedAt: null, durationMs: null, progre
 const allSteps: readonly StepView[] = stepNames.map((name) => ({ name, ...notStarted }));
 const noSteps = allSteps.filter(({ name }) => !optionalSteps.has(name));
 
+/** A view without events. */
 export const emptyView: SessionView = {
   seq: 0,
   items: [],
@@ -74,7 +78,7 @@ export const emptyView: SessionView = {
   turnStart: 0,
 };
 
-/** Takes events in: those that it has already are passed over, so that a stream may repeat itself. */
+/** Adds events to a view. Ignores events that are included already, so that a stream may repeat them. */
 export function applyEvents(view: SessionView, events: readonly SessionEvent[]): SessionView {
   return events.reduce(
     (state, event) => (event.seq <= state.seq ? state : { ...apply(state, event), seq: event.seq }),
@@ -180,7 +184,7 @@ function applyStatus(before: SessionView, event: Extract<SessionEvent, { type: "
   return { ...lost, steps: noSteps, plan: [] };
 }
 
-/** What was at work goes no further: whatever ended the run told of no end of its steps and tools. */
+/** Stops running steps and tool calls: an attempt that broke off sent no end of them. */
 function stop(view: SessionView, { createdAt }: SessionEvent): SessionView {
   return {
     ...view,
@@ -237,7 +241,7 @@ function addText(
   return replace(view, index, { ...item, text: item.text + text });
 }
 
-/** Shown as the command that it is. */
+/** Shown as a tool call. */
 function addOutput(view: SessionView, event: Extract<SessionEvent, { type: "setup.output" }>): SessionView {
   const { repositoryId, repository, text, state } = event.data;
   const toolCallId = `setup ${repositoryId}`;

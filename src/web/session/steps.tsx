@@ -20,8 +20,8 @@ const looks: Record<StepView["state"], { mark: string; className: string; word: 
 };
 
 /**
- * The steps of the run, each with its time; for the one that runs, how far it is.
- * @param completed what has not begun by now was not needed
+ * The steps of the attempt with their durations; for the running step, its progress.
+ * @param completed whether the session is completed: steps that have not begun were not needed
  */
 export function Steps({ steps, completed }: { steps: readonly StepView[]; completed: boolean }) {
   const running = steps.find((step) => step.state === "running");

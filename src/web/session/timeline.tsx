@@ -6,7 +6,7 @@ import { Request } from "./request.tsx";
 import type { Item, Plan, SessionView } from "./session-view.ts";
 import { ToolCall } from "./tool-call.tsx";
 
-/** What was said and done, in order. */
+/** Messages and events of the session, in order. */
 export function Timeline({
   view,
   running,
@@ -16,7 +16,7 @@ export function Timeline({
   view: SessionView;
   running: boolean;
   removed: boolean;
-  /** The first request was an automation's. */
+  /** Whether an automation wrote the first message. */
   automated: boolean;
 }) {
   const { usage } = view;
@@ -56,7 +56,7 @@ const tones: Record<Extract<Item, { kind: "note" }>["tone"], string> = {
   bad: "text-bad",
 };
 
-/** Tool calls one after another stand together, and so do notes. */
+/** Consecutive tool calls stand close together, and so do notes. */
 function gapAbove(before: Item | undefined, { kind }: Item): string {
   if (before === undefined) return "";
   return before.kind === kind && (kind === "tool" || kind === "note") ? "mt-1" : "mt-4";

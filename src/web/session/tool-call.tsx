@@ -23,7 +23,7 @@ const states: Record<Tool["status"], { word: string; className: string }> = {
   stopped: { word: "stopped", className: "text-warn" },
 };
 
-/** A tool call, folded: its title and state; unfolded, what it was given and what came out. */
+/** A tool call. Folded: its title and state; unfolded: also its input and output. */
 export function ToolCall({ tool }: { tool: Tool }) {
   const [open, setOpen] = useState(false);
   const state = states[tool.status];
@@ -69,7 +69,7 @@ function ToolDetail({ tool }: { tool: Tool }) {
   );
 }
 
-/** Terminal output with its colours. The library escapes what is HTML in it. */
+/** Terminal output with its colours. The library escapes HTML in it. */
 function Output({ label, text }: { label: string; text: string }) {
   const ansi = new AnsiUp();
   ansi.use_classes = true;
@@ -89,19 +89,19 @@ function Output({ label, text }: { label: string; text: string }) {
   );
 }
 
-/** Where the sandbox has its workspace says nothing to a reader. */
+/** Removes the workspace's path in the sandbox. */
 function inWorkspace(path: string): string {
   return path.replace(/^.*\/sessions\/[0-9a-f-]{36}\/workspace\//u, "");
 }
 
-/** What it was given, as far as neither its title nor its change shows that already. */
+/** The input, without what the title or the diff already shows. */
 function inputOf({ input, title, content }: Tool): string | null {
   if (input === undefined || content.some(({ type }) => type === "diff")) return null;
   let value: unknown;
   try {
     value = JSON.parse(input);
   } catch {
-    // Cut in the middle, or no JSON at all: shown as it came.
+    // Cut in the middle, or not JSON: shown unchanged.
     return input;
   }
   const all = typeof value === "object" && value !== null ? Object.values(value) : [value];

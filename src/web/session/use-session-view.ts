@@ -3,18 +3,20 @@ import type { SessionEvent } from "../../domain/event.ts";
 import { client } from "../query.ts";
 import { applyEvents, emptyView, type SessionView } from "./session-view.ts";
 
+/** A session's view while its events arrive. */
 export interface LiveSession {
   readonly view: SessionView;
-  /** False while the connection is lost and made again. */
+  /** False while the connection is lost and being restored. */
   readonly connected: boolean;
   readonly error: Error | null;
 }
 
 /**
- * Follows a session's events while the page is open. Events of one frame are taken in together, so that a long history
- * is drawn at once.
- * @param active whether more is to come: the stream ends with the session, and begins again after a follow-up
- * @param onNews called when something happened that the session itself shows (status, branch, pull request)
+ * Follows a session's events while the page is open. Events that arrive together are applied together, so that a long
+ * history is drawn at once.
+ * @param active whether more events may come: the stream ends with the session, and begins again after a follow-up
+ * message
+ * @param onNews called on events that change the session itself (status, branch, pull request)
  */
 export function useSessionView(id: string, active: boolean, onNews: () => void): LiveSession {
   const [view, setView] = useState(emptyView);
@@ -46,7 +48,7 @@ export function useSessionView(id: string, active: boolean, onNews: () => void):
       const stream = client.streamEvents(id, { after: seen.current, signal: ended.signal, onConnection });
       for await (const event of stream) {
         seen.current = event.seq;
-        // A hidden page draws no frames: a timer runs all the same.
+        // A timer, because a hidden page draws no frames.
         if (waiting.push(event) === 1) setTimeout(take, 40);
       }
       if (ended.signal.aborted) return;

@@ -1,19 +1,20 @@
 import { useCallback, useEffect, useRef, useState, type RefObject } from "react";
 
-/** Nearer to the page's end than this, in pixels, is at its end. */
+/** Maximum distance in pixels from the page's end that counts as its end. */
 const near = 80;
 
+/** State of `useTail`. */
 export interface Tail {
-  /** What grows while more comes. */
+  /** The element that grows. */
   readonly content: RefObject<HTMLDivElement | null>;
-  /** Whether the end of the page stays in sight. */
+  /** Whether the end of the page is kept in sight. */
   readonly following: boolean;
   readonly follow: () => void;
 }
 
 /**
- * Keeps the end of the page in sight while more is added to it. Who scrolls up, or opens something to read it, is left
- * there until they come back to the end.
+ * Keeps the end of a growing page in sight. A reader who scrolls up, or opens something, stays there until they return
+ * to the end.
  */
 export function useTail(active: boolean): Tail {
   const content = useRef<HTMLDivElement>(null);

@@ -13,7 +13,7 @@ import { client } from "../query.ts";
 
 type CreatedKey = z.infer<typeof createdKeySchema>;
 
-/** API keys: a new one is shown once, and each can be revoked. */
+/** API keys: a new one is shown once; each can be revoked. */
 export function Keys() {
   const queries = useQueryClient();
   const [made, setMade] = useState<CreatedKey | null>(null);
@@ -127,7 +127,7 @@ function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
       return client.key.create({ name: name.trim(), expiresAt, ...allowed });
     },
     onSuccess: onMade,
-    // The key is not to be kept beside the page.
+    // Don't keep the key in the cache.
     gcTime: 0,
   });
   const wrong = fieldOf(create.error, ["name"]);

@@ -6,7 +6,7 @@ import { Ago, Day } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
-/** Browsers that are signed in, each of which can be signed out. */
+/** Signed-in browsers, each with a button to sign it out. */
 export function SignIns() {
   return (
     <section aria-labelledby="sign-ins" className="card space-y-4 p-4">

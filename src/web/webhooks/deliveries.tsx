@@ -7,7 +7,7 @@ import { Ago, Until } from "../elements/time.tsx";
 import { client } from "../query.ts";
 import { DeliveryLog } from "./delivery-log.tsx";
 
-/** What a webhook was told and still is to be, the newest first. */
+/** A webhook's deliveries, the newest first. */
 export function Deliveries({ webhook }: { webhook: Webhook }) {
   const titleId = useId();
   const [status, setStatus] = useState<Delivery["status"]>();

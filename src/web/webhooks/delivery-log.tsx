@@ -6,12 +6,12 @@ import { Ago, formatDuration } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
-/** Each attempt of a delivery with its answer, what was told, and the way to tell it once more. */
+/** A delivery's body and attempts with their answers, and a button to send it again. */
 export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled: boolean }) {
   const { id, webhookId, updatedAt, attempts, status } = delivery;
   const queries = useQueryClient();
   const detail = useQuery({
-    // What the list shows of it has changed: so has the log.
+    // These values change with the log, so that it is loaded again.
     queryKey: ["delivery", id, updatedAt, attempts, status],
     queryFn: () => client.delivery.get(id),
     placeholderData: (before) => before,

@@ -1,13 +1,14 @@
 import type { Webhook } from "../../domain/webhook.ts";
 import { Badge } from "../elements/badge.tsx";
 
-/** Whether it is told anything. */
+/** Whether the webhook is enabled. */
 export function WebhookBadge({ webhook: { enabled, disabledReason } }: { webhook: Webhook }) {
   if (enabled) return <Badge tone="good" label="Enabled" />;
-  // Offstage did it, and somebody has to mend something.
+  // Offstage disabled it: its receiver needs a fix.
   return <Badge tone={disabledReason === null ? "muted" : "bad"} label="Disabled" />;
 }
 
+/** A webhook's events as one text. */
 export function eventsText({ events }: Webhook): string {
   return events.length === 0 ? "everything" : events.join(", ");
 }

@@ -5,6 +5,7 @@ import { CloseDialog } from "../elements/dialog.tsx";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { ErrorText } from "../layout.tsx";
 
+/** Values of the form. */
 export interface WebhookInput {
   readonly url: string;
   readonly events: Webhook["events"];
@@ -16,13 +17,13 @@ const groups = [
   ["Pull requests", "pullRequest."],
 ] as const;
 
-/** An address and what it is told of, for a new webhook and for one that changes. */
+/** Address and events of a new or an existing webhook. */
 export function WebhookForm({
   webhook,
   verb,
   save,
 }: {
-  /** What the form begins with. */
+  /** Initial values. */
   readonly webhook?: Webhook;
   readonly verb: string;
   readonly save: (input: WebhookInput) => Promise<unknown>;
@@ -32,7 +33,7 @@ export function WebhookForm({
   const [chosen, setChosen] = useState<Webhook["events"]>(webhook?.events ?? []);
   const saving = useMutation({
     mutationFn: async () => {
-      // To the API an empty list means everything, which is not what nothing chosen means here.
+      // For the API an empty list means all events.
       if (!everything && chosen.length === 0) throw new NothingChosen();
       await save({ url: url.trim(), events: everything ? [] : chosen });
     },

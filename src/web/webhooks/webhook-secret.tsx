@@ -1,6 +1,6 @@
 import { SecretOnce } from "../elements/secret-once.tsx";
 
-/** The secret of a webhook that was made, or that has a new one. */
+/** The secret of a new webhook, or after its rotation. */
 export function WebhookSecret({ secret, url, onDone }: { secret: string; url: string; onDone: () => void }) {
   return (
     <SecretOnce
