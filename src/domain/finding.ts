@@ -34,7 +34,7 @@ export const allowedFindingSchema = z
 /** See `allowedFindingSchema`. */
 export type AllowedFinding = z.infer<typeof allowedFindingSchema>;
 
-/** An organization's or a repository's list of allowed findings. */
+/** A repository's list of allowed findings. */
 export const allowedFindingsSchema = z
   .array(allowedFindingSchema)
   .max(allowedFindingsLimit, `must be at most ${allowedFindingsLimit} entries`);

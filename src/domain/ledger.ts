@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * Outcomes of a trigger of an automation that was accepted or rejected: every trigger ends in exactly one. No current
- * code writes `filtered` and `missed`.
+ * Outcomes of an accepted trigger of an automation: every trigger ends in exactly one. No current code writes
+ * `filtered` and `missed`.
  */
 export const ledgerOutcomes = ["fired", "duplicate", "filtered", "missed", "failed", "dead-lettered"] as const;
 /** See `ledgerOutcomes`. */

@@ -53,7 +53,7 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
   });
   const verdict = Promise.withResolvers<Verdict>();
   const broken = Promise.withResolvers<never>();
-  // Whoever awaits `broken` handles the error; nobody may.
+  // Callers that await `broken` handle the error; there may be none.
   broken.promise.catch(() => undefined);
   let taken = (): void => undefined;
   let lastPong = performance.now();

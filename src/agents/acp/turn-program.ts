@@ -8,8 +8,8 @@ import type { FromThread, ToThread, TurnCall, TurnState, TurnTask, Verdict } fro
 import { createUpdates } from "./updates.ts";
 
 /**
- * The thread of one turn: all that a harness writes is read here, and nowhere else, so that whatever it writes takes time and
- * memory of its own session alone. The server gets events of a bounded size, and one verdict.
+ * Program of one turn's thread. It reads everything that a harness writes, so that this takes time and memory of one
+ * session alone. The server gets events of a bounded size, and one verdict.
  */
 function runThread(port: MessagePort, task: TurnTask): void {
   let signs = 0;

@@ -1,8 +1,8 @@
 /**
- * A JSON document (RFC 8259) read byte by byte as it comes, and never held: what an agent or a model's server sends can be
- * tens of megabytes, deep or wide, of which `JSON.parse` makes sixty times as much in memory while nothing else runs.
- * Packages that read JSON as it comes make a value of each string and number (@streamparser/json 0.0.26: 6 to 50 MB a
- * second, with pauses of up to 330 ms in a chunk of 64 KiB).
+ * Scans a JSON document (RFC 8259) byte by byte as it arrives, without keeping it: an agent or a model's server may send
+ * tens of megabytes, deep or wide, for which `JSON.parse` takes sixty times the memory and blocks the event loop.
+ * Streaming parsers create a value for each string and number (@streamparser/json 0.0.26: 6 to 50 MB a second, with
+ * pauses of up to 330 ms in a chunk of 64 KiB).
  */
 
 /** The text is not JSON, or not parsed alike by all programs. The message is the end of a sentence: `… is not JSON`. */

@@ -48,7 +48,7 @@ const longestAnswer = 16 * 1024 * 1024;
  */
 export function createRecorder(file: string, mask: (text: string) => string): Recorder {
   let written: Promise<void> = mkdir(dirname(file), { recursive: true, mode: 0o700 }).then(() => undefined);
-  // Heard by whoever awaits `settled`.
+  // `settled` reports the error.
   written.catch(() => undefined);
   return {
     begin(request) {
@@ -68,7 +68,7 @@ export function createRecorder(file: string, mask: (text: string) => string): Re
           if (bytes > longestAnswer) return;
           const exchange: Exchange = { ...request, body: mask(body), ...head, chunks };
           written = written.then(() => appendFile(file, `${JSON.stringify(exchange)}\n`, { mode: 0o600 }));
-          // Heard by whoever awaits `settled`.
+          // `settled` reports the error.
           written.catch(() => undefined);
         },
       };

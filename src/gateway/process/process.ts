@@ -253,7 +253,7 @@ async function openIn(
         await closed.promise;
         clearTimeout(timer);
         await rm(socket, { force: true });
-        // It still hears what models answer, and then ends.
+        // It still reads models' answers, then ends.
         hold(child, false);
       },
     };

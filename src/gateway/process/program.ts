@@ -11,8 +11,8 @@ import type { ModelRefusal } from "../refusal.ts";
 import { agesOf, type FromGateway, type GatewayTask, type RequestCount, type ToGateway } from "./messages.ts";
 
 /**
- * The program that is one sandbox's gateway: all that the sandbox sends is read here, and nowhere else, so that whatever it
- * sends takes time, memory and descriptors of its own session alone. The server hears little of it, and seldom.
+ * Program of one sandbox's gateway. It reads everything that the sandbox sends, so that this takes time, memory and
+ * descriptors of one session alone. Its messages to the server are few and small.
  */
 
 /** Admissions at once, and `perSecond` more in each second: each is a transaction, and no harness needs as many. */

@@ -308,7 +308,7 @@ function watchContainer(
   const looking = setInterval(() => {
     if (isLooking) return;
     isLooking = true;
-    // Gone in the meantime: its end tells.
+    // Ended in the meantime: its exit code reports that.
     look()
       .catch(() => undefined)
       .finally(() => (isLooking = false));

@@ -41,7 +41,7 @@ export async function tryContainer({
   }
 }
 
-/** Runs inside: what is believed is what it sees. */
+/** Program that runs inside, and prints what it can verify. */
 const trialScript = `
 const { readFileSync, writeFileSync } = require("node:fs");
 const { spawnSync } = require("node:child_process");
