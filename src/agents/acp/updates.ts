@@ -14,8 +14,8 @@ const outputLimit = 20_000;
 const contentLimit = 20;
 const planLimit = 200;
 /**
- * Maximum characters of all texts of one event, and minimum of what each may have: the cost of an event grows with its
- * length.
+ * Maximum characters of all texts of one event, because an event costs the server's event loop time in proportion to
+ * its length. Each text may still have `shortestCut`.
  */
 const textsLimit = 48_000;
 const shortestCut = 200;
