@@ -3,14 +3,18 @@ import type { Page } from "../domain/list.ts";
 import { isUuid } from "../domain/uuid.ts";
 
 /**
- * Lists go newest first by (created_at, id), and a cursor is the last row's pair: no list counts or skips rows.
+ * A position in a list. Lists are sorted newest first by (created_at, id), and a cursor encodes that pair of a page's
+ * last row, so that no query counts or skips rows.
  */
 export interface Position {
   readonly createdAt: string;
   readonly id: string;
 }
 
-/** @throws InvalidInputError where the cursor is none that a list answered */
+/**
+ * Decodes a cursor; null if there is none.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export function readCursor(cursor: string | undefined): Position | null {
   if (cursor === undefined) return null;
   const [createdAt = "", id = ""] = Buffer.from(cursor, "base64url").toString().split(" ");
@@ -20,22 +24,28 @@ export function readCursor(cursor: string | undefined): Position | null {
   return { createdAt, id };
 }
 
-/** What a list goes on from. */
+/** Encodes a position as a cursor. */
 export const cursorOf = ({ createdAt, id }: Position): string =>
   Buffer.from(`${createdAt} ${id}`).toString("base64url");
 
-/** As `cursorColumn` writes it, and on a day that there is: PostgreSQL refuses February 30. */
+/** Checks for the format of `cursorColumn`, and for a date that exists: PostgreSQL rejects February 30. */
 function isTime(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/u.test(text)) return false;
   const time = new Date(text);
   return !Number.isNaN(time.valueOf()) && time.toISOString().startsWith(text.slice(0, 19)) && !text.startsWith("0000");
 }
 
-/** Microseconds, which a JavaScript Date would cut off: two rows of one millisecond must not be skipped. */
+/**
+ * SQL for `cursor_time`, in microseconds. A JavaScript Date has only milliseconds, so rows of the same millisecond
+ * could be skipped.
+ */
 export const cursorColumn = (table: string): string =>
   `to_char(${table}.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as cursor_time`;
 
-/** Makes a page of one row more than asked for: the surplus row tells that there is a next page. */
+/**
+ * Makes a page of rows that were queried with a limit of `limit + 1`: an additional row means that there is a next
+ * page.
+ */
 export function pageOf<Row extends { id: string; cursor_time: string }, T>(
   rows: readonly Row[],
   limit: number,

@@ -1,18 +1,22 @@
 import type { Database } from "../database/database.ts";
 import { isUuid } from "../domain/uuid.ts";
 
-/** Rows that one transaction removes: none holds anybody up for longer than these take. */
+/** Rows that one transaction deletes, so that it holds its locks only briefly. */
 const batchSize = 1_000;
 
 const isOver = "status in ('completed', 'failed', 'cancelled')";
 
-/** SQL on a session's columns: whether it was over for so many days. @param days place of that value */
+/**
+ * SQL condition: a session ended more than so many days ago.
+ * @param days the placeholder of that number, for example "$1"
+ */
 export const wasOverFor = (days: string): string =>
   `${isOver} and coalesce(finished_at, updated_at) < now() - ${days} * interval '1 day'`;
 
 /**
- * Does `remove` for a session that was over for so many days, while nobody can take it up: a claim waits for the row.
- * @returns whether it did; null where there is no such session
+ * Calls `remove` for a session that ended more than `days` days ago. Nobody can claim the session meanwhile, because
+ * its row is locked.
+ * @returns whether `remove` was called; null if there is no such session
  */
 export function whileOver(
   database: Database,
@@ -30,17 +34,17 @@ export function whileOver(
       await remove();
       return true;
     }
-    // Locked by somebody who works on it is not unknown.
+    // A locked session exists, so the answer is false and not null.
     const known = await transaction.query("select 1 from session where id = $1", [sessionId]);
     return known.rowCount === 1 ? false : null;
   });
 }
 
 /**
- * Removes rows in small batches, each a transaction of its own. What another worker holds is left to it, and what is left
- * when `signal` aborts is there for the next time.
- * @param condition SQL on the table's columns, with `values` for its places
- * @returns how many
+ * Deletes rows in small batches, each in its own transaction. Rows that another worker has locked, and rows that are
+ * left when `signal` aborts, stay until the next call.
+ * @param condition SQL condition on the table's columns, with placeholders for `values`
+ * @returns how many rows
  */
 export function removeRows(
   database: Database,
@@ -58,7 +62,10 @@ export function removeRows(
   });
 }
 
-/** @param remove a batch; fewer than `batchSize` are the last */
+/**
+ * @param remove deletes one batch; a batch smaller than `batchSize` is the last one
+ * @returns how many rows
+ */
 async function inBatches(signal: AbortSignal, remove: () => Promise<number>): Promise<number> {
   let count = 0;
   while (!signal.aborted) {
@@ -70,9 +77,9 @@ async function inBatches(signal: AbortSignal, remove: () => Promise<number>): Pr
 }
 
 /**
- * Removes the events of sessions that were over for so many days. The session stays, with its messages, its diff and its
- * pull requests, and knows up to which number they are gone.
- * @param days 0 removes none
+ * Deletes the events of sessions that ended more than `days` days ago. The session itself stays, with its messages,
+ * diff and pull requests, and records up to which number its events were deleted.
+ * @param days 0: none are deleted
  * @returns how many events
  */
 export async function pruneEvents(database: Database, days: number, signal: AbortSignal): Promise<number> {
@@ -85,10 +92,13 @@ export async function pruneEvents(database: Database, days: number, signal: Abor
   return count;
 }
 
-/** One batch, of the session that was over first. @returns how many; null where there is no such session */
+/**
+ * Deletes one batch of events, of the session that ended first.
+ * @returns how many events; null if there is no such session
+ */
 function removeOldestEvents(database: Database, days: number): Promise<number | null> {
   return database.transaction(async (transaction) => {
-    // Held like this, it can be referred to, but not taken up.
+    // This lock lets other rows refer to the session, but prevents a claim.
     const { rows } = await transaction.query<{ id: string }>(
       `select id from session where ${isOver} and (events_removed_at is null or events_removed_at < finished_at)
          and finished_at < now() - $1 * interval '1 day'
@@ -116,9 +126,9 @@ function removeOldestEvents(database: Database, days: number): Promise<number | 
 }
 
 /**
- * Removes jobs that were over for so many days. Their sessions stay, and no longer name them.
- * @param days 0 removes none
- * @returns how many
+ * Deletes jobs that ended more than `days` days ago. Their sessions stay, without the link to the job.
+ * @param days 0: none are deleted
+ * @returns how many jobs
  */
 export async function pruneJobs(database: Database, days: number, signal: AbortSignal): Promise<number> {
   if (days === 0) return 0;
@@ -138,7 +148,11 @@ export async function pruneJobs(database: Database, days: number, signal: AbortS
   );
 }
 
-/** Forgets what came in and started no job, as long after as the jobs. @returns how many */
+/**
+ * Deletes ledger entries without a job that are older than `days` days.
+ * @param days 0: none are deleted
+ * @returns how many
+ */
 export async function pruneArrivals(database: Database, days: number, signal: AbortSignal): Promise<number> {
   if (days === 0) return 0;
   const condition = "created_at < now() - $1 * interval '1 day'";

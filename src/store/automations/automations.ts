@@ -6,6 +6,10 @@ import type { Page, PageQuery } from "../../domain/list.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 
+/**
+ * What a client may set of an automation. `agent`, `targetBranch` and `budgetUsd` (US dollars for each of its
+ * sessions) are null if they are not set.
+ */
 export interface AutomationInput {
   readonly name: string;
   readonly macro: string;
@@ -68,7 +72,10 @@ function macroTaken(error: unknown, macro: string): never {
   throw error;
 }
 
-/** Once for its id. @throws ConflictError where the macro is taken */
+/**
+ * Creates an automation. Idempotent by id: a second call answers the automation that the first one created.
+ * @throws ConflictError if another automation has the macro
+ */
 export async function createAutomation(
   database: Database,
   organizationId: string,
@@ -99,6 +106,10 @@ export async function createAutomation(
   return known;
 }
 
+/**
+ * Lists an organization's automations, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listAutomations(
   database: Database,
   organizationId: string,
@@ -115,7 +126,7 @@ export async function listAutomations(
   return pageOf(rows, limit, toAutomation);
 }
 
-/** By UUID or by macro; a macro never looks like a UUID. */
+/** Finds an automation by UUID or by macro (a macro never looks like a UUID); null if there is none. */
 export async function getAutomation(
   database: Database,
   organizationId: string,
@@ -130,7 +141,11 @@ export async function getAutomation(
   return rows[0] === undefined ? null : toAutomation(rows[0]);
 }
 
-/** Only what is given changes. @throws NotFoundError, ConflictError where the macro is taken */
+/**
+ * Changes the given fields only.
+ * @throws NotFoundError
+ * @throws ConflictError if another automation has the macro
+ */
 export async function updateAutomation(
   database: Database,
   organizationId: string,
@@ -168,7 +183,10 @@ export async function updateAutomation(
   return toAutomation(rows[0]);
 }
 
-/** Its runs stay listed. @throws NotFoundError */
+/**
+ * Deletes an automation; its jobs stay listed.
+ * @throws NotFoundError
+ */
 export async function deleteAutomation(database: Database, organizationId: string, id: string): Promise<Automation> {
   const { rows } = await database.pool.query<AutomationRow>(
     `update automation set deleted_at = now(), updated_at = now()

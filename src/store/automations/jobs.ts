@@ -5,6 +5,7 @@ import type { Job } from "../../domain/job.ts";
 import type { Page, PageQuery } from "../../domain/list.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 
+/** A job as the database has it, without the links that the API adds. */
 export type JobRecord = Omit<Job, "sessionHtmlUrl">;
 
 interface JobRow {
@@ -33,19 +34,20 @@ const toRecord = (row: JobRow): JobRecord => ({
   error: row.error,
 });
 
+/** A job to queue. `payload` is the context of the trigger's event. */
 export interface JobToCreate {
   readonly id: string;
   readonly organizationId: string;
   readonly automationId: string;
   readonly priority: number;
   readonly payload: EventContext;
-  /** Of the request, where traces are on. */
+  /** W3C `traceparent` of the request that triggers the job, if tracing is on. */
   readonly traceParent?: string | null;
-  /** The ledger's entry that it repeats. */
+  /** Id of the ledger entry that this job repeats. */
   readonly replayOf?: string;
 }
 
-/** Queues runs of automations, each once for its id: the row is its own place in the queue, so one statement is all. */
+/** Queues jobs, each idempotent by its id. The job's row is its own place in the queue, so one statement is enough. */
 export async function createJobs(database: Database, toCreate: readonly JobToCreate[]): Promise<JobRecord[]> {
   const { rows } = await database.pool.query<JobRow>({
     name: "create_jobs",
@@ -69,6 +71,7 @@ export async function createJobs(database: Database, toCreate: readonly JobToCre
   );
 }
 
+/** A job of an organization by its id; null if there is none. */
 export async function getJob(database: Database, organizationId: string, id: string): Promise<JobRecord | null> {
   const { rows } = await database.pool.query<JobRow>(
     `select ${columns} from job where id = $1 and organization_id = $2`,
@@ -77,7 +80,10 @@ export async function getJob(database: Database, organizationId: string, id: str
   return rows[0] === undefined ? null : toRecord(rows[0]);
 }
 
-/** All of the organization's, or those of one automation. */
+/**
+ * Lists jobs, newest first: all of the organization's, or those of one automation.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listJobs(
   database: Database,
   organizationId: string,
@@ -94,6 +100,10 @@ export async function listJobs(
   return pageOf(rows, limit, toRecord);
 }
 
+/**
+ * A job that a worker has claimed, with the automation as it was at the claim. `attempt` is the fence: a write under
+ * an older attempt changes nothing.
+ */
 export interface ClaimedJob {
   readonly id: string;
   readonly organizationId: string;
@@ -111,7 +121,10 @@ export interface ClaimedJob {
   };
 }
 
-/** Takes the pending job whose turn it is, as migrations/0021_quick_claim.sql says. */
+/**
+ * Claims the next pending job for `leaseMs` milliseconds; null if there is none. The order is that of `claim_job` in
+ * migrations/0021_quick_claim.sql.
+ */
 export async function claimJob(
   database: Database,
   { worker, leaseMs }: { readonly worker: string; readonly leaseMs: number },
@@ -125,7 +138,7 @@ export async function claimJob(
   return rows[0] ?? null;
 }
 
-/** The job did its part: the session is there, and links back. A claim that was lost changes nothing. */
+/** Records that the job created its session. A claim that was lost changes nothing. */
 export async function completeJob(database: Database, claim: ClaimedJob, sessionId: string): Promise<void> {
   await database.pool.query({
     name: "complete_job",
@@ -137,6 +150,7 @@ export async function completeJob(database: Database, claim: ClaimedJob, session
   });
 }
 
+/** Ends the job as failed, for the reason `error`. A claim that was lost changes nothing. */
 export async function failJob(database: Database, claim: ClaimedJob, error: string): Promise<void> {
   await database.pool.query(
     `with failed as (
@@ -147,10 +161,13 @@ export async function failJob(database: Database, claim: ClaimedJob, error: stri
   );
 }
 
-/** After so many attempts that all broke off a job is given up. */
+/** A job fails for good after this many attempts that did not end. */
 const attemptLimit = 10;
 
-/** Puts jobs back whose lease ran out, or all of `worker`; gives up those that were put back too often. @returns how many */
+/**
+ * Requeues jobs with an expired lease, or all jobs of `worker`. A job that has used up its attempts fails instead.
+ * @returns how many jobs were requeued or failed
+ */
 export async function recoverJobs(database: Database, options: { readonly worker?: string }): Promise<number> {
   const { rowCount } = await database.pool.query(
     `with lost as (

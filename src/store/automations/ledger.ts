@@ -27,7 +27,7 @@ const toEntry = (row: LedgerRow): LedgerEntry => ({
   updatedAt: row.updated_at.toISOString(),
 });
 
-/** Jobs and what started none, as one list. */
+/** Jobs, and accepted triggers that created no job, as one list. */
 const entries = `(
   select id, organization_id, automation_id,
     case status when 'completed' then 'fired' when 'cancelled' then 'filtered'
@@ -37,7 +37,10 @@ const entries = `(
   select id, organization_id, automation_id, outcome, reason, null, original_id, created_at, created_at from arrival
 ) as entry`;
 
-/** Everything that was accepted to start an automation, newest first. */
+/**
+ * Lists every trigger that was accepted for an automation, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listLedger(
   database: Database,
   organizationId: string,
@@ -54,7 +57,10 @@ export async function listLedger(
   return pageOf(rows, query.limit, toEntry);
 }
 
-/** @throws NotFoundError */
+/**
+ * Reads one ledger entry of the organization.
+ * @throws NotFoundError
+ */
 export async function getLedgerEntry(database: Database, organizationId: string, id: string): Promise<LedgerEntry> {
   const { rows } = await database.pool.query<LedgerRow>(
     `select * from ${entries} where id = $2 and organization_id = $1`,
@@ -64,7 +70,7 @@ export async function getLedgerEntry(database: Database, organizationId: string,
   return toEntry(rows[0]);
 }
 
-/** What an entry came with, to be sent once more. */
+/** The trigger of a ledger entry, complete enough to send it again. */
 export interface Repeatable {
   readonly automationId: string;
   readonly paused: boolean;
@@ -74,8 +80,9 @@ export interface Repeatable {
 }
 
 /**
+ * Reads what is needed to trigger the automation of a ledger entry again.
  * @throws NotFoundError
- * @throws ConflictError while the entry is under way, and where its payload or its automation is gone
+ * @throws ConflictError if the entry is not finished, or its payload or automation no longer exists
  */
 export async function readRepeatable(database: Database, organizationId: string, id: string): Promise<Repeatable> {
   const entry = await getLedgerEntry(database, organizationId, id);
@@ -92,7 +99,7 @@ export async function readRepeatable(database: Database, organizationId: string,
   return rows[0];
 }
 
-/** Notes that a trigger came again which a job was made for already. */
+/** Records in the ledger that a trigger was sent again for which job `jobId` exists already. */
 export async function noteDuplicate(database: Database, organizationId: string, jobId: string): Promise<void> {
   await database.pool.query(
     `insert into arrival (id, organization_id, automation_id, outcome, reason, original_id)

@@ -8,49 +8,54 @@ import { sealing } from "../secrets/rotation.ts";
 import type { Sealed, Vault } from "../secrets/vault.ts";
 import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } from "./pieces.ts";
 
-/** One repository of a session as a checkpoint has it. */
+/** One repository of a session in a checkpoint. */
 export interface CheckpointRepository {
-  /** Folder in the workspace. */
+  /** Folder of the clone in the workspace. */
   readonly directory: string;
-  /** Where the session started, as `prepare` found it. */
+  /** Where the session's work started, as the step `prepare` found it. */
   readonly start: {
     readonly baseSha: string;
     readonly headSha: string;
     readonly targetBranch: string;
-    /** The commit whose setup may have secrets, if there is one; omitted by earlier versions. */
+    /** The commit that the setup may run with secrets, if there is one; earlier versions of Offstage omitted it. */
     readonly trusted?: { readonly sha: string; readonly branch: string; readonly isDefault: boolean } | null;
   };
-  /** The agent's own HEAD. */
+  /** HEAD of the agent's clone. */
   readonly head: string;
-  /** A commit on top of it with everything that was not committed. */
+  /** A commit on top of `head` with everything that was not committed. */
   readonly commit: string;
-  /** Its tree, by which the next checkpoint sees whether anything changed. */
+  /** The tree of `commit`: if the next checkpoint has the same tree, nothing changed. */
   readonly tree: string;
-  /** Pieces that hold git packs, each up to a commit; a later one needs those before it and what the session started from. */
+  /**
+   * Pieces that hold git packs, each up to a commit. A pack needs the packs before it and the commits that the
+   * session started from.
+   */
   readonly packs: readonly { readonly piece: string; readonly commit: string }[];
 }
 
+/** What is needed to continue a session on another worker. */
 export interface Checkpoint {
-  /** Folders as the harness saw them: what it remembers speaks of them. */
+  /** Absolute paths of the folders as the harness saw them: its saved conversation refers to these paths. */
   readonly madeAt: { readonly workspace: string; readonly home: string };
   readonly repositories: readonly CheckpointRepository[];
-  /** Piece with the files of a session without a repository, as a gzipped tar. */
+  /** Piece with the files of a session that has no repository, as a gzipped tar archive. */
   readonly files: string | null;
-  /** Names the state of all files: what has another one has changed. */
+  /** Hash of the state of all files: it differs if any file changed. */
   readonly state: string;
-  /** Piece with what the harness keeps of the conversation, as a gzipped tar. */
+  /** Piece with the harness's saved conversation, as a gzipped tar archive. */
   readonly harness: { readonly provider: string; readonly piece: string } | null;
 }
 
+/** A checkpoint that was read from the database, and when it was taken. */
 export interface StoredCheckpoint extends Checkpoint {
   readonly takenAt: Date;
 }
 
-/** Where checkpoints are. */
+/** Where checkpoints are stored. */
 export interface CheckpointStore {
   readonly database: Database;
   readonly vault: Vault;
-  /** Null: there is none, and all of them is in the database. */
+  /** Null: there is no object store, and checkpoints are wholly in the database. */
   readonly objects: ObjectStore | null;
 }
 
@@ -60,11 +65,12 @@ function piecesOf({ repositories, files, harness }: Checkpoint): string[] {
 }
 
 /**
- * Puts a checkpoint in the place of the session's last one, all or nothing. What it holds may show secrets, so it is sealed.
- * @param taken.fresh files of the pieces that are not stored yet, by id
- * @param signal ends what is sent to the object store
+ * Replaces the session's last checkpoint, all or nothing. Checkpoints may contain secrets, so they are encrypted.
+ * @param taken.fresh files of the pieces that are not stored yet, by piece id
+ * @param signal aborts uploads to the object store
  * @throws LeaseLostError
- * @throws ObjectStoreError where something is to go there and can't
+ * @throws ConflictError if the session's key changed meanwhile, or an uploaded object was removed as unused
+ * @throws ObjectStoreError if an upload fails
  */
 export async function saveCheckpoint(
   { database, vault, objects }: CheckpointStore,
@@ -76,7 +82,7 @@ export async function saveCheckpoint(
   signal: AbortSignal,
 ): Promise<void> {
   const { checkpoint, fresh } = taken;
-  // Outside of the transaction, which would hold rows for as long as that takes.
+  // Uploads may take long: no transaction holds locks on rows meanwhile.
   const sent = objects === null ? null : await send({ database, vault, objects }, claim.sessionId, fresh, signal);
   await sealing(database, async (transaction) => {
     const key = await sessionKey(transaction, vault, claim.sessionId, sent?.key);
@@ -99,13 +105,14 @@ export async function saveCheckpoint(
        on conflict (session_id) do update set content = excluded.content, bytes = excluded.bytes, taken_at = now()`,
       [claim.sessionId, JSON.stringify(checkpoint), key.sealed.sealed, key.sealed.masterKey],
     );
-    // The harness's memory alone is no progress: a session that kills its worker again and again is given up.
+    // A change of the harness's conversation alone is not progress: a session that crashes its worker again and again
+    // must fail in the end.
     if (before.rows[0]?.state === checkpoint.state) return;
     await transaction.query("update session set claims_without_progress = 0 where id = $1", [claim.sessionId]);
   });
 }
 
-/** The session's last checkpoint; null where there is none. */
+/** The session's last checkpoint; null if there is none. */
 export async function readCheckpoint(database: Database, sessionId: string): Promise<StoredCheckpoint | null> {
   const { rows } = await database.pool.query<{ content: Checkpoint; taken_at: Date }>(
     "select content, taken_at from checkpoint where session_id = $1",
@@ -127,9 +134,9 @@ async function send(
 }
 
 /**
- * A piece's bytes, in order.
- * @throws ConflictError where it is gone or can't be opened
- * @throws ObjectStoreError where it is in an object store that can't be asked just now
+ * Reads a piece's bytes, in order.
+ * @throws ConflictError if the piece no longer exists or can't be decrypted
+ * @throws ObjectStoreError if the object store that has it does not answer
  */
 export async function* openPiece(
   { database, vault, objects }: CheckpointStore,
@@ -141,7 +148,10 @@ export async function* openPiece(
   yield* readPiece(database, objects, { sessionId, key, id }, signal);
 }
 
-/** Removes the checkpoints of sessions that were over for so many days. @returns how many */
+/**
+ * Removes the checkpoints of sessions that ended more than `days` days ago.
+ * @returns how many checkpoints were removed
+ */
 export async function pruneCheckpoints(database: Database, days: number): Promise<number> {
   const { rowCount } = await database.pool.query(
     `with over as (
@@ -160,7 +170,7 @@ interface SessionKey {
   readonly sealed: Sealed;
 }
 
-/** The key of the session's pieces: that of its checkpoint, else `fresh`. */
+/** The key of the session's pieces: that of its checkpoint, or `fresh` if it has no checkpoint. */
 async function sessionKey(
   queryable: Queryable,
   vault: Vault,

@@ -2,24 +2,27 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError } from "../../domain/errors.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 
-/**
- * Rows of what is in the object store. A row is committed before its object is sent, and removed after the object is, so that
- * a crash anywhere leaves a row by which the object is found. Whoever refers to objects holds them in its own transaction.
- */
+// Rows about the objects in the object store. A row is committed before its object is uploaded, and deleted after the
+// object is, so that every object has a row by which it can be found and removed after a crash. Code that refers to
+// objects holds them (`holdObjects`) in its own transaction.
+
+/** An object to upload, under a key that was never used before. */
 export interface NewObject {
   readonly key: string;
   readonly content: Buffer;
 }
 
-/** What nobody refers to after this long is removed: far more than putting objects and referring to them takes. */
+/**
+ * Unused objects are removed after this time, which is far longer than it takes to upload objects and refer to them.
+ */
 const sweepAfter = "interval '1 hour'";
-/** After this long another worker takes up what one began to remove. */
+/** After this time another worker continues a removal that was not finished. */
 const removalLost = "interval '10 minutes'";
 const batchSize = 100;
 const atOnce = 4;
 
 /**
- * Puts objects, all at once. Keys must be new ones. Settles when none is on its way any more.
+ * Uploads objects in parallel. The keys must be new. Returns only after every upload has ended, also if one fails.
  * @throws ObjectStoreError
  */
 export async function putObjects(
@@ -37,12 +40,13 @@ export async function putObjects(
 }
 
 /**
- * Keeps objects from being removed until the transaction is over, in which something must refer to them.
- * @throws ConflictError where one is being removed already
+ * Protects objects from removal until the transaction ends. The transaction must write something that refers to them.
+ * @throws ConflictError if an object is being removed already
  */
 export async function holdObjects(transaction: Queryable, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;
-  // A change of the row, and no lock alone: a sweep that looked before sees it when it gets the row.
+  // This updates the row instead of only locking it: a sweep that read the row earlier then sees the change when it
+  // gets the lock.
   const { rowCount } = await transaction.query(
     "update stored_object set used_at = now() where key = any($1) and removing_since is null",
     [keys],
@@ -51,8 +55,8 @@ export async function holdObjects(transaction: Queryable, keys: readonly string[
 }
 
 /**
- * Removes what nobody refers to, here where the configured bucket has it. What can't be removed now is left for the next time.
- * @returns how many
+ * Removes unused objects from the configured bucket. What can't be removed now is left for the next sweep.
+ * @returns how many objects were removed
  * @throws ObjectStoreError
  */
 export async function sweepObjects(database: Database, objects: ObjectStore, signal: AbortSignal): Promise<number> {
@@ -88,7 +92,10 @@ async function markUnused(database: Database, bucket: string): Promise<string[]>
   return rows.map(({ key }) => key);
 }
 
-/** Waits for all of them, also where one fails. @throws what the first one did */
+/**
+ * Waits for all promises, also if one rejects.
+ * @throws the reason of the first one that rejected
+ */
 async function allSettled(promises: readonly Promise<void>[]): Promise<void> {
   for (const result of await Promise.allSettled(promises)) if (result.status === "rejected") throw result.reason;
 }

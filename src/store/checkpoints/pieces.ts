@@ -6,33 +6,35 @@ import type { ObjectStore } from "../../objects/object-store.ts";
 import { openBytes, sealBytes } from "../secrets/cipher.ts";
 import { holdObjects, putObjects, type NewObject } from "./objects.ts";
 
-/**
- * The parts of checkpoints: files that are cut into chunks, each sealed for its place. Chunks are rows; where there is an
- * object store, those that are large are objects, and their rows say which.
- */
+// The parts of checkpoints: files that are cut into chunks, each encrypted for its position. Chunks are rows of the
+// database; if there is an object store, large chunks are objects there, and their rows name them.
 
-/** Files of pieces, by id. */
+/** Paths of the files of pieces, by piece id. */
 export type PieceFiles = ReadonlyMap<string, string>;
 
 const rowBytes = 1024 * 1024;
 const objectBytes = 4 * 1024 * 1024;
-/** What is smaller stays in its row, where it costs no request: most checkpoints of a turn are this small. */
+/** A smaller chunk stays in its row, which saves a request: most checkpoints are this small. */
 const smallBytes = 64 * 1024;
-/** So many are in memory at once. */
+/** At most this many chunks are in memory at once. */
 const uploadsAtOnce = 4;
 
 interface Chunk {
   readonly pieceId: string;
   readonly position: number;
-  /** Null where an object has it. */
+  /** Null if an object has it. */
   readonly sealed: Buffer | null;
   readonly objectKey: string | null;
 }
 
-/** Pieces of which everything large is in the object store, and nothing refers to it yet. */
+/** Pieces with their large chunks in the object store. No row refers to the objects yet. */
 export type UploadedPieces = readonly Chunk[];
 
-/** @param key of the session's pieces @throws ObjectStoreError */
+/**
+ * Uploads the large chunks of pieces.
+ * @param key encryption key of the session's pieces
+ * @throws ObjectStoreError
+ */
 export async function uploadPieces(
   database: Database,
   objects: ObjectStore,
@@ -57,7 +59,10 @@ export async function uploadPieces(
   return chunks;
 }
 
-/** Makes uploaded pieces the session's. @throws ConflictError where what was uploaded is too old by now */
+/**
+ * Adds uploaded pieces to the session.
+ * @throws ConflictError if an uploaded object was removed as unused meanwhile
+ */
 export async function writeUploaded(
   transaction: Queryable,
   sessionId: string,
@@ -68,7 +73,10 @@ export async function writeUploaded(
   for (const chunk of uploaded) await writeChunk(transaction, sessionId, chunk);
 }
 
-/** Writes pieces whole into rows. @param key of the session's pieces */
+/**
+ * Writes pieces into rows of the database only.
+ * @param key encryption key of the session's pieces
+ */
 export async function writePieces(
   transaction: Queryable,
   sessionId: string,
@@ -98,10 +106,10 @@ async function writeChunk(transaction: Queryable, sessionId: string, chunk: Chun
 }
 
 /**
- * A piece's bytes, in order.
- * @param key of the session's pieces
- * @throws ConflictError where it is gone or was changed
- * @throws ObjectStoreError where the object store can't be asked just now, or this server is not set up for it
+ * Reads a piece's bytes, in order.
+ * @param key encryption key of the session's pieces
+ * @throws ConflictError if the piece no longer exists or was changed
+ * @throws ObjectStoreError if the object store does not answer, or this server has no settings for the piece's bucket
  */
 export async function* readPiece(
   database: Database,
@@ -128,7 +136,7 @@ type StoredChunk =
   | { readonly sealed: Buffer; readonly objectKey: null }
   | { readonly sealed: null; readonly objectKey: string; readonly bucket: string; readonly bytes: number };
 
-/** @returns null where its object is gone */
+/** Null if the chunk's object does not exist. */
 async function contentOf(chunk: StoredChunk, objects: ObjectStore | null, signal: AbortSignal): Promise<Buffer | null> {
   if (chunk.objectKey === null) return chunk.sealed;
   const { objectKey, bucket, bytes: maximumBytes } = chunk;
@@ -139,5 +147,5 @@ async function contentOf(chunk: StoredChunk, objects: ObjectStore | null, signal
   return objects.get(objectKey, { maximumBytes, signal });
 }
 
-/** What a chunk is sealed for: it can't be put in another's place. */
+/** The context that a chunk is encrypted for: a chunk can't be moved to another position. */
 const chunkPlace = (id: string, position: number): string => `${id} ${position}`;

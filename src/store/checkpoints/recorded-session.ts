@@ -2,17 +2,20 @@ import type { Database } from "../../database/database.ts";
 import { NotFoundError } from "../../domain/errors.ts";
 import { readClaimed, type ClaimedSession } from "../queue/claims.ts";
 
-/** What it takes to carry a session out once more. */
+/** What is needed to run a recorded session again. */
 export interface RecordedSession {
-  /** With the agent that it really had. */
+  /** With the agent that it really used. */
   readonly session: ClaimedSession;
-  /** What was said to the agent and answered, in order. */
+  /** The texts of the messages that were answered, in order. */
   readonly messages: readonly string[];
-  /** Each repository's changes, in their order. */
+  /** Each repository's diff, in the order of the repositories; null if there is none. */
   readonly patches: readonly (string | null)[];
 }
 
-/** @throws NotFoundError */
+/**
+ * Reads a session to run it again.
+ * @throws NotFoundError
+ */
 export async function readRecordedSession(
   database: Database,
   organizationId: string,
@@ -42,7 +45,7 @@ export async function readRecordedSession(
   const named =
     agent === undefined ? session.agent : `${agent.provider}${agent.model === null ? "" : `:${agent.model}`}`;
   return {
-    // A harness of the session's own is not resumed: its conversation begins anew.
+    // The earlier conversation of the harness is not resumed: a replay starts a new one.
     session: { ...session, agent: named, harness: null },
     messages: messages.rows.map(({ text }) => text),
     patches: patches.rows.map(({ patch }) => patch),

@@ -35,12 +35,19 @@ const toKey = (row: KeyRow): Key => ({
   lastUsedAt: row.last_used_at?.toISOString() ?? null,
 });
 
-/** `ofs_`, 256 random bits, and six characters by which a scanner can tell a real key from a look-alike. */
+/**
+ * Generates an API key: `ofs_`, 256 random bits, and a checksum of six characters, by which a secret scanner can tell
+ * a real key from a look-alike.
+ */
 export function newKey(): string {
   const body = randomToken();
   return `${keyPrefix}${body}${createHash("sha256").update(body).digest("base64url").slice(0, 6)}`;
 }
 
+/**
+ * An API key to create. `automationIds` limits it to these automations, and `expiresAt` is an ISO 8601 time; null or
+ * undefined: no limit.
+ */
 export interface KeyInput {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -48,7 +55,10 @@ export interface KeyInput {
   readonly expiresAt?: string | null | undefined;
 }
 
-/** @returns the key itself too, which is stored nowhere and shown only now */
+/**
+ * Creates an API key.
+ * @returns its record and the key itself, which is stored nowhere and shown only now
+ */
 export async function createKey(
   database: Database,
   organizationId: string,
@@ -58,7 +68,7 @@ export async function createKey(
   return { record: await insertKey(database.pool, organizationId, input, key), key };
 }
 
-/** Stores a key that is known already, as the one an operator chose at the first start. */
+/** Stores a key with a known value, such as one that an operator chose at the first start. */
 export async function insertKey(
   queryable: Queryable,
   organizationId: string,
@@ -72,7 +82,7 @@ export async function insertKey(
       crypto.randomUUID(),
       organizationId,
       input.name,
-      // Of a key that an operator made up, twelve characters may be too much of it to show.
+      // If an operator chose the key, it may be short: twelve characters of it would reveal too much.
       key.startsWith(keyPrefix) ? key.slice(0, shownCharacters) : key.slice(0, 4),
       hashOf(key),
       input.scopes,
@@ -83,6 +93,10 @@ export async function insertKey(
   return toKey(rows[0] as KeyRow);
 }
 
+/**
+ * Lists an organization's API keys, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listKeys(
   database: Database,
   organizationId: string,
@@ -98,7 +112,7 @@ export async function listKeys(
   return pageOf(rows, limit, toKey);
 }
 
-/** All of them, for the command line. */
+/** All API keys of an organization, newest first, for the command line. */
 export async function listEveryKey(database: Database, organizationId: string): Promise<Key[]> {
   const { rows } = await database.pool.query<KeyRow>(
     `select ${columns} from api_key where organization_id = $1 order by created_at desc, id desc`,
@@ -107,7 +121,10 @@ export async function listEveryKey(database: Database, organizationId: string): 
   return rows.map(toKey);
 }
 
-/** From now on it is refused, and browsers signed in with it are signed out. @throws NotFoundError */
+/**
+ * Revokes a key at once, and signs out the browsers that signed in with it.
+ * @throws NotFoundError
+ */
 export function revokeKey(database: Database, organizationId: string, id: string): Promise<Key> {
   return database.transaction(async (transaction) => {
     const { rows } = await transaction.query<KeyRow>(
@@ -121,7 +138,10 @@ export function revokeKey(database: Database, organizationId: string, id: string
   });
 }
 
-/** Who a key belongs to; null where it is unknown, revoked or expired. Notes its use, at most once a minute. */
+/**
+ * The principal that a key belongs to; null if the key is unknown, revoked or expired. Records the time of use, at
+ * most once a minute.
+ */
 export async function findPrincipal(database: Database, key: string): Promise<Principal | null> {
   const { rows } = await database.pool.query<{
     id: string;

@@ -7,9 +7,9 @@ import { scopesOf, type Role } from "../../domain/user.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 
-/** A browser that signs in. */
+/** A browser that signs in. `address` is its IP address. */
 export interface Browser {
-  /** How long it stays signed in. */
+  /** Days that it stays signed in. */
   readonly days: number;
   readonly address: string | null;
   readonly userAgent: string | null;
@@ -17,7 +17,11 @@ export interface Browser {
 
 const longestUserAgent = 300;
 
-/** @returns the token of a link that signs one browser in, once, within `ttlMs` milliseconds */
+/**
+ * Creates a link that signs in one browser, once.
+ * @param options.ttlMs milliseconds for which the link is valid
+ * @returns the link's token
+ */
 export async function createLoginLink(
   database: Database,
   organizationId: string,
@@ -32,7 +36,10 @@ export async function createLoginLink(
   return token;
 }
 
-/** Trades a link's token for a browser session; null if it is unknown, used or too old. */
+/**
+ * Exchanges a link's token for a browser session; null if the token is unknown, used or expired.
+ * @returns the value of the session's cookie
+ */
 export function redeemLoginLink(database: Database, token: string, browser: Browser): Promise<string | null> {
   return database.transaction(async (transaction) => {
     const { rows } = await transaction.query<{ organization_id: string; scopes: Scope[] }>(
@@ -51,7 +58,10 @@ export function redeemLoginLink(database: Database, token: string, browser: Brow
   });
 }
 
-/** Signs a browser in that showed a key, or that a provider vouched for. @returns the cookie's value */
+/**
+ * Signs in a browser that presented a key, or whose user signed in at a provider.
+ * @returns the value of the session's cookie
+ */
 export function createBrowserSession(database: Database, principal: Principal, browser: Browser): Promise<string> {
   return insertBrowserSession(database.pool, principal, browser);
 }
@@ -72,9 +82,9 @@ async function insertBrowserSession(
 }
 
 /**
- * Who a browser's cookie stands for; null if it is unknown, expired, or its key was revoked. Notes its use, at most once a
- * minute.
- * @param days for which a sign-in is good, also one that was made when it was longer
+ * The principal that a browser's cookie belongs to; null if the cookie is unknown or expired, its key was revoked, or its
+ * user was disabled. Records the time of use, at most once a minute.
+ * @param days that a sign-in is valid; this also shortens sign-ins from a time when the setting was longer
  */
 export async function findBrowserPrincipal(database: Database, token: string, days: number): Promise<Principal | null> {
   const { rows } = await database.pool.query<{
@@ -102,18 +112,23 @@ export async function findBrowserPrincipal(database: Database, token: string, da
     await database.pool.query("update browser_session set last_used_at = now() where hash = $1", [hashOf(token)]);
   }
   const { organization_id: organizationId, key_id: keyId, user_id: userId, role, automation_ids: automationIds } = row;
-  // A role that was changed counts at once.
+  // A changed role applies at once.
   return { organizationId, keyId, userId, scopes: role === null ? row.scopes : scopesOf(role), automationIds };
 }
 
-/** Whose sign-ins are meant: all of an organization, or those of one user, of one key, or one browser. */
+/** Selects sign-ins: all of an organization, those of one user or one key, or that of one browser. */
 export type LoginOwner =
   | { readonly all: true }
   | { readonly userId: string }
   | { readonly keyId: string }
   | { readonly token: string };
 
-/** Sign-ins that are good now, newest first. @param current the cookie's value of the browser that asks */
+/**
+ * Lists valid sign-ins, newest first.
+ * @param query.days days that a sign-in is valid
+ * @param query.current the cookie's value of the browser that asks
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listLogins(
   database: Database,
   organizationId: string,
@@ -138,7 +153,10 @@ export async function listLogins(
   return pageOf(rows, query.limit, toLogin);
 }
 
-/** Signs a browser out. @throws NotFoundError if it is nobody's that is meant */
+/**
+ * Signs out a browser.
+ * @throws NotFoundError if the sign-in does not exist or `of` does not include it
+ */
 export async function revokeLogin(
   database: Database,
   organizationId: string,
@@ -180,7 +198,7 @@ const columns = (current: string): string =>
 const isGood = (days: string): string =>
   `browser.expires_at > now() and browser.created_at > now() - ${days} * interval '1 day' and api_key.revoked_at is null
    and (api_key.expires_at is null or api_key.expires_at > now()) and account.disabled_at is null`;
-/** Every owner is named by one of the three, and all by none. */
+/** An owner sets one of the three parameters; `all` sets none. */
 const isOf = `($5::uuid is null or browser.user_id = $5) and ($6::uuid is null or browser.key_id = $6)
   and ($7::bytea is null or browser.hash = $7)`;
 
@@ -202,11 +220,15 @@ const toLogin = (row: LoginRow): Login => ({
   expiresAt: row.expires_at.toISOString(),
 });
 
+/** Signs out the browser that has this cookie value. An unknown value changes nothing. */
 export async function deleteBrowserSession(database: Database, token: string): Promise<void> {
   await database.pool.query("delete from browser_session where hash = $1", [hashOf(token)]);
 }
 
-/** Forgets links and sign-ins that have expired. @returns how many */
+/**
+ * Deletes expired login links and sign-ins.
+ * @returns how many
+ */
 export async function pruneLogins(database: Database): Promise<number> {
   const links = await database.pool.query("delete from login_link where expires_at < now()");
   const sessions = await database.pool.query("delete from browser_session where expires_at < now()");

@@ -9,15 +9,19 @@ const bootstrapLock = 4_747_003;
 /** The organization of a new installation. */
 export const defaultOrganization = "default";
 
+/** The result of `bootstrap`. */
 export interface Bootstrapped {
   readonly organizationId: string;
-  /** True at the very first start alone. */
+  /** True only at the first start. */
   readonly created: boolean;
-  /** The admin key made for a new organization; null where the operator gave it, or it was made before. */
+  /** The generated key of a new organization; null if the operator set one, or the organization existed already. */
   readonly adminKey: string | null;
 }
 
-/** At the first start: makes the organization `default` and one admin key. Later: finds it. */
+/**
+ * Creates the organization `default` and one admin key at the first start; later finds the organization.
+ * @param options.adminKey the operator's key; null: one is generated
+ */
 export function bootstrap(database: Database, options: { readonly adminKey: string | null }): Promise<Bootstrapped> {
   return database.transaction(async (transaction) => {
     await transaction.query("select pg_advisory_xact_lock($1)", [bootstrapLock]);
@@ -36,7 +40,10 @@ export function bootstrap(database: Database, options: { readonly adminKey: stri
   });
 }
 
-/** @throws NotFoundError before the first start */
+/**
+ * The id of the organization `default`.
+ * @throws NotFoundError before the first start
+ */
 export async function findDefaultOrganization(database: Database): Promise<string> {
   const { rows } = await database.pool.query<{ id: string }>("select id from organization where name = $1", [
     defaultOrganization,
@@ -54,14 +61,17 @@ const columns = `
   coalesce((select spent_usd from model_spend where organization_id = organization.id and month = this_month()), 0)::float8
     as "spentUsd"`;
 
-/** @throws NotFoundError */
+/**
+ * Reads an organization's settings and what it has spent this month.
+ * @throws NotFoundError
+ */
 export async function getOrganization(database: Database, id: string): Promise<Organization> {
   const { rows } = await database.pool.query<Organization>(`select ${columns} from organization where id = $1`, [id]);
   if (rows[0] === undefined) throw new NotFoundError(`organization ${id} was not found`);
   return rows[0];
 }
 
-/** Patterns of the repositories that an organization's sessions may name; null: every one. */
+/** Patterns of the repositories that an organization's sessions may use; null: all. */
 export async function allowedRepositories(database: Database, id: string): Promise<string[] | null> {
   const { rows } = await database.pool.query<{ repositories: string[] | null }>({
     name: "allowed_repositories",
@@ -82,7 +92,10 @@ const settingColumns: Readonly<Record<keyof UpdateOrganization, string>> = {
   monthlyBudgetUsd: "monthly_budget_usd",
 };
 
-/** Only what is given changes. Sessions that waited for a budget go on where there is one again. @throws NotFoundError */
+/**
+ * Changes the given settings only. Sessions that wait for a budget are requeued if there is one again.
+ * @throws NotFoundError
+ */
 export async function updateOrganization(
   database: Database,
   id: string,

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 
-/** 256 bits from the system's generator, as 43 characters that fit in URLs and headers. */
+/** A token of 256 random bits from the operating system, as 43 characters that are safe in URLs and headers. */
 export function randomToken(): string {
   return randomBytes(32).toString("base64url");
 }
 
 /**
- * What is stored instead of a key or token. Plain SHA-256 is enough: with 256 random bits there is nothing to guess,
- * and looking up by the hash compares no secret.
+ * The SHA-256 hash that is stored instead of a key or token. A slow hash is not needed, because 256 random bits can't
+ * be guessed; and a lookup by hash compares no secrets, so its timing reveals none.
  */
 export function hashOf(secret: string): Buffer {
   return createHash("sha256").update(secret).digest();

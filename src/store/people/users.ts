@@ -29,7 +29,7 @@ const toUser = (row: UserRow): User => ({
   disabledAt: row.disabled_at?.toISOString() ?? null,
 });
 
-/** Keeps a sign-in that goes to its provider for ten minutes. */
+/** Stores the state of a sign-in at a provider for ten minutes. */
 export async function beginSignIn(
   database: Database,
   attempt: Omit<SignInAttempt, "redirectUrl"> & { readonly method: SignInMethodId; readonly next: string },
@@ -41,7 +41,7 @@ export async function beginSignIn(
   );
 }
 
-/** What was kept under a state, once; null where it is unknown, used or too old. */
+/** Returns and deletes what was stored under a state; null if the state is unknown, used or expired. */
 export async function takeSignIn(
   database: Database,
   method: SignInMethodId,
@@ -57,8 +57,9 @@ export async function takeSignIn(
 }
 
 /**
- * Who signed in, known from now on. A role that an admin gave stays, but for those whom the operator names an admin.
- * @returns null where the account was disabled
+ * Creates or updates the user who signed in. A role that an admin set stays, unless the operator's configuration
+ * makes the user an admin.
+ * @returns null if the account is disabled
  */
 export async function signInUser(
   database: Database,
@@ -87,6 +88,10 @@ export async function signInUser(
   return rows[0] === undefined ? null : toUser(rows[0]);
 }
 
+/**
+ * Lists an organization's users, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listUsers(
   database: Database,
   organizationId: string,
@@ -103,9 +108,9 @@ export async function listUsers(
 }
 
 /**
- * Only what is given changes; who is disabled is signed out everywhere.
+ * Changes the given fields only. A user who gets disabled is signed out everywhere.
  * @throws NotFoundError
- * @throws ConflictError where no admin would be left
+ * @throws ConflictError if no admin would be left
  */
 export function updateUser(
   database: Database,
@@ -114,7 +119,7 @@ export function updateUser(
   { role, disabled }: { readonly role?: Role | undefined; readonly disabled?: boolean | undefined },
 ): Promise<User> {
   return database.transaction(async (transaction) => {
-    // The organization's admins are locked together: two that demote each other at once must not both succeed.
+    // Locks the rows of all admins of the organization: of two admins who demote each other at once, one must fail.
     const admins = await transaction.query<{ id: string }>(
       `select id from user_account where organization_id = $1 and role = 'admin' and disabled_at is null
        order by id for update`,
@@ -136,7 +141,10 @@ export function updateUser(
   });
 }
 
-/** Forgets sign-ins that never came back. @returns how many */
+/**
+ * Deletes sign-ins that were not finished in time.
+ * @returns how many
+ */
 export async function pruneSignIns(database: Database): Promise<number> {
   const { rowCount } = await database.pool.query("delete from sign_in where expires_at < now()");
   return rowCount ?? 0;

@@ -4,12 +4,16 @@ import { announce } from "../sessions/transition.ts";
 
 /** US dollars that a session may still spend; null: no limit. */
 export interface BudgetLeft {
-  /** By its own budget. */
+  /** Left of the session's own budget. */
   readonly session: number | null;
-  /** Of the organization's month. */
+  /** Left of the organization's budget for this month. */
   readonly month: number | null;
 }
 
+/**
+ * What a session may still spend.
+ * @throws NotFoundError
+ */
 export async function budgetLeft(database: Database, sessionId: string): Promise<BudgetLeft> {
   const { rows } = await database.pool.query<BudgetLeft>({
     name: "budget_left",
@@ -21,25 +25,26 @@ export async function budgetLeft(database: Database, sessionId: string): Promise
   return rows[0];
 }
 
-/** Why a session can't go on, as a sentence; null where it can. */
+/** The reason why a session can't continue, as a sentence; null if it can. */
 export function budgetProblem({ session, month }: BudgetLeft): string | null {
   if (session !== null && session <= 0) return "the session's budget is used up: an admin can raise it";
   if (month !== null && month <= 0) return "the organization's budget for this month is used up: an admin can raise it";
   return null;
 }
 
-/** What a request of a model holds back of budgets while it is under way. */
+/** The part of the budgets that is reserved for one request to a model. */
 export interface BudgetHold {
-  /** Null: no budget limits it. */
+  /** Null: no budget applies, so nothing is reserved. */
   readonly id: string | null;
   /** US dollars; null: no limit. */
   readonly dollars: number | null;
 }
 
 /**
- * Holds back what a request can cost, so that no two requests spend the same money, whichever worker sends them.
- * @param needed US dollars that it can cost; `least`: with less it is not worth sending
- * @returns the hold, or what is left if that is not enough
+ * Reserves the cost of a request, so that no two requests spend the same money, even if two workers send them.
+ * @param needed the most that the request can cost, in US dollars
+ * @param least the least that it is worth sending with, in US dollars
+ * @returns the reservation, or what is left if that is not enough
  * @throws NotFoundError
  */
 export async function holdBudget(
@@ -56,7 +61,7 @@ export async function holdBudget(
     name: "hold_budget",
     text: `select held.hold, held.held::float8 as held, session_left::float8 as session, month_left::float8 as month
            from session, hold_budget(session.id, $2, $3) as held where session.id = $1`,
-    // Rounded up: what is held is never less than what is asked for.
+    // Rounded up, so that no less than the requested amount is reserved.
     values: [sessionId, roundedUp(needed), roundedUp(least)],
   });
   const [row] = rows;
@@ -67,7 +72,7 @@ export async function holdBudget(
 }
 
 /**
- * Why a request is not sent, as a sentence.
+ * The reason why a request is not sent, as a sentence.
  * @param needed US dollars that it can cost at least
  */
 export function shortageOf({ session, month }: BudgetLeft, needed: number): string {
@@ -80,8 +85,9 @@ export function shortageOf({ session, month }: BudgetLeft, needed: number): stri
 }
 
 /**
- * Counts what a request cost, whoever holds the session by now: it is spent.
- * @param hold what was held back for it, which ends
+ * Records what a request cost, even if the session's claim was lost meanwhile: the money is spent.
+ * @param spent US dollars
+ * @param hold the request's reservation, which ends
  */
 export async function spend(
   database: Database,
@@ -100,7 +106,11 @@ function roundedUp(amount: number): string {
   return (Math.ceil(amount * 1_000_000) / 1_000_000).toFixed(6);
 }
 
-/** Sets what this session may spend in all; null gives it the organization's again. It goes on where that lets it. @throws NotFoundError */
+/**
+ * Sets the session's budget in US dollars; null restores the organization's default. A session that waits is requeued
+ * if the new budget allows it.
+ * @throws NotFoundError
+ */
 export async function setSessionBudget(
   database: Database,
   organizationId: string,
@@ -115,7 +125,12 @@ export async function setSessionBudget(
   await wakeWaiting(database, organizationId);
 }
 
-/** Lets sessions go on that waited for a budget which has something left: raised, of a new month, or freed by others. */
+/**
+ * Requeues sessions that wait for a budget that has money again: it was raised, a month began, or a reservation
+ * ended.
+ * @param organizationId null: of all organizations
+ * @returns how many sessions
+ */
 export async function wakeWaiting(database: Database, organizationId: string | null = null): Promise<number> {
   const { rows } = await database.pool.query<{ id: string }>(
     `update session set ready = true where status = 'waiting' and not ready and waiting ->> 'reason' = 'budget'

@@ -5,26 +5,27 @@ import { announce, moveSession } from "../sessions/transition.ts";
 import { budgetProblem, type BudgetLeft } from "./budgets.ts";
 import { claimLimit, endWaiting, LeaseLostError, underClaim, type Claim } from "./lease.ts";
 
-// How a worker comes by a session, and how it lets go of it.
+// How a worker claims a session, and how a claim ends.
 
+/** A session that a worker has claimed, with everything that an attempt needs. */
 export interface ClaimedSession extends Claim {
   readonly title: string;
   readonly agent: string | null;
   readonly targetBranch: string | null;
   readonly branchName: string;
   readonly payload: unknown;
-  /** Where the harness keeps the conversation. */
+  /** The harness's own session, which has the conversation. */
   readonly harness: { readonly provider: string; readonly sessionId: string } | null;
-  /** How long it waited in the queue; null where it came from elsewhere. */
+  /** Seconds that it waited in the queue; null if it was not taken from the queue. */
   readonly queuedSeconds?: number | null;
-  /** Of what made it, where traces are on. */
+  /** W3C `traceparent` of the request that created it, if tracing is on. */
   readonly traceParent: string | null;
-  /** What the last finished turn ended with. */
+  /** The agent's answer of the last finished turn. */
   readonly summary: string | null;
-  /** The worker whose disk has the session's folders as they were left last; null: none has. */
+  /** The worker that has the session's latest folders on its disk; null: none has. */
   readonly workspaceWorker: string | null;
   readonly requester: { readonly name: string } | null;
-  /** What the organization's admins decided. */
+  /** Settings of the organization. */
   readonly organization: {
     readonly defaultAgent: string | null;
     readonly egress: readonly string[];
@@ -39,18 +40,19 @@ export interface ClaimedSession extends Claim {
     readonly position: number;
     readonly baseSha: string | null;
     readonly headSha: string | null;
-    /** What its sandbox may reach beside what the server allows. */
+    /** Hosts that its sandbox may reach in addition to those that the server allows. */
     readonly egress: readonly string[];
     readonly setupScript: string | null;
     readonly variables: Readonly<Record<string, string>>;
   }[];
 }
 
+/** How a worker claims sessions. */
 export interface ClaimOptions {
   readonly worker: string;
   readonly leaseMs: number;
   readonly maxRunningPerOrganization: number;
-  /** Where a repository has none of its own; null: any number. */
+  /** Limit for repositories that have none of their own; null: no limit. */
   readonly maxRunningPerRepository?: number | null;
 }
 
@@ -58,7 +60,7 @@ type Details = Omit<ClaimedSession, keyof Claim | "queuedSeconds">;
 
 interface ClaimRow {
   readonly organizationId: string;
-  /** Null where nothing of the organization can be taken after all. */
+  /** Null if nothing of this organization can be claimed after all. */
   readonly sessionId: string | null;
   readonly attempt: number;
   readonly details: Details;
@@ -67,8 +69,8 @@ interface ClaimRow {
 }
 
 /**
- * Takes the queued session whose turn it is, under a new attempt number, and puts those aside that nothing is left to spend
- * for. Whose turn it is stands in migrations/0021_quick_claim.sql.
+ * Claims the next queued session under a new attempt number; null if there is none. Sessions without a budget are put
+ * aside as waiting. The order is that of `claim_session` in migrations/0021_quick_claim.sql.
  */
 export async function claimSession(database: Database, options: ClaimOptions): Promise<ClaimedSession | null> {
   const tried: string[] = [];
@@ -102,8 +104,9 @@ export async function claimSession(database: Database, options: ClaimOptions): P
 }
 
 /**
- * Puts the session aside until its budget is raised, held by nobody: whoever held it writes nothing more.
- * @param neededUsd what has to be left so that it goes on; null: anything
+ * Ends the claim and lets the session wait until its budget is raised. The attempt number increases, so that the
+ * worker that had the claim can write nothing more.
+ * @param neededUsd US dollars that must be left before the session continues; null: any amount
  * @throws LeaseLostError
  */
 export async function parkSession(
@@ -128,7 +131,10 @@ export async function parkSession(
   announce(database, claim.sessionId, reached);
 }
 
-/** @throws LeaseLostError where the session is gone */
+/**
+ * Reads the details of a claimed session.
+ * @throws LeaseLostError if the session no longer exists
+ */
 export async function readClaimed(database: Database, claim: Claim): Promise<ClaimedSession> {
   const { rows } = await database.pool.query<{ details: Details }>(
     "select read_claimed(session) as details from session where id = $1",
@@ -140,8 +146,9 @@ export async function readClaimed(database: Database, claim: Claim): Promise<Cla
 }
 
 /**
- * Ends the run. A message that came while it ended puts the session back in the queue instead of letting it be lost.
- * @returns the status that it reached
+ * Ends the attempt. If a message arrived meanwhile, the session goes back to the queue, so that the message is not
+ * lost.
+ * @returns the session's new status
  * @throws LeaseLostError
  */
 export async function finishSession(
@@ -155,7 +162,7 @@ export async function finishSession(
 ): Promise<SessionStatus> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
     const { summary, failure } = outcome;
-    // The row is locked, so that no message can come between this look and the move.
+    // The row is locked, so no message can arrive between this check and the transition.
     const waiting = await transaction.query(
       "select 1 from message where session_id = $1 and status = 'pending' limit 1",
       [claim.sessionId],
@@ -176,14 +183,14 @@ export async function finishSession(
   return reached;
 }
 
-/** Why a session is handed back. That its worker shuts down is no fault of the session's; the others count. */
+/** Why a session goes back to the queue. Only "draining" does not count as a claim without progress. */
 const releaseReasons = {
   draining: "the worker is shutting down; another takes over",
   "no database": "the database could not be reached; a worker will continue",
   "no object store": "the work so far could not be fetched from the object store; a worker will continue",
 };
 
-/** Whether a claim that comes to nothing may be followed by another. */
+/** Whether the session may be claimed again after a claim without progress. */
 export async function mayBeTriedAgain(database: Database, { sessionId }: Claim): Promise<boolean> {
   const { rows } = await database.pool.query<{ claims: number }>(
     "select claims_without_progress as claims from session where id = $1",
@@ -193,8 +200,8 @@ export async function mayBeTriedAgain(database: Database, { sessionId }: Claim):
 }
 
 /**
- * Hands the session back to the queue; one whose cancel was asked for is cancelled.
- * @param why what its events say
+ * Puts the session back into the queue, or cancels it if that was requested.
+ * @param why the reason that its events state
  * @throws LeaseLostError
  */
 export async function releaseClaim(

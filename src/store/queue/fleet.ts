@@ -2,22 +2,25 @@ import type { Database } from "../../database/database.ts";
 import type { FleetState } from "../../domain/fleet.ts";
 import { countedFor } from "./worker-nodes.ts";
 
-/** Counted so far and no further: what is beyond says nothing new, and must not make the question dear. */
+/** Counting stops here: a larger number tells an operator nothing more, and must not make the query expensive. */
 const countLimit = 100_000;
 
 const count = (table: string, condition: string): string =>
   `(select count(*)::integer from (select from ${table} where ${condition} limit ${countLimit}) as counted)`;
 
-/** Those that a relay takes, or will: what somebody asked for of a webhook that is switched off waits for nothing else. */
+/**
+ * Deliveries that a worker sends now or later. Deliveries of a disabled webhook are excluded: they wait for nothing
+ * that capacity could change.
+ */
 const deliveries = "webhook_delivery join webhook on webhook.id = webhook_id and webhook.enabled";
 
-/** One look into the queue's index for each priority, so that the depth does not matter. */
+/** One index lookup for each priority, so that the length of the queue does not matter. */
 const oldest = (table: string, status: string, queuedAt: string): string =>
   `(select coalesce(extract(epoch from clock_timestamp() - min(first.at)), 0)::float8 from generate_series(1, 9) as priority,
      lateral (select ${table}.${queuedAt} as at from ${table} where ${table}.status = '${status}'
        and ${table}.priority = priority.priority order by ${table}.${queuedAt} limit 1) as first)`;
 
-/** Planned anew each time: a plan of when there was little would look through everything once there is much. */
+/** Not a prepared statement: a plan that was made for small tables would scan everything once they are large. */
 export const fleetQuestion = `select
   ${count("session", "status = 'draft'")} as draft,
   ${count("session", "status = 'queued'")} as queued,
@@ -34,8 +37,8 @@ export const fleetQuestion = `select
   (select count(*)::integer from worker_node where seen_at > now() - interval '${countedFor}') as workers`;
 
 /**
- * What waits and runs, over all organizations. Every part is answered from a partial index of what is not over, so that
- * it costs the same however many sessions there ever were; each count ends at 100,000.
+ * Reads the length of the queues and what runs, over all organizations. Partial indexes of unfinished rows answer
+ * each part, so that the cost does not grow with the number of finished sessions. Each count stops at 100,000.
  */
 export async function readFleetState(database: Database): Promise<FleetState> {
   const { rows } = await database.pool.query<Record<string, number>>(fleetQuestion);

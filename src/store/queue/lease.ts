@@ -3,20 +3,20 @@ import { ConflictError, type Failure } from "../../domain/errors.ts";
 import type { SessionStatus } from "../../domain/status.ts";
 import { announce, lockSession, moveSession, type Locked } from "../sessions/transition.ts";
 
-/** A worker's hold on a session: `attempt` is the fence, a write under an older one changes nothing. */
+/** A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. */
 export interface Claim {
   readonly sessionId: string;
   readonly organizationId: string;
   readonly attempt: number;
 }
 
-/** Another worker holds the session, or it is over: nothing was written. */
+/** The claim was lost: another worker has the session, or it has ended. Nothing was written. */
 export class LeaseLostError extends ConflictError {}
 
-/** After so many claims in a row without a finished turn a session is given up. */
+/** A session fails after this many claims in a row without a finished turn. */
 export const claimLimit = 5;
 
-/** Keeps the session for `leaseMs` more; null where it was lost. */
+/** Extends the lease to `leaseMs` milliseconds from now; null if the claim was lost. */
 export async function renewClaim(
   database: Database,
   claim: Claim,
@@ -33,8 +33,9 @@ export async function renewClaim(
 }
 
 /**
- * Puts sessions back in the queue whose lease ran out, or all of `worker`, which calls it when it starts again.
- * @returns how many there were
+ * Requeues sessions with an expired lease, or all sessions of `worker`, which calls this when it restarts. A session
+ * whose cancellation was requested is cancelled, and one that has used up its claims fails.
+ * @returns how many sessions
  */
 export async function recoverSessions(database: Database, options: { readonly worker?: string }): Promise<number> {
   const { rows } = await database.pool.query<{ id: string; organization_id: string }>(
@@ -81,14 +82,19 @@ async function recover(transaction: Queryable, lost: Locked, claims: number): Pr
   return "queued";
 }
 
-/** A session that waits for a person can only run on or be cancelled: other ends come after it runs again. */
+/**
+ * A waiting session can only become running or cancelled. This makes it running first, so that it can end otherwise.
+ */
 export async function endWaiting(transaction: Queryable, session: Locked): Promise<Locked> {
   if (session.status !== "waiting") return session;
   await moveSession(transaction, session, "running");
   return { ...session, status: "running" };
 }
 
-/** Locks the session's row for a write of a claim. @throws LeaseLostError where the fence is stale */
+/**
+ * Locks the session's row for a write under a claim.
+ * @throws LeaseLostError if the claim was lost
+ */
 export async function holdClaim(transaction: Queryable, claim: Claim): Promise<Locked> {
   const session = await lockSession(transaction, claim.organizationId, claim.sessionId);
   const holds = session.attempt === claim.attempt && (session.status === "running" || session.status === "waiting");
@@ -96,7 +102,10 @@ export async function holdClaim(transaction: Queryable, claim: Claim): Promise<L
   return session;
 }
 
-/** Runs a write of a claim with the session's row locked. @throws LeaseLostError */
+/**
+ * Runs a write under a claim, in a transaction with the session's row locked.
+ * @throws LeaseLostError
+ */
 export async function underClaim<T>(
   database: Database,
   claim: Claim,

@@ -4,23 +4,30 @@ import { storableJson } from "../../domain/text.ts";
 import { appendEvents } from "../sessions/events.ts";
 import { underClaim, type Claim } from "./lease.ts";
 
-// What a worker writes and reads of the session that it carries out.
+// What a worker writes and reads while it works on a session.
 
-/** @throws LeaseLostError */
+/**
+ * Appends events to a session under a claim.
+ * @throws LeaseLostError
+ */
 export async function appendClaimEvents(database: Database, claim: Claim, events: readonly NewEvent[]): Promise<void> {
   await underClaim(database, claim, (transaction) => appendEvents(transaction, claim.sessionId, events));
   database.notify("offstage_event", claim.sessionId);
 }
 
+/** A message that the agent must answer. */
 export interface ClaimedMessage {
   readonly id: string;
   readonly position: number;
   readonly text: string;
-  /** It was given to the agent before, by a worker that did not come to its end. */
+  /** The message was given to the agent in an earlier attempt that did not finish the turn. */
   readonly interrupted: boolean;
 }
 
-/** The first message that is not done, marked as running; null where all are done. @throws LeaseLostError */
+/**
+ * The first message that is not done, marked as running; null if all are done.
+ * @throws LeaseLostError
+ */
 export function nextMessage(database: Database, claim: Claim): Promise<ClaimedMessage | null> {
   return underClaim(database, claim, async (transaction) => {
     const { rows } = await transaction.query<ClaimedMessage>(
@@ -36,8 +43,8 @@ export function nextMessage(database: Database, claim: Claim): Promise<ClaimedMe
 }
 
 /**
- * The turn is done: `answer`, the agent's last words, become the session's summary.
- * @param isKept whether a checkpoint has all that it did
+ * Ends a turn. The agent's `answer` becomes the session's summary.
+ * @param isKept whether a checkpoint has all changes of the turn
  * @throws LeaseLostError
  */
 export function completeMessage(
@@ -56,9 +63,10 @@ export function completeMessage(
 }
 
 /**
- * Has messages answered again whose work is nowhere: their worker died before it left it.
- * @param lost only what no checkpoint has, or all that was not settled, where there is no checkpoint either
- * @returns how many
+ * Reopens answered messages whose changes were lost, because their worker died before it saved them.
+ * @param lost "not kept": messages that no checkpoint includes; "all": every message that is not settled, if there is
+ * no checkpoint
+ * @returns how many messages
  * @throws LeaseLostError
  */
 export function reopenMessages(database: Database, claim: Claim, lost: "not kept" | "all"): Promise<number> {
@@ -73,7 +81,10 @@ export function reopenMessages(database: Database, claim: Claim, lost: "not kept
   });
 }
 
-/** @throws LeaseLostError */
+/**
+ * Saves the harness's own session id, so that another attempt can resume the conversation.
+ * @throws LeaseLostError
+ */
 export function saveHarness(
   database: Database,
   claim: Claim,
@@ -84,13 +95,17 @@ export function saveHarness(
   });
 }
 
-/** From here on the session's folders are on this worker's disk, and what others have of them is old. @throws LeaseLostError */
+/**
+ * Records that this worker's disk now has the session's latest folders; copies on other workers are outdated.
+ * @throws LeaseLostError
+ */
 export function saveWorkspaceWorker(database: Database, claim: Claim, worker: string): Promise<void> {
   return underClaim(database, claim, async (transaction) => {
     await transaction.query("update session set workspace_worker = $2 where id = $1", [claim.sessionId, worker]);
   });
 }
 
+/** New values for a repository of a session. `patch` is a unified diff. */
 export interface RepositoryProgress {
   readonly baseSha?: string;
   readonly headSha?: string;
@@ -99,7 +114,11 @@ export interface RepositoryProgress {
   readonly patchTruncated?: boolean;
 }
 
-/** Keeps what is known of one repository of the session; what is not given stays. @throws LeaseLostError */
+/**
+ * Updates one repository of the session; undefined fields stay as they are.
+ * @param position index of the repository in the session
+ * @throws LeaseLostError
+ */
 export function saveRepository(
   database: Database,
   claim: Claim,
@@ -112,12 +131,13 @@ export function saveRepository(
          pushed_sha = coalesce($5, pushed_sha), patch = coalesce($6, patch),
          patch_truncated = coalesce($7, patch_truncated)
        where session_id = $1 and position = $2`,
-      // PostgreSQL's text holds no NUL; a diff that shows one is of a file that is not text.
+      // PostgreSQL's text can't hold NUL. A diff that contains one is of a binary file.
       [claim.sessionId, position, baseSha, headSha, pushedSha, patch?.replaceAll("\0", "\u2400"), patchTruncated],
     );
   });
 }
 
+/** A pull request that a session opened or found. `head` and `target` are branch names. */
 export interface OpenedPullRequest {
   readonly repositoryId: string;
   readonly head: string;
@@ -128,8 +148,9 @@ export interface OpenedPullRequest {
 }
 
 /**
- * One for each (repository, head, target): another takes the place of one that was closed, and is followed as long.
- * @returns whether it was not known before
+ * Saves a pull request; there is one row for each (repository, head, target). A new pull request replaces a closed
+ * one, and its state is tracked as long as that of a new row.
+ * @returns whether it was unknown before
  * @throws LeaseLostError
  */
 export function savePullRequest(database: Database, claim: Claim, opened: OpenedPullRequest): Promise<boolean> {
@@ -163,17 +184,20 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
   });
 }
 
-/** What a session's events tell of its work on one repository. */
+/** What a session's events record of its work on one repository. */
 export interface ToldWork {
-  /** All that are the session's own. */
+  /** Hashes of the session's own commits. */
   readonly commits: ReadonlySet<string>;
-  /** The last push, and whether a pull request was opened or found after it; null where nothing was pushed. */
+  /** The last push, and whether a pull request was opened or found after it; null if nothing was pushed. */
   readonly pushed: { readonly sha: string; readonly hasPullRequest: boolean } | null;
 }
 
 const nothingTold: ToldWork = { commits: new Set(), pushed: null };
 
-/** @returns what is told of a repository, by its id */
+/**
+ * Reads the recorded work of a session.
+ * @returns a function that finds the work by a repository's id
+ */
 export async function toldWork(database: Database, { sessionId }: Claim): Promise<(repositoryId: string) => ToldWork> {
   const { rows } = await database.pool.query<{ type: string; repositoryId: string; sha: string | null }>(
     `select type, data ->> 'repositoryId' as "repositoryId", data ->> 'sha' as sha from event
@@ -184,7 +208,7 @@ export async function toldWork(database: Database, { sessionId }: Claim): Promis
   for (const { type, repositoryId, sha } of rows) {
     const work = told.get(repositoryId) ?? { commits: new Set(), pushed: null };
     told.set(repositoryId, work);
-    // What was pushed may be a commit that joins the work to what was there.
+    // A pushed commit counts too: it may be a merge of the session's work with the branch.
     if (sha !== null) work.commits.add(sha);
     if (type === "branch.pushed" && sha !== null) work.pushed = { sha, hasPullRequest: false };
     if (type === "pullRequest.opened" && work.pushed !== null) work.pushed = { ...work.pushed, hasPullRequest: true };
@@ -192,10 +216,13 @@ export async function toldWork(database: Database, { sessionId }: Claim): Promis
   return (repositoryId) => told.get(repositoryId) ?? nothingTold;
 }
 
-/** Characters of what was said before: no model reads more. */
+/** Limit in characters, beyond what any model reads. */
 const transcriptLimit = 500_000;
 
-/** What was said in the turns before, for a harness that can't resume: the newest of it, if it is very long. */
+/**
+ * The messages and answers of earlier turns, for a harness that can't resume: only the newest part if they are very
+ * long.
+ */
 export async function transcript(
   database: Database,
   claim: Claim,

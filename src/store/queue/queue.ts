@@ -1,12 +1,15 @@
 import type { Database } from "../../database/database.ts";
 import { countedFor } from "./worker-nodes.ts";
 
-/** What can be claimed; in these words, which are those of the indexes. */
+/**
+ * SQL condition of a claimable session. It must stay word for word that of the partial indexes, so that PostgreSQL
+ * uses them.
+ */
 const claimable = "(status = 'queued' or (status = 'waiting' and ready))";
-/** How far the queue is counted. */
+/** Counting stops here. */
 const depthLimit = 1_000_000;
 
-/** Sessions and jobs of an organization that wait to be taken, up to `limit`. */
+/** Number of claimable sessions and pending jobs of an organization, up to `limit` each. */
 export async function queueDepth(database: Database, organizationId: string, limit = depthLimit): Promise<number> {
   const { rows } = await database.pool.query<{ count: number }>({
     name: "queue_depth",
@@ -18,12 +21,13 @@ export async function queueDepth(database: Database, organizationId: string, lim
   return rows[0]?.count ?? 0;
 }
 
-/** Sessions of late whose length says how long the next ones take. */
+/** Number of recent sessions whose duration predicts that of the next ones. */
 const sampleSize = 20;
 
 /**
- * Seconds after which a session with so many ahead of it may start, by how long the organization's last sessions took and how
- * many can run at once; null where nothing is known: no session has ended yet, or no worker is there.
+ * Estimated seconds until a session with `ahead` others before it starts, from the duration of the organization's
+ * last sessions and from how many can run at once; null if no session has completed yet or no worker runs.
+ * @param maxRunning limit of sessions at once, if the organization has none of its own
  */
 export async function estimateWait(
   database: Database,

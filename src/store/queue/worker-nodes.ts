@@ -1,20 +1,20 @@
 import type { Database } from "../../database/database.ts";
 import type { Agent } from "../../domain/agent.ts";
 
-/** What a worker can do. */
+/** A worker and its capacity. */
 export interface WorkerNode {
   readonly id: string;
   readonly agents: readonly Agent[];
   readonly defaultAgent: string | null;
-  /** Sessions that it carries out at once. */
+  /** Sessions that it runs at once. */
   readonly concurrency: number;
 }
 
-/** A worker that did not say anything for so long is not counted on. */
+/** A worker without a heartbeat for this long does not count. */
 export const countedFor = "45 seconds";
 const forgottenAfter = "1 day";
 
-/** Says that a worker is there. To be said again well within the time for which it counts. */
+/** Sends a worker's heartbeat. It must be repeated well within `countedFor`. */
 export async function reportWorker(database: Database, worker: WorkerNode): Promise<void> {
   await database.pool.query(
     `insert into worker_node (id, agents, default_agent, concurrency) values ($1, $2, $3, $4)
@@ -24,12 +24,12 @@ export async function reportWorker(database: Database, worker: WorkerNode): Prom
   );
 }
 
-/** Takes a worker off the list that stops. */
+/** Removes a worker that stops. */
 export async function removeWorker(database: Database, id: string): Promise<void> {
   await database.pool.query("delete from worker_node where id = $1", [id]);
 }
 
-/** The workers that are there, the longest running first. */
+/** The workers with a recent heartbeat, oldest start first. */
 export async function listWorkers(database: Database): Promise<WorkerNode[]> {
   const { rows } = await database.pool.query<WorkerNode>(
     `select id, agents, default_agent as "defaultAgent", concurrency from worker_node
@@ -38,7 +38,10 @@ export async function listWorkers(database: Database): Promise<WorkerNode[]> {
   return rows;
 }
 
-/** Forgets workers that never said that they stop. @returns how many */
+/**
+ * Deletes workers that disappeared without `removeWorker`.
+ * @returns how many
+ */
 export async function pruneWorkers(database: Database): Promise<number> {
   const { rowCount } = await database.pool.query(
     `delete from worker_node where seen_at < now() - interval '${forgottenAfter}'`,

@@ -3,7 +3,7 @@ import type { PullRequest } from "../../domain/pull-request.ts";
 import { appendEvents } from "../sessions/events.ts";
 import { lockSession } from "../sessions/transition.ts";
 
-/** An open pull request whose forge is to be asked how it stands. */
+/** An open pull request whose state must be read from its forge. */
 export interface OpenPullRequest {
   readonly id: string;
   readonly organizationId: string;
@@ -13,7 +13,7 @@ export interface OpenPullRequest {
   readonly number: number;
 }
 
-/** Branches that a session's open pull requests go to, by their repositories' ids. */
+/** Target branches of a session's open pull requests, by repository id. */
 export async function openTargets(
   database: Database,
   session: { readonly sessionId: string; readonly branchName: string; readonly repositoryIds: readonly string[] },
@@ -26,10 +26,13 @@ export async function openTargets(
   return new Map(rows.map(({ repositoryId, target }) => [repositoryId, target]));
 }
 
-/** Nobody is asked about a pull request that has been open for longer. */
+/** The state of a pull request is not read from its forge after this time. */
 const followedFor = "90 days";
 
-/** Those that were not asked about for so many minutes, the longest first: each to one asker. */
+/**
+ * Claims open pull requests that were not checked for `minutes`, the least recently checked first. No two callers get
+ * the same one.
+ */
 export async function claimOpenPullRequests(
   database: Database,
   { minutes, limit }: { readonly minutes: number; readonly limit: number },
@@ -49,7 +52,7 @@ export async function claimOpenPullRequests(
   return rows;
 }
 
-/** Notes that a pull request is no longer open, once, with the event that tells of it. */
+/** Records once that a pull request is no longer open, with its event. */
 export async function closePullRequest(
   database: Database,
   { id, organizationId, sessionId, repositoryId, number }: OpenPullRequest,

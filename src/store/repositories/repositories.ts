@@ -7,6 +7,7 @@ import type { Page, PageQuery } from "../../domain/list.ts";
 import type { Repository, RepositoryLimits, UpdateRepository } from "../../domain/repository.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 
+/** A repository as the database has it, without what the API adds. */
 export type RepositoryRecord = Omit<Repository, "integration">;
 
 interface RepositoryRow {
@@ -42,8 +43,9 @@ interface RepositoryInput {
 }
 
 /**
- * Connects a repository; the same address again, however spelt, is the row that is there. One that was disconnected comes back
- * with its limits and other settings, so that nobody is rid of them by disconnecting it.
+ * Connects a repository. If one with the same normalized address is connected already, that one is returned. A
+ * repository that was disconnected comes back with its limits and other settings, so that nobody can remove a limit
+ * by disconnecting and reconnecting it.
  */
 export async function createRepository(
   database: Database,
@@ -51,7 +53,7 @@ export async function createRepository(
   input: RepositoryInput,
 ): Promise<RepositoryRecord> {
   const row = await connect(database, organizationId, input).catch((error: unknown) => {
-    // Disconnected and connected by others at the same moment: by now it is there.
+    // Another request disconnected or connected it at the same moment: the second try finds the row.
     if (isUniqueViolation(error)) return connect(database, organizationId, input);
     throw error;
   });
@@ -66,7 +68,7 @@ async function connect(
 ): Promise<RepositoryRow | undefined> {
   const { rows } = await database.pool.query<RepositoryRow>({
     name: "create_repository",
-    // On a conflict an update that changes nothing, since "do nothing" would not return the row that is there.
+    // On a conflict this updates without a change, because "do nothing" would not return the existing row.
     text: `with former as (
              select id from repository
              where organization_id = $2 and address_key = $5 and deleted_at is not null and not exists (
@@ -88,6 +90,10 @@ async function connect(
   return rows[0];
 }
 
+/**
+ * Lists an organization's connected repositories, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listRepositories(
   database: Database,
   organizationId: string,
@@ -104,7 +110,7 @@ export async function listRepositories(
   return pageOf(rows, limit, toRecord);
 }
 
-/** Those of `ids` that the organization has. */
+/** Those of `ids` that are connected repositories of the organization. */
 export async function findRepositories(
   database: Database,
   organizationId: string,
@@ -117,7 +123,10 @@ export async function findRepositories(
   return rows.map(toRecord);
 }
 
-/** Only what is given changes; null empties. @throws NotFoundError */
+/**
+ * Changes the given fields only; null clears a field.
+ * @throws NotFoundError
+ */
 export async function updateRepository(
   database: Database,
   organizationId: string,
@@ -143,7 +152,10 @@ export async function updateRepository(
   return toRecord(row);
 }
 
-/** @throws NotFoundError */
+/**
+ * Reads a repository's limits.
+ * @throws NotFoundError
+ */
 export async function getLimits(database: Database, organizationId: string, id: string): Promise<RepositoryLimits> {
   const { rows } = await database.pool.query<RepositoryLimits>(
     `select max_running_sessions as "maxRunningSessions" from repository
@@ -154,7 +166,10 @@ export async function getLimits(database: Database, organizationId: string, id: 
   return rows[0];
 }
 
-/** @throws NotFoundError */
+/**
+ * Sets a repository's limits.
+ * @throws NotFoundError
+ */
 export async function setLimits(
   database: Database,
   organizationId: string,
@@ -166,12 +181,15 @@ export async function setLimits(
      where id = $1 and organization_id = $2 and deleted_at is null`,
     [id, organizationId, maxRunningSessions],
   );
-  // More may run now than a moment ago.
+  // A higher limit may allow sessions to start now.
   database.notify("offstage_work", "");
   return getLimits(database, organizationId, id);
 }
 
-/** What the repository's sandboxes may reach beside what the server allows. @throws NotFoundError */
+/**
+ * Hosts that the repository's sandboxes may reach in addition to those that the server allows.
+ * @throws NotFoundError
+ */
 export async function getEgress(database: Database, organizationId: string, id: string): Promise<string[]> {
   const { rows } = await database.pool.query<{ egress: string[] }>(
     "select egress from repository where id = $1 and organization_id = $2 and deleted_at is null",
@@ -180,7 +198,10 @@ export async function getEgress(database: Database, organizationId: string, id: 
   return egressOf(rows, id);
 }
 
-/** Puts another list in its place. @throws NotFoundError */
+/**
+ * Replaces the list of allowed hosts.
+ * @throws NotFoundError
+ */
 export async function setEgress(
   database: Database,
   organizationId: string,
@@ -195,7 +216,10 @@ export async function setEgress(
   return egressOf(rows, id);
 }
 
-/** Adds one rule, once. @throws NotFoundError */
+/**
+ * Adds a rule to the allowed hosts, if it is not there yet.
+ * @throws NotFoundError
+ */
 export async function allowEgress(
   database: Database,
   organizationId: string,
@@ -210,7 +234,10 @@ export async function allowEgress(
   return egressOf(rows, id);
 }
 
-/** Findings that don't keep its work from being pushed. @throws NotFoundError */
+/**
+ * The allowed findings of a repository: findings of the secret scan that don't stop a push.
+ * @throws NotFoundError
+ */
 export async function getAllowedFindings(
   database: Database,
   organizationId: string,
@@ -223,7 +250,10 @@ export async function getAllowedFindings(
   return allowedOf(rows, id);
 }
 
-/** Puts another list in its place. @throws NotFoundError */
+/**
+ * Replaces the list of allowed findings.
+ * @throws NotFoundError
+ */
 export async function setAllowedFindings(
   database: Database,
   organizationId: string,
@@ -238,7 +268,11 @@ export async function setAllowedFindings(
   return allowedOf(rows, id);
 }
 
-/** Adds one, once. @throws NotFoundError; ConflictError if the list is full */
+/**
+ * Adds an allowed finding, if it is not there yet.
+ * @throws NotFoundError
+ * @throws ConflictError if the list is full
+ */
 export async function allowFinding(
   database: Database,
   organizationId: string,
@@ -267,7 +301,10 @@ function allowedOf(rows: readonly { allowed: AllowedFinding[] }[], id: string): 
   return row.allowed;
 }
 
-/** How its clones are made ready. @throws NotFoundError */
+/**
+ * The setup script and variables of a repository's sandboxes.
+ * @throws NotFoundError
+ */
 export async function getEnvironment(database: Database, organizationId: string, id: string): Promise<Environment> {
   const { rows } = await database.pool.query<Environment>(
     `select ${environmentColumns} from repository where id = $1 and organization_id = $2 and deleted_at is null`,
@@ -277,7 +314,10 @@ export async function getEnvironment(database: Database, organizationId: string,
   return rows[0];
 }
 
-/** Only what is given changes. @throws NotFoundError */
+/**
+ * Changes the given fields only.
+ * @throws NotFoundError
+ */
 export async function updateEnvironment(
   database: Database,
   organizationId: string,
@@ -308,7 +348,10 @@ function egressOf(rows: readonly { egress: string[] }[], id: string): string[] {
   return row.egress;
 }
 
-/** Disconnects it; sessions that used it keep their history. @throws NotFoundError */
+/**
+ * Disconnects a repository and deletes its secrets; sessions that used it keep their history.
+ * @throws NotFoundError
+ */
 export async function deleteRepository(
   database: Database,
   organizationId: string,

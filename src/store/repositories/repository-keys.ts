@@ -11,10 +11,11 @@ interface KeyedRow {
 const atOnce = 1_000;
 
 /**
- * Gives every repository the key by which it is found now: rows of an older version, or from before a forge was configured, have
- * others, and then a second row for the same repository would not have the settings of the first. Where there are two already,
- * one of them is left, with the settings of both. Can be repeated, and run by several nodes at once.
- * @param keyOf null if the URL can't be read any more: its row stays as it is
+ * Updates the normalized address of every repository to the current rules. Rows from an older version, or from before
+ * a forge was configured, have other addresses; without this a second row for the same repository could lack the
+ * settings of the first. Two connected rows with the same address are merged into one. Idempotent, and safe to run on
+ * several nodes at once.
+ * @param keyOf normalizes a URL; null if the URL can't be parsed: its row stays as it is
  * @returns how many rows were changed
  */
 export async function settleRepositoryKeys(database: Database, keyOf: (url: string) => string | null): Promise<number> {
@@ -49,7 +50,7 @@ async function settle(database: Database, row: KeyedRow, key: string): Promise<v
   }
 }
 
-/** Leaves one of two connected rows for the same repository: the one with the more settings, else the older. */
+/** Merges two connected rows of the same repository into the one with more settings, or into the older one. */
 async function merge(transaction: Queryable, { id, organization_id: organization }: KeyedRow, key: string) {
   const { rows } = await transaction.query<{ id: string }>(
     `select id from repository
@@ -60,7 +61,7 @@ async function merge(transaction: Queryable, { id, organization_id: organization
     [organization, id, key],
   );
   const [kept, other] = rows.map((row) => row.id);
-  // Another node was faster.
+  // Another node has merged them already.
   if (kept === undefined || other === undefined) return;
   await transaction.query(
     `update repository set deleted_at = now(), updated_at = now(), address_key = $2,

@@ -9,7 +9,7 @@ interface AuditRow extends Omit<AuditEntry, "outcome" | "createdAt"> {
   created_at: Date;
 }
 
-/** Adds entries, in their order. */
+/** Appends entries to the audit log, in their order. */
 export async function appendAudit(database: Database, entries: readonly NewAuditEntry[]): Promise<void> {
   if (entries.length === 0) return;
   await database.pool.query({
@@ -37,7 +37,10 @@ const conditionOf: Readonly<Record<AuditOutcome, string>> = {
   failed: "entry.status >= 400 and entry.status not in (401, 403, 421, 429)",
 };
 
-/** The organization's entries, newest first; the first organization also sees those of nobody known. */
+/**
+ * Lists an organization's audit entries, newest first. The default organization also sees entries of unknown callers.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listAudit(
   database: Database,
   organizationId: string,
@@ -78,7 +81,10 @@ export async function listAudit(
   }));
 }
 
-/** Forgets entries older than so many days. @returns how many */
+/**
+ * Deletes entries older than `days` days, until `signal` aborts.
+ * @returns how many
+ */
 export function pruneAudit(database: Database, days: number, signal: AbortSignal): Promise<number> {
   const condition = "created_at < now() - $1 * interval '1 day'";
   return removeRows(database, "audit_entry", { condition, values: [days] }, signal);

@@ -1,18 +1,31 @@
 import type { Database } from "../../database/database.ts";
 import { removeRows } from "../retention.ts";
 
+/**
+ * What is known of a request with an Idempotency-Key: it is new, was answered ("replay"), had another content under
+ * this key ("mismatch"), or is still being handled.
+ */
 export type RequestState =
-  /** `createdId` is what it creates: the same, however often the same request is begun before it is answered. */
+  /**
+   * `createdId` is the id of what the request creates: it stays the same if the same request starts again before it
+   * was answered.
+   */
   | { readonly state: "new"; readonly createdId: string }
   | { readonly state: "replay"; readonly status: number; readonly body: string }
   | { readonly state: "mismatch" }
   | { readonly state: "inProgress" };
 
-/** An answer is kept for a day; a request whose server died before its answer is given up after a minute. */
+/**
+ * An answer is kept for a day. A request without an answer, because its server died, may be sent again after a
+ * minute.
+ */
 const keptFor = "24 hours";
 const givenUpAfter = "60 seconds";
 
-/** Enters a request under its Idempotency-Key, or tells what is known under that key already. */
+/**
+ * Begins a request under its Idempotency-Key, or returns what is known under that key.
+ * @param requestHash hash of the request's content
+ */
 export async function beginRequest(
   database: Database,
   organizationId: string,
@@ -43,7 +56,7 @@ export async function beginRequest(
   return { state: "replay", status: known.status, body: known.body };
 }
 
-/** Keeps the first answer, to be given again. */
+/** Stores the answer of a request, to return it again. */
 export async function finishRequest(
   database: Database,
   organizationId: string,
@@ -59,7 +72,10 @@ export async function finishRequest(
   ]);
 }
 
-/** The request failed, perhaps after it had done its work: it may be made again at once, and then finds that. */
+/**
+ * Records that the request failed, perhaps after it took effect. It may be sent again at once, with the same
+ * `createdId`.
+ */
 export async function abandonRequest(database: Database, organizationId: string, key: string): Promise<void> {
   await database.pool.query(
     `update idempotency set created_at = created_at - interval '${givenUpAfter}'
@@ -68,7 +84,10 @@ export async function abandonRequest(database: Database, organizationId: string,
   );
 }
 
-/** Forgets answers that are no longer given again. @returns how many */
+/**
+ * Deletes answers that are too old to be returned, until `signal` aborts.
+ * @returns how many
+ */
 export function pruneRequests(database: Database, signal: AbortSignal): Promise<number> {
   const condition = `created_at < now() - interval '${keptFor}'`;
   return removeRows(database, "idempotency", { condition, values: [] }, signal);

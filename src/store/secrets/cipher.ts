@@ -6,9 +6,10 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Seals with AES-256-GCM (NIST SP 800-38D). What is stored stays readable only while this format does: nonce, tag, content.
+ * Encrypts with AES-256-GCM (NIST SP 800-38D). The format is nonce, tag, content: stored data depends on it, so it
+ * must not change.
  * @param key 32 bytes
- * @param place what it is for: for another it can't be opened
+ * @param place additional authenticated data: what the content belongs to. It can't be decrypted for another place
  */
 export function sealBytes(key: Buffer, place: string, content: Buffer): Buffer {
   const nonce = randomBytes(nonceBytes);
@@ -18,12 +19,12 @@ export function sealBytes(key: Buffer, place: string, content: Buffer): Buffer {
 }
 
 /**
- * Opens what `sealBytes` made.
- * @param changed said where it was made for another place, or changed since
- * @throws ConflictError with that
+ * Decrypts the result of `sealBytes`.
+ * @param changed message of the error if the content was changed, or encrypted for another place
+ * @throws ConflictError with that message
  */
 export function openBytes(key: Buffer, place: string, sealed: Buffer, changed: string): Buffer {
-  // A shorter tag would be easier to forge.
+  // Without a fixed length, Node.js would accept a shorter tag, which is easier to forge.
   const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes });
   decipher.setAAD(Buffer.from(place)).setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
   try {

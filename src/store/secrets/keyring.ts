@@ -2,20 +2,24 @@ import { randomBytes } from "node:crypto";
 import { chmod, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { InvalidInputError } from "../../domain/errors.ts";
 
-/** Where the master keys are. The first seals; the others only open what was sealed before a rotation. */
+/** The master keys. The first one encrypts; the others only decrypt what was encrypted before a rotation. */
 export interface Keyring {
-  /** For people: the file's path, or the variable's name. */
+  /** For messages: the file's path, or the variable's name. */
   readonly source: string;
   keys(): Promise<readonly Buffer[]>;
-  /** Puts a new key first; null where the operator does that, since it is in the environment. */
+  /** Adds a new first key; null if the keys are in the environment, which only the operator can change. */
   readonly add: (() => Promise<void>) | null;
-  /** Forgets all but the first. */
+  /** Deletes all keys but the first; null if the keys are in the environment. */
   readonly retire: (() => Promise<void>) | null;
 }
 
 const keyBytes = 32;
 
-/** From `OFFSTAGE_MASTER_KEY`: base64 of 32 bytes each, with commas, the newest first. @throws InvalidInputError */
+/**
+ * Reads the master keys from the value of `OFFSTAGE_MASTER_KEY`: base64 of 32 bytes each, separated by commas, the
+ * newest first.
+ * @throws InvalidInputError
+ */
 export function environmentKeyring(value: string): Keyring {
   const source = "OFFSTAGE_MASTER_KEY";
   const keys = readKeys(value.split(","), source);
@@ -23,8 +27,9 @@ export function environmentKeyring(value: string): Keyring {
 }
 
 /**
- * From a file that its owner alone can read, a key on each line; made where it is not there. It is read each time, so
- * that a server sees what a rotation beside it wrote.
+ * Keeps the master keys in a file that only its owner can read, one key in base64 per line. The file is created if it
+ * does not exist. It is read at each use, so that a server sees a rotation by another process. `keys` throws
+ * InvalidInputError if others can read the file or its content is malformed.
  */
 export function fileKeyring(path: string): Keyring {
   async function read(): Promise<readonly Buffer[]> {
@@ -36,7 +41,7 @@ export function fileKeyring(path: string): Keyring {
     return readKeys(lines, path);
   }
 
-  /** Whole or not at all, whatever happens in between. */
+  /** Replaces the file atomically, so that a crash leaves the old or the new content. */
   async function write(ring: readonly Buffer[]): Promise<void> {
     const fresh = `${path}.new`;
     await rm(fresh, { force: true });
@@ -69,7 +74,7 @@ export function fileKeyring(path: string): Keyring {
   };
 }
 
-/** Of two that find no file at the same time, one makes it. */
+/** Creates the file with one key. If two processes do this at once, one of them creates it. */
 async function create(path: string): Promise<void> {
   try {
     const file = await open(path, "wx", 0o600);

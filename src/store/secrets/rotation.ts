@@ -2,10 +2,13 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
 import { fingerprint, type Sealed, type Vault } from "./vault.ts";
 
-/** Shared by who seals, alone for who rotates: nothing may be sealed with a key that is about to be forgotten. */
+/**
+ * Advisory lock: shared while a transaction encrypts, exclusive during a rotation. Nothing may be encrypted with a
+ * key that is about to be deleted.
+ */
 const rotationLock = 4_747_004;
 
-/** Every table that holds something sealed with the master key; `id` is what it was sealed for. */
+/** Every table with values encrypted under a master key; `id` is the column that each value is bound to. */
 const sealedTables = [
   { table: "secret", id: "id", sealed: "sealed" },
   { table: "webhook", id: "id", sealed: "sealed" },
@@ -13,10 +16,10 @@ const sealedTables = [
 ] as const;
 
 /**
- * Seals every secret with a new master key, or where the keys are in the environment with the first of them, and forgets
- * the others. A kill in between leaves both keys in the file, and doing it again ends it.
- * @returns how many values were sealed anew
- * @throws InvalidInputError where the environment has no new key
+ * Encrypts every secret with a new master key and deletes the old keys. If the keys are in the environment, the first
+ * of them is the new one. If it is interrupted, the file has both keys, and a second call completes the rotation.
+ * @returns how many values were encrypted again
+ * @throws InvalidInputError if the environment has no new key
  */
 export async function rotateMasterKey(database: Database, vault: Vault): Promise<number> {
   const { keyring } = vault;
@@ -51,7 +54,7 @@ export async function rotateMasterKey(database: Database, vault: Vault): Promise
   return count;
 }
 
-/** A transaction that seals something. */
+/** Runs a transaction that encrypts something with a master key. */
 export function sealing<T>(database: Database, work: (transaction: Queryable) => Promise<T>): Promise<T> {
   return database.transaction(async (transaction) => {
     await transaction.query("select pg_advisory_xact_lock_shared($1)", [rotationLock]);

@@ -27,7 +27,11 @@ const toSecret = (row: SecretRow): Secret => ({
   updatedAt: row.updated_at.toISOString(),
 });
 
-/** Once for its id. @throws NotFoundError for a repository that the organization has not; ConflictError where the name is taken */
+/**
+ * Creates a secret. Idempotent by id.
+ * @throws NotFoundError if the organization has no such repository
+ * @throws ConflictError if the name is taken
+ */
 export function createSecret(
   database: Database,
   vault: Vault,
@@ -75,7 +79,10 @@ async function requireRepository(queryable: Queryable, organizationId: string, i
   if (rowCount !== 1) throw new NotFoundError(`repository ${id} was not found`);
 }
 
-/** With `repositoryId` those of that repository alone. */
+/**
+ * Lists the organization's secrets, newest first, or only those of the repository `repositoryId`.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listSecrets(
   database: Database,
   organizationId: string,
@@ -92,7 +99,10 @@ export async function listSecrets(
   return pageOf(rows, limit, toSecret);
 }
 
-/** Only what is given changes. @throws NotFoundError */
+/**
+ * Changes the given fields only.
+ * @throws NotFoundError
+ */
 export function updateSecret(
   database: Database,
   vault: Vault,
@@ -113,7 +123,10 @@ export function updateSecret(
   });
 }
 
-/** @throws NotFoundError */
+/**
+ * Deletes a secret.
+ * @throws NotFoundError
+ */
 export async function deleteSecret(database: Database, organizationId: string, id: string): Promise<Secret> {
   const { rows } = await database.pool.query<SecretRow>(
     `delete from secret where id = $1 and organization_id = $2 returning ${columns}`,
@@ -123,17 +136,21 @@ export async function deleteSecret(database: Database, organizationId: string, i
   return toSecret(rows[0]);
 }
 
+/** A secret with its decrypted value. */
 export interface OpenedSecret {
   readonly id: string;
   readonly name: string;
   readonly value: string;
   readonly phases: readonly SecretPhase[];
   readonly repositoryId: string | null;
-  /** Changes when the value does. */
+  /** Changes if the value does. */
   readonly version: string;
 }
 
-/** The organization's secrets and those of these repositories, opened: for the worker alone. @throws ConflictError */
+/**
+ * The decrypted secrets of the organization and of these repositories. Only a worker may call this.
+ * @throws ConflictError if a secret can't be decrypted
+ */
 export async function openSecrets(
   database: Database,
   vault: Vault,

@@ -3,24 +3,25 @@ import { ConflictError } from "../../domain/errors.ts";
 import { openBytes, sealBytes } from "./cipher.ts";
 import type { Keyring } from "./keyring.ts";
 
-/** A value as it is stored. */
+/** An encrypted value as it is stored. */
 export interface Sealed {
   readonly sealed: Buffer;
-  /** Fingerprint of the master key that sealed it. */
+  /** Fingerprint of the master key that encrypted it. */
   readonly masterKey: string;
 }
 
+/** Encrypts and decrypts values under the master keys. */
 export interface Vault {
   readonly keyring: Keyring;
-  /** @param id of the row it is for: in another row it can't be opened */
+  /** @param id id of the row that will have the value: it can't be decrypted in another row */
   seal(id: string, value: string): Promise<Sealed>;
-  /** @throws ConflictError where the master key is not there, or the row was tampered with */
+  /** @throws ConflictError if the master key is missing, or the row was changed */
   open(id: string, sealed: Sealed): Promise<string>;
-  /** Hash by which a value is known again, and which tells nothing of it to who has not the master key. */
+  /** Keyed hash, to recognize a value; without the master key it reveals nothing of it. */
   hash(value: string): Promise<Buffer>;
 }
 
-/** Seals under the first master key of the ring; opens under any of them. */
+/** Makes a vault that encrypts under the first master key and decrypts under any of them. */
 export function createVault(keyring: Keyring): Vault {
   async function firstKey(): Promise<Buffer> {
     const [key] = await keyring.keys();
@@ -44,7 +45,7 @@ export function createVault(keyring: Keyring): Vault {
       return openBytes(key, id, sealed, changed).toString("utf8");
     },
     async hash(value) {
-      // A key of its own: none is used for two things.
+      // A derived key, so that no key serves two purposes.
       const key = createHmac("sha256", await firstKey())
         .update("offstage hash")
         .digest();
@@ -53,7 +54,7 @@ export function createVault(keyring: Keyring): Vault {
   };
 }
 
-/** Names a master key without telling of it. */
+/** Names a master key without revealing it: 16 hexadecimal digits. */
 export function fingerprint(key: Buffer): string {
   return createHash("sha256").update("offstage master key").update(key).digest("hex").slice(0, 16);
 }

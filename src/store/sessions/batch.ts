@@ -1,18 +1,22 @@
-/** Carries many inputs out at once. @returns their results in their order */
+/**
+ * Handles many inputs at once.
+ * @returns their results, in the order of the inputs
+ */
 export type CarryOut<Input, Result> = (inputs: readonly Input[]) => Promise<readonly Result[]>;
 
+/** Limits of a batch, and how its errors are treated. */
 export interface BatchOptions {
-  /** Batches under way at the same time. */
+  /** Batches that may run at the same time. */
   readonly atOnce: number;
-  /** Inputs in one batch. */
+  /** Maximum number of inputs in one batch. */
   readonly most: number;
-  /** Whether an error may be the fault of one input, so that each is tried alone. */
+  /** Whether an error may be caused by one input, so that each input must be tried alone. */
   readonly isOnesOwn: (error: unknown) => boolean;
 }
 
 /**
- * Gathers what comes while batches are under way, so that the busier it is the more goes into each; where none is, an
- * input goes at once. Each caller gets its own result, or its own error: what one asked for wrongly fails no other.
+ * Collects inputs while batches run, so that batches grow with the load; if no batch runs, an input is handled at
+ * once. Each caller gets its own result or error: an invalid input does not fail the others.
  */
 export function createBatch<Input, Result>(
   carryOut: CarryOut<Input, Result>,
@@ -49,7 +53,7 @@ export function createBatch<Input, Result>(
   return (input) =>
     new Promise((resolve, reject) => {
       waiting.push({ input, resolve, reject });
-      // What comes in the same turn of the event loop goes together.
+      // Inputs of the same turn of the event loop go into one batch.
       if (waiting.length === 1) queueMicrotask(next);
     });
 }

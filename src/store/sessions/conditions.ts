@@ -1,6 +1,7 @@
 import type { SessionStatus } from "../../domain/status.ts";
 import { readCursor } from "../cursor.ts";
 
+/** Filter and page of a list of sessions. */
 export interface SessionListQuery {
   readonly limit: number;
   readonly cursor?: string | undefined;
@@ -8,7 +9,11 @@ export interface SessionListQuery {
   readonly automationId?: string | undefined;
 }
 
-/** What a list asks of a session, but for the words of a search. */
+/**
+ * The WHERE conditions of a list of sessions, without the words of a search. `bind` adds a value and returns its
+ * placeholder.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export function conditionsOf(organizationId: string, { cursor, status, automationId }: SessionListQuery) {
   const after = readCursor(cursor);
   const values: unknown[] = [organizationId];

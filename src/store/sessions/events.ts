@@ -11,12 +11,12 @@ interface EventRow {
 }
 
 /**
- * Bytes of one page of events, but for a first event that is larger: a page is read, written and sent at once, on the event
- * loop that serves everybody, and what stands in events is an agent's.
+ * Limit in bytes of one page of events; only a first event may be larger. A page is read, serialized and sent as one
+ * piece on the event loop that serves all clients, and an agent decides how large its events are.
  */
 const pageBytes = 1024 * 1024;
 
-/** The events after number `after`, oldest first; null where the organization has no such session. */
+/** The events after number `after`, oldest first; null if the organization has no such session. */
 export async function listEvents(
   database: Database,
   organizationId: string,
@@ -26,7 +26,7 @@ export async function listEvents(
 ): Promise<EventPage | null> {
   const { rows } = await database.pool.query<EventRow>({
     name: "list_events",
-    // What is compressed says nothing of its size.
+    // The stored size of a compressed value says nothing about its real size.
     text: `with found as (
              select seq, type, data, created_at,
                case when pg_column_compression(data) is null then pg_column_size(data)
@@ -63,8 +63,8 @@ function toEvent(row: EventRow): SessionEvent {
 }
 
 /**
- * Appends to a session whose row the caller's transaction holds. The numbers come from the row's own count,
- * so that they have no gap and stand in the order of commits.
+ * Appends events to a session. The caller's transaction must have locked the session's row, which counts the events:
+ * so their numbers have no gaps and follow the order of commits.
  */
 export async function appendEvents(
   queryable: Queryable,

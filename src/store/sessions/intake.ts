@@ -5,21 +5,22 @@ import { createJobs, type JobRecord, type JobToCreate } from "../automations/job
 import { createBatch } from "./batch.ts";
 import { createSessions, type CreatedSession, type SessionToCreate } from "./new-session.ts";
 
-/** What is accepted while the database is busy with what came before goes into it together, in one commit. */
+/** Creates sessions and jobs in batches: those that arrive while the database is busy are committed together. */
 export interface Intake {
-  /** Settles once the session is committed. */
+  /** Resolves when the session is committed. */
   createSession(organizationId: string, session: NewSession): Promise<CreatedSession>;
-  /** Settles once the job is committed. */
+  /** Resolves when the job is committed. */
   createJob(job: JobToCreate): Promise<JobRecord>;
 }
 
 const options = {
-  // One is prepared while another's commit reaches the disk.
+  // One batch is prepared while the commit of another reaches the disk.
   atOnce: 2,
   most: 100,
   isOnesOwn: (error: unknown) => !isConnectionError(error),
 } as const;
 
+/** Makes the intake of a database. */
 export function createIntake(database: Database): Intake {
   const session = createBatch<SessionToCreate, CreatedSession>((all) => createSessions(database, all), options);
   const job = createBatch<JobToCreate, JobRecord>((all) => createJobs(database, all), options);

@@ -7,18 +7,19 @@ import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } 
 import { requireSession } from "./sessions.ts";
 import { announce } from "./transition.ts";
 
-/** What creation answers. */
+/** The answer to the creation of a session. */
 export type CreatedSession = Omit<Session, "htmlUrl">;
 
+/** A session to create, and its organization. */
 export interface SessionToCreate {
   readonly organizationId: string;
   readonly session: NewSession;
 }
 
 /**
- * Sessions with their first events, messages and repositories in one statement, which is one round trip and one commit.
- * A job that already has its session gets that one back, and so does a request that was made before under its id, so that
- * doing either twice is harmless.
+ * Creates sessions with their first events, messages and repositories in one statement, so that this takes one round
+ * trip and one commit. Idempotent by session id and by job: a session that exists already is returned as it is.
+ * @throws NotFoundError if an id belongs to a session of another organization
  */
 export async function createSessions(
   database: Database,
@@ -59,7 +60,7 @@ export async function createSessions(
     toCreate.map(async ({ organizationId, session }) => {
       const { id, title, description, status, jobId } = session;
       const at = createdAt.get(id)?.toISOString();
-      // Made before, by the same job or the same request.
+      // The same job or the same request created it before.
       if (at === undefined && jobId !== null) return sessionOfJob(database, organizationId, jobId);
       if (at === undefined) return requireSession(database, organizationId, id);
       announce(database, id, status);
@@ -91,14 +92,14 @@ function toInput({ organizationId, session }: SessionToCreate): Record<string, u
     created_by: session.createdBy,
     sandboxed: session.sandboxed,
     trace_parent: session.traceParent,
-    // The first message has the session's id.
+    // The first message has the same id as the session.
     message: session.message,
     events,
     repositories: session.repositories,
   };
 }
 
-/** One session by itself. */
+/** Creates one session. See `createSessions`. */
 export async function createSession(
   database: Database,
   organizationId: string,

@@ -1,60 +1,68 @@
-/**
- * The index of words (migrations/0022_search.sql) has each word of a session under the block of four days in which the
- * session was made, counted from 1970, of its organization alone.
- */
+// The full-text index (migrations/0022_search.sql) groups sessions by organization and by creation time, in blocks of
+// four days counted from 1970. It has each word of a session under the session's block.
 const blockSeconds = 4 * 86_400;
 
-/** SQL of the block in which a row was made. @param column its time */
+/**
+ * SQL expression for a row's block.
+ * @param column the column of the row's creation time
+ */
 export const blockOf = (column: string): string => `floor(extract(epoch from ${column}) / ${blockSeconds})::integer`;
 
-/** When a block begins, as a cursor has it. */
+/** Time at which a block begins, in the format of a cursor. */
 export const beginOf = (block: number): string =>
   new Date(block * blockSeconds * 1_000).toISOString().replace("Z", "000Z");
 
 /**
- * The words of a search as a tsquery, which takes nothing but letters and digits of them. Only the last may be a
- * beginning: for the others the index need not gather all words that begin so.
+ * Converts search text to a tsquery of its letters and digits. Only the last word may be a prefix, because the index
+ * must collect all words for each prefix.
  */
 export function searchWords(q: string): string {
   const words = q.match(/[\p{L}\p{N}]+/gu) ?? [];
   return words.length === 0 ? "" : `${words.join(" & ")}:*`;
 }
 
-/** SQL of the words as PostgreSQL takes and writes them. @param words place of what `searchWords` gives */
+/**
+ * SQL expression that normalizes the words as PostgreSQL does.
+ * @param words placeholder of the result of `searchWords`
+ */
 export const lexemesOf = (words: string): string => `to_tsquery('simple', ${words})::text`;
 
 /**
- * SQL of whether a session has the words, for where the index is not asked.
- * @param words place of what `searchWords` gives
+ * SQL condition: a session has the words, checked without the index.
+ * @param words placeholder of the result of `searchWords`
  */
 export const hasWords = (words: string, session = "session"): string =>
   `to_tsvector('simple', ${session}.title || ' ' || left(${session}.description, 20000)) @@ to_tsquery('simple', ${words})`;
 
-/** What the index is asked for. */
+/** A query to the index. */
 export interface Asked {
-  /** A tsquery of words, as PostgreSQL writes it, without their places. */
+  /** A normalized tsquery without word positions. */
   readonly lexemes: string;
-  /** Whether what the index finds needs no look. */
+  /** Whether the results are exact. If not, each must be checked against the session's text. */
   readonly exact: boolean;
 }
 
 /**
- * All words; but the last of an id, which is as seldom as all of them. The index knows no positions, and PostgreSQL makes
- * words that follow each other of one that it takes apart, as it does with 7e5d1, a number and a rest.
- * @param lexemes as `lexemesOf` gives them
+ * Makes the query to the index from all words, or for an id from its last part only, which is as rare as the whole.
+ * The index has no positions, and PostgreSQL turns a word like 7e5d1, which it splits into a number and a rest, into
+ * words that must follow each other: such results are not exact.
+ * @param lexemes the result of `lexemesOf`
  */
 export function askedOf(lexemes: string, isId: boolean): Asked {
   const words = isId ? lexemes.slice(lexemes.lastIndexOf("&") + 1) : lexemes;
   return { lexemes: words.replaceAll(/<(?:-|\d+)>/gu, "&"), exact: !isId && !words.includes("<") };
 }
 
-/** Blocks from one to another, both within. */
+/** A range of blocks, both ends included. */
 export interface Span {
   readonly first: number;
   readonly last: number;
 }
 
-/** What `sessions_with_words` takes: a question for each block. @param lexemes of `Asked` */
+/**
+ * The argument of the SQL function `sessions_with_words`: one tsquery for each block.
+ * @param lexemes those of `Asked`
+ */
 export function questionsOf(organizationId: string, lexemes: string, { first, last }: Span): string[] {
   const organization = Buffer.from(organizationId.slice(-6), "hex").toString("base64");
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) =>

@@ -17,36 +17,44 @@ import {
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
 
 /**
- * A search looks at the newest of the list one by one, which is all that it takes where many have the words. Then it goes
- * back by the blocks of the index of words, by more of them while little is found, until its page is full. Where there are
- * too many in a block, or a status or an automation may leave few of them, it looks at the next of the list again.
+ * A search first scans the newest sessions of the list, which is enough if the words are frequent. Then it queries
+ * the full-text index block by block, going back in time, with a growing number of blocks while few results are
+ * found, until the page is full. If a query finds too many sessions, or a filter by status or automation may exclude
+ * most of them, it scans the next part of the list instead.
  */
 interface Search {
   readonly organizationId: string;
   readonly q: string;
-  /** With the place from which the search goes on as its cursor. */
+  /** Its cursor is the position at which the search continues. */
   readonly query: SessionListQuery;
-  /** One more than the page holds. */
+  /** One more than the size of the page. */
   readonly wanted: number;
 }
 
-/** Looked at first for each session that is wanted. */
+/** The first scan reads this many sessions for each wanted one. */
 const lookedAtForEach = 5;
-/** As many times more of the list are looked at rather than the index asked, where they are likely to fill the page. */
+/** Scan instead of querying the index if a scan of this many times more sessions is likely to fill the page. */
 const rather = 4;
-/** How many times more of the list are looked at the next time. */
+/** The next scan reads this many times more sessions. */
 const lookGrowth = 8;
-/** How many times more blocks are asked next; where a filter leaves some of what they find; and once there were too many. */
+/**
+ * The next query of the index covers this many times more blocks: without a filter; with a filter, which excludes
+ * some results; and after a query that found too many.
+ */
 const growth = { all: 16, filtered: 4, afterTooMany: 2 } as const;
-/** Of how many blocks one is asked, where there were too many. */
+/** After a query that found too many, the number of blocks is divided by this. */
 const shrink = 8;
 const blocksAtMost = 512;
-/** More than are likely to have what is still wanted. */
+/** Margin over the number of blocks that are likely to have the sessions still wanted. */
 const surplus = 1.5;
-/** Found by one question to the index: all of them are read and sorted. */
+/** Maximum number of results of one query of the index, because all of them are read and sorted. */
 const foundAtMost = 2_000;
 
-/** Sessions whose title or description has every word of `q` (the last may be a beginning), or whose id it is. */
+/**
+ * Sessions whose title or description has every word of `q` (the last may be a prefix), or whose id is `q`; newest
+ * first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function searchSessions(
   database: Database,
   organizationId: string,
@@ -64,15 +72,15 @@ export async function searchSessions(
   return pageOf(rows, query.limit, toSessionRecord);
 }
 
-/** The id that `q` is, or none. */
+/** The id that `q` is, or an empty list. */
 const idIn = (q: string): string[] => (isUuid(q.trim()) ? [q.trim()] : []);
 
 const newestFirst = "order by session.created_at desc, session.id desc";
 
-/** What was found on a part of the way back. */
+/** The results of a part of the search. */
 interface Found {
   readonly ids: readonly string[];
-  /** Where the way goes on, and in which block; null where it ends. */
+  /** Where the search continues, and in which block; null if it is at its end. */
   readonly next: { readonly cursor: string; readonly block: number } | null;
 }
 
@@ -98,7 +106,7 @@ async function findIds(database: Database, search: Search): Promise<readonly str
       : await ask(database, rest, asked, span, oldest);
     if (found === null) {
       tooMany += 1;
-      // Every second time, where it may be the filter that leaves few.
+      // With a filter, scan after every second failure: the filter may exclude most results.
       looks = span.first === span.last || (filtered && tooMany % 2 === 0);
       grow = growth.afterTooMany;
       blocks = Math.max(1, Math.floor((span.last - span.first + 1) / shrink));
@@ -116,13 +124,16 @@ async function findIds(database: Database, search: Search): Promise<readonly str
 interface LookedRow {
   readonly ids: string[];
   readonly begin: number;
-  /** Of the last that was looked at; null where there are not so many. */
+  /** The last scanned session; null if the list ended before. */
   readonly id: string | null;
   readonly cursor_time: string;
   readonly block: number;
 }
 
-/** Looks at the next sessions of the list. @param count how many @returns also the block that they begin in */
+/**
+ * Scans the next `count` sessions of the list.
+ * @returns also the block that they begin in
+ */
 async function look(
   database: Database,
   { organizationId, q, query, wanted }: Search,
@@ -148,7 +159,7 @@ async function look(
 
 interface Index {
   readonly asked: Asked;
-  /** The organization's first and last blocks. */
+  /** The first and last block of the organization. */
   readonly oldest: number;
   readonly newest: number;
 }
@@ -167,10 +178,13 @@ async function readIndex(
   return { asked: askedOf(lexemes, idIn(q).length > 0), oldest: oldest ?? 0, newest: newest ?? -1 };
 }
 
-/** Before every other of its moment. */
+/** Sorts before every other id of the same time. */
 const firstId = "00000000-0000-0000-0000-000000000000";
 
-/** Asks the index. @returns null where there are too many to sort */
+/**
+ * Queries the index.
+ * @returns null if there are too many results to sort
+ */
 async function ask(
   database: Database,
   { organizationId, q, query, wanted }: Search,
@@ -195,21 +209,21 @@ async function ask(
   return { ids, next: span.first > oldest ? { cursor, block: span.first - 1 } : null };
 }
 
-/** The index has no session that runs, of which there are few. */
+/** SQL for the running sessions with the words: the index does not contain running sessions, of which there are few. */
 const runningWith = (q: string, bind: (value: unknown) => string): string =>
   `select session.id, session.organization_id, session.status, session.automation_id, session.created_at from session
    where session.organization_id = $1 and session.status = 'running' and ${hasWords(bind(searchWords(q)))}`;
 
-/** SQL of whether what the index found does have the words. */
+/** SQL condition: a result of the index really has the words. */
 const confirmed = ({ exact }: Asked, q: string, bind: (value: unknown) => string): string =>
   exact
     ? "true"
     : `(select ${hasWords(bind(searchWords(q)), "whole")} from session as whole where whole.id = session.id)`;
 
 /**
- * All sessions with the words, for those who number their pages and so must count.
+ * Counts all sessions with the words, for clients that number their pages.
  * @param options.skip how many of the newest are left out
- * @returns ids of at most `limit` of them
+ * @returns the count, and the ids of at most `limit` sessions
  */
 export async function countWithWords(
   database: Database,

@@ -1,9 +1,10 @@
 import type { PullRequest } from "../../domain/pull-request.ts";
 import type { SessionDetail } from "../../domain/session.ts";
 
-/** A session as the store knows it; its address in the web app is the edge's to add. */
+/** A session as the database has it, without the address in the web app, which the API adds. */
 export type SessionRecord = Omit<SessionDetail, "htmlUrl">;
 
+/** The row that `sessionColumns` selects. */
 export interface SessionRow {
   id: string;
   organization_id: string;
@@ -34,9 +35,10 @@ export interface SessionRow {
   pull_requests: PullRequest[];
 }
 
-/** How far the position in the queue is counted: further ahead it is no longer told apart. */
+/** The position in the queue is counted up to here. */
 const positionLimit = 1_000;
 
+/** SQL columns of a session with its queue position, repositories and pull requests. */
 export const sessionColumns = `
   session.id, session.organization_id, session.title, session.description, session.prompt, session.status, session.agent,
   session.target_branch, session.branch_name, session.priority, session.queued_at, session.started_at,
@@ -63,6 +65,7 @@ export const sessionColumns = `
       on part.repository_id = pull_request.repository_id and part.session_id = session.id
     where pull_request.head = session.branch_name), '[]') as pull_requests`;
 
+/** Converts a row to the record that the API answers. */
 export function toSessionRecord(row: SessionRow): SessionRecord {
   return {
     id: row.id,

@@ -12,13 +12,17 @@ import { announce, lockSession, moveSession } from "./transition.ts";
 
 export type { SessionRecord } from "./session-record.ts";
 
-/** @throws NotFoundError */
+/**
+ * Reads a session.
+ * @throws NotFoundError
+ */
 export async function requireSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
   const session = await getSession(database, organizationId, id);
   if (session === null) throw new NotFoundError(`session ${id} was not found`);
   return session;
 }
 
+/** Reads a session; null if the organization has none with this id. */
 export async function getSession(
   database: Database,
   organizationId: string,
@@ -32,6 +36,10 @@ export async function getSession(
   return rows[0] === undefined ? null : toSessionRecord(rows[0]);
 }
 
+/**
+ * Lists sessions, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export function listSessions(
   database: Database,
   organizationId: string,
@@ -54,7 +62,7 @@ async function selectPage(
   return pageOf(rows, query.limit, toSessionRecord);
 }
 
-/** For the older `/task` lists, which number their pages and so must count. */
+/** A numbered page of sessions with the total count, for the older `/task` endpoints. */
 export async function pageSessions(
   database: Database,
   organizationId: string,
@@ -86,16 +94,20 @@ async function countAll(
   return rows[0] ?? { count: 0, ids: [] };
 }
 
-/** Starts a draft, or a session that is over once more. @throws NotFoundError, ConflictError */
+/**
+ * Queues a draft, or a session that has ended.
+ * @throws NotFoundError
+ * @throws ConflictError if the session is queued, running or waiting
+ */
 export async function queueSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
   await database.transaction(async (transaction) => {
     const session = await lockSession(transaction, organizationId, id);
-    // A running one goes back to the queue only when its worker is gone, which is not for a person to say.
+    // A running session goes back to the queue only if its worker is lost; no client can request that.
     if (session.status !== "draft" && !isFinal(session.status)) {
       throw new ConflictError(`session ${id} is already ${session.status}`);
     }
     if (session.status === "failed" || session.status === "cancelled") {
-      // The message that did not get its answer is asked again; of those that did only what came after is to be done.
+      // The last message is answered again if it was not answered. If it was, only later messages are handled.
       await transaction.query(
         `update message set status = 'pending' where session_id = $1 and status <> 'done'
            and position = (select max(position) from message where session_id = $1)`,
@@ -109,7 +121,11 @@ export async function queueSession(database: Database, organizationId: string, i
   return requireSession(database, organizationId, id);
 }
 
-/** At once where nothing runs; else the worker is told and ends it. @throws NotFoundError, ConflictError */
+/**
+ * Cancels a session: at once if no worker has it, else by a request to its worker.
+ * @throws NotFoundError
+ * @throws ConflictError if the session has ended
+ */
 export async function cancelSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
   const runs = await database.transaction(async (transaction) => {
     const session = await lockSession(transaction, organizationId, id);
@@ -127,10 +143,10 @@ export async function cancelSession(database: Database, organizationId: string, 
 }
 
 /**
- * Adds a follow-up, once for its id: a session that is over is queued again, a running one takes it after its turn. After a
- * cancel it takes the place of what was cancelled.
+ * Adds a follow-up message, idempotent by its id. A session that has ended is queued again; a running one handles the
+ * message after its current turn. If the session was cancelled, the new message replaces the cancelled one.
  * @throws NotFoundError
- * @throws ConflictError while the session is being cancelled, which would end the follow-up with it
+ * @throws ConflictError while the session is being cancelled, because that would also cancel the message
  */
 export async function addMessage(
   database: Database,
@@ -159,7 +175,10 @@ export async function addMessage(
   return requireSession(database, organizationId, id);
 }
 
-/** The message whose answer was cancelled is over: who goes on after that with another does not want it first. */
+/**
+ * Marks the message whose turn was cancelled as done: a user who continues with another message does not want it
+ * answered first.
+ */
 async function withdrawMessage(transaction: Queryable, sessionId: string): Promise<void> {
   await transaction.query(
     `with withdrawn as (
@@ -170,7 +189,10 @@ async function withdrawMessage(transaction: Queryable, sessionId: string): Promi
   );
 }
 
-/** What the session changed so far, each repository's patch as last taken out of its sandbox; null where there is none. */
+/**
+ * The session's changes so far: each repository's patch as last exported from its sandbox. Null if there is no such
+ * session.
+ */
 export async function getDiff(database: Database, organizationId: string, id: string): Promise<SessionDiff | null> {
   if ((await getSession(database, organizationId, id)) === null) return null;
   const { rows } = await database.pool.query<SessionDiff["repositories"][number]>(

@@ -3,17 +3,21 @@ import { ConflictError, NotFoundError, type Failure } from "../../domain/errors.
 import { canMove, type SessionStatus } from "../../domain/status.ts";
 import { storable, storableJson } from "../../domain/text.ts";
 
+/** A session whose row the current transaction has locked. */
 export interface Locked {
   readonly id: string;
   readonly organizationId: string;
   readonly status: SessionStatus;
   readonly attempt: number;
   readonly cancelRequested: boolean;
-  /** Null where nobody works on it. */
+  /** Null if no worker has it. */
   readonly worker: string | null;
 }
 
-/** Locks a session's row until the transaction ends, but for rows that only refer to it. @throws NotFoundError */
+/**
+ * Locks a session's row until the transaction ends. Other transactions may still insert rows that refer to it.
+ * @throws NotFoundError
+ */
 export async function lockSession(queryable: Queryable, organizationId: string, id: string): Promise<Locked> {
   const { rows } = await queryable.query<Locked>(
     `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker
@@ -26,10 +30,10 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
 }
 
 /**
- * The one place where a session's status changes, with the event that tells of it in the same transaction.
- * The caller holds the row (`lockSession`).
- * @param details.brokenOff its run was cut off: it keeps its place in the queue
- * @throws ConflictError where the life of a session (domain/status.ts) has no such move
+ * Changes a session's status and appends the event of the change in the same transaction. No other code changes a
+ * status. The caller must have locked the row (`lockSession`).
+ * @param details.brokenOff the attempt was interrupted: the session keeps its place in the queue
+ * @throws ConflictError if domain/status.ts does not allow the transition
  */
 export async function moveSession(
   queryable: Queryable,
@@ -45,7 +49,7 @@ export async function moveSession(
   const { id, status: from } = session;
   if (!canMove(from, to)) throw new ConflictError(`session ${id} is ${from} and can't become ${to}`);
   const { reason = null, failure = null, summary = null, brokenOff = false } = details;
-  // The change itself, with its event and what webhooks are told: migrations/0021_quick_claim.sql.
+  // The SQL function also writes the event and the webhook deliveries: migrations/0021_quick_claim.sql.
   await queryable.query({
     name: "move_session",
     text: "select from move_session($1, $2, $3, $4, $5, $6)",
@@ -60,7 +64,7 @@ export async function moveSession(
   });
 }
 
-/** After the commit: wakes those who watch the session, and the workers where there is something to take. */
+/** Call this after the commit: notifies clients that follow the session, and workers if the session is queued. */
 export function announce(database: Database, sessionId: string, status: SessionStatus): void {
   database.notify("offstage_event", sessionId);
   if (status === "queued") database.notify("offstage_work", "session");

@@ -30,6 +30,10 @@ const toDelivery = (row: DeliveryRow): Delivery => ({
   updatedAt: row.updated_at.toISOString(),
 });
 
+/**
+ * Lists webhook deliveries, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listDeliveries(
   database: Database,
   organizationId: string,
@@ -46,7 +50,10 @@ export async function listDeliveries(
   return pageOf(rows, query.limit, toDelivery);
 }
 
-/** @throws NotFoundError */
+/**
+ * Reads a delivery with its data and its attempts.
+ * @throws NotFoundError
+ */
 export async function getDelivery(database: Database, organizationId: string, id: string): Promise<DeliveryDetail> {
   const { rows } = await database.pool.query<
     DeliveryRow & { data: DeliveryDetail["data"]; log: (DeliveryDetail["log"][number] & { at: string })[] }
@@ -63,7 +70,11 @@ export async function getDelivery(database: Database, organizationId: string, id
   return { ...toDelivery(row), data: row.data, log };
 }
 
-/** Sends it again from the start, whatever became of it. @throws NotFoundError, ConflictError while it is under way */
+/**
+ * Sends a finished delivery again, with a new series of attempts.
+ * @throws NotFoundError
+ * @throws ConflictError if the delivery is pending, or its webhook is disabled
+ */
 export async function replayDelivery(database: Database, organizationId: string, id: string): Promise<DeliveryDetail> {
   const { rowCount } = await database.pool.query(
     `update webhook_delivery set status = 'pending', attempts = 0, next_attempt_at = now(), updated_at = now()
@@ -78,6 +89,7 @@ export async function replayDelivery(database: Database, organizationId: string,
   throw new ConflictError(`webhook ${delivery.webhookId} is disabled: enable it first`);
 }
 
+/** A delivery that a worker has claimed to send it. */
 export interface ClaimedDelivery {
   readonly id: string;
   readonly organizationId: string;
@@ -85,15 +97,15 @@ export interface ClaimedDelivery {
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
   readonly createdAt: Date;
-  /** This one counted: the fence of what is written about it. */
+  /** Number of attempts, including this one. It is the fence: a result of an older attempt changes nothing. */
   readonly attempts: number;
   readonly url: string;
   readonly secret: Sealed;
 }
 
 /**
- * Takes deliveries that are due, for `leaseMs`: then they are due again, for whoever looks.
- * @param busy webhooks that have enough under way
+ * Claims due deliveries for `leaseMs` milliseconds, after which they are due again for any worker.
+ * @param busy ids of webhooks that have enough requests under way
  */
 export async function claimDeliveries(
   database: Database,
@@ -117,6 +129,7 @@ export async function claimDeliveries(
   return rows.map(({ sealed, masterKey, ...rest }) => ({ ...rest, secret: { sealed, masterKey } }));
 }
 
+/** The result of one HTTP request. `status` is the HTTP status, null if there was no answer. */
 export interface AttemptResult {
   readonly durationMs: number;
   readonly status: number | null;
@@ -124,9 +137,9 @@ export interface AttemptResult {
 }
 
 /**
- * What came of an attempt.
- * @param outcome `retryMs`: it is due again after so long
- * @returns whether the outcome counts: not where another relay has taken the delivery since
+ * Records the result of an attempt.
+ * @param outcome `retryMs`: milliseconds until the next attempt
+ * @returns false if another worker has claimed the delivery meanwhile, so that the outcome does not count
  */
 export async function finishAttempt(
   database: Database,
@@ -154,7 +167,10 @@ export async function finishAttempt(
   return rowCount === 1;
 }
 
-/** Tells a webhook nothing more, nor what was still to be told: its address said that it is gone. @returns how much that was */
+/**
+ * Disables a webhook whose receiver answered that it is gone, and gives up its pending deliveries.
+ * @returns how many deliveries were given up
+ */
 export async function disableWebhook(database: Database, id: string, reason: string): Promise<number> {
   const { rowCount } = await database.pool.query(
     `with disabled as (
@@ -166,7 +182,10 @@ export async function disableWebhook(database: Database, id: string, reason: str
   return rowCount ?? 0;
 }
 
-/** Forgets what was told or given up for so many days. @returns how many */
+/**
+ * Deletes deliveries that were delivered or given up more than `days` days ago.
+ * @returns how many
+ */
 export function pruneDeliveries(database: Database, days: number, signal: AbortSignal): Promise<number> {
   const condition = "status <> 'pending' and updated_at < now() - $1 * interval '1 day'";
   return removeRows(database, "webhook_delivery", { condition, values: [days] }, signal);

@@ -29,10 +29,13 @@ const toWebhook = (row: WebhookRow): Webhook => ({
   updatedAt: row.updated_at.toISOString(),
 });
 
-/** As Standard Webhooks writes it (https://www.standardwebhooks.com): 24 to 64 bytes. */
+/** A secret in the format of Standard Webhooks (https://www.standardwebhooks.com), which asks for 24 to 64 bytes. */
 const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`;
 
-/** Once for its id. @returns the webhook, with the secret that signs, which nobody is shown again */
+/**
+ * Creates a webhook. Idempotent by id, except that each call sets a new secret.
+ * @returns the webhook with its signing secret, which is shown only now
+ */
 export function createWebhook(
   database: Database,
   vault: Vault,
@@ -52,6 +55,10 @@ export function createWebhook(
   });
 }
 
+/**
+ * Lists an organization's webhooks, newest first.
+ * @throws InvalidInputError if the cursor is malformed
+ */
 export async function listWebhooks(
   database: Database,
   organizationId: string,
@@ -72,7 +79,10 @@ function only(rows: readonly WebhookRow[], id: string): Webhook {
   return toWebhook(rows[0]);
 }
 
-/** @throws NotFoundError */
+/**
+ * Reads a webhook.
+ * @throws NotFoundError
+ */
 export async function getWebhook(database: Database, organizationId: string, id: string): Promise<Webhook> {
   const { rows } = await database.pool.query<WebhookRow>(
     `select ${columns} from webhook where id = $1 and organization_id = $2`,
@@ -81,7 +91,10 @@ export async function getWebhook(database: Database, organizationId: string, id:
   return only(rows, id);
 }
 
-/** Only what is given changes; switched off, what was still to be told is dead. @throws NotFoundError */
+/**
+ * Changes the given fields only. Disabling a webhook gives up its pending deliveries.
+ * @throws NotFoundError
+ */
 export async function updateWebhook(
   database: Database,
   organizationId: string,
@@ -106,7 +119,10 @@ export async function updateWebhook(
   return only(rows, id);
 }
 
-/** Signs from here on with a new secret. @throws NotFoundError */
+/**
+ * Replaces the signing secret at once.
+ * @throws NotFoundError
+ */
 export function rotateWebhookSecret(
   database: Database,
   vault: Vault,
@@ -125,7 +141,10 @@ export function rotateWebhookSecret(
   });
 }
 
-/** With everything that it was told, and still is to be. @throws NotFoundError */
+/**
+ * Deletes a webhook with all its deliveries.
+ * @throws NotFoundError
+ */
 export async function deleteWebhook(database: Database, organizationId: string, id: string): Promise<Webhook> {
   const { rows } = await database.pool.query<WebhookRow>(
     `delete from webhook where id = $1 and organization_id = $2 returning ${columns}`,
@@ -134,7 +153,12 @@ export async function deleteWebhook(database: Database, organizationId: string, 
   return only(rows, id);
 }
 
-/** @returns id of a delivery that only says that it is a test @throws NotFoundError, ConflictError where it is switched off */
+/**
+ * Queues a test delivery.
+ * @returns the delivery's id
+ * @throws NotFoundError
+ * @throws ConflictError if the webhook is disabled
+ */
 export async function testWebhook(database: Database, organizationId: string, id: string): Promise<string> {
   const { rows } = await database.pool.query<{ id: string }>(
     `insert into webhook_delivery (id, organization_id, webhook_id, type, data)
