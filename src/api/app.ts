@@ -41,29 +41,35 @@ import { addWebApp, asksForPage } from "./web-app.ts";
 
 /** Failed sign-ins from one address. */
 const failuresPerMinute = 20;
-/** Asked for by whatever name a cluster gives; who may read the metrics is settled there. */
+/**
+ * Paths that probes and scrapers of a cluster request under any host name. `addMetrics` itself decides who may read
+ * the metrics.
+ */
 const clusterPaths: ReadonlySet<string> = new Set(["/healthz", "/readyz", metricsPath]);
-/** No answer is taken for another type than it says, and none tells another site where it was. */
+/** Browsers must not guess another content type, and must not send our URLs to other sites. */
 const answerHeaders = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
 const bodyLimit = 1024 * 1024;
-/** As long as Node takes headers to be: what is too long for an id is not found. */
+/**
+ * Node.js's default limit for headers. An id that is too long must be answered as not found, instead of by the
+ * router.
+ */
 const longestPath = 16 * 1024;
-/** Published clients put this before every path. */
+/** Prefix that published clients put before every path. */
 const olderPrefix = "/api/public-api";
 
-/** The HTTP server: every operation, its description, and the web app. It does not listen yet. */
+/** Makes the HTTP server with all operations, their OpenAPI description and the web app. It does not listen yet. */
 export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: "requestId" }),
     bodyLimit,
-    // What the router refuses before any operation is found.
+    // Errors of the router, before an operation is found.
     frameworkErrors: (error, request, reply) => {
       void reply.header("X-Request-Id", request.id).headers(answerHeaders);
       sendError(error, request, reply);
     },
     clientErrorHandler: answerUnreadable,
-    // It would answer in a form of its own: see the hooks.
+    // Fastify's own answer would have another format than our errors: the hooks answer instead.
     return503OnClosing: false,
     genReqId: () => randomUUID(),
     requestIdHeader: false,
@@ -79,7 +85,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   await app.register(cookie);
   observeRequests(app, options);
   addHooks(app, options, methods);
-  // After the hooks and what they put on a request: its pages go through them too.
+  // Must come after the hooks and the request decorations, because they apply to these pages too.
   await addDocumentation(app);
 
   const streams = await createEventStreams(options);
@@ -114,10 +120,13 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   return app;
 }
 
-/** All bodies are JSON, whatever their type says: curl's default says that JSON is a form. An empty one is no body. */
+/**
+ * Parses every body as JSON whatever its Content-Type says, because curl sends JSON as a form by default. An empty
+ * body counts as none.
+ */
 function readBodies(app: App): void {
   app.removeAllContentTypeParsers();
-  // Bytes that are no UTF-8 would become others without a word.
+  // Without `fatal`, invalid UTF-8 would be replaced silently.
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => {
     if (body.length === 0) return done(null, undefined);
@@ -163,7 +172,7 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
     if (operation?.ledger === true && reply.sent && request.duplicateOf !== null) {
       await noteDuplicate(database, principalOfRequest(request).organizationId, request.duplicateOf);
     }
-    // What was taken before is answered again, however full it is by now.
+    // A request that was accepted before gets its answer again, even if the queue is full now.
     if (operation?.queues === true && !reply.sent) await admit(principalOfRequest(request).organizationId);
   });
   app.addHook("onSend", async (request, reply, body) => {

@@ -3,7 +3,7 @@ import swaggerUi from "@fastify/swagger-ui";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 import type { App, OperationConfig } from "./http/context.ts";
 
-/** The interface's own version, which its description carries. */
+/** Version of the API, as its OpenAPI description states it. */
 const interfaceVersion = "1.0.0";
 
 const introduction = `Runs coding agents in the background on code repositories: a prompt becomes one pull request.
@@ -13,7 +13,10 @@ Lists are newest first; pass \`nextCursor\` as \`cursor\` to get the next page.`
 
 type Transform = typeof jsonSchemaTransform;
 
-/** `/openapi.json`, generated from the schemas that validate, and `/reference`, a page of it served by ourselves. */
+/**
+ * Adds `/openapi.json`, generated from the schemas that validate requests, and `/reference`, a page that shows it
+ * without files from other sites.
+ */
 export async function addDocumentation(app: App): Promise<void> {
   const optionalBodies = new Set<unknown>();
   await app.register(swagger, {
@@ -55,7 +58,10 @@ interface Described {
   readonly requestBody?: { required?: boolean };
 }
 
-/** What an operation does beside what its schemas say: who may call it, which headers it reads, that it streams. */
+/**
+ * Describes what an operation does beyond its schemas: whether it needs a key, which headers it reads, whether it
+ * streams.
+ */
 function besideSchema(schema: ReturnType<Transform>["schema"], operation: OperationConfig): Record<string, unknown> {
   const headers = {
     ...(operation.creates === true && {

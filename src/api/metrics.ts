@@ -2,9 +2,10 @@ import { NotFoundError, UnauthenticatedError } from "../domain/errors.ts";
 import { metricsAccess } from "../metrics/access.ts";
 import type { ApiOptions, App } from "./http/context.ts";
 
-/** The path is Prometheus's own, and so is the form of the answer. */
+/** Prometheus's default path. The answer has Prometheus's text format. */
 export const metricsPath = "/metrics";
 
+/** Adds the operation that Prometheus reads. */
 export function addMetrics(app: App, options: ApiOptions): void {
   const { metrics, metricsToken: token, publicUrl } = options;
   app.get(metricsPath, { schema: { hide: true } }, async (request, reply) => {

@@ -4,7 +4,7 @@ import fastifyStatic from "@fastify/static";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { App } from "./http/context.ts";
 
-/** The pages that the browser's own router draws: each is the same document. */
+/** The pages of the web app's own router. All are served as the same document. */
 const pages = [
   "/",
   "/sessions/:id",
@@ -18,7 +18,7 @@ const pages = [
   "/webhooks/:id",
 ];
 
-/** Only what we serve ourselves runs in the page; it can't be framed, and tells no other site where it was. */
+/** Only our own scripts run in the page, other sites can't frame it, and it sends our URLs to no other site. */
 const pageHeaders = {
   "Content-Security-Policy":
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'",
@@ -28,14 +28,15 @@ const pageHeaders = {
   "Cross-Origin-Opener-Policy": "same-origin",
 };
 
-/** Whether somebody opens an address in a browser, and is to see a page; programs are answered as the API answers. */
+/** Whether a browser opens an address as a page. Other clients get the API's answers. */
 export function asksForPage({ method, headers }: FastifyRequest): boolean {
   return method === "GET" && headers.accept?.includes("text/html") === true;
 }
 
 /**
- * Serves the built web app beside the API, whose operations win.
- * @returns what answers with the app's document; null where there is no app
+ * Serves the built web app in addition to the API. The API's paths have priority.
+ * @param directory null: there is no web app
+ * @returns a function that sends the app's document; null if there is no app
  */
 export async function addWebApp(
   app: App,
@@ -45,7 +46,7 @@ export async function addWebApp(
   await app.register(fastifyStatic, {
     root: join(directory, "assets"),
     prefix: "/assets/",
-    // Each build names its files anew.
+    // Every build gives its files new names.
     immutable: true,
     maxAge: "365d",
   });

@@ -2,24 +2,31 @@ import type { Database } from "../../database/database.ts";
 import { UnavailableError } from "../../domain/errors.ts";
 import { queueDepth } from "../../store/queue/queue.ts";
 
+/** What admission depends on. */
 export interface AdmissionOptions {
   readonly database: Database;
-  /** Sessions and jobs of one organization that may wait at once. */
+  /** Limit of sessions and jobs of one organization that wait. */
   readonly queueLimit: number;
-  /** Whether there is room for more rows; asked at most once a second. */
+  /** Whether the disk has room for more rows; called at most once a second. */
   readonly hasRoom: () => Promise<boolean>;
   readonly now?: () => number;
 }
 
-/** Refuses more work where taking it would be no kindness. @throws UnavailableError */
+/**
+ * Rejects new work if the queue or the disk is full.
+ * @throws UnavailableError
+ */
 export type Admission = (organizationId: string) => Promise<void>;
 
-/** A count is taken again after so long: in between a little more than the limit may come in. */
+/** A count is reused for this long, so slightly more than the limit may be accepted meanwhile. */
 const countedForMs = 1_000;
 const queueFullSeconds = 30;
 const diskFullSeconds = 60;
 
-/** Better a 503 now, which the client tries again, than an answer that never comes and a disk that takes nothing. */
+/**
+ * Makes an admission check. A 503 now, which clients retry, is better than work that waits without end or a full
+ * disk.
+ */
 export function createAdmission({ database, queueLimit, hasRoom, now = Date.now }: AdmissionOptions): Admission {
   const depths = new Map<string, { depth: number; at: number }>();
   let room = { is: true, at: Number.NEGATIVE_INFINITY };

@@ -11,10 +11,10 @@ export const cookieName = "offstage_session";
 const noKey = "send an API key as `Authorization: Bearer <key>` or `?apiKey=<key>`";
 
 /**
- * Resolves who is asking, before the body is read.
- * @throws UnauthenticatedError for a key that is wrong, revoked or expired, or for none
- * @throws InvalidInputError for none where the specification says 400
- * @throws ForbiddenError where the key lacks the scope
+ * Finds the principal of a request, before its body is read; null if the operation needs no key.
+ * @throws UnauthenticatedError if the key or cookie is wrong, revoked or expired, or missing
+ * @throws InvalidInputError if the key is missing and the specification demands 400
+ * @throws ForbiddenError if the principal lacks the operation's scope
  */
 export async function authenticate(
   options: Pick<ApiOptions, "database" | "signInDays">,
@@ -55,7 +55,7 @@ async function principalOf(
   return principal;
 }
 
-/** The key of the header or the query; null where there is neither. */
+/** The key in the header or the query; null if there is none. */
 function presentedKey(request: FastifyRequest): string | null {
   const header = request.headers.authorization;
   if (header !== undefined) {
@@ -68,7 +68,8 @@ function presentedKey(request: FastifyRequest): string | null {
 }
 
 /**
- * A cookie is sent by the browser whoever asked it to: what changes something must come from our own pages.
+ * Protects against cross-site request forgery: browsers send the cookie also with requests that another site's page
+ * makes. A request that changes something must come from our own pages.
  * @throws ForbiddenError
  */
 export function requireSameOrigin(request: FastifyRequest): void {
@@ -81,7 +82,10 @@ export function requireSameOrigin(request: FastifyRequest): void {
   if (site !== undefined && site !== "same-origin") throw new ForbiddenError("this request came from another site");
 }
 
-/** The principal of an operation that needs one. */
+/**
+ * The principal of a request whose operation needs one.
+ * @throws UnauthenticatedError if it has none
+ */
 export function principalOfRequest(request: FastifyRequest): Principal {
   if (request.principal === null) throw new UnauthenticatedError(`no API key: ${noKey}`);
   return request.principal;
@@ -89,7 +93,10 @@ export function principalOfRequest(request: FastifyRequest): Principal {
 
 const secretParameters: ReadonlySet<string> = new Set(["apikey", "code", "state"]);
 
-/** A URL as it may be logged: without a key, or what a provider sends back at a sign-in, however their names are encoded. */
+/**
+ * A URL that is safe to log: without the values of keys and of a provider's sign-in response, even if the parameters'
+ * names are percent-encoded.
+ */
 export function withoutKey(url: string): string {
   return url.replace(/([?&])([^=&#]*)=[^&#]*/gu, (whole, mark: string, name: string) =>
     secretParameters.has(decoded(name).toLowerCase()) ? `${mark}${name}=[redacted]` : whole,

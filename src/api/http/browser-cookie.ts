@@ -4,7 +4,10 @@ import type { ApiOptions } from "./context.ts";
 
 const daySeconds = 24 * 60 * 60;
 
-/** What a signed-in browser's cookie is set with: no script reads it, and no other site's page has it sent. */
+/**
+ * Attributes of a signed-in browser's cookie: scripts can't read it, and browsers don't send it with requests from
+ * other sites.
+ */
 export function browserCookie({ publicUrl, signInDays }: Pick<ApiOptions, "publicUrl" | "signInDays">) {
   return {
     path: "/",
@@ -15,7 +18,7 @@ export function browserCookie({ publicUrl, signInDays }: Pick<ApiOptions, "publi
   } as const;
 }
 
-/** What is known of a browser that signs in. */
+/** What is stored about a browser that signs in. */
 export function browserOf({ signInDays }: Pick<ApiOptions, "signInDays">, request: FastifyRequest): Browser {
   return { days: signInDays, address: request.ip, userAgent: request.headers["user-agent"] ?? null };
 }

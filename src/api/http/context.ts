@@ -18,49 +18,50 @@ import type { Intake } from "../../store/sessions/intake.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { OpenSpan, Traces } from "../../traces.ts";
 
-/** What the operations need; handed in by the program, so that none reaches for a global. */
+/** The dependencies of all operations. They are passed in, so that no operation uses globals. */
 export interface ApiOptions {
   readonly database: Database;
   readonly intake: Intake;
   readonly vault: Vault;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Shown by who may read the metrics; null: this machine alone may. */
+  /** Token that a reader of the metrics must send; null: only this machine may read them. */
   readonly metricsToken: string | null;
   readonly traces: Traces;
-  /** The web app's address, without a trailing slash; known once the server listens. */
+  /** The web app's address without a trailing slash. Call it only once the server listens. */
   readonly publicUrl: () => string;
-  /** False where the operator runs agents without a sandbox. */
+  /** False if the operator runs agents without a sandbox. */
   readonly sandboxed: boolean;
-  /** What tells that two addresses are the same repository. */
+  /** Normalizes an address: two addresses of the same repository have the same key. */
   readonly repositoryKeyOf: (address: RepositoryAddress) => string;
   readonly allowLocalRepositories: boolean;
   readonly rateLimitPerMinute: number;
-  /** Sessions of an organization that run at the same time where it has no limit of its own. */
+  /** Limit of an organization's running sessions, if it has none of its own. */
   readonly maxRunningPerOrganization: number;
-  /** Sessions and jobs of one organization that may wait at once. */
+  /** Limit of sessions and jobs of one organization that wait. */
   readonly queueLimit: number;
-  /** Whether the database has room for more. */
+  /** Whether the database's disk has room for more rows. */
   readonly hasRoom: () => Promise<boolean>;
-  /** Names by which the server is reached, beside its public URL's. */
+  /** Host names of the server, in addition to that of its public URL. */
   readonly hosts: readonly string[];
-  /** Addresses and networks of proxies whose word on who asks is taken. */
+  /** Addresses and networks of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
   readonly signInMethods: readonly SignInMethod[];
   readonly signInPolicy: SignInPolicy;
-  /** How long a browser stays signed in. */
+  /** Days that a browser stays signed in. */
   readonly signInDays: number;
   readonly defaultAgent: () => Promise<string | null>;
   readonly agents: () => Promise<Agent[]>;
   readonly integrationOf: (url: string) => Repository["integration"];
   readonly templates: Templates;
-  /** The built web app, or null to serve the API alone. */
+  /** Folder of the built web app; null: serve only the API. */
   readonly webDirectory: string | null;
   readonly ready: () => Promise<boolean>;
-  /** Between two comments on a quiet event stream; 15 s where it is not given. */
+  /** Milliseconds between two comments on a quiet event stream; default 15,000. */
   readonly heartbeatMs?: number;
 }
 
+/** The HTTP server, with schemas in Zod. */
 export type App = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,
@@ -69,25 +70,25 @@ export type App = FastifyInstance<
   ZodTypeProvider
 >;
 
-/** How an operation is guarded, beside its schema. */
+/** How an operation is protected and observed, beyond its schema. */
 export interface OperationConfig {
-  /** Needed of the key; null where no key is needed. */
+  /** Scope that the key must have; null if no key is needed. */
   readonly scope: Scope | null;
-  /** Creates something, so that an Idempotency-Key is honoured. */
+  /** It creates something, so an Idempotency-Key is honoured. */
   readonly creates?: boolean;
-  /** Status for a request without any key: 401, but 400 where the specification says so. */
+  /** Status for a request without a key: 401 unless the specification demands 400. */
   readonly missingKey?: 400 | 401;
-  /** Puts something into the queue, and is refused while that is full. */
+  /** It puts work into the queue, so it is rejected while the queue is full. */
   readonly queues?: boolean;
-  /** Starts an automation: the ledger knows of it, and of its repetitions. */
+  /** It triggers an automation, so repeated requests are recorded in the ledger. */
   readonly ledger?: boolean;
-  /** No body is taken for an empty object. */
+  /** A request without a body counts as one with an empty object. */
   readonly optionalBody?: boolean;
-  /** What its body holds must not be found out from its hash, not even by trying. */
+  /** The body is secret: only a keyed hash of it may be stored, which can't be found by guessing. */
   readonly secretBody?: boolean;
-  /** Answers with Server-Sent Events where they are asked for. */
+  /** It answers with Server-Sent Events if the client accepts them. */
   readonly streams?: boolean;
-  /** A GET that changes something all the same, for the audit log. */
+  /** For the audit log: a GET that nevertheless changes something. */
   readonly changes?: boolean;
 }
 
@@ -97,11 +98,11 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     principal: Principal | null;
-    /** Null where traces are off, and of what is no operation. */
+    /** Null if tracing is off, or the request is not for an operation. */
     span: OpenSpan | null;
-    /** Its answer goes on for as long as it is watched. */
+    /** The answer is an event stream, which lasts as long as the client reads it. */
     isStream: boolean;
-    /** Id of what the first request under the same Idempotency-Key made. */
+    /** Id of what the first request with the same Idempotency-Key created. */
     duplicateOf: string | null;
     idempotency: { readonly organizationId: string; readonly key: string; readonly createdId: string } | null;
   }

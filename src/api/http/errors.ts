@@ -16,18 +16,18 @@ import {
 } from "../../domain/errors.ts";
 import { problemOf } from "../../domain/problem.ts";
 
-/** The only body that an error has. */
+/** The body of every error. */
 export const errorSchema = z.object({ error: z.string() }).meta({ id: "Error" });
 
-/** The request was meant for another host. */
+/** The request's Host header names another host. */
 export class MisdirectedError extends OffstageError {
   readonly code = "misdirected";
 }
 
-/** The path is there, the method is not. */
+/** The path exists, but not with this method. */
 export class MethodNotAllowedError extends OffstageError {
   readonly code = "method_not_allowed";
-  /** Methods that it has, with commas between. */
+  /** The path's methods, separated by commas, for the Allow header. */
   readonly allow: string;
 
   constructor(message: string, allow: string) {
@@ -36,7 +36,10 @@ export class MethodNotAllowedError extends OffstageError {
   }
 }
 
-/** The one place where an error becomes an answer. Headers carry what a machine needs beside the sentence. */
+/**
+ * Turns an error into an answer. All errors of operations pass here. Headers carry what a client evaluates in
+ * addition to the sentence.
+ */
 export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const { status, sentence } = answerOf(error);
   if (status >= 500) request.log.error({ err: error }, "a request failed for a reason that nobody foresaw");
@@ -97,7 +100,10 @@ const unreadable: Readonly<Record<string, { readonly status: number; readonly se
   HPE_HEADER_OVERFLOW: { status: 431, sentence: "the headers are larger than 16 KiB: send less" },
 };
 
-/** What is no HTTP request becomes no request of the app: it is answered on the bare connection, in the same form. */
+/**
+ * Answers what is not a valid HTTP request directly on its connection, in the same format as other errors, because
+ * Fastify creates no request for it.
+ */
 export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return;
   const { status, sentence } = unreadable[error.code ?? ""] ?? {
@@ -118,7 +124,7 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
   );
 }
 
-/** The first problem as one sentence: the field, what is wrong with it, and so the mend. */
+/** Describes the first problem as one sentence: the field, what is wrong and so how to fix it. */
 function sentenceOf(
   error: FastifyError & {
     validation: readonly {

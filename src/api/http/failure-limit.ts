@@ -2,16 +2,21 @@ import { isIP } from "node:net";
 import { TooManyRequestsError } from "../../domain/errors.ts";
 
 const windowMs = 60_000;
-/** Addresses that failed long ago need not be kept. */
+/** Above this number of addresses, those without recent failures are deleted. */
 const pruneAbove = 10_000;
 
+/** Limits failed attempts by address. An IPv6 /64 network counts as one address. */
 export interface FailureLimit {
   /** @throws TooManyRequestsError after too many failures from this address within a minute */
   check(address: string): void;
   fail(address: string): void;
 }
 
-/** Slows guessing down: so many failures a minute from one address, whatever was guessed. */
+/**
+ * Makes a limit that slows down guessing.
+ * @param perMinute failures per minute from one address, whatever was guessed
+ * @param now time in milliseconds
+ */
 export function createFailureLimit(perMinute: number, now: () => number = Date.now): FailureLimit {
   const failures = new Map<string, number[]>();
   const recent = (network: string): number[] => (failures.get(network) ?? []).filter((at) => now() - at < windowMs);
@@ -31,7 +36,7 @@ export function createFailureLimit(perMinute: number, now: () => number = Date.n
   };
 }
 
-/** Whoever has an IPv6 address most often has 2^64 of them: those count as one. */
+/** IPv6 networks usually have a /64 prefix, so one client can use 2^64 addresses: these count as one. */
 function networkOf(address: string): string {
   if (isIP(address) !== 6 || address.includes(".")) return address;
   const [head = "", tail = ""] = address.split("::");

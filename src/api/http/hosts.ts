@@ -3,9 +3,9 @@ import type { FastifyRequest } from "fastify";
 import { MisdirectedError } from "./errors.ts";
 
 /**
- * A page of another site can have its own name lead to this server (DNS rebinding), and is then of our origin for the
- * browser: only names that are ours are answered. An address can't be made to lead elsewhere.
- * @param names of the server, beside the public URL's and localhost
+ * Protects against DNS rebinding: another site can point its own name at this server, and its page then has our
+ * origin in the browser. So only our own names are answered; an IP address can't be rebound.
+ * @param names host names of the server, in addition to the public URL's and localhost
  * @throws MisdirectedError
  */
 export function requireKnownHost(request: FastifyRequest, publicUrl: string, names: readonly string[]): void {

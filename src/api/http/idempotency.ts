@@ -9,8 +9,9 @@ import { principalOfRequest } from "./auth.ts";
 import { pathOf } from "./methods.ts";
 
 /**
- * Before the handler of a POST that creates something: a request that was answered before gets that answer again.
- * @throws ConflictError for another body under the same key, or while the first is under way
+ * Runs before the handler of a POST that creates something: a request that was answered before gets the same answer.
+ * @throws InvalidInputError if the key is malformed
+ * @throws ConflictError if the key was used with another body, or the first request is still running
  */
 export async function replayOrBegin(
   { database, vault }: { readonly database: Database; readonly vault: Vault },
@@ -41,7 +42,7 @@ export async function replayOrBegin(
         .type("application/json; charset=utf-8")
         .serializer((body: unknown) => String(body))
         .send(known.body);
-      // Who left before the answer came must not have it done once more.
+      // If the client has gone, the answer was not sent: fail, so that the handler does not run again.
       if (!reply.sent) throw new ConflictError("the answer could not be given");
       return;
     case "mismatch":
@@ -55,15 +56,19 @@ export async function replayOrBegin(
 }
 
 /**
- * Whoever may read an organization shares its keys, so that a retry may be made with a new API key. One that is for triggering
- * alone has Idempotency-Keys of its own: else it would be answered what others were, and its refusals would be told to others.
- * An Idempotency-Key has no blank in it.
+ * The key under which a request is stored. All principals that may read share an organization's Idempotency-Keys, so
+ * that a request can be repeated with another API key. A key that may only trigger has its own: otherwise it could
+ * read the answers to others, and its rejections would be answered to others. The blank separates the parts
+ * unambiguously, because an Idempotency-Key contains none.
  */
 function storedKey(principal: Principal, key: string): string {
   return hasScope(principal, "read") ? key : `${principal.keyId} ${key}`;
 }
 
-/** For what answers a secret, once. @throws InvalidInputError */
+/**
+ * Call this in operations whose answer contains a secret that is shown only once.
+ * @throws InvalidInputError if the request has an Idempotency-Key
+ */
 export function refuseIdempotencyKey({ headers }: FastifyRequest): void {
   if (headers["idempotency-key"] === undefined) return;
   throw new InvalidInputError("Idempotency-Key is not supported here: the answer is shown only once and not stored");
@@ -74,12 +79,14 @@ function createdBy(status: number, body: string): string | null {
   return status === 200 && typeof id === "string" ? id : null;
 }
 
-/** Id for what a request creates: a request that is made again makes nothing twice. */
+/** The id for what a request creates: a repeated request gets the same id, so that it creates nothing twice. */
 export function idOfCreated(request: FastifyRequest): string {
   return request.idempotency?.createdId ?? randomUUID();
 }
 
-/** Before the answer leaves: keeps it, unless it tells of a fault of ours, which may be gone the next time. */
+/**
+ * Runs before the answer is sent: stores it, unless the server failed, in which case a repeated request may succeed.
+ */
 export async function keepAnswer(
   database: Database,
   request: FastifyRequest,

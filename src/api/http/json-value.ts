@@ -1,9 +1,12 @@
 import { InvalidInputError } from "../../domain/errors.ts";
 
-/** Deeper than any event of a forge, and shallow enough for every reader of it. */
+/** More than the nesting of any forge's events, and little enough for every recursive function. */
 const deepest = 64;
 
-/** Whether whatever walks the value can do so on its stack. @throws InvalidInputError */
+/**
+ * Limits the nesting of a value, so that recursive functions don't overflow the stack.
+ * @throws InvalidInputError
+ */
 export function checkNesting(value: unknown, name: string): void {
   const left: { value: unknown; depth: number }[] = [{ value, depth: 0 }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
@@ -14,14 +17,14 @@ export function checkNesting(value: unknown, name: string): void {
   }
 }
 
-/** Characters that the numbers of one value may take in the database, which writes all of their digits out. */
+/** Characters that all numbers of one value may take in the database, which stores them without exponents. */
 const longestNumbers = 1024 * 1024;
 
 /**
- * Whether the database can keep a JSON value that a client sent: no NUL, no half of a surrogate pair, and no more than it
- * was sent as: `1e308` has 5 characters, and comes back with 309. A body of nothing else became 50 MB, for which a trigger
- * took 4 s and a worker 8 s.
- * @throws InvalidInputError naming where the problem is
+ * Checks that the database can store a JSON value that a client sent: no NUL, no unpaired surrogates, and not much
+ * larger than it was sent. `1e308` has 5 characters, but takes 309 in the database: a body of such numbers became 50
+ * MB, for which a trigger took 4 s and a worker 8 s.
+ * @throws InvalidInputError with the path of the problem
  */
 export function checkJsonValue(value: unknown, name: string): void {
   const left: { value: unknown; path: string }[] = [{ value, path: name }];
@@ -41,7 +44,7 @@ export function checkJsonValue(value: unknown, name: string): void {
   }
 }
 
-/** Without an exponent. */
+/** Length of a number without an exponent. */
 function lengthWrittenOut(value: number): number {
   const [mantissa = "", exponent = "0"] = String(value).split("e");
   return mantissa.length + Math.abs(Number(exponent));

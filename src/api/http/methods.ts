@@ -4,15 +4,22 @@ import { withoutKey } from "./auth.ts";
 import type { App } from "./context.ts";
 import { MethodNotAllowedError } from "./errors.ts";
 
-/** Tells a path that is not there from a method that it does not have. */
+/** Distinguishes an unknown path (404) from a known path with a wrong method (405). */
 export interface Methods {
-  /** For what was routed to an operation of ids: `create` is none. @throws MethodNotAllowedError */
+  /**
+   * For requests that matched a path with an id, such as GET /session/create, where "create" is not an id.
+   * @throws MethodNotAllowedError
+   */
   check(request: FastifyRequest): void;
-  /** For what was routed nowhere. @throws MethodNotAllowedError, NotFoundError */
+  /**
+   * For requests that matched nothing.
+   * @throws MethodNotAllowedError
+   * @throws NotFoundError
+   */
   refuse(request: FastifyRequest): never;
 }
 
-/** Notes the methods of every path; called before any is added. */
+/** Records the methods of every path. Call it before any route is added. */
 export function noteMethods(app: App): Methods {
   const methodsOf = new Map<string, Set<string>>();
   app.addHook("onRoute", ({ url, method }) => {
@@ -46,12 +53,12 @@ export function noteMethods(app: App): Methods {
   };
 }
 
-/** The path asked for, without its query and a last slash. */
+/** The request's path, without its query and a trailing slash. */
 export function pathOf({ url }: FastifyRequest): string {
   return url.replace(/[?#].*$/su, "").replace(/(?<=.)\/$/u, "");
 }
 
-/** Whether a path is one that the router's pattern stands for: `:name` is one part of it, a last `*` any rest. */
+/** Whether a path matches the router's pattern: `:name` matches one segment, a final `*` any rest. */
 function matches(pattern: string, path: string): boolean {
   const wanted = pattern.split("/");
   const parts = path.split("/");

@@ -1,12 +1,15 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ApiOptions, App } from "./context.ts";
 
-/** Counts and times each request, and traces those of operations. Nothing of a URL's query, where a key may be, is in either. */
+/**
+ * Measures each request and traces those of operations. The query of the URL is never included, because it may
+ * contain a key.
+ */
 export function observeRequests(app: App, { metrics, traces }: ApiOptions): void {
   app.decorateRequest("span", null);
   app.decorateRequest("isStream", false);
   const ends = new WeakMap<FastifyRequest, () => void>();
-  // The first hook of all, so that a request that is refused is seen too.
+  // The first hook of all, so that rejected requests are measured too.
   app.addHook("onRequest", (request, reply, done) => {
     const { operation } = request.routeOptions.config;
     const name = request.routeOptions.schema?.operationId ?? "other";
@@ -16,11 +19,11 @@ export function observeRequests(app: App, { metrics, traces }: ApiOptions): void
       if (ended) return;
       ended = true;
       endSpan(request, reply);
-      // A stream lasts as long as it is watched: that says nothing of how fast answers are.
+      // A stream lasts as long as the client reads it, so its duration says nothing about response times.
       if (!request.isStream) metrics.requestEnded(name, reply.statusCode, reply.elapsedTime / 1_000);
     };
     ends.set(request, end);
-    // Who hangs up leaves an answer that is never sent to its end.
+    // If the client disconnects, the answer is never completed and onResponse is not called.
     reply.raw.once("close", end);
     done();
   });

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { idOfCreated } from "./idempotency.ts";
 
-/** What a creation takes from its request beside the body: the id of what it makes, and the trace that it is part of. */
+/** What a new object takes from its request in addition to the body: its id, and the trace that it belongs to. */
 export function originOf(request: FastifyRequest): { readonly id: string; readonly traceParent: string | null } {
   return { id: idOfCreated(request), traceParent: request.span?.traceParent ?? null };
 }

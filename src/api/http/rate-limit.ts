@@ -7,12 +7,15 @@ interface Bucket {
   filledAt: number;
 }
 
-/** Buckets that are full again need not be kept. */
+/** Above this number of buckets, the full ones are deleted. */
 const pruneAbove = 10_000;
 
 /**
- * A token bucket for each key, and for each user in a browser: `perMinute` requests at once, refilled evenly over a minute.
- * @returns what takes a token and sets the `RateLimit-*` headers. It throws TooManyRequestsError where there is none
+ * Makes a token bucket for each key and each signed-in user: `perMinute` requests at once, refilled evenly over a
+ * minute.
+ * @param now time in milliseconds
+ * @returns a function that takes a token and sets the `RateLimit-*` headers; it throws TooManyRequestsError if the
+ * bucket is empty
  */
 export function createRateLimit(
   perMinute: number,

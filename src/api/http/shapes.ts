@@ -3,15 +3,21 @@ import { NotFoundError } from "../../domain/errors.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import { errorSchema } from "./errors.ts";
 
-/** The answers of an operation: 200 and its body, and the errors that any may have. */
+/** The response schemas of an operation: 200 with `body`, and the error format. */
 export function answers<Body extends z.ZodType>(body: Body) {
   return { 200: body, "4xx": errorSchema, "5xx": errorSchema };
 }
 
+/** Path parameters of an operation on one object. */
 export const idParameters = z.object({ id: z.string() });
+/** Path parameters of an operation on one automation, which is named by macro or id. */
 export const keyOrIdParameters = z.object({ keyOrId: z.string() });
 
-/** An id that is no UUID is of nothing that exists. @throws NotFoundError */
+/**
+ * Checks that an id is a UUID and converts it to lower case. Another id belongs to nothing.
+ * @param noun for the message
+ * @throws NotFoundError
+ */
 export function requireUuid(noun: string, id: string): string {
   if (!isUuid(id)) throw new NotFoundError(`${noun} ${id.slice(0, 100)} was not found`);
   return id.toLowerCase();

@@ -4,7 +4,9 @@ import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers } from "../http/shapes.ts";
 
-/** Which agents can be used here and why others can't, and who is asking. */
+/**
+ * Adds the operations that list the agents, with the reason why one is unavailable, and that show whose key is used.
+ */
 export function addAgentOperations(app: App, options: ApiOptions): void {
   app.get(
     "/agent/list",

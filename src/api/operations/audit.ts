@@ -9,18 +9,25 @@ import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers } from "../http/shapes.ts";
 
-/** What is written together: a trigger's own insert must not wait for its line in the log. */
+/**
+ * Entries are collected for this many milliseconds and written together, so that a trigger does not wait for its
+ * entry.
+ */
 const gatherMs = 50;
 const gatherMost = 500;
 
+/** Writes the audit log of requests. */
 export interface Audit {
-  /** Called before the answer is sent. What takes an admin is written first, the rest a moment later. */
+  /**
+   * Call this before the answer is sent. Entries of admin operations and sign-ins are written before it returns,
+   * others shortly afterwards.
+   */
   note(request: FastifyRequest, reply: FastifyReply, body: unknown): Promise<void>;
-  /** Writes what is still held. */
+  /** Writes the entries that are still in memory. */
   close(): Promise<void>;
 }
 
-/** Notes every change that was asked for, and everything that was refused. */
+/** Makes an audit log of every request that changes something, and of every rejected request. */
 export function createAudit(database: Database, logger: Logger): Audit {
   let held: NewAuditEntry[] = [];
   let timer: NodeJS.Timeout | null = null;
@@ -71,6 +78,7 @@ function entryOf(request: FastifyRequest, status: number, body: unknown): NewAud
   };
 }
 
+/** Adds the operation that lists the audit log. */
 export function addAuditOperations(app: App, { database }: ApiOptions): void {
   app.get(
     "/audit/list",

@@ -33,6 +33,7 @@ import { checkAgent, requireNotPaused, resolveRepositories } from "./resolve.ts"
 
 const tags = ["Automations"];
 
+/** Adds the operations on automations: create, list, show, change, delete, preview, list jobs, trigger. */
 export function addAutomationOperations(app: App, options: ApiOptions): void {
   const { database } = options;
   app.post(
@@ -194,13 +195,13 @@ function addRuns(app: App, options: ApiOptions): void {
   );
 }
 
-/** The specification's trigger; `agent` is the older noun for the same. */
+/** Adds the specification's trigger. `agent` is an older noun for `automation` in the path. */
 function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent"): void {
   app.post(
     `/${noun}/:keyOrId/trigger`,
     {
       config: { operation: { scope: "trigger", creates: true, queues: true, ledger: true, optionalBody: true } },
-      // Before the validator, to which none is the same as null.
+      // Runs before the validator, which treats a missing body like null.
       preValidation: (request, _reply, done) => {
         if (request.body === undefined) (request as { body: unknown }).body = {};
         done();
@@ -244,8 +245,10 @@ async function trigger(
 }
 
 /**
- * The same answer whether another automation is there or not: such a key is given to whom the others are no business.
- * @throws ForbiddenError if the key is for others
+ * Finds the automation to trigger. A key that is limited to certain automations gets the same answer whether another
+ * automation exists or not, so that it reveals nothing about them.
+ * @throws ForbiddenError if the key is limited to other automations
+ * @throws NotFoundError if the key is not limited and there is no such automation
  */
 async function requireTriggerable(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {
   const { automationIds } = principal;
@@ -257,13 +260,13 @@ async function requireTriggerable(options: ApiOptions, principal: Principal, key
   throw new ForbiddenError(`this key may not trigger ${keyOrId.slice(0, 100)}: it was made for other automations`);
 }
 
-/** Whose turn it is to have a template rendered: each key's and each user's. */
+/** Who asks for a template to be rendered: each key and each user has its own turn. */
 function askerOf({ organizationId, keyId, userId }: Principal): Asker {
   return { organizationId, id: keyId ?? userId ?? "" };
 }
 
 async function requireAutomation(options: ApiOptions, principal: Principal, keyOrId: string): Promise<Automation> {
-  // The database takes no NUL, and no automation is called by one.
+  // PostgreSQL rejects NUL, and no automation's name contains one.
   const known = !keyOrId.includes("\0");
   const automation = known ? await getAutomation(options.database, principal.organizationId, keyOrId) : null;
   if (automation === null) throw new NotFoundError(`automation ${keyOrId.slice(0, 100)} was not found`);

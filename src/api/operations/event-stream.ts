@@ -8,25 +8,26 @@ import { getSession } from "../../store/sessions/sessions.ts";
 import { authenticate } from "../http/auth.ts";
 import type { ApiOptions } from "../http/context.ts";
 
-/** Proxies close a connection that is quiet for a minute or less. */
+/** Proxies close a connection that is quiet for about a minute. */
 const usualHeartbeatMs = 15_000;
 const pageSize = 200;
 
+/** Streams events of sessions to clients. */
 export interface EventStreams {
-  /** Streams a session's events after number `after` until the session is over or the client leaves. */
+  /** Streams a session's events after number `after`, until the session has ended or the client disconnects. */
   stream(
     request: FastifyRequest,
     reply: FastifyReply,
     session: { organizationId: string; id: string },
     after: number,
   ): Promise<void>;
-  /** Ends every stream, so that the server can close. */
+  /** Ends every stream, so that the server can stop. */
   close(): Promise<void>;
 }
 
 /**
- * Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html): one LISTEN for the process,
- * fanned out. What is sent is read from the store by number, so that nothing is lost or sent twice.
+ * Makes Server-Sent Events (https://html.spec.whatwg.org/multipage/server-sent-events.html). One LISTEN of the
+ * process wakes all streams. They read events from the database by number, so that none is lost or sent twice.
  */
 export async function createEventStreams(
   options: Pick<ApiOptions, "database" | "metrics" | "signInDays" | "heartbeatMs">,
@@ -36,7 +37,7 @@ export async function createEventStreams(
   const open = new Set<AbortController>();
   const looks = createSharedLooks(database);
   const subscription = await database.listen("offstage_event", (sessionId) => {
-    // Whoever is woken by this must not be given what was read before it.
+    // A stream that this notification wakes must not get a result that was read before it.
     looks.forget(sessionId);
     if (sessionId === "") for (const all of wakers.values()) for (const wake of all) wake();
     else for (const wake of wakers.get(sessionId) ?? []) wake();
@@ -57,21 +58,22 @@ export async function createEventStreams(
     request.isStream = true;
     const { raw } = reply;
     raw.once("close", () => ended.abort());
-    // Who left before this, while the key was looked up, is told of no more.
+    // The client may have disconnected while the key was checked; then no "close" event follows.
     if (raw.closed) ended.abort();
     raw.writeHead(200, {
       ...(reply.getHeaders() as Record<string, string>),
       "content-type": "text/event-stream; charset=utf-8",
-      // Proxies that gather answers would hold the events back.
+      // Proxies that buffer responses would delay the events.
       "x-accel-buffering": "no",
-      // Kept for a next request, it would hold a server up that stops, for as long as idle connections are kept.
+      // A connection kept alive for another request would delay the server's stop until the keep-alive timeout.
       connection: "close",
     });
     raw.write(": connected\n\n");
     let isInDoubt = false;
     const heartbeat = setInterval(() => {
       raw.write(": heartbeat\n\n");
-      // A word can be lost: this look finds what it told of. So it is with who reads: their key or role may have ended.
+      // A notification can be lost: this also polls for its events. It also checks that the key or role is still
+      // valid.
       isInDoubt = true;
       bell.ring();
     }, heartbeatMs);
@@ -83,7 +85,7 @@ export async function createEventStreams(
         const { over, events, last, more } = await looks.look(organizationId, id, sent);
         if (events !== "") raw.write(events);
         sent = last;
-        // Of what a slow reader does not take, no more than a page stays in memory.
+        // If the client reads slowly, no more than one page waits in memory.
         if (raw.writableNeedDrain) await once(raw, "drain", { signal: ended.signal });
         if (more) continue;
         if (over) {
@@ -104,7 +106,7 @@ export async function createEventStreams(
     }
   }
 
-  /** Asked as at the beginning: where not, the client that comes back is told why. */
+  /** Repeats the check of the first request. If it fails, the client learns the reason when it reconnects. */
   async function mayStillRead(request: FastifyRequest): Promise<boolean> {
     const { operation } = request.routeOptions.config;
     try {
@@ -127,19 +129,19 @@ export async function createEventStreams(
 
 interface Look {
   readonly over: boolean;
-  /** As they are sent. */
+  /** In the format of Server-Sent Events. */
   readonly events: string;
-  /** Number of the last of them. */
+  /** Number of the last event. */
   readonly last: number;
   readonly more: boolean;
 }
 
-/** What many watchers of one session ask at the same time is read, and written out, once for all of them. */
+/** Reads and formats the same events only once if many clients ask for them at the same time. */
 function createSharedLooks(database: Database) {
   const underWay = new Map<string, Map<number, Promise<Look>>>();
 
   async function read(organizationId: string, id: string, after: number): Promise<Look> {
-    // Looked at before the events: whatever led to the end is among them then.
+    // Read the status before the events: then the events include everything that led to the end.
     const over = isFinal((await getSession(database, organizationId, id))?.status ?? "cancelled");
     const page = await listEvents(database, organizationId, id, after, pageSize);
     const events = page?.events ?? [];
@@ -154,7 +156,7 @@ function createSharedLooks(database: Database) {
   }
 
   return {
-    /** The events after this number, by a look that began after the last word of the session. */
+    /** The events after this number, read after the session's last notification. */
     look(organizationId: string, id: string, after: number): Promise<Look> {
       const looks = underWay.get(id) ?? new Map<number, Promise<Look>>();
       underWay.set(id, looks);
@@ -167,7 +169,7 @@ function createSharedLooks(database: Database) {
       looks.set(after, look);
       return look;
     },
-    /** @param id empty: of every session */
+    /** @param id empty: all sessions */
     forget(id: string): void {
       if (id === "") underWay.clear();
       else underWay.delete(id);
@@ -175,7 +177,7 @@ function createSharedLooks(database: Database) {
   };
 }
 
-/** Remembers a ring that came while nobody waited. */
+/** A wake-up signal that also remembers a call to `ring` that came before the call to `rung`. */
 function createBell(wakers: Map<string, Set<() => void>>, id: string) {
   let rang = false;
   let answer: (() => void) | null = null;

@@ -9,11 +9,13 @@ import { answers, idParameters, requireUuid } from "../http/shapes.ts";
 
 const tags = ["Jobs"];
 
+/** A job as the API shows it, with its session's address in the web app. */
 export function toJob(options: ApiOptions, record: JobRecord): Job {
   const { sessionId } = record;
   return { ...record, sessionHtmlUrl: sessionId === null ? null : `${options.publicUrl()}/sessions/${sessionId}` };
 }
 
+/** Adds the operations on jobs: list, show. */
 export function addJobOperations(app: App, options: ApiOptions): void {
   app.get(
     "/job/list",

@@ -13,6 +13,7 @@ import { answers, idParameters, requireUuid } from "../http/shapes.ts";
 
 const tags = ["Keys"];
 
+/** Adds the operations on API keys: create, list, revoke. */
 export function addKeyOperations(app: App, { database }: ApiOptions): void {
   app.post(
     "/key/create",
@@ -72,7 +73,10 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
   );
 }
 
-/** @throws InvalidInputError naming the entry that is no automation of the organization's */
+/**
+ * Checks that all ids are automations of the organization.
+ * @throws InvalidInputError naming the entry that is not
+ */
 async function requireAutomations(database: Database, organizationId: string, ids: readonly string[]): Promise<void> {
   for (const [index, id] of ids.entries()) {
     if ((await getAutomation(database, organizationId, id)) === null) {

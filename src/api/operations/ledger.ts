@@ -11,7 +11,7 @@ import { requireNotPaused } from "./resolve.ts";
 
 const tags = ["Ledger"];
 
-/** Everything that was accepted to start an automation, with what became of it. */
+/** Adds the operations on the ledger of accepted triggers: list, show, trigger again. */
 export function addLedgerOperations(app: App, { database, intake }: ApiOptions): void {
   app.get(
     "/ledger/list",

@@ -22,7 +22,11 @@ import { answers, idParameters, requireUuid } from "../http/shapes.ts";
 
 const tags = ["Sign-in"];
 
-/** Signs a browser in: a one-time link's token, or a pasted key, for a cookie that scripts can't read. */
+/**
+ * Adds the operations that sign browsers in and out. A browser exchanges a one-time link's token, or a key, for a
+ * cookie that scripts can't read.
+ * @param failures limit of failed sign-ins
+ */
 export function addLoginOperations(app: App, options: ApiOptions, failures: FailureLimit): void {
   const { database, signInDays } = options;
   app.post(
@@ -42,7 +46,8 @@ export function addLoginOperations(app: App, options: ApiOptions, failures: Fail
     },
     async (request, reply) => {
       failures.check(request.ip);
-      // Else another site's page could sign a browser in as somebody else, who then reads what is written there.
+      // Otherwise another site's page could sign the browser in as another user, who could then read what the victim
+      // enters.
       requireSameOrigin(request);
       const token =
         "token" in request.body
@@ -86,7 +91,10 @@ export function addLoginOperations(app: App, options: ApiOptions, failures: Fail
   addSignInList(app, options);
 }
 
-/** Which sign-ins somebody may see and end: an admin all, a user and a key their own, a browser of a link only itself. */
+/**
+ * The sign-ins that a caller may see and end: an admin all of them, a user or key its own, a browser that signed in
+ * by a link only itself.
+ */
 function mayManage(request: FastifyRequest): LoginOwner {
   const principal = principalOfRequest(request);
   if (hasScope(principal, "admin")) return { all: true };

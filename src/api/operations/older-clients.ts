@@ -21,7 +21,7 @@ const metaSchema = z.object({
   hasPrevious: z.boolean(),
 });
 
-/** The session operations under their older noun, as published clients call them. */
+/** Adds the session operations under their older noun "task", which published clients use. */
 export function addOlderOperations(app: App, options: ApiOptions): void {
   app.post(
     "/task/create",

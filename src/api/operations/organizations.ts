@@ -7,7 +7,7 @@ import { checkAgent } from "./resolve.ts";
 
 const tags = ["Organization"];
 
-/** What an organization's admins decide for all of its sessions: models, hosts, budgets. */
+/** Adds the operations on the organization's settings: models, hosts, budgets. Only an admin may change them. */
 export function addOrganizationOperations(app: App, options: ApiOptions): void {
   const { database } = options;
   app.get(

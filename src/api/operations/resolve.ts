@@ -10,7 +10,11 @@ import type { ApiOptions } from "../http/context.ts";
 
 const repositoryLimit = 20;
 
-/** @throws InvalidInputError naming `field`, where it is no repository's URL or a local one that is not allowed */
+/**
+ * Parses a repository's URL.
+ * @param field name of the request's field, for the message
+ * @throws InvalidInputError if it is not a repository's URL, or is a local path and these are not allowed
+ */
 export function readAddress(options: ApiOptions, field: string, url: string): RepositoryAddress {
   const address = parseRepositoryUrl(url);
   if (isAddressProblem(address)) throw new InvalidInputError(`${field} ${address.problem}`);
@@ -23,8 +27,8 @@ export function readAddress(options: ApiOptions, field: string, url: string): Re
 }
 
 /**
- * The repositories that a request names by URL and by id, each once, in the order named.
- * A URL that is not connected yet is connected now.
+ * The repositories that a request names by URL and by id, each once, in that order. A URL that is not connected yet
+ * gets connected.
  * @throws InvalidInputError naming the entry
  */
 export async function resolveRepositories(
@@ -36,14 +40,15 @@ export async function resolveRepositories(
   },
 ): Promise<RepositoryRecord[]> {
   const { repositories: urls = [], codeRepoIds: ids = [] } = request;
-  // All is checked before anything is connected: a request that is refused leaves nothing behind.
+  // Everything is checked before anything is connected, so that a rejected request changes nothing.
   const named = urls.map((url, index) => {
     const field = `repositories.${index}`;
     return { field, address: readAddress(options, field, url) };
   });
   const unknown = ids.find((id) => !isUuid(id));
   const owned = unknown === undefined ? await findRepositories(options.database, organizationId, ids) : [];
-  // What was connected once may not be any more: by another version, or before local repositories were forbidden.
+  // A connected repository may no longer be valid: another version connected it, or local repositories were forbidden
+  // since.
   const connected = owned.map(({ id, url }) => ({
     field: "codeRepoIds",
     address: readAddress(options, `codeRepoIds: the address of ${id}`, url),
@@ -84,8 +89,10 @@ export async function resolveRepositories(
 }
 
 /**
- * @param field of the request, for the message
- * @throws InvalidInputError if the organization's list does not let the repository be named
+ * Checks a repository against the patterns that the organization allows.
+ * @param patterns null: all repositories are allowed
+ * @param field name of the request's field, for the message
+ * @throws InvalidInputError if no pattern matches
  */
 export function requireAllowed(patterns: readonly string[] | null, field: string, address: RepositoryAddress): void {
   if (allowsRepository(patterns, address)) return;
@@ -94,7 +101,11 @@ export function requireAllowed(patterns: readonly string[] | null, field: string
   );
 }
 
-/** @throws InvalidInputError naming `field`, with the list of providers, where the agent's is none of them */
+/**
+ * Checks that the provider of an agent's name exists.
+ * @param field name of the request's field, for the message
+ * @throws InvalidInputError with the list of providers
+ */
 export async function checkAgent(
   options: ApiOptions,
   agent: string | null | undefined,
@@ -108,7 +119,10 @@ export async function checkAgent(
   }
 }
 
-/** @throws ConflictError where the automation is paused */
+/**
+ * Checks that an automation is not paused.
+ * @throws ConflictError
+ */
 export function requireNotPaused({ paused, macro }: Pick<Automation, "paused" | "macro">): void {
   if (paused) throw new ConflictError(`automation ${macro} is paused: resume it first`);
 }

@@ -9,7 +9,7 @@ import { answers, idParameters, requireUuid } from "../http/shapes.ts";
 
 const tags = ["Secrets"];
 
-/** Values for setup scripts and agents: they can be set and used, and never read back. */
+/** Adds the operations on secrets for setup scripts and agents. Their values can be set, but not read. */
 export function addSecretOperations(app: App, { database, vault }: ApiOptions): void {
   app.post(
     "/secret/create",

@@ -39,14 +39,14 @@ import type { EventStreams } from "./event-stream.ts";
 import { checkAgent, resolveRepositories } from "./resolve.ts";
 
 const tags = ["Sessions"];
-/** Narrows a list to the sessions of one status, or of one automation. */
+/** Filters a list by status or automation. */
 const sessionQuerySchema = pageQuerySchema.extend({
   status: z.enum(sessionStatuses).optional(),
   automationId: z.uuid().optional(),
 });
 const sessionPageSchema = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
 
-/** A session as the API shows it: the record, and its address in the web app. */
+/** A session as the API shows it: the record with its address in the web app. */
 export function toSession(options: ApiOptions, record: SessionRecord): SessionDetail {
   return { ...record, htmlUrl: htmlUrl(options, record.id) };
 }
@@ -55,7 +55,10 @@ function htmlUrl(options: ApiOptions, id: string): string {
   return `${options.publicUrl()}/sessions/${id}`;
 }
 
-/** Session creation, under its own name and the older one. */
+/**
+ * Creates a session for `/session/create` and the older `/task/create`.
+ * @throws InvalidInputError if the agent, a repository or the branch name is not valid
+ */
 export async function createFromRequest(
   options: ApiOptions,
   principal: Principal,
@@ -68,14 +71,16 @@ export async function createFromRequest(
   const notices =
     unknown.length === 0 ? [] : [`Offstage ignored unknown fields of the request: ${unknown.join(", ").slice(0, 500)}`];
   const { prompt, description, agent, targetBranch, branchName, queueRightAway } = body;
-  // Whatever the target: what is pushed onto it would be reviewed by nobody. A default branch is known only to the remote.
+  // Applies to every target branch, because work pushed directly to the configured branch would not be reviewed. The
+  // default branch is not checked here: only the remote knows it.
   const configured = repositories.find(({ branch }) => branch !== null && branch === branchName);
   if (configured !== undefined) {
     throw new InvalidInputError(
       `branchName must differ from ${branchName}, the branch that ${configured.name} is configured for`,
     );
   }
-  // Named one by one: what else the body holds is the client's, and a session has fields that are not.
+  // Fields are listed one by one: the body may contain other fields, and a client must not set the session's internal
+  // ones.
   const session = newSession({
     prompt,
     description,
@@ -94,6 +99,7 @@ export async function createFromRequest(
   return { ...created, htmlUrl: htmlUrl(options, created.id) };
 }
 
+/** Adds the operations on sessions: create, list, search, show, queue, cancel, message, budget, events, diff. */
 export function addSessionOperations(app: App, options: ApiOptions, streams: EventStreams): void {
   const { database } = options;
   const show = (record: SessionRecord): SessionDetail => toSession(options, record);

@@ -22,12 +22,16 @@ import { answers } from "../http/shapes.ts";
 /** Binds a sign-in to the browser that began it. */
 const attemptCookie = "offstage_sign_in";
 const attemptSeconds = 600;
-/** Sign-ins that one address begins. */
+/** Sign-ins that one address may begin per minute. */
 const startsPerMinute = 60;
 const tags = ["Sign-in"];
 const methodParameters = z.object({ method: z.enum(signInMethodIds) });
 
-/** Signs people in by an identity provider: out to it with what only this browser knows, and back. */
+/**
+ * Adds the sign-in of users by an identity provider: a redirect to the provider, bound to this browser, and the
+ * provider's callback.
+ * @param failures limit of failed sign-ins
+ */
 export function addSignInOperations(app: App, options: ApiOptions, failures: FailureLimit): void {
   const { publicUrl } = options;
   const methodOf = (id: string): SignInMethod => {
@@ -40,7 +44,7 @@ export function addSignInOperations(app: App, options: ApiOptions, failures: Fai
   const cookie = () => ({
     path: "/login",
     httpOnly: true,
-    // It must come back with the provider's redirect, which is another site's.
+    // "lax", because the provider's redirect comes from another site and must include the cookie.
     sameSite: "lax" as const,
     secure: publicUrl().startsWith("https:"),
     maxAge: attemptSeconds,
@@ -67,7 +71,7 @@ export function addSignInOperations(app: App, options: ApiOptions, failures: Fai
     },
     async (request, reply) => {
       const method = methodOf(request.params.method);
-      // Each is a row until it comes back or is too old.
+      // Each begun sign-in is a row until it is finished or expires.
       starts.check(request.ip);
       starts.fail(request.ip);
       const next = request.query.next !== undefined && pagePath.test(request.query.next) ? request.query.next : "/";
@@ -102,7 +106,7 @@ export function addSignInOperations(app: App, options: ApiOptions, failures: Fai
   );
 }
 
-/** Who signs in must not: the page says why. */
+/** The user must not sign in: the page explains the problem. */
 class SignInRefused extends OffstageError {
   readonly code = "sign_in_refused";
   readonly problem: SignInProblem;
@@ -149,7 +153,7 @@ function problemOf(error: unknown, request: FastifyRequest): SignInProblem {
   throw error;
 }
 
-/** A word of ours: what a provider or an attacker wrote is not carried on. */
+/** The page gets only one of our own codes: text from a provider or an attacker is not passed on. */
 function problemPage(problem: SignInProblem): string {
   return `/sign-in?problem=${problem}`;
 }

@@ -8,7 +8,7 @@ import { answers, idParameters, requireUuid } from "../http/shapes.ts";
 
 const tags = ["Users"];
 
-/** Who signed in by an identity provider, and what they may do. */
+/** Adds the operations on users who signed in by an identity provider, and on their roles. */
 export function addUserOperations(app: App, { database }: ApiOptions): void {
   app.get(
     "/user/list",

@@ -28,7 +28,7 @@ import { answers, idParameters, requireUuid } from "../http/shapes.ts";
 const tags = ["Webhooks"];
 const config = { operation: { scope: "admin" } } as const;
 
-/** Addresses that are told of what happens, by Standard Webhooks. */
+/** Adds the operations on webhooks, which follow Standard Webhooks (https://www.standardwebhooks.com). */
 export function addWebhookOperations(app: App, { database, vault }: ApiOptions): void {
   app.post(
     "/webhook/create",
@@ -150,7 +150,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
   );
 }
 
-/** What webhooks were told, how each attempt went, and once more where somebody asks for it. */
+/** Adds the operations on webhook deliveries: list, show with all attempts, send again. */
 export function addDeliveryOperations(app: App, { database }: ApiOptions): void {
   app.get(
     "/delivery/list",

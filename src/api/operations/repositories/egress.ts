@@ -8,7 +8,10 @@ import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
 const tags = ["Repositories"];
 const egressSchema = z.object({ egress: z.array(z.string()) });
 
-/** What the sandboxes of a repository's sessions may reach. To widen it takes an admin: it is a way out for secrets. */
+/**
+ * Adds the operations on the hosts that a repository's sandboxes may reach. Only an admin may change them, because
+ * each host is a way out for secrets.
+ */
 export function addEgressOperations(app: App, { database }: ApiOptions): void {
   app.get(
     "/repository/:id/egress",

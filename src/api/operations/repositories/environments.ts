@@ -6,7 +6,10 @@ import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
 
 const tags = ["Repositories"];
 
-/** How clones of a repository are made ready. The script runs with setup secrets, so that only an admin may write it. */
+/**
+ * Adds the operations on a repository's setup script and variables. Only an admin may change them, because the script
+ * runs with setup secrets.
+ */
 export function addEnvironmentOperations(app: App, { database }: ApiOptions): void {
   app.get(
     "/repository/:id/environment",

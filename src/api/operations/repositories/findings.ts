@@ -9,8 +9,8 @@ const tags = ["Repositories"];
 const findingsSchema = z.object({ allowedFindings: z.array(allowedFindingSchema) });
 
 /**
- * What of a repository's work may be pushed although it looks like a secret. To let it pass takes an admin: once it is
- * pushed it is out of everybody's hands.
+ * Adds the operations on findings of the secret scan that don't stop a push. Only an admin may allow one, because a
+ * push can't be undone.
  */
 export function addFindingOperations(app: App, { database }: ApiOptions): void {
   app.get(

@@ -6,7 +6,7 @@ import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
 
 const tags = ["Repositories"];
 
-/** How many sessions may work on a repository at the same time. */
+/** Adds the operations on how many sessions may work on a repository at once. */
 export function addLimitOperations(app: App, { database }: ApiOptions): void {
   app.get(
     "/repository/:id/limits",

@@ -23,6 +23,7 @@ import { readAddress, requireAllowed } from "../resolve.ts";
 
 const tags = ["Repositories"];
 
+/** Adds the operations on repositories: connect, list, change, disconnect. */
 export function addRepositoryOperations(app: App, options: ApiOptions): void {
   const { database } = options;
   const show = (record: RepositoryRecord): Repository => {
@@ -90,7 +91,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
   app.post(
     "/repository/:id/delete",
     {
-      // Its secrets go with it, which an admin set.
+      // It also deletes the repository's secrets, which an admin set.
       config: { operation: { scope: "admin" } },
       schema: {
         tags,
@@ -108,7 +109,10 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
   );
 }
 
-/** Setup secrets go to the branch that a repository is configured for: who chooses it chooses whose code meets them. */
+/**
+ * Setup secrets are available to code of the configured branch, so only an admin may choose the branch.
+ * @throws ForbiddenError
+ */
 function requireAdmin(request: Parameters<typeof principalOfRequest>[0]): void {
   if (hasScope(principalOfRequest(request), "admin")) return;
   throw new ForbiddenError(
