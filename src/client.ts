@@ -30,7 +30,7 @@ import {
   type updateWebhookSchema,
 } from "./domain/webhook.ts";
 
-/** The server answered with an error: `message` is its sentence. */
+/** The server answered with an error; `message` is its sentence, `status` the HTTP status. */
 export class ClientError extends OffstageError {
   readonly code = "refused";
   readonly status: number;
@@ -41,28 +41,32 @@ export class ClientError extends OffstageError {
   }
 }
 
+/** How the client reaches the server. */
 export interface ClientOptions {
-  /** The server's address without a trailing slash; "" in a page that the server itself serves. */
+  /** The server's address without a trailing slash; "" in a page of the server itself. */
   readonly baseUrl: string;
-  /** An API key; a browser that signed in has its cookie instead. */
+  /** An API key; without one a signed-in browser's cookie is used. */
   readonly key?: string;
 }
 
+/** Parameters of a list. `cursor` is the `nextCursor` of the previous page. */
 export interface PageOf {
   readonly limit?: number;
   readonly cursor?: string | undefined;
 }
 
+/** Parameters of a list of sessions. */
 export interface SessionPageOf extends PageOf {
   readonly status?: SessionStatus | undefined;
   readonly automationId?: string | undefined;
 }
 
+/** Options of `streamEvents`. */
 export interface StreamOptions {
-  /** Number of the last event known; 0, the default, for all. */
+  /** Number of the last known event; default 0, which streams all events. */
   readonly after?: number;
   readonly signal?: AbortSignal;
-  /** Told when the connection is made and when it is lost. */
+  /** Called when the connection is made and when it is lost. */
   readonly onConnection?: (connected: boolean) => void;
 }
 
@@ -82,9 +86,13 @@ const deliveriesPage = z.object({ deliveries: z.array(deliverySchema), nextCurso
 const egressSchema = z.object({ egress: z.array(z.string()) });
 const longestPauseMs = 10_000;
 
+/** The API's client. */
 export type Client = ReturnType<typeof createClient>;
 
-/** The API as typed calls, for the command line and the web app. Each throws ClientError where the server refuses. */
+/**
+ * Makes a client of the API with typed calls, for the command line and the web app. Each call throws ClientError if
+ * the server rejects it or its answer does not have the expected format.
+ */
 export function createClient({ baseUrl, key }: ClientOptions) {
   const headers: Record<string, string> = key === undefined ? {} : { Authorization: `Bearer ${key}` };
 
@@ -128,7 +136,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       update: (keyOrId: string, body: z.input<typeof updateAutomationSchema>) =>
         call(automationSchema, `/automation/${keyOrId}/update`, body),
       delete: (keyOrId: string) => call(automationSchema, `/automation/${keyOrId}/delete`, {}),
-      /** The prompt that this event would make. */
+      /** The prompt that this event would produce. */
       preview: (keyOrId: string, event: EventContext) =>
         call(automationPreviewSchema, `/automation/${keyOrId}/preview`, { event }),
       trigger: (keyOrId: string, event: EventContext) => call(queuedJobSchema, `/automation/${keyOrId}/trigger`, event),
@@ -139,7 +147,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       update: (body: UpdateOrganization) => call(organizationSchema, "/organization/update", body),
     },
     key: {
-      /** The answer has the key itself, once. */
+      /** The answer contains the key itself, only this once. */
       create: (body: z.input<typeof createKeySchema>) => call(createdKeySchema, "/key/create", body),
       list: (page: PageOf = {}) => call(keysPage, `/key/list${query({ ...page })}`),
       revoke: (id: string) => call(keySchema, `/key/${id}/revoke`, {}),
@@ -156,7 +164,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     job: { get: (id: string) => call(jobSchema, `/job/${id}`) },
     agent: { list: () => call(agentListSchema, "/agent/list") },
     repository: {
-      /** Lets the sandboxes of the repository's sessions reach a host, written `<host>:<port>`. */
+      /** Allows the sandboxes of the repository's sessions to reach a host, written `<host>:<port>`. */
       allow: (id: string, host: string) => call(egressSchema, `/repository/${id}/allow`, { host }),
       list: (page: PageOf = {}) => call(repositoriesPage, `/repository/list${query({ ...page })}`),
     },
@@ -171,7 +179,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       replay: (id: string) => call(queuedJobSchema, `/ledger/${id}/replay`, {}),
     },
     webhook: {
-      /** The answer of this and of `rotate` has the secret, once. */
+      /** The answers of this and of `rotate` contain the secret, only this once. */
       create: (body: z.input<typeof createWebhookSchema>) => call(createdWebhookSchema, "/webhook/create", body),
       list: (page: PageOf = {}) => call(webhooksPage, `/webhook/list${query({ ...page })}`),
       get: (id: string) => call(webhookSchema, `/webhook/${id}`),
@@ -200,7 +208,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
   };
 }
 
-/** Asked anew each time: the compiler believes that it can't have changed since. */
+/** A function, because the compiler would otherwise assume that `aborted` can't have changed since the last check. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
@@ -219,8 +227,9 @@ async function refusal(response: Response): Promise<ClientError> {
 }
 
 /**
- * A session's events in order, each once, until the session is over. A lost connection is made again from the last event seen.
- * @throws ClientError where the server refuses, which trying again would not change
+ * Streams a session's events in order, each once, until the session has ended. A lost connection is made again from
+ * the last event.
+ * @throws ClientError if the server rejects the request, so that a retry would not help
  */
 async function* streamEvents(
   url: string,
@@ -260,7 +269,10 @@ interface StreamMessage {
   data: string;
 }
 
-/** The messages of an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). */
+/**
+ * Parses an event stream into messages
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream).
+ */
 async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamMessage> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -13,9 +13,10 @@ import { findDefaultOrganization } from "../store/people/organizations.ts";
 import { noteCommand, requireDatabase } from "./beside.ts";
 
 /**
- * Writes the whole database to a file, as it is at one moment, beside a server that may be running.
+ * Writes a consistent snapshot of the whole database to a file. A server may be running.
  * @param version of this Offstage
- * @throws NotFoundError where there is no database; ConflictError where the file is there already
+ * @throws NotFoundError if there is no database
+ * @throws ConflictError if the file exists already
  */
 export async function backUp(
   config: Config,
@@ -27,7 +28,7 @@ export async function backUp(
   try {
     const seen = watch(dumpDatabase(database.pool, { version }), signal);
     const { bytes } = await writeBackup(file, seen.parts, signal);
-    // What can't be written to (a standby, a schema of an older Offstage's) can be read all the same.
+    // A database that can't be written (a standby, or a schema of an older Offstage) can still be backed up.
     await note(database, "backup", null).catch(() => undefined);
     return { ...reportOf(config, seen.result()), bytes };
   } finally {
@@ -36,9 +37,9 @@ export async function backUp(
 }
 
 /**
- * Reads a backup into the configured database, which must be empty: all of it or nothing.
- * @throws InvalidInputError where the file is damaged, is none, or is of a newer Offstage
- * @throws ConflictError where the database is not empty, or a server runs on it
+ * Reads a backup into the configured database, which must be empty. Nothing is changed if it fails.
+ * @throws InvalidInputError if the file is damaged, is not a backup, or was written by a newer Offstage
+ * @throws ConflictError if the database is not empty, or a server uses it
  */
 export async function restore(config: Config, file: string, signal: AbortSignal): Promise<BackupReport> {
   await checkBackup(file, signal);
@@ -53,8 +54,10 @@ export async function restore(config: Config, file: string, signal: AbortSignal)
 }
 
 /**
- * Copies the embedded database into an empty PostgreSQL: a backup and a restore without a file between them.
- * @throws ConflictError where a server runs on the data folder, whose sessions would be lost, or the target is not empty
+ * Copies the embedded database into an empty PostgreSQL database: a backup and a restore without a file.
+ * @throws InvalidInputError if the target is not a PostgreSQL address, or DATABASE_URL names another database
+ * @throws ConflictError if a server runs on the data folder, whose new sessions would be lost, or the target is not
+ * empty
  */
 export async function move(
   config: Config,
@@ -68,7 +71,7 @@ export async function move(
     throw new InvalidInputError("DATABASE_URL: must not be set to another database: move copies the embedded one");
   }
   await requireDatabase({ ...config, databaseUrl: null });
-  // Held as a server holds it, so that none starts and takes sessions in meanwhile.
+  // Opened exclusively, as a server does, so that no server starts meanwhile and accepts sessions.
   const source = await open(config, null, false);
   try {
     const target = await open(config, url, false);
@@ -89,7 +92,7 @@ function open({ databaseDirectory: directory }: Config, url: string | null, besi
   return openDatabase({ url, directory, logger: createLogger("error"), beside, migrated: false });
 }
 
-/** Passes parts on until `signal` aborts, and keeps what they say of the whole. */
+/** Passes a dump's parts on until `signal` aborts, and keeps its header and totals. */
 function watch(
   source: AsyncGenerator<DumpPart, void, void>,
   signal: AbortSignal,

@@ -21,9 +21,9 @@ import { appendAudit } from "../store/requests/audit.ts";
 import { noTraces } from "../traces.ts";
 import { replaySession, type ReplayResult } from "../worker/replay.ts";
 
-// What a command does beside a server that may be running.
+// What commands need to work while a server may be running.
 
-/** The address of the server that was last started on this data folder; by its settings where none was. */
+/** The address of the server that was last started on this data folder, or the configured one if none was. */
 export async function lastAddress(config: Config): Promise<string> {
   const bySettings = config.publicUrl ?? `http://${config.host}:${config.port}`;
   const written = await readFile(addressFile(config), "utf8").catch(() => "");
@@ -31,8 +31,8 @@ export async function lastAddress(config: Config): Promise<string> {
 }
 
 /**
- * Opens the store for one command beside a server that may be running, and closes it again.
- * @throws NotFoundError where no server was ever started on it, so that there is nothing to work on
+ * Opens the database for one command, while a server may be running, and closes it afterwards.
+ * @throws NotFoundError if no server was ever started on it
  */
 export async function withStore<T>(
   config: Config,
@@ -47,13 +47,16 @@ export async function withStore<T>(
   }
 }
 
-/** A folder without a database is likely another than was meant. @throws NotFoundError */
+/**
+ * Checks that the data folder has a database: if not, the folder is probably the wrong one.
+ * @throws NotFoundError
+ */
 export async function requireDatabase({ databaseUrl, databaseDirectory, data }: Config): Promise<void> {
   if (databaseUrl !== null || (await isInitialized(databaseDirectory))) return;
   throw new NotFoundError(`there is no database in ${data}: name the folder of the service's data with --data`);
 }
 
-/** The audit log's line for a command on the server's machine. */
+/** Adds an entry to the audit log for a command on the server's machine. */
 export function noteCommand(
   database: Database,
   organizationId: string,
@@ -64,13 +67,16 @@ export function noteCommand(
   return appendAudit(database, [{ ...entry, address: hostname(), requestId: null }]);
 }
 
-/** The database for a short command, whether or not a server runs on it. */
+/** Opens the database for a short command, whether or not a server uses it. */
 export function openBeside(config: Config): Promise<Database> {
   const { databaseUrl: url, databaseDirectory: directory } = config;
   return openDatabase({ url, directory, logger: createLogger("error"), beside: true });
 }
 
-/** Carries a recorded session out once more, beside a server that may be running. @throws NotFoundError */
+/**
+ * Runs a recorded session again, while a server may be running.
+ * @throws NotFoundError
+ */
 export function replayBeside(
   config: Config,
   sessionId: string,

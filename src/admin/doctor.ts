@@ -12,7 +12,10 @@ import { imageProblem } from "../worker/disk/session-disk.ts";
 import { canBeHeld } from "../worker/git/git.ts";
 import { openBeside } from "./beside.ts";
 
-/** What this machine has and what it lacks, each with the exact mend: the substance of `offstage doctor`. */
+/**
+ * Checks what this machine has and lacks, with the exact remedy for each problem. `offstage doctor` prints the
+ * result.
+ */
 export async function diagnose(config: Config): Promise<Check[]> {
   const providers = createRegistry(config);
   const agents = await Promise.all(
@@ -87,7 +90,7 @@ function limitsCheck(config: Config): Check {
 const limitsMend =
   "to have the kernel enforce them, run the server as root where it may create control groups (/sys/fs/cgroup is writable)";
 
-/** Who bounds the disk of sessions' folders, and whether it works. */
+/** Checks how the disk space of sessions' folders is limited, and whether that works. */
 async function disksCheck({ sessionDisks, sandbox, limits }: Config): Promise<Check> {
   const name = "session disks";
   const bounds = `${limits.diskBytes / 1024 ** 2} MB and ${limits.files} files`;
@@ -122,7 +125,7 @@ async function databaseCheck(config: Config): Promise<Check> {
   }
 }
 
-/** Puts, gets and removes an object. One that it can't remove is overwritten the next time. */
+/** Puts, gets and removes an object. If it can't be removed, the next check overwrites it. */
 async function objectStoreCheck(settings: NonNullable<Config["objects"]>): Promise<Check> {
   const name = "object store";
   const objects = createObjectStore(settings, { requestMs: 5_000, totalMs: 5_000, putMs: 5_000 });

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { BackupReport, CommandContext } from "./commands.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
+/** Adds the commands `backup`, `restore` and `move`. */
 export function addBackupCommands(program: Command, { commands, terminal }: CommandContext): void {
   const backup = program
     .command("backup")

@@ -1,7 +1,7 @@
 import type { NewEvent } from "../domain/event.ts";
 import type { Key, Scope } from "../domain/key.ts";
 
-/** Flags that the commands on the server's machine share; each wins over its variable in docs/configuration.md. */
+/** Flags that the commands on the server's machine share. Each overrides its variable in docs/configuration.md. */
 export interface ServerFlags {
   readonly data?: string;
   readonly host?: string;
@@ -13,39 +13,39 @@ export interface ServerFlags {
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** What was found: a version, a path, how many. */
+  /** What was found, for example a version, a path or a number. */
   readonly detail: string;
-  /** What to do, as exact as it can be; null where nothing is needed. */
+  /** What to do, as precisely as possible; null if nothing is needed. */
   readonly mend: string | null;
-  /** True where the service runs without it; such a check never makes `doctor` fail. */
+  /** True if the service runs without it. Such a check never makes `doctor` fail. */
   readonly optional?: boolean;
 }
 
-/** What a backup, a restore or a move took along. */
+/** The result of a backup, a restore or a move. */
 export interface BackupReport {
   readonly tables: number;
   readonly rows: number;
-  /** When the data was as it is in it. */
+  /** ISO 8601 time of the data's snapshot. */
   readonly takenAt: string;
-  /** The newest migration of its schema. */
+  /** Number of the schema's newest migration. */
   readonly migration: number;
-  /** Which is never taken along. */
+  /** The master key, which is never copied. */
   readonly masterKey: {
     /** The file's path, or the variable's name. */
     readonly source: string;
     readonly inFile: boolean;
-    /** Of the file. */
+    /** Whether the file exists. */
     readonly isThere: boolean;
   };
 }
 
 /**
- * What the commands need that only `main.ts` may wire: the server itself, its store, the basic agent.
- * A handler reports what the user did wrong or can mend as one of the errors of `domain/errors.ts`:
- * `InvalidInputError` ends the program with 2, every other error with 1.
+ * The handlers of the commands. Only `main.ts` may wire them, because they need the server, its database and an
+ * agent. A handler reports an error that the user can fix as one of the errors of `domain/errors.ts`:
+ * InvalidInputError ends the program with exit code 2, every other error with 1.
  */
 export interface Commands {
-  /** Serves until `signal` aborts, then drains and resolves. It prints its own addresses. */
+  /** Runs the service until `signal` aborts, then drains and resolves. It prints its own addresses. */
   start(flags: ServerFlags, signal: AbortSignal, role?: "all" | "api" | "worker"): Promise<void>;
   doctor(flags: ServerFlags): Promise<readonly Check[]>;
   createKey(
@@ -53,31 +53,39 @@ export interface Commands {
     key: { name: string; scopes: Scope[]; automationIds: string[] | null; expiresAt: string | null },
   ): Promise<{ record: Key; key: string }>;
   listKeys(flags: ServerFlags): Promise<readonly Key[]>;
-  /** @throws NotFoundError where there is no such key */
+  /** @throws NotFoundError if there is no such key */
   revokeKey(flags: ServerFlags, id: string): Promise<Key>;
-  /** Carries a recorded session out once more. @throws NotFoundError where it was not recorded */
+  /**
+   * Runs a recorded session again.
+   * @throws NotFoundError if it was not recorded
+   */
   replay(
     flags: ServerFlags,
     sessionId: string,
     options: { onEvent: (event: NewEvent) => void; signal: AbortSignal },
   ): Promise<{ different: readonly string[]; unused: number }>;
-  /** Seals every secret with a new master key. @returns how many there were */
+  /**
+   * Encrypts every secret with a new master key.
+   * @returns how many secrets
+   */
   rotateMasterKey(flags: ServerFlags): Promise<number>;
-  /** Writes the database to a file, beside a server that may be running. */
+  /** Writes the database to a file; a server may be running. */
   backUp(flags: ServerFlags, file: string, signal: AbortSignal): Promise<BackupReport & { bytes: number }>;
-  /** Reads such a file into an empty database. */
+  /** Reads a file of `backUp` into an empty database. */
   restore(flags: ServerFlags, file: string, signal: AbortSignal): Promise<BackupReport>;
-  /** Copies the embedded database into an empty one at `url`. */
+  /** Copies the embedded database into the empty one at `url`. */
   move(flags: ServerFlags, url: string, signal: AbortSignal): Promise<BackupReport>;
-  /** @returns the whole address to open, good once and for `ttlMs` milliseconds */
+  /** @returns the address to open, which works once and for `ttlMs` milliseconds */
   createLoginLink(flags: ServerFlags, link: { scopes: Scope[]; ttlMs: number }): Promise<string>;
 }
 
-/** Where a command writes and what it may know of its surroundings, so that none reads them by itself. */
+/**
+ * Where a command writes, and what it may read of its environment. It is passed in, so that no command uses globals.
+ */
 export interface Terminal {
-  /** To stdout: the command's answer. */
+  /** Writes to stdout: the command's output. */
   write(text: string): void;
-  /** To stderr: what went wrong, and hints. */
+  /** Writes to stderr: errors and hints. */
   warn(text: string): void;
   /** Whether stdout shows colours. */
   readonly color: boolean;
@@ -87,7 +95,7 @@ export interface Terminal {
   readonly signal: AbortSignal;
 }
 
-/** What every command is built with; `finish` keeps the exit code that it ends with. */
+/** What every command is built with. `finish` sets the program's exit code. */
 export interface CommandContext {
   readonly commands: Commands;
   readonly terminal: Terminal;

@@ -4,6 +4,7 @@ import type { Check, CommandContext, Terminal } from "./commands.ts";
 import { exitCodes } from "./exit-code.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
+/** Adds the command `doctor`. */
 export function addDoctorCommand(program: Command, { commands, terminal, finish }: CommandContext): void {
   const command = program
     .command("doctor")
@@ -16,7 +17,7 @@ export function addDoctorCommand(program: Command, { commands, terminal, finish 
   });
 }
 
-/** One line for each check, its mend below it. */
+/** Formats checks as one line each, with the remedy below it. */
 export function checklist(checks: readonly Check[], terminal: Pick<Terminal, "color">): string {
   const width = Math.max(0, ...checks.map((check) => check.name.length));
   return checks.map((check) => checkLines(check, width, terminal.color)).join("");

@@ -1,23 +1,24 @@
 import { stripVTControlCharacters, styleText } from "node:util";
 import type { SessionEvent } from "../domain/event.ts";
 
+/** Formats events for a terminal. */
 export interface EventLines {
-  /** The text to print for one event; empty for those that say nothing to a person at a shell. */
+  /** The text to print for one event; empty for events that are not shown. */
   of(event: SessionEvent): string;
-  /** What is still held back of the last message. */
+  /** The incomplete last line of the current message. */
   rest(): string;
 }
 
 type Shade = "red" | "green" | "yellow" | "dim" | "bold";
 
-/** Colours `text` where colours are shown. */
+/** Colours `text` if the terminal shows colours. */
 export function shade(format: Shade, text: string, color: boolean): string {
   return color ? styleText(format, text, { validateStream: false }) : text;
 }
 
 /**
- * Turns events into lines for a terminal. It holds state: a message's text comes in pieces, of which whole lines are
- * printed as they fill, and a tool call is told once, and again only if it failed.
+ * Makes a formatter of events. It has state: a message's text comes in parts, of which complete lines are printed,
+ * and a tool call is printed once, and again only if it failed.
  */
 export function createEventLines(color: boolean): EventLines {
   const toldTools = new Set<string>();
@@ -58,7 +59,7 @@ export function createEventLines(color: boolean): EventLines {
   };
 }
 
-/** Begins each line of what an agent says: no line of its own can be taken for one of Offstage's. */
+/** Begins each line of an agent's message, so that no line of an agent can look like one of Offstage's. */
 const saidMark = "│ ";
 
 function said(line: string): string {
@@ -66,9 +67,9 @@ function said(line: string): string {
 }
 
 /**
- * What an agent says could hold escape sequences that move the cursor or write the clipboard, and characters that turn the
- * direction of what follows (Unicode Standard Annex #9), end a line without a line feed, or are not seen: none reach a
- * terminal as they are. Line feeds and tabs stay.
+ * Makes untrusted text safe to print. An agent's text can contain escape sequences that move the cursor or write to
+ * the clipboard, and characters that reverse the direction of text (Unicode Standard Annex #9), end a line without a
+ * line feed, or are invisible. Line feeds and tabs stay.
  */
 export function printable(text: string): string {
   return (
@@ -81,17 +82,20 @@ export function printable(text: string): string {
   );
 }
 
-/** Marks and overrides of direction, spaces of no width, fillers and tags; not the joiners that scripts and emoji are written with. */
+/**
+ * Direction marks and overrides, zero-width spaces, fillers and tags. The joiners that some scripts and emoji need
+ * are not included.
+ */
 const unseen =
   // oxlint-disable-next-line no-misleading-character-class -- each stands for itself
   /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
-/** What belongs on one line, on one. */
+/** Puts text with several lines on one line. */
 export function oneLine(text: string): string {
   return text.replaceAll(/\s*\n\s*/gu, " ⏎ ").trim();
 }
 
-/** What may have several lines: those after the first are indented further than any line of Offstage's own. */
+/** Indents the second and later lines of text further than any line of Offstage's own. */
 export function indented(text: string): string {
   return text.replaceAll("\n", "\n      ");
 }
@@ -141,7 +145,7 @@ function percent(fraction: number | undefined): string {
   return fraction === undefined ? "" : ` ${Math.round(fraction * 100)} %`;
 }
 
-/** `340 ms`, `1.2 s`, `2 min 5 s`. */
+/** Formats milliseconds as `340 ms`, `1.2 s` or `2 min 5 s`. */
 export function duration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${milliseconds} ms`;
   const tenths = Math.round(milliseconds / 100);

@@ -1,16 +1,17 @@
-/** What the program's exit code tells; each is in `--help` and docs/configuration.md. */
+/** The program's exit codes; `--help` and docs/configuration.md list them. */
 export const exitCodes = {
   ok: 0,
-  /** The server refused or could not be reached, a check failed, or the followed session failed. */
+  /** The server rejected the request or could not be reached, a check failed, or the followed session failed. */
   failed: 1,
   /** The command line or the configuration is wrong. */
   usage: 2,
   /** The followed session was cancelled. */
   cancelled: 3,
-  /** Ctrl-C while following: the session goes on. */
+  /** Ctrl-C while following: the session continues. */
   interrupted: 130,
 } as const;
 
+/** Help text that lists the exit codes. */
 export const exitCodesHelp = `
 Exit codes:
   0    done; with --follow: the session completed

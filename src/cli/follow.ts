@@ -5,8 +5,8 @@ import { createEventLines, indented, oneLine, printable, shade } from "./event-l
 import { exitCodes } from "./exit-code.ts";
 
 /**
- * Prints a session's events as they come, and what it led to; ends with the session.
- * @returns the exit code that tells how it ended
+ * Prints a session's events as they come, and its result; returns when the session ends.
+ * @returns the exit code for the session's result
  */
 export async function follow(client: Client, sessionId: string, terminal: Terminal): Promise<number> {
   const lines = createEventLines(terminal.color);
@@ -25,7 +25,7 @@ function exitCodeOf(session: SessionDetail): number {
   return session.status === "cancelled" ? exitCodes.cancelled : exitCodes.failed;
 }
 
-/** What the session led to: its pull requests, else why there is none. */
+/** Formats a session's result: its pull requests, or the reason why there is none. */
 export function outcome(session: SessionDetail, color: boolean): string {
   const lines = session.pullRequests.map((pullRequest) => `pull request  ${oneLine(printable(pullRequest.url))}`);
   if (session.failure !== null) {

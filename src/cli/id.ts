@@ -1,7 +1,10 @@
 import { InvalidArgumentError } from "commander";
 import { isUuid } from "../domain/uuid.ts";
 
-/** Reads an argument that is an id. @param noun of what, as in "a session's id" */
+/**
+ * Makes a parser of an argument that is an id.
+ * @param noun what the id belongs to, for example "a session"
+ */
 export function parseId(noun: string): (value: string) => string {
   return (value) => {
     if (!isUuid(value)) throw new InvalidArgumentError(`must be ${noun}'s id.`);

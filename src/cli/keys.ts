@@ -8,6 +8,7 @@ import { serverFlags, withDataFlag } from "./server-flags.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
+/** Adds the command `keys` with its subcommands. */
 export function addKeysCommand(program: Command, context: CommandContext): void {
   const keys = program.command("keys").description("create, list and revoke API keys");
   addCreate(keys, context);
@@ -36,7 +37,7 @@ function addCreate(keys: Command, { commands, terminal }: CommandContext): void 
       }
       const key = { name, scopes: chosen, automationIds, expiresAt };
       const created = await commands.createKey(serverFlags({ ...options }), key);
-      // The key alone on stdout, so that a script can take it.
+      // Only the key goes to stdout, so that a script can read it.
       terminal.write(`${created.key}\n`);
       terminal.warn(
         `${created.record.prefix}… (${created.record.scopes.join(", ")}) is shown only this once: keep it now\n`,
@@ -63,7 +64,7 @@ function addRevoke(keys: Command, { commands, terminal }: CommandContext): void 
   });
 }
 
-/** Reads `read,write`; used by every command that grants scopes. */
+/** Parses a list of scopes such as `read,write`. */
 export function parseScopes(value: string): Scope[] {
   return value.split(",").map((part) => {
     const scope = scopes.find((known) => known === part.trim());

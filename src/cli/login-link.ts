@@ -7,6 +7,7 @@ import { serverFlags, withDataFlag } from "./server-flags.ts";
 const minuteMs = 60_000;
 const longestMinutes = 7 * 24 * 60;
 
+/** Adds the command `login-link`. */
 export function addLoginLinkCommand(program: Command, { commands, terminal }: CommandContext): void {
   const command = program
     .command("login-link")

@@ -12,7 +12,7 @@ import { addSecretsCommand } from "./secrets.ts";
 import { addStartCommands } from "./start.ts";
 
 /**
- * Reads the command line and carries the command out. Never throws and never exits the process.
+ * Parses the command line and runs the command. Never throws and never exits the process.
  * @param argv the arguments after the program's own name
  * @returns the exit code, see `exitCodes`
  */
@@ -61,7 +61,7 @@ function createProgram(context: CommandContext, version: string): Command {
   return program;
 }
 
-/** `start` is the default command, and would take the name of one that does not exist for an argument of its own. */
+/** Rejects unknown commands: otherwise `start`, the default command, would take the name as its own argument. */
 function requireCommand(program: Command, name: string | undefined): void {
   if (name === undefined || name.startsWith("-") || name === "help") return;
   const names = program.commands.map((command) => command.name());
@@ -70,13 +70,13 @@ function requireCommand(program: Command, name: string | undefined): void {
 }
 
 function report(error: unknown, terminal: Terminal): number {
-  // Commander has printed its message by then; it throws for --help and --version too.
+  // Commander has already printed its message. It also throws for --help and --version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
   if (error instanceof InvalidInputError) {
     terminal.warn(`offstage: ${error.message}\n`);
     return exitCodes.usage;
   }
-  // An error that nobody meant is a fault of ours: its stack helps to find it.
+  // An unexpected error is a bug of Offstage: its stack helps to find it.
   const text = error instanceof OffstageError ? error.message : error instanceof Error ? error.stack : String(error);
   terminal.warn(`offstage: ${text}\n`);
   return exitCodes.failed;

@@ -5,6 +5,7 @@ import { exitCodes } from "./exit-code.ts";
 import { parseId } from "./id.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
+/** Adds the command `replay`. */
 export function addReplayCommand(program: Command, { commands, terminal, finish }: CommandContext): void {
   const command = program
     .command("replay")

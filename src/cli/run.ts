@@ -16,8 +16,10 @@ interface RunOptions {
   readonly key?: string;
 }
 
+/** The server's address if neither --server nor OFFSTAGE_SERVER is set. */
 export const defaultServer = "http://127.0.0.1:4747";
 
+/** Adds the command `run`. */
 export function addRunCommand(program: Command, { terminal, finish }: CommandContext): void {
   program
     .command("run <prompt>")
@@ -34,7 +36,10 @@ export function addRunCommand(program: Command, { terminal, finish }: CommandCon
     });
 }
 
-/** Creates the session and, where asked, follows it; returns the exit code. */
+/**
+ * Creates the session and follows it if `--follow` is set.
+ * @returns the exit code
+ */
 async function run(prompt: string, options: RunOptions, terminal: Terminal): Promise<number> {
   const server = serverAddress(options.server ?? terminal.environment["OFFSTAGE_SERVER"]);
   const client = createClient({ baseUrl: server, key: apiKey(options, terminal) });
@@ -67,7 +72,7 @@ function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
 }
 
-/** @throws InvalidInputError where it is no http(s) address */
+/** @throws InvalidInputError if it is not an http or https address */
 function serverAddress(given: string | undefined): string {
   const address = given === undefined || given === "" ? defaultServer : given;
   if (!URL.canParse(address) || !/^https?:$/u.test(new URL(address).protocol)) {
@@ -84,13 +89,13 @@ function apiKey(options: RunOptions, terminal: Terminal): string {
   );
 }
 
-/** A path of this machine becomes absolute, since the server has another working directory; a URL stays as it is. */
+/** Makes a local path absolute, because the server has another working directory. A URL stays as it is. */
 export function repositoryAddress(given: string, workingDirectory: string): string {
   const isScpLike = /^(?:[\w.-]+@)?[\w.-]{2,}:(?!\/\/)/u.test(given) && !/^[./]/u.test(given);
   return given.includes("://") || isScpLike ? given : resolve(workingDirectory, given);
 }
 
-/** A connection that can't be made is the user's to mend, not a fault of the program. */
+/** Converts a failed connection to an error that the user can fix, because it is not a bug of the program. */
 async function reaching<T>(server: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

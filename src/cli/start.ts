@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { CommandContext } from "./commands.ts";
 import { serverFlags, withDataFlag } from "./server-flags.ts";
 
-/** The whole service as one program, or one side of it for a fleet. */
+/** Adds the commands `start`, `api` and `worker`: the whole service in one process, or one side of it as a node. */
 export function addStartCommands(program: Command, context: CommandContext): void {
   const { commands, terminal } = context;
   const start = program

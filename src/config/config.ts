@@ -6,7 +6,7 @@ import { problemOf } from "../domain/problem.ts";
 import { forgesOf, modelsOf, objectsOf, signInOf } from "./groups.ts";
 import { variablesSchema, type Variables } from "./variables.ts";
 
-/** Flags of the command line; each wins over its variable. */
+/** Flags of the command line. Each overrides its variable. */
 export interface ConfigFlags {
   readonly data?: string | undefined;
   readonly host?: string | undefined;
@@ -21,15 +21,16 @@ const flagVariables = {
   sandbox: "OFFSTAGE_SANDBOX",
 } as const;
 
+/** All settings of a server, validated. Units are in the names. */
 export type Config = ReturnType<typeof readConfig>;
 
 /**
- * Environment and flags become one validated, frozen value here, and nowhere else.
- * @throws InvalidInputError naming the variable or flag, its problem and so its mend
+ * Converts environment variables and flags to one validated, frozen value. No other code reads them.
+ * @throws InvalidInputError naming the variable or flag, and its problem
  */
 export function readConfig(variables: Readonly<Record<string, string | undefined>>, flags: ConfigFlags = {}) {
   const merged: Record<string, string | undefined> = {};
-  // An empty variable is one that is not set, as shells and Compose files write it.
+  // Shells and Compose files write an unset variable as an empty one.
   for (const [name, value] of Object.entries(variables)) if (value !== "") merged[name] = value;
   for (const [name, variable] of Object.entries(flagVariables)) {
     const value = flags[name as keyof ConfigFlags];
@@ -49,10 +50,13 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
   return Object.freeze(configOf(parsed.data));
 }
 
-/** Of the command line, which are no settings of a server. */
+/** Variables of the command line, which are not settings of a server. */
 const clientVariables = ["OFFSTAGE_API_KEY", "OFFSTAGE_SERVER"];
 
-/** Variables that look like settings and are none: what a misspelt one was to set has its default. */
+/**
+ * Names of variables that look like settings but are unknown. If a name is misspelt, the setting that was meant has
+ * its default.
+ */
 export function unknownVariables(variables: Readonly<Record<string, string | undefined>>): string[] {
   const known = new Set([...Object.keys(variablesSchema.shape), ...clientVariables]);
   return Object.keys(variables).filter((name) => name.startsWith("OFFSTAGE_") && !known.has(name));
@@ -74,7 +78,7 @@ function configOf(variables: Variables) {
     checkpointBytes: variables.OFFSTAGE_CHECKPOINT_MB * 1024 * 1024,
     webhookHosts: variables.OFFSTAGE_WEBHOOK_HOSTS.map((name) => name.toLowerCase()),
     pullRequestMinutes: variables.OFFSTAGE_PULL_REQUEST_MINUTES,
-    /** How long things are kept, in days; 0: for ever. */
+    /** Days after which data is deleted; 0: never. */
     retention: {
       workspaceDays: variables.OFFSTAGE_WORKSPACE_DAYS,
       auditDays: variables.OFFSTAGE_AUDIT_DAYS,
@@ -83,19 +87,22 @@ function configOf(variables: Variables) {
       jobDays: variables.OFFSTAGE_JOB_DAYS,
       recordingDays: variables.OFFSTAGE_RECORDING_DAYS,
       mirrorDays: variables.OFFSTAGE_MIRROR_DAYS,
-      /** Of all mirrors together; 0: no limit. */
+      /** Limit of all mirrors together; 0: no limit. */
       mirrorsBytes: variables.OFFSTAGE_MIRRORS_MB * 1024 * 1024,
     },
-    /** How long a browser stays signed in. */
+    /** Days that a browser stays signed in. */
     signInDays: variables.OFFSTAGE_SIGN_IN_DAYS,
     adminKey: variables.OFFSTAGE_ADMIN_KEY ?? null,
     ...signInOf(variables),
-    /** Null: kept in a file of its own below the data folder. */
+    /** Null: kept in a file in the data folder. */
     masterKey: variables.OFFSTAGE_MASTER_KEY ?? null,
     sandbox: variables.OFFSTAGE_SANDBOX,
-    /** Who bounds the disk of sessions' folders: a look twice a second, or the kernel by a file system for each. */
+    /**
+     * How the disk space of sessions' folders is limited: "watch" checks it twice a second, "image" gives each a file
+     * system, so that the kernel enforces it.
+     */
     sessionDisks: variables.OFFSTAGE_SANDBOX_DISK,
-    /** Of sessions under root. Null: those that nobody else has. */
+    /** User ids of sessions if the server runs as root. Null: ids that no account has. */
     sandboxUids: variables.OFFSTAGE_SANDBOX_UIDS ?? null,
     container: {
       socket: variables.OFFSTAGE_CONTAINER_SOCKET,
@@ -105,7 +112,7 @@ function configOf(variables: Variables) {
     devcontainerImages: variables.OFFSTAGE_DEVCONTAINER_IMAGES,
     concurrency: variables.OFFSTAGE_CONCURRENCY,
     maxRunningPerOrganization: variables.OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION,
-    /** Null: any number. */
+    /** Null: no limit. */
     maxRunningPerRepository: variables.OFFSTAGE_MAX_RUNNING_PER_REPOSITORY || null,
     queueLimit: variables.OFFSTAGE_QUEUE_LIMIT,
     minimumFreeBytes: variables.OFFSTAGE_MIN_FREE_MB * 1024 * 1024,
@@ -113,7 +120,7 @@ function configOf(variables: Variables) {
     defaultAgent: variables.OFFSTAGE_DEFAULT_AGENT ?? null,
     customProviders: variables.OFFSTAGE_PROVIDERS ?? [],
     permissions: variables.OFFSTAGE_PERMISSIONS,
-    /** Of one fetch from a repository's host. */
+    /** Limits of one fetch from a repository's host. */
     fetch: {
       bytes: variables.OFFSTAGE_FETCH_MB * 1024 * 1024,
       memoryBytes: variables.OFFSTAGE_FETCH_MEMORY_MB * 1024 * 1024,
@@ -144,7 +151,7 @@ function configOf(variables: Variables) {
     commitAuthor: { name: author?.[1] ?? "", email: author?.[2] ?? "" },
     logLevel: variables.OFFSTAGE_LOG_LEVEL,
     metricsToken: variables.OFFSTAGE_METRICS_TOKEN ?? null,
-    /** Of a worker that runs alone; null: it serves nothing. */
+    /** Port of a worker that runs alone; null: it serves no metrics. */
     metricsPort: variables.OFFSTAGE_METRICS_PORT ?? null,
     /** Null: no traces. */
     traces:
@@ -156,7 +163,7 @@ function configOf(variables: Variables) {
             serviceName: variables.OTEL_SERVICE_NAME,
             share: variables.OTEL_TRACES_SAMPLER_ARG,
           },
-    /** S3-compatible store of large artifacts. Null: they are in the database. */
+    /** S3-compatible object store of large artifacts. Null: they are in the database. */
     objects: objectsOf(variables),
     forges: forgesOf(variables),
     models: modelsOf(variables),

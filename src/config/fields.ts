@@ -2,13 +2,14 @@ import { z } from "zod";
 import { parseEgressRule, type EgressRule } from "../domain/egress.ts";
 import { modelPatternSchema } from "../domain/model.ts";
 
-// Kinds of values that variables have, each as an operator writes it in an environment.
+// Schemas of variables' values, as an operator writes them in the environment.
 
+/** `true`, `false`, `1` or `0`; default false. */
 export const flag = z
   .enum(["true", "false", "1", "0"])
   .transform((value) => value === "true" || value === "1")
   .default(false);
-/** `a.example, *.b.example:8443` */
+/** A list of hosts that sandboxes may reach: `a.example, *.b.example:8443`. */
 export const egressList = z
   .string()
   .transform((value, context): EgressRule[] =>
@@ -25,13 +26,13 @@ export const egressList = z
       }),
   )
   .default([]);
-/** `claude-*, gpt-5*` */
+/** A list of model patterns: `claude-*, gpt-5*`; default all. */
 export const modelList = z
   .string()
   .transform((value) => value.split(/[\s,]+/u).filter((pattern) => pattern !== ""))
   .pipe(z.array(modelPatternSchema))
   .default(["*"]);
-/** `tool:web_search*, source:url`: what the gateway's refusals name. */
+/** A list of permits, written as the gateway's rejections name them: `tool:web_search*, source:url`. */
 export const permitList = z
   .string()
   .transform((value) => value.split(/[\s,]+/u).filter((permit) => permit !== ""))
@@ -47,12 +48,15 @@ export const permitList = z
     ),
   )
   .default([]);
-/** Words, with commas between. */
+/** A list of words, separated by commas or blanks. */
 export const names = z
   .string()
   .transform((value) => value.split(/[\s,]+/u).filter((name) => name !== ""))
   .default([]);
-/** `name=value,name=value`, each part written as in a URL: the form that OpenTelemetry's specification gives. */
+/**
+ * HTTP headers in OpenTelemetry's format (https://opentelemetry.io/docs/specs/otel/protocol/exporter/):
+ * `name=value,name=value`, percent-encoded.
+ */
 export const headerList = z
   .string()
   .transform((value, context): Record<string, string> => {
@@ -62,7 +66,10 @@ export const headerList = z
     return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", decoded(pair?.[2] ?? "")]));
   })
   .default({});
-/** Who vouches for people is asked over a connection that nobody can change, or on this machine. */
+/**
+ * The address of an identity provider. It must use HTTPS, unless it is on this machine, so that nobody can change its
+ * answers.
+ */
 export const signInUrl = z
   .url()
   .transform((value) => value.replace(/\/+$/u, ""))
@@ -70,7 +77,7 @@ export const signInUrl = z
     const { protocol, hostname } = new URL(value);
     return protocol === "https:" || (protocol === "http:" && ["127.0.0.1", "[::1]", "localhost"].includes(hostname));
   }, "must be an https:// address");
-/** `first-last`, of user ids that no account has; 0 is root. */
+/** A range of user ids without accounts, written `first-last`, from 1000. */
 export const uidRange = z
   .string()
   .regex(/^\d{1,10}-\d{1,10}$/u, "must be written <first>-<last>")
@@ -79,8 +86,10 @@ export const uidRange = z
     return { first, last };
   })
   .refine(({ first, last }) => first >= 1_000 && first <= last && last < 2 ** 32 - 1, "must be user ids from 1000 on");
+/** A whole number from `minimum` to `maximum`. */
 export const whole = (minimum: number, maximum: number, byDefault: number) =>
   z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
+/** A JSON text whose value matches `schema`. */
 export const json = <T extends z.ZodType>(schema: T) =>
   z
     .string()

@@ -2,9 +2,12 @@ import { readFileSync } from "node:fs";
 import { InvalidInputError } from "../domain/errors.ts";
 import type { Variables } from "./variables.ts";
 
-// Settings that several variables make together.
+// Settings that consist of several variables.
 
-/** Whether all of these are set. @throws InvalidInputError where only some are */
+/**
+ * Whether all of these variables are set.
+ * @throws InvalidInputError if only some are set
+ */
 function together(variables: Variables, named: readonly (keyof Variables)[]): boolean {
   const missing = named.find((name) => variables[name] === undefined);
   const present = named.find((name) => variables[name] !== undefined);
@@ -13,6 +16,10 @@ function together(variables: Variables, named: readonly (keyof Variables)[]): bo
   return true;
 }
 
+/**
+ * Settings of the object store; null if it is not configured.
+ * @throws InvalidInputError if a variable is missing
+ */
 export function objectsOf(variables: Variables) {
   const { OFFSTAGE_S3_ENDPOINT: endpoint = "", OFFSTAGE_S3_BUCKET: bucket = "" } = variables;
   const { OFFSTAGE_S3_ACCESS_KEY_ID: accessKeyId = "", OFFSTAGE_S3_SECRET_ACCESS_KEY: secretAccessKey = "" } =
@@ -31,11 +38,15 @@ export function objectsOf(variables: Variables) {
     region: variables.OFFSTAGE_S3_REGION,
     accessKeyId,
     secretAccessKey,
-    /** Before every key; empty, or with a slash at its end. */
+    /** Prefix of every key; empty, or with a trailing slash. */
     prefix: prefix === "" ? "" : `${prefix.replace(/\/+$/u, "")}/`,
   };
 }
 
+/**
+ * Settings of the sign-in by identity providers; `oidc` and `githubSignIn` are null if not configured.
+ * @throws InvalidInputError if a variable is missing
+ */
 export function signInOf(variables: Variables) {
   const lower = (values: readonly string[]): string[] => values.map((value) => value.toLowerCase());
   const { OFFSTAGE_OIDC_ISSUER: issuer = "", OFFSTAGE_OIDC_CLIENT_ID: oidcId = "" } = variables;
@@ -70,6 +81,10 @@ export function signInOf(variables: Variables) {
   };
 }
 
+/**
+ * Settings of the forges, always with one for github.com.
+ * @throws InvalidInputError if the GitHub App's private key is missing or can't be read
+ */
 export function forgesOf(variables: Variables) {
   const forges = [...(variables.OFFSTAGE_FORGES ?? [])];
   const github = { kind: "github", webUrl: "https://github.com", apiUrl: "https://api.github.com" } as const;
@@ -93,6 +108,7 @@ function readKeyFile(path: string): string {
   }
 }
 
+/** Keys and addresses of the model providers that are configured. */
 export function modelsOf(variables: Variables) {
   return {
     ...(variables.ANTHROPIC_API_KEY !== undefined && {

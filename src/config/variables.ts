@@ -17,7 +17,7 @@ import {
   whole,
 } from "./fields.ts";
 
-/** Paths are put behind it. */
+/** A URL that paths are appended to, so without trailing slashes. */
 const address = z.url().transform((value) => value.replace(/\/+$/u, ""));
 
 const forgeSettingsSchema = z.discriminatedUnion("kind", [
@@ -42,16 +42,19 @@ const forgeSettingsSchema = z.discriminatedUnion("kind", [
   }),
 ]);
 
-/** A provider that an operator adds: any program that speaks the Agent Client Protocol on stdin and stdout. */
+/**
+ * A provider that an operator adds: any program that speaks the Agent Client Protocol
+ * (https://agentclientprotocol.com) on stdin and stdout.
+ */
 const customProviderSchema = z.strictObject({
   id: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,40}$/u, "must be letters, digits, _ and -, starting with a letter"),
   name: z.string().optional(),
   command: z.string().min(1),
-  /** `{model}` stands for the model's name. */
+  /** `{model}` is replaced by the model's name. */
   arguments: z.array(z.string()).default([]),
   environment: z.record(z.string(), z.string()).default({}),
   readOnly: z.array(z.string()).default([]),
-  /** Paths below the home, the last part with `*` where needed, where it keeps conversations. */
+  /** Paths below the home folder where it keeps conversations; the last segment may contain `*`. */
   state: z
     .array(z.string().regex(/^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))/u, "must be a path below the session's home"))
     .default([]),
@@ -67,7 +70,7 @@ const priceSchema = z.strictObject({
   sound: dollarsSchema.optional(),
 });
 
-/** Every variable that is read, with its default. Each is described in docs/configuration.md. */
+/** Every variable that is read, with its default and range. docs/configuration.md describes each of them. */
 export const variablesSchema = z.object({
   OFFSTAGE_DATA: z.string().min(1).default("./.offstage"),
   OFFSTAGE_HOST: z.string().min(1).default("127.0.0.1"),
@@ -192,4 +195,5 @@ export const variablesSchema = z.object({
   OFFSTAGE_MODEL: z.string().min(1).optional(),
 });
 
+/** The validated variables. */
 export type Variables = z.infer<typeof variablesSchema>;

@@ -1,8 +1,11 @@
 import { OffstageError, UnavailableError } from "../domain/errors.ts";
 
-/** Classes of SQLSTATE that tell of the connection or the server, and not of what was asked. */
+/**
+ * SQLSTATE codes that report a problem of the connection or the server, not of the query
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+ */
 const states = /^(?:08...|57P0[1-3]|53300)$/u;
-/** The driver's own sentences, whole: what somebody else wrote may have such words in it. */
+/** Messages of the driver. They are compared as a whole, because other messages may contain the same words. */
 const sentences: ReadonlySet<string> = new Set([
   "Connection terminated",
   "Connection terminated unexpectedly",
@@ -13,10 +16,13 @@ const sentences: ReadonlySet<string> = new Set([
 ]);
 const lost: ReadonlySet<string> = new Set(["ECONNRESET", "ETIMEDOUT"]);
 
-/** SQLSTATEs of a user, password or database that the server refuses: nothing was asked of it yet. */
+/** SQLSTATE codes for a user, password or database that the server rejects, before any query. */
 const refused: ReadonlySet<string> = new Set(["28000", "28P01", "3D000"]);
 
-/** Why a database could not be opened, as its operator can mend it; an error of another kind as it is. */
+/**
+ * Converts an error of opening a database to one that tells the operator how to fix it; returns other errors
+ * unchanged.
+ */
 export function openError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { code = "" } = error as NodeJS.ErrnoException;
@@ -29,10 +35,10 @@ export function openError(error: unknown): unknown {
   );
 }
 
-/** Whether an error only says that the database could not be reached just now: asked again later it may well answer. */
+/** Whether an error only says that the database could not be reached: a later attempt may succeed. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof OffstageError) return false;
-  // A name with several addresses, none of which answered.
+  // A host name with several addresses, none of which answered.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isConnectionError);
   const { code = "", syscall } = error as NodeJS.ErrnoException;
   if (states.test(code) || sentences.has(error.message)) return true;
