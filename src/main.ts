@@ -20,12 +20,15 @@ const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../packag
   version: string;
 };
 const stopping = new AbortController();
-/** One Ctrl-C comes twice under `npm start`: from the terminal, and handed on by npm. A person takes longer for the second. */
+/**
+ * Under `npm start` one Ctrl-C arrives twice: from the terminal, and forwarded by npm. A user takes longer to press
+ * it again.
+ */
 const echoMs = 500;
 let askedAt = 0;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
-    // Asked twice: ended at once, which loses nothing, as kill -9 does not.
+    // The second request ends the process at once. Nothing is lost: the service also survives kill -9.
     if (stopping.signal.aborted && performance.now() - askedAt > echoMs) process.exit(130);
     if (!stopping.signal.aborted) askedAt = performance.now();
     stopping.abort();
@@ -33,7 +36,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 
 let serves = false;
-// Whoever read it has gone, as `head` does: a command has nobody to go on for, a server has.
+// stdout was closed, for example by `| head`: stop a command, but keep a server running.
 process.stdout.on("error", () => {
   if (!serves) stopping.abort();
 });
@@ -94,7 +97,7 @@ function warn(sentence: string): void {
   terminal.warn(`${styleText("yellow", "Warning")}: ${sentence}\n`);
 }
 
-/** Serves until the signal, then lets running sessions go back to the queue. */
+/** Runs the service until the signal, then returns running sessions to the queue. */
 async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole = "all"): Promise<void> {
   serves = true;
   const config = configOf(flags);
@@ -123,5 +126,5 @@ async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole =
   }
 }
 
-// All is stopped and written by now: a handle that something left open must not keep the process.
+// Everything is stopped and written: an open handle must not keep the process alive.
 process.exit(await runProgram(commands, terminal, version, process.argv.slice(2)));

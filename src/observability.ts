@@ -2,12 +2,13 @@ import { pino, type Logger, type SerializedError } from "pino";
 
 export type { Logger } from "pino";
 
-/** Parts of a request that may hold a credential; they never reach a log. */
+/** Parts of a request that may contain a credential; they are never logged. */
 const redacted = ["req.headers.authorization", "req.headers.cookie", "headers.authorization", "headers.cookie"];
 
 /**
- * One logger for each process, handed in; JSON lines on stderr, so that stdout stays the program's answer.
- * @param mask applied to each line whole: whatever an error quotes, no known secret is in it
+ * Makes the logger of a process. It writes JSON lines to stderr, because stdout is for the program's output.
+ * @param level a level of pino
+ * @param mask applied to each whole line, to remove known secrets that an error may quote
  */
 export function createLogger(level: string, mask: (line: string) => string = (line) => line): Logger {
   return pino(
@@ -21,13 +22,16 @@ export function createLogger(level: string, mask: (line: string) => string = (li
   );
 }
 
-/** The same logger for what knows more secrets: errors are masked of them. */
+/** Makes a logger that also masks further secrets in errors. */
 export function maskErrors(logger: Logger, mask: (text: string) => string): Logger {
   const err = (error: Error): unknown => JSON.parse(mask(JSON.stringify(errorFields(error))));
   return logger.child({}, { serializers: { err } });
 }
 
-/** Texts and numbers alone: libraries hang whole connections and requests onto their errors, with all that these hold. */
+/**
+ * The fields of an error that are strings, numbers or booleans: libraries attach whole connections and requests to
+ * their errors, with all credentials.
+ */
 function errorFields(error: Error): unknown {
   if (!(error instanceof Error)) return error;
   return plainFields(pino.stdSerializers.err(error));
@@ -35,7 +39,7 @@ function errorFields(error: Error): unknown {
 
 function plainFields(error: SerializedError): unknown {
   const { type, message, stack, aggregateErrors, raw } = error;
-  // Its own: a DOMException inherits a number for each code that there is.
+  // Only own fields: a DOMException inherits a constant for each error code.
   const own = Object.entries(raw).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
   return {
     ...Object.fromEntries(own),

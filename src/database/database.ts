@@ -7,27 +7,30 @@ import { keepAlive } from "./keep-alive.ts";
 import { migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 
-/** What runs a query: the pool, or one connection inside a transaction. */
+/** Runs queries: the pool, or one connection inside a transaction. */
 export type Queryable = Pick<pg.ClientBase, "query">;
 
+/** An open database. `listen` and `notify` send notifications between processes. */
 export interface Database extends Pick<Notifications, "listen" | "notify"> {
   readonly pool: pg.Pool;
-  /** Commits when `work` resolves, rolls back when it rejects. */
+  /** Commits if `work` resolves, rolls back if it rejects. */
   transaction<T>(work: (transaction: Queryable) => Promise<T>): Promise<T>;
-  /** Closes what was opened, the embedded server included. Safe to call twice. */
+  /** Closes the connections and stops the embedded server if this process started it. Can be called twice. */
   close(): Promise<void>;
 }
 
-/** Folder of the schema's files. */
+/** Folder of the schema's migrations. */
 export const migrationsDirectory = join(import.meta.dirname, "../store/migrations");
 const poolSize = 20;
 const idleLimitMs = 60_000;
 
 /**
- * Opens PostgreSQL, the embedded one where `url` is null, and brings its schema up to date.
- * @param options.beside for a short command beside a running server on the same folder
- * @param options.migrated false: leaves the schema as it is, to read from it or to restore into it
- * @throws ConflictError, InvalidInputError as `startEmbeddedServer`; UnavailableError where the database of `url` can't be reached
+ * Opens PostgreSQL, the embedded one if `url` is null, and migrates its schema.
+ * @param options.beside for a short command that shares the embedded server of a running process
+ * @param options.migrated false: leaves the schema as it is, to back it up or to restore into it
+ * @throws ConflictError
+ * @throws InvalidInputError see `startEmbeddedServer`
+ * @throws UnavailableError if the database at `url` can't be reached
  */
 export async function openDatabase(options: {
   readonly url: string | null;
@@ -42,12 +45,12 @@ export async function openDatabase(options: {
       ? await startEmbeddedServer({ directory: options.directory, beside: options.beside ?? false, logger })
       : null;
   const url = server?.url ?? options.url ?? "";
-  // A process that is frozen in a transaction must not hold its locks for ever.
+  // A process that freezes inside a transaction must not hold its locks for ever.
   const limits = { max: poolSize, idle_in_transaction_session_timeout: idleLimitMs };
   const pool = new pg.Pool({ connectionString: url, ...limits, ...keepAlive });
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  // The pool replaces an idle connection that breaks. Without a listener the error would end the process.
   pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection broke"));
-  // So would one that breaks between two statements of a transaction, of which the next statement tells.
+  // The same for a connection that breaks between two statements of a transaction; the next statement fails then.
   pool.on("connect", (client) => client.on("error", () => undefined));
   const notifications = createNotifications(pool, url, logger);
   let closed: Promise<void> | null = null;
@@ -72,8 +75,8 @@ export async function openDatabase(options: {
 }
 
 /**
- * What a write to a connection that the server has just ended gives, where a read gives the driver's own words. Of others'
- * errors those words are not: a broken pipe may be any program's.
+ * Whether a write failed because the server had just closed the connection. A read would fail with the driver's own
+ * message. Only used here: elsewhere EPIPE may come from another program's pipe.
  */
 function isBrokenPipe(error: unknown): boolean {
   return error instanceof Error && (error as NodeJS.ErrnoException).code === "EPIPE";

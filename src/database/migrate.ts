@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type pg from "pg";
 import { ConflictError } from "../domain/errors.ts";
 
-/** Two nodes that start at once must not both migrate, and none while a backup is read in. */
+/** Advisory lock: only one node migrates at a time, and none during a restore. */
 export const migrationLock = 4_747_002;
 
-/** One change of the schema, by the number and name of its file. */
+/** A change of the schema, identified by the number and name of its file. */
 export interface Migration {
   readonly number: number;
   readonly name: string;
@@ -19,10 +19,10 @@ export async function knownMigrations(directory: string): Promise<Migration[]> {
 }
 
 /**
- * Brings the schema up to date: the numbered files of `directory`, in order, each once and in a transaction of its own.
- * A database that a newer Offstage has migrated is good for this one too where its migrations say so, so that old and new
- * nodes run side by side while a fleet is upgraded.
- * @throws ConflictError where one of them does not
+ * Migrates the schema: runs the numbered files of `directory` in order, each once and in its own transaction. If a
+ * newer Offstage has migrated the database, this one can use it if the newer migrations say so (`works-from`), so
+ * that old and new nodes can run at the same time during an upgrade.
+ * @throws ConflictError if a newer migration does not allow it
  */
 export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
   const known = await knownMigrations(directory);
@@ -48,22 +48,26 @@ export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
   }
 }
 
-/** Where each migration that was carried out is written down. */
+/** Creates the table that records which migrations were run. */
 export async function createMigrationTable(client: pg.ClientBase): Promise<void> {
   await client.query(
     "create table if not exists migration (number integer primary key, name text not null, ran_at timestamptz not null default now())",
   );
-  // Number of the last migration that a program must know to work with this one done; null: of none but this.
+  // Number of the last migration that a program must know to use the database after this one; null: it must know this
+  // one.
   await client.query("alter table migration add column if not exists works_from integer");
 }
 
-/** Said by a file's first line: `-- works-from: 0015`. */
+/** Reads a file's first line, for example `-- works-from: 0015`. */
 function worksFromIn(sql: string): number | null {
   const said = /^-- works-from: (\d{4})\n/u.exec(sql)?.[1];
   return said === undefined ? null : Number(said);
 }
 
-/** Carries one migration out in the caller's transaction. @throws Error that names it */
+/**
+ * Runs one migration in the caller's transaction.
+ * @throws Error with the migration's name
+ */
 export async function applyMigration(client: pg.ClientBase, directory: string, migration: Migration): Promise<void> {
   const sql = await readFile(join(directory, migration.name), "utf8");
   try {

@@ -3,29 +3,34 @@ import pg from "pg";
 import type { Logger } from "../observability.ts";
 import { keepAlive } from "./keep-alive.ts";
 
+/** A listener that can be removed. */
 export interface Subscription {
   close(): Promise<void>;
 }
 
+/** Notifications between the processes that share a database. */
 export interface Notifications {
-  /** Hears a channel. After a lost connection every listener is called with "": look yourself. */
+  /**
+   * Calls `heard` for each notification on a channel. After a lost connection every listener is called with "",
+   * because notifications may have been missed: it must query the database itself.
+   */
   listen(channel: string, heard: (payload: string) => void): Promise<Subscription>;
   /**
-   * Tells every process, after the commit; this one without the way over the database. Never throws, since the slow poll
-   * finds what a lost word told of.
+   * Notifies every process; call it after the commit. Listeners of this process are called without the database.
+   * Never throws: workers also poll slowly, which finds the work of a lost notification.
    */
   notify(channel: string, payload: string): void;
   close(): Promise<void>;
 }
 
 /**
- * Inside a transaction NOTIFY takes a lock that puts all commits in a row, so words go out after it: the first at once,
- * those that come within so long after it gathered.
+ * NOTIFY inside a transaction takes a lock that serializes all commits, so notifications are sent after the commit:
+ * the first at once, those of the next milliseconds together.
  */
 const gatherMs = 5;
 const longestPauseMs = 5_000;
 
-/** LISTEN and NOTIFY over one connection for each process. */
+/** Makes LISTEN and NOTIFY over one connection of the process. */
 export function createNotifications(pool: pg.Pool, url: string, logger: Logger): Notifications {
   const listeners = new Map<string, Set<(payload: string) => void>>();
   const waiting = new Set<string>();
@@ -41,14 +46,15 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         await fresh.connect();
         const { rows } = await fresh.query<{ own: number }>("select pg_backend_pid() as own");
         fresh.on("notification", ({ channel, payload, processId }) => {
-          // What was said over this very connection was heard here when it was said.
+          // Listeners were already called when this connection sent the notification.
           if (processId !== rows[0]?.own) hear(channel, payload ?? "");
         });
-        // Not once: a connection that the server ends tells of two errors, and one unheard would end the process.
+        // Not `once`: a connection that the server closes emits two errors, and an unhandled one would end the
+        // process.
         fresh.on("error", (error) => lost(fresh, error));
         fresh.once("end", () => lost(fresh, null));
         for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
-        // Not before: one that is lost until then is tried again here, and nowhere else.
+        // Not earlier: until here, only this loop handles a lost connection.
         client = fresh;
         if (attempt > 0) for (const all of listeners.values()) for (const heard of all) heard("");
         return;
@@ -74,15 +80,16 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
   }
 
   async function send(): Promise<void> {
-    // What one change has to say is said in one turn of the event loop.
+    // Wait for all notifications of the same turn of the event loop, to send them together.
     await Promise.resolve();
     while (waiting.size > 0) {
       const words = [...waiting].map((word) => JSON.parse(word) as [string, string]);
       waiting.clear();
       const through = client;
-      // Over the pool, where nothing listens here yet or the connection is lost, what is said comes back by itself.
+      // If nothing listens yet or the connection is lost, the pool is used, and listeners of this process get the
+      // notification from the database.
       if (through !== null) for (const [channel, payload] of words) hear(channel, payload);
-      // What they ask of the database goes out before the word to the others.
+      // Let the listeners send their queries before the notification goes to other processes.
       await nextTurn();
       try {
         await (through ?? pool).query({

@@ -1,6 +1,6 @@
 /**
- * Whether a statement failed because a row with these values is there already (unique_violation, PostgreSQL's manual,
- * appendix A).
+ * Whether a statement failed because a row with these values exists already (unique_violation,
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
 export function isUniqueViolation(error: unknown): boolean {
   return (error as { code?: string }).code === "23505";

@@ -2,22 +2,24 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 
-/** What of a request decides whether it may read the metrics. */
+/** The parts of a request that decide whether it may read the metrics. */
 export interface MetricsRequest {
-  /** Of the connection itself, whatever a proxy says. */
+  /** Address of the connection itself, whatever forwarding headers say. */
   readonly remoteAddress: string | undefined;
   readonly headers: IncomingHttpHeaders;
 }
 
+/** The decision: "hidden" is answered as not found. */
 export type MetricsAccess = "granted" | "wrong token" | "hidden";
 
-/** What proxies add: behind one on this machine every request comes from loopback. */
+/** Headers that proxies add: behind a proxy on this machine every request comes from loopback. */
 const forwardingHeaders = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
 
 /**
- * With a token: who shows it. Without one: this machine alone, and not what a proxy or a browser's page brings here,
- * so requests over loopback to a name of loopback, on a server that is not reached by another.
- * @param publicUrl address at which people reach the server; null where it serves nothing to people
+ * Decides whether a request may read the metrics. With a token: if it has the token. Without one: only if it comes
+ * directly from this machine, and not through a proxy or from another site's page in a browser. So both the
+ * connection and the Host header must be loopback, and the server must not have another public name.
+ * @param publicUrl the server's address for users; null if it serves none
  */
 export function metricsAccess(
   request: MetricsRequest,

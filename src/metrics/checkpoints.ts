@@ -2,30 +2,32 @@ import { Counter, Histogram, type Registry } from "prom-client";
 
 const checkpointOutcomes = ["taken", "unchanged", "tooLarge", "timedOut", "failed", "stopped"] as const;
 /**
- * How a look at what is to be kept ended; `unchanged`: all of it was stored before; `stopped`: by a cancel, a budget, a lost
- * lease or a worker that shuts down.
+ * How taking a checkpoint ended. `unchanged`: everything was stored before; `stopped`: by a cancellation, a budget, a
+ * lost lease or a worker's shutdown.
  */
 export type CheckpointOutcome = (typeof checkpointOutcomes)[number];
 
 const restoreOutcomes = ["restored", "withoutMemory", "unusable", "failed", "stopped"] as const;
 /**
- * How it ended to go on from another worker's checkpoint; `withoutMemory`: with its files, while the agent is told what was
- * said; `unusable`: the turn begins anew; `failed`: for a reason that may pass, so that the next run tries again.
+ * How restoring another worker's checkpoint ended. `withoutMemory`: files are restored, and the agent gets the
+ * earlier messages as text; `unusable`: the turn starts again; `failed`: for a temporary reason, so that the next
+ * attempt tries again.
  */
 export type RestoreOutcome = (typeof restoreOutcomes)[number];
 
-/** What a worker tells of the work that it keeps for others, and of that which it took over. */
+/** Metrics of the checkpoints that a worker takes and restores. */
 export interface CheckpointMetrics {
   checkpointEnded(outcome: CheckpointOutcome, seconds: number): void;
-  /** @param bytes that were stored for it, beside what was there */
+  /** @param bytes that were newly stored for it */
   checkpointStored(bytes: number): void;
   checkpointRestored(outcome: RestoreOutcome): void;
 }
 
-/** Up to the limit for one, which the last of a run may exceed. */
+/** Up to the limit of one checkpoint; the last one of an attempt may take longer. */
 const checkpointSeconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 60];
 const checkpointBytes = [1_024, 16_384, 131_072, 1_048_576, 8_388_608, 67_108_864, 268_435_456, 1_073_741_824];
 
+/** Registers the metrics of checkpoints. */
 export function createCheckpointMetrics(registry: Registry): CheckpointMetrics {
   const registers = [registry];
   const ended = new Histogram({
@@ -47,7 +49,7 @@ export function createCheckpointMetrics(registry: Registry): CheckpointMetrics {
     labelNames: ["outcome"],
     registers,
   });
-  // A series that begins with its first event hides it from `increase`.
+  // Without an initial 0, `increase` in Prometheus would miss a series' first event.
   for (const outcome of checkpointOutcomes) ended.zero({ outcome });
   for (const outcome of restoreOutcomes) restored.inc({ outcome }, 0);
   return {

@@ -1,20 +1,24 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 
 const attemptOutcomes = ["delivered", "refused", "unanswered"] as const;
-/** How an attempt to tell a webhook ended; `refused`: by an answer that is none of 2xx; `unanswered`: nothing came. */
+/**
+ * How an attempt to send a webhook ended. `refused`: the answer's status was not 2xx; `unanswered`: there was no
+ * answer.
+ */
 export type AttemptOutcome = (typeof attemptOutcomes)[number];
 
-/** What a worker's relay tells of the outbox. */
+/** Metrics of the webhook deliveries that a worker sends. */
 export interface DeliveryMetrics {
-  /** @param seconds from the first byte sent to the answer, or to giving up on one */
+  /** @param seconds from the first byte sent to the answer or the timeout */
   deliveryAttempted(outcome: AttemptOutcome, seconds: number): void;
-  /** So many deliveries were given up. */
+  /** Counts deliveries that were given up. */
   deliveriesDied(count: number): void;
 }
 
-/** Up to the relay's limit for an attempt. */
+/** Up to the limit of one attempt. */
 const attemptSeconds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
+/** Registers the metrics of webhook deliveries. */
 export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
   const registers = [registry];
   const attempts = new Histogram({
@@ -29,7 +33,7 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
     help: "Deliveries that this worker gave up: after the last attempt, or because the address is gone",
     registers,
   });
-  // A series that begins with its first event hides it from `increase`.
+  // Without an initial 0, `increase` in Prometheus would miss a series' first event.
   for (const outcome of attemptOutcomes) attempts.zero({ outcome });
   return {
     deliveryAttempted: (outcome, seconds) => attempts.observe({ outcome }, seconds),

@@ -6,15 +6,20 @@ import type { StepName } from "../domain/step.ts";
 import { createCheckpointMetrics, type CheckpointMetrics } from "./checkpoints.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "./deliveries.ts";
 
-/** How a step ended; `stopped`: by a cancel, a budget, a lost lease or a worker that shuts down. */
+/** How a step ended. `stopped`: by a cancellation, a budget, a lost lease or a worker's shutdown. */
 export type StepOutcome = "completed" | "failed" | "stopped";
 const runOutcomes = ["completed", "failed", "cancelled", "waiting", "released", "lost"] as const;
-/** How a worker's hold on a session ended; `waiting`: for a budget; `released`: the worker shuts down; `lost`: another worker holds it. */
+/**
+ * How an attempt ended. `waiting`: for a budget; `released`: the worker shuts down; `lost`: another worker may have
+ * the session.
+ */
 export type RunOutcome = (typeof runOutcomes)[number];
-/** `retried`: it failed, and the gateway asked again. */
+/** How a request to a model ended. `retried`: it failed, and the gateway sent it again. */
 export type ModelRequestOutcome = "answered" | "failed" | "refused" | "retried";
+/** Kinds of tokens that model providers count; `reasoning` is part of `output`. */
 export type TokenKind = "input" | "output" | "cacheRead" | "cacheWrite" | "reasoning";
 
+/** Connections of the database pool. */
 export interface PoolState {
   readonly total: number;
   readonly idle: number;
@@ -22,59 +27,66 @@ export interface PoolState {
   readonly waiting: number;
 }
 
+/** A metric, for documentation and tests. */
 export interface MetricDescription {
   readonly name: string;
-  /** `counter`, `gauge`, `histogram`, `summary`. */
+  /** `counter`, `gauge`, `histogram` or `summary`. */
   readonly type: string;
   readonly labels: readonly string[];
 }
 
 /**
- * What one process tells Prometheus. No label holds an id or free text: each is of a list that is known at start.
- * Times are in seconds.
+ * The Prometheus metrics of one process. No label has an id or free text: its values are from a list that is known at
+ * the start. Times are in seconds.
  */
 export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
-  /** @param operation the API's name of it, or `other` */
+  /** @param operation the operation's id in the API, or `other` */
   requestEnded(operation: string, status: number, seconds: number): void;
   streamOpened(): void;
   streamClosed(): void;
-  /** @param seconds between being queued and being claimed */
+  /** @param seconds from queueing to the claim */
   sessionClaimed(seconds: number): void;
-  /** @param seconds between the claim and the first step */
+  /** @param seconds from the claim to the first step */
   runStarted(seconds: number): void;
   stepEnded(step: StepName, outcome: StepOutcome, seconds: number): void;
   runEnded(outcome: RunOutcome, failure?: FailureCode): void;
   sessionsRecovered(count: number): void;
-  /** @param model of a bounded list, see `modelLabel` */
+  /** @param model from a bounded list, see `modelLabel` */
   modelRequested(provider: ModelProviderId, model: string, outcome: ModelRequestOutcome, count: number): void;
   modelUsed(provider: ModelProviderId, model: string, tokens: Readonly<Record<TokenKind, number>>): void;
   modelCost(provider: ModelProviderId, model: string, dollars: number): void;
-  /** Has each scrape ask what all nodes share, at most once in a second; `failed` is told why it could not. */
+  /**
+   * Makes each scrape read the state that all nodes share, at most once a second. `failed` gets the error of a failed
+   * read.
+   */
   watchFleet(read: () => Promise<FleetState>, failed: (error: unknown) => void): void;
   watchPool(read: () => PoolState): void;
-  /** Memory, processor time, event loop and collections of garbage of this process, from here on. */
+  /** Measures memory, processor time, event loop and garbage collection of this process from now on. */
   watchProcess(): void;
-  /** What there is to be read, for who writes queries. */
+  /** Lists all metrics. */
   describe(): Promise<readonly MetricDescription[]>;
-  /** All of them as Prometheus reads them. */
+  /** All metrics in Prometheus's text format. */
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** A burst of scrapes asks the database once. */
+/** A burst of scrapes queries the database once. */
 const fleetCacheMs = 1_000;
-/** A database that does not answer must not keep the process's own figures back. */
+/** A database that does not answer must not delay the process's own metrics for longer. */
 const fleetLimitMs = 2_000;
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const waitSeconds = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 14_400];
 const stepSeconds = [0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 14_400];
 
-/** A registry of its own for each process, handed in; nothing is watched until it is told to. */
+/**
+ * Makes the metrics of a process with their own registry. Nothing is measured before a `watch` method is called,
+ * except what callers report.
+ */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const { requests, streams, ...work } = createOwn(registry);
   const fleet = createFleet(registry);
   const pool = createPool(registry);
-  // A series that begins with its first event hides it from `increase`.
+  // Without an initial 0, `increase` in Prometheus would miss a series' first event.
   for (const outcome of runOutcomes) work.runs.inc({ outcome }, 0);
   for (const code of failureCodes) work.failures.inc({ code }, 0);
   return {
@@ -194,7 +206,7 @@ function createOwn(registry: Registry) {
   };
 }
 
-/** What all nodes share: every node tells the same, so that a dashboard takes the highest. */
+/** Metrics of the state that all nodes share. Every node reports the same values, so a dashboard takes the maximum. */
 function createFleet(registry: Registry) {
   const registers = [registry];
   const sessions = new Gauge({
@@ -245,11 +257,11 @@ function createFleet(registry: Registry) {
 
   async function ask(question: () => Promise<FleetState>): Promise<void> {
     try {
-      // A question that is not answered yet is waited for once more, instead of asked beside it.
+      // If the last query is still running, wait for it instead of sending another one.
       asked ??= question().finally(() => (asked = null));
       show(await inTime(asked));
     } catch (error) {
-      // Old counts would look like new ones.
+      // Old values would look like current ones.
       for (const gauge of [sessions, deliveries, depth, oldest]) gauge.reset();
       workers.remove();
       up.set(0);
@@ -272,7 +284,7 @@ function createFleet(registry: Registry) {
   };
 }
 
-/** @throws Error after `fleetLimitMs` */
+/** @throws Error after `fleetLimitMs` milliseconds */
 async function inTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

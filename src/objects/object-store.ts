@@ -4,36 +4,47 @@ import { AwsV4Signer } from "aws4fetch";
 import type { Config } from "../config/config.ts";
 import { ObjectStoreError } from "../domain/errors.ts";
 
-/** An S3-compatible store of large artifacts. Whoever puts an object keeps a row of it: nothing is ever listed. */
+/**
+ * An S3-compatible store of large artifacts. The code that puts an object keeps a row about it in the database, so
+ * objects are never listed.
+ */
 export interface ObjectStore {
   readonly bucket: string;
-  /** The whole key of what is called `name` in this installation. */
+  /** The full key of the object `name` in this installation. */
   keyOf(name: string): string;
-  /** @throws ObjectStoreError */
+  /**
+   * Stores an object.
+   * @throws ObjectStoreError
+   */
   put(key: string, content: Buffer, signal: AbortSignal): Promise<void>;
   /**
-   * @param options.maximumBytes what is longer is cut off there
-   * @returns null where there is no such object
+   * Reads an object.
+   * @param options.maximumBytes longer content is truncated
+   * @returns null if there is no such object
    * @throws ObjectStoreError
    */
   get(key: string, options: { readonly maximumBytes: number; readonly signal: AbortSignal }): Promise<Buffer | null>;
-  /** One that is not there is removed. @throws ObjectStoreError */
+  /**
+   * Removes an object; succeeds if there is none.
+   * @throws ObjectStoreError
+   */
   remove(key: string, signal: AbortSignal): Promise<void>;
 }
 
+/** Time limits of requests to the object store. */
 export interface ObjectStoreLimits {
-  /** How long one request may take, in milliseconds. */
+  /** Milliseconds that one request may take. */
   readonly requestMs: number;
-  /** How long one is tried again that may pass by itself, in milliseconds. */
+  /** Milliseconds for which a request with a temporary failure is retried. */
   readonly totalMs: number;
-  /** The same for what puts an object: whoever does so can do it again later, and has other things to do. */
+  /** The same for putting an object. It is shorter, because the caller can try again later and has other work. */
   readonly putMs: number;
 }
 
 const usualLimits: ObjectStoreLimits = { requestMs: 15_000, totalMs: 30_000, putMs: 4_000 };
 const firstWaitMs = 250;
 const longestWaitMs = 5_000;
-/** Of an answer that tells of a problem. */
+/** Limit of the body of an error that is read. */
 const problemBytes = 64 * 1024;
 
 type Method = "GET" | "PUT" | "DELETE";
@@ -44,8 +55,8 @@ interface Answer {
 }
 
 /**
- * Addresses are of the path's style, which every such store understands. What may pass by itself (no answer, 5xx, 429) is
- * tried again within the limits; a redirect is not followed.
+ * Makes a client of the object store. It uses path-style addresses, which all such stores support. Temporary failures
+ * (no answer, 5xx, 408, 429) are retried within the limits; redirects are not followed.
  */
 export function createObjectStore(
   settings: NonNullable<Config["objects"]>,
@@ -59,7 +70,7 @@ export function createObjectStore(
     const { url, headers } = await new AwsV4Signer({
       method,
       url: `${endpoint}/${bucket}/${key}`,
-      // The store then checks the content too.
+      // With this header the store verifies the content.
       headers: {
         "X-Amz-Content-Sha256": createHash("sha256")
           .update(body ?? "")
@@ -110,7 +121,8 @@ export function createObjectStore(
     key: string,
     request: { body: Buffer | null; maximumBytes: number; signal: AbortSignal },
   ): Promise<Answer> {
-    // By the clock: what was asleep for long asks nothing more, since what it puts may be swept already.
+    // By the wall clock: a process that was suspended for long must not retry, because a sweep may already have
+    // removed what it puts.
     const until = Date.now() + (method === "PUT" ? limits.putMs : limits.totalMs);
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -154,14 +166,17 @@ async function readAtMost(response: Response, maximumBytes: number): Promise<Buf
   return Buffer.concat(chunks).subarray(0, maximumBytes);
 }
 
-/** A time limit of the caller's is the store's fault; a cancel or a lost lease is not. */
+/**
+ * The reason of an aborted request: a timeout of the caller counts as the store's failure, a cancellation or a lost
+ * lease does not.
+ */
 function endedBy(signal: AbortSignal, name: string): unknown {
   const { reason } = signal as { reason: unknown };
   const isOvertime = reason instanceof Error && reason.name === "TimeoutError";
   return isOvertime ? new ObjectStoreError(`${name} was too slow`, true, { cause: reason }) : reason;
 }
 
-/** What the system said of the connection, as ` (ECONNREFUSED)`. */
+/** The system's error code for the connection, for example ` (ECONNREFUSED)`. */
 function codeOf(error: unknown): string {
   const { cause } = (error ?? {}) as { cause?: { code?: unknown } };
   return typeof cause?.code === "string" ? ` (${cause.code})` : "";

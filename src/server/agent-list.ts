@@ -4,7 +4,7 @@ import type { Database } from "../database/database.ts";
 import type { Agent } from "../domain/agent.ts";
 import { listWorkers, type WorkerNode } from "../store/queue/worker-nodes.ts";
 
-/** Which agents there are and whether they can run: on this machine, and in a fleet. */
+/** Lists the providers with whether each can run on this machine. */
 export async function listAgents(
   providers: readonly Provider[],
   defaultAgent: () => Promise<string | null>,
@@ -25,7 +25,7 @@ export async function listAgents(
   );
 }
 
-/** The operator's choice, else that of the first worker that has one. */
+/** The operator's default agent, or that of the first worker that has one. */
 export async function fleetDefaultAgent(config: Config, database: Database): Promise<string | null> {
   return (
     config.defaultAgent ??
@@ -34,7 +34,12 @@ export async function fleetDefaultAgent(config: Config, database: Database): Pro
   );
 }
 
-/** What any worker that is there can do; every provider stays named, so that a session can wait for one that has it. */
+/**
+ * Lists the agents that any running worker offers. Providers that no worker offers are listed too, because a session
+ * can wait for a worker that has one.
+ * @param known the providers of this process
+ * @param byDefault name of the default agent
+ */
 export function fleetAgents(
   known: readonly Agent[],
   workers: readonly WorkerNode[],

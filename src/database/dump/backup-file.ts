@@ -9,13 +9,15 @@ import { ConflictError, InvalidInputError } from "../../domain/errors.ts";
 import type { DumpPart } from "./dump.ts";
 import { damaged, decodeDump, encodeDump } from "./format.ts";
 
-/** Gzip, which every machine can open: the fast end of it, since the rows of a backup are mostly the same words. */
+/** Gzip, because every machine can read it; a fast level, because the rows are repetitive and compress well anyway. */
 const compression = { level: 3 };
 
 /**
- * Writes a dump to a file that its owner alone can read. It has its name only once it is whole and on the disk.
- * @returns how many bytes the file has
- * @throws ConflictError where the file is there already
+ * Writes a dump to a file that only its owner can read. The file gets its name only when it is complete and on the
+ * disk.
+ * @returns the file's size in bytes
+ * @throws ConflictError if the file exists already
+ * @throws InvalidInputError if its folder does not exist
  */
 export async function writeBackup(
   path: string,
@@ -42,12 +44,12 @@ export async function writeBackup(
   return { bytes: (await stat(path)).size };
 }
 
-/** Ctrl-C: whatever had begun is taken back. */
+/** The error of an interrupted backup or restore, whose changes are undone. */
 export function interrupted(): ConflictError {
   return new ConflictError("interrupted: nothing was kept");
 }
 
-/** A name is on the disk only when its folder is. */
+/** A file's name is durable only after a sync of its folder. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {
@@ -57,17 +59,23 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Reads all of it for its checksum. @throws InvalidInputError where it is damaged, cut off, or no backup */
+/**
+ * Reads a whole backup to verify its checksum.
+ * @throws InvalidInputError if it is damaged, truncated, or not a backup
+ */
 export async function checkBackup(path: string, signal: AbortSignal): Promise<void> {
   for await (const part of readBackup(path, signal)) void part;
 }
 
-/** What `writeBackup` wrote. @throws InvalidInputError as `checkBackup`, once what is wrong is reached */
+/**
+ * Reads a file of `writeBackup`.
+ * @throws InvalidInputError as `checkBackup`, but only when the problem is reached
+ */
 export async function* readBackup(path: string, signal: AbortSignal): AsyncGenerator<DumpPart, void, void> {
   const file = createReadStream(path);
   const opened = createGunzip();
   const passed = pipeline(file, opened, { signal });
-  // Heard below, or by who reads.
+  // The error is handled below, or by the reader of `opened`.
   passed.catch(() => undefined);
   try {
     yield* decodeDump(opened);

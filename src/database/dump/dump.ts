@@ -3,39 +3,42 @@ import { to as copyTo } from "pg-copy-streams";
 import { InvalidInputError, NotFoundError } from "../../domain/errors.ts";
 import { migrationLock, type Migration } from "../migrate.ts";
 
-/** What stands before the data of a dump. */
+/** What precedes the data of a dump. */
 export interface DumpHeader {
-  /** Version of the Offstage that took it. */
+  /** Version of the Offstage that made the dump. */
   readonly offstage: string;
   readonly takenAt: string;
-  /** The schema that it was taken at. */
+  /** Migrations of the schema that the dump was made from. */
   readonly migrations: readonly Migration[];
 }
 
-/** How much there was. */
+/** Number of tables and rows in a dump. */
 export interface DumpTotals {
   readonly tables: number;
   readonly rows: number;
 }
 
 /**
- * The whole database as a stream of parts: a header, then for each table its rows, then the sequences, then the totals.
- * A backup's file holds them in order; a move hands them on as they come.
+ * A part of a dump. A dump of the whole database is a stream: a header, each table followed by its rows, the
+ * sequences, and the totals. A backup writes them to a file; a move passes them on directly.
  */
 export type DumpPart =
   | ({ readonly kind: "header" } & DumpHeader)
   | { readonly kind: "table"; readonly name: string; readonly columns: readonly string[] }
-  /** Of the table named last, as PostgreSQL's COPY writes them in its text format; a piece may end within a row. */
+  /** Rows of the last table, in the text format of PostgreSQL's COPY. A part may end in the middle of a row. */
   | { readonly kind: "rows"; readonly bytes: Buffer }
   | { readonly kind: "sequence"; readonly name: string; readonly value: string; readonly isCalled: boolean }
   | ({ readonly kind: "end" } & DumpTotals);
 
-/** So that values are written and read alike, whatever the server's own settings are. */
+/** Settings for the transaction, so that values have the same text whatever the server's configuration is. */
 export const plainSettings = `set local datestyle = 'ISO, YMD'; set local intervalstyle = 'postgres';
   set local extra_float_digits = 1; set local bytea_output = 'hex'; set local client_encoding = 'UTF8';
   set local statement_timeout = 0; set local lock_timeout = 0; set local idle_in_transaction_session_timeout = 0`;
 
-/** Tables of the schema that are nobody's extension. */
+/**
+ * SQL query for the schema's relations, without those of extensions.
+ * @param kinds quoted values of `pg_class.relkind`
+ */
 export const ownRelations = (kinds: string): string => `
   select relation.oid, relation.relname as name from pg_class relation
   where relation.relnamespace = current_schema()::regnamespace and relation.relkind in (${kinds})
@@ -43,9 +46,9 @@ export const ownRelations = (kinds: string): string => `
   order by relation.relname`;
 
 /**
- * Reads a database as it is at one moment, beside whatever writes to it.
+ * Reads a consistent snapshot of a database that others may write to.
  * @param options.version of this Offstage
- * @throws NotFoundError where it is no database of Offstage's
+ * @throws NotFoundError if it is not a database of Offstage
  */
 export async function* dumpDatabase(
   pool: pg.Pool,
@@ -68,7 +71,7 @@ export async function* dumpDatabase(
     await client.query("commit");
     yield { kind: "end", tables: tables.length, rows };
   } finally {
-    // Not given back: whoever stops reading in the middle leaves it in the middle of a COPY.
+    // The connection is closed, because a reader that stops early leaves it in the middle of a COPY.
     client.release(true);
   }
 }
@@ -78,7 +81,10 @@ interface Table {
   readonly columns: readonly string[];
 }
 
-/** From here on the connection sees the database as it is now. No migration may come between the list and the locks. */
+/**
+ * Begins a transaction with a snapshot. The migration lock prevents a migration between the list of tables and their
+ * locks.
+ */
 async function beginSnapshot(client: pg.PoolClient): Promise<Table[]> {
   const { rows } = await client.query<{ there: boolean }>("select to_regclass('migration') is not null as there");
   if (rows[0]?.there !== true) {
@@ -87,7 +93,7 @@ async function beginSnapshot(client: pg.PoolClient): Promise<Table[]> {
   await client.query("select pg_advisory_lock_shared($1)", [migrationLock]);
   await client.query("begin isolation level repeatable read read only");
   await client.query(plainSettings);
-  // Written again by the migrations themselves.
+  // `migration` is left out: the migrations themselves write it during a restore.
   const found = await client.query<Table>(
     `select own.name, array(select attname::text from pg_attribute
        where attrelid = own.oid and attnum > 0 and not attisdropped and attgenerated = '' order by attnum) as columns
@@ -95,7 +101,7 @@ async function beginSnapshot(client: pg.PoolClient): Promise<Table[]> {
   );
   const names = found.rows.map(({ name }) => pg.escapeIdentifier(name));
   if (names.length === 0) throw new InvalidInputError("the database has no Offstage tables");
-  // Readers and writers go on; only a change of the schema waits.
+  // Reads and writes continue; only a change of the schema waits.
   await client.query(`lock table ${names.join(", ")} in access share mode`);
   await client.query("select pg_advisory_unlock_shared($1)", [migrationLock]);
   return found.rows;
@@ -104,7 +110,7 @@ async function beginSnapshot(client: pg.PoolClient): Promise<Table[]> {
 async function* sequencesOf(client: pg.PoolClient): AsyncGenerator<DumpPart, void, void> {
   const { rows } = await client.query<{ name: string }>(ownRelations("'S'"));
   for (const { name } of rows) {
-    // What was counted since the moment of the snapshot only leaves a gap.
+    // Sequences are not part of the snapshot: a value that was taken since only leaves a gap.
     const read = await client.query<{ value: string; isCalled: boolean }>(
       `select last_value::text as value, is_called as "isCalled" from ${pg.escapeIdentifier(name)}`,
     );

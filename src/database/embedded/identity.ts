@@ -4,17 +4,20 @@ import { promisify } from "node:util";
 import { childEnvironment } from "../../domain/child-environment.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
 
-/** uid and gid for PostgreSQL's processes; empty if the server is not root, and they have its own. */
+/**
+ * User and group id of PostgreSQL's processes; empty if the server does not run as root, because they then run as the
+ * same user.
+ */
 export type Identity = { readonly uid: number; readonly gid: number } | { readonly uid?: never; readonly gid?: never };
 
 /**
- * PostgreSQL refuses to run as root, and `initdb` wants its user in the password file. Never `nobody`: other services run
- * under that name too, and could read and stop each other's processes and files.
+ * PostgreSQL refuses to run as root, and `initdb` needs its user in /etc/passwd. It is never `nobody`: other services
+ * use that user too, and could access each other's processes and files.
  */
 const ownUser = "offstage";
 const databaseUsers = [ownUser, "postgres"];
 const nobody = "nobody";
-/** Of shadow-utils and of BusyBox. */
+/** Commands of shadow-utils and of BusyBox. */
 const programsThatAddUsers = [
   ["useradd", "--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin", ownUser],
   ["adduser", "-S", "-D", "-H", "-s", "/sbin/nologin", ownUser],
@@ -23,10 +26,10 @@ const programsThatAddUsers = [
 type User = { readonly name: string; readonly uid: number; readonly gid: number };
 
 /**
- * Whom an embedded PostgreSQL runs as, if the server is root: the owner of its folder, else the user `offstage` or
- * `postgres`, else the user `offstage`, which is added to the system.
- * @param directory of the database, which may not be there yet
- * @throws InvalidInputError if there is no such user, and none can be added
+ * The user that the embedded PostgreSQL runs as if the server is root: the owner of its folder, else an existing user
+ * `offstage` or `postgres`, else a new system user `offstage`.
+ * @param directory of the database; it may not exist yet
+ * @throws InvalidInputError if there is no such user and none can be added
  */
 export async function databaseIdentity(directory: string): Promise<Identity> {
   const users = await readUsers();
@@ -41,9 +44,9 @@ export async function databaseIdentity(directory: string): Promise<Identity> {
 }
 
 /**
- * Gives the database's folders to its user if they are another's: an earlier version ran it as `nobody` if the system had no
- * better user. To be called while no server runs on them.
- * @param place.socketDirectory holds a lock file only if its server could not remove it
+ * Changes the owner of the database's folders to its user. This is needed because an earlier version ran PostgreSQL
+ * as `nobody` if the system had no better user. No server may run on the folders.
+ * @param place.socketDirectory contains a lock file only if its server could not remove it
  */
 export async function takeOver(place: {
   readonly directory: string;
@@ -57,7 +60,7 @@ export async function takeOver(place: {
   await promisify(execFile)("chown", parameters, { env: childEnvironment(process.env) });
 }
 
-/** Whether a folder is `nobody`'s, as an earlier version left it. */
+/** Whether a folder belongs to `nobody`, as an earlier version left it. */
 export async function isNobodys(folder: string): Promise<boolean> {
   const [owner, users] = await Promise.all([ownerOf(folder), readUsers()]);
   return users.some(({ name, uid }) => name === nobody && uid === owner?.uid);
@@ -83,7 +86,7 @@ async function readUsers(): Promise<User[]> {
   );
 }
 
-/** Another process may add it at the same time: what counts is that it is there afterwards. */
+/** Another process may add the user at the same time, so success is judged by whether the user exists afterwards. */
 async function addUser(): Promise<User | undefined> {
   for (const [program, ...parameters] of programsThatAddUsers) {
     await promisify(execFile)(program, parameters, { env: childEnvironment(process.env) }).catch(() => undefined);

@@ -7,18 +7,18 @@ import { childEnvironment } from "../../domain/child-environment.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
 import { databaseIdentity, isNobodys, type Identity } from "./identity.ts";
 
-/** Where an embedded PostgreSQL lives. */
+/** Folders and address of an embedded PostgreSQL. */
 export interface Place {
   readonly directory: string;
   readonly socketDirectory: string;
   readonly url: string;
-  /** uid and gid for PostgreSQL's processes; empty where we are not root. */
+  /** User and group id of PostgreSQL's processes; empty if we are not root. */
   readonly identity: Identity;
 }
 
 /**
- * Makes what the server needs beside its own folder.
- * @throws InvalidInputError where the directory can't be used
+ * Creates the folders that the server needs in addition to its own.
+ * @throws InvalidInputError if the directory can't be used
  */
 export async function preparePlace(directory: string): Promise<Place> {
   await mkdir(dirname(directory), { recursive: true });

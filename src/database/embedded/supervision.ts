@@ -8,22 +8,23 @@ import { connect, ownerLock } from "./connection.ts";
 import type { Place } from "./place.ts";
 import { launch } from "./program.ts";
 
+/** A running embedded PostgreSQL. */
 export interface EmbeddedServer {
-  /** Connection string over the unix socket. */
+  /** Connection string for the unix socket. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** For the first start; afterwards whoever asks the database sees that it is not there yet. */
+/** Limit of the first start. After a restart, queries simply fail until the server is up. */
 const startTimeoutMs = 30_000;
-/** Between two tries to start a server that does not come up: doubled each time, from the first to the last. */
+/** Pause between attempts to restart the server: doubled each time, from `first` to `last`. */
 const relaunchMs = { first: 100, last: 10_000 };
-/** Warnings and errors alone go there; a long life gathers some all the same. */
+/** Only warnings and errors are logged there, but over a long time these add up. */
 const logLimit = 16 * 1024 * 1024;
 
 /**
- * Launches the server and keeps it up until it is stopped, with the owner's lock held on it.
- * @throws Error where it does not start
+ * Starts the server, takes the owner's lock, and restarts the server if it ends before `stop`.
+ * @throws Error if it does not start
  */
 export async function supervise(program: string, place: Place, logger: Logger): Promise<EmbeddedServer> {
   const path = `${place.directory}.log`;
@@ -33,7 +34,7 @@ export async function supervise(program: string, place: Place, logger: Logger): 
   let child = launch(program, place, log.fd);
   let owner: pg.Client | null = null;
 
-  /** To be called right after the launch, to hear whether there is such a program. */
+  /** Call this directly after `launch`, so that an error of spawning the program is not missed. */
   async function own(timeoutMs: number): Promise<void> {
     await once(child, "spawn");
     owner = await untilAnswers(place, child, timeoutMs);
@@ -88,7 +89,7 @@ async function beginLogAnew(path: string): Promise<void> {
   if (size > logLimit) await rename(path, `${path}.1`);
 }
 
-/** One without a number never began. */
+/** A process without an id was never started. */
 const hasEnded = (child: ChildProcess): boolean =>
   child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 
