@@ -10,62 +10,65 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 
-/** Of a span: never a secret, a prompt, or a URL with its query. */
+/** Attributes of a span. They must never contain a secret, a prompt, or a URL with its query. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
+/** A span that has not ended. */
 export interface OpenSpan {
   readonly traceId: string;
-  /** W3C `traceparent` (https://www.w3.org/TR/trace-context/), for what goes on from here elsewhere or later. */
+  /** W3C `traceparent` (https://www.w3.org/TR/trace-context/), to continue the trace elsewhere or later. */
   readonly traceParent: string;
   set(attributes: SpanAttributes): void;
-  /** @param error a code or a class, not a message: those quote what users wrote */
+  /** @param error a code or a class, never a message, because messages quote what users wrote */
   fail(error: string): void;
-  /** Safe to call twice. */
+  /** Can be called twice. */
   end(): void;
 }
 
+/** Options of a span. */
 export interface SpanOptions {
-  /** `traceparent` of what led to it; without it the span around this one, else none. */
+  /** `traceparent` of its parent, null for none; undefined: the surrounding span of `Traces.span`. */
   readonly traceParent?: string | null | undefined;
   readonly attributes?: SpanAttributes;
-  /** What the span is to others; `internal` without it. */
+  /** The kind of span; default `internal`. */
   readonly kind?: "server" | "consumer" | "client";
 }
 
-/** Spans of one process. Without an address to send them to it does nothing, and costs nothing. */
+/** The spans of one process. Without an address to send them to they do and cost nothing. */
 export interface Traces {
-  /** Begins a span that whoever asked must end; null where traces are off. */
+  /** Begins a span, which the caller must end; null if tracing is off. */
   begin(name: string, options?: SpanOptions): OpenSpan | null;
-  /** Does `work` in a span, which ends with it; spans that begin meanwhile are its children. */
+  /** Runs `work` in a span that ends with it. Spans that begin meanwhile are its children. */
   span<T>(name: string, options: SpanOptions, work: (span: OpenSpan | null) => Promise<T>): Promise<T>;
-  /** Sends what is left, for as long as a few seconds. */
+  /** Sends the remaining spans; gives up after a few seconds. */
   close(): Promise<void>;
 }
 
-/** Traces that are off. */
+/** Tracing that is off. */
 export const noTraces: Traces = {
   begin: () => null,
   span: (_name, _options, work) => work(null),
   close: () => Promise.resolve(),
 };
 
+/** Where and how spans are sent. */
 export interface TraceSettings {
   /** Base address of an OTLP receiver over HTTP, without `/v1/traces`. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly serviceName: string;
-  /** Of the traces that begin here, from 0 to 1; those that a caller began are sent as it decided. */
+  /** Share of new traces that are sent, from 0 to 1; traces that a caller began follow its decision. */
   readonly share: number;
 }
 
 const exportLimitMs = 5_000;
-/** Spans that end within this are sent together. */
+/** Milliseconds for which ended spans are collected, to send them together. */
 const gatherMs = 1_000;
 
 /**
- * Sends spans as OTLP in JSON over HTTP.
- * @param settings null: off, and no SDK is loaded
- * @param failed told why spans could not be sent, once until it works again
+ * Makes tracing that sends spans as OTLP in JSON over HTTP (https://opentelemetry.io/docs/specs/otlp/).
+ * @param settings null: tracing is off, and no SDK is loaded
+ * @param failed called with the error if spans could not be sent, and again only after a success
  */
 export async function createTraces(settings: TraceSettings | null, failed: (error: Error) => void): Promise<Traces> {
   if (settings === null) return noTraces;
@@ -153,7 +156,7 @@ function kindOf(kind: SpanOptions["kind"]): SpanKind {
   return kind === "client" ? SpanKind.CLIENT : SpanKind.INTERNAL;
 }
 
-/** Null for what is no trace context, which anybody may send. */
+/** Null for a malformed header, which any client may send. */
 function contextOf(traceParent: string | null | undefined): Context | null {
   const [, traceId = "", spanId = "", flags = ""] =
     /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-|$)/u.exec(traceParent ?? "") ?? [];
@@ -162,7 +165,7 @@ function contextOf(traceParent: string | null | undefined): Context | null {
   return isSpanContextValid(context) ? trace.setSpanContext(ROOT_CONTEXT, context) : null;
 }
 
-/** The code of an error of ours or of Node's, else its class: never its message. */
+/** Names an error without its message: its code if it has one, else its class. */
 export function kindOfError(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";
   const { code } = error as { code?: unknown };

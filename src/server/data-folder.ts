@@ -2,7 +2,10 @@ import { chmod, lstat, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
 
-/** What a server keeps in its data folder. The database's own folders belong to the user that it runs as, or are closed by it. */
+/**
+ * Names that a server uses in its data folder. The database's own folders are not included: they belong to its user,
+ * or PostgreSQL itself sets their mode.
+ */
 const own = new Set([
   "address",
   "disks",
@@ -19,9 +22,10 @@ const own = new Set([
 ]);
 
 /**
- * Makes the data folder, and closes it and what is in it to every other user of the machine; that of an older version too, which
- * let them read. What sandboxes read or write of it is bound into them by root, past folders that their users may not enter: so
- * nothing below those needs other modes. Under root the embedded database's user has to pass, and may see no names.
+ * Creates the data folder and closes it and its content to other users of the machine. This also closes the folder of
+ * an older version, which was readable. Sandboxes get what they need by mounts that root makes, past folders that
+ * their users may not enter, so nothing below these folders needs other modes. Under root the embedded database's
+ * user must be able to pass through the folder, but can't list it.
  */
 export async function closeDataFolder({ data, databaseUrl }: Pick<Config, "data" | "databaseUrl">): Promise<void> {
   const isPassed = databaseUrl === null && process.getuid?.() === 0;
@@ -34,11 +38,12 @@ export async function closeDataFolder({ data, databaseUrl }: Pick<Config, "data"
     if (found.isDirectory()) await chmod(path, 0o700);
     else if (found.isFile()) await chmod(path, 0o600);
   }
-  // Whoever makes one of these later makes folders in it as it needs them: so they are there, and closed, before.
+  // Created here with the right mode, because other code later creates folders inside them and would create them with
+  // the default mode.
   for (const name of ["sessions", "mirrors"]) await mkdir(join(data, name), { mode: 0o700, recursive: true });
 }
 
-/** The file in which a server leaves its address, for the commands beside it. */
+/** The file in which a server leaves its address, for commands on the same machine. */
 export function addressFile({ data }: Pick<Config, "data">): string {
   return join(data, "address");
 }

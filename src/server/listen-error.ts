@@ -1,6 +1,9 @@
 import { ConflictError, InvalidInputError } from "../domain/errors.ts";
 
-/** Why a server can't listen, as its operator can mend it; an error that is none of these as it is. */
+/**
+ * Converts an error of listening to one that tells the operator how to fix it; returns other errors unchanged.
+ * @param portVariable the setting of the port, for the message
+ */
 export function listenError(
   error: unknown,
   { host, port }: { readonly host: string; readonly port: number },

@@ -18,25 +18,29 @@ import { startWork } from "./start-work.ts";
 import { createStops, type Stops } from "./stops.ts";
 import { createRegistry, createSandbox, openVault } from "./wiring.ts";
 
-/** How long the link that the first start prints signs a browser in. */
+/** Milliseconds for which the sign-in link of the first start is valid. */
 const firstLoginLinkMs = 24 * 60 * 60 * 1_000;
 
+/** A running server. */
 export interface Offstage {
-  /** Where the server answers, without a trailing slash. */
+  /** The server's address, without a trailing slash. */
   readonly url: string;
   readonly database: Database;
-  /** Only on the very first start: the admin key (null where the operator gave it) and the link that signs in. */
+  /**
+   * Only at the first start: the admin key (null if the operator set one) and the link that signs in. Null at later
+   * starts.
+   */
   readonly first: { readonly adminKey: string | null; readonly loginLink: string } | null;
-  /** Lets requests end, hands running sessions back, closes the database. Safe to call twice. */
+  /** Waits for running requests, returns running sessions to the queue and closes the database. Can be called twice. */
   stop(): Promise<void>;
 }
 
-/** What one process does: everything, or one side of a fleet on a database of its own. */
+/** What a process runs: everything, or only the API or a worker as a node with a shared database. */
 export type ServerRole = "all" | "api" | "worker";
 
 /**
- * Wires the parts that a role has and starts them: API and web app, worker, and by default the database.
- * @throws InvalidInputError where a part of a fleet lacks what its nodes share
+ * Creates the parts that a role needs and starts them: API and web app, worker, and by default the database.
+ * @throws InvalidInputError if a node lacks a setting that all nodes must share
  */
 export async function startOffstage(config: Config, logger: Logger, role: ServerRole = "all"): Promise<Offstage> {
   requireShared(config, role);
@@ -45,13 +49,13 @@ export async function startOffstage(config: Config, logger: Logger, role: Server
   try {
     return await start(config, logger, role, stops);
   } catch (error) {
-    // Why it did not start is what counts.
+    // The error of the start is reported, and one of stopping only logged.
     await stops.run().catch((failure: unknown) => logger.warn({ err: failure }, "could not stop all that had started"));
     throw error;
   }
 }
 
-/** Nodes of a fleet know each other by the database alone; what is in a file of one of them the others don't have. */
+/** Nodes are connected only by the database: what is in a file of one node, the others don't have. */
 function requireShared({ databaseUrl, masterKey, publicUrl }: Config, role: ServerRole): void {
   if (role === "all") return;
   const missing = [
@@ -67,7 +71,8 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
   stops.add(() => traces.close());
   const database = await openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
   stops.add(() => database.close());
-  // Where a worker is up first, the organization waits for the API node, which prints its key and has a page to sign in to.
+  // A worker that starts first does not create the organization: the API node does, because it prints the admin key
+  // and has the sign-in page.
   const organization = role === "worker" ? null : await bootstrap(database, { adminKey: config.adminKey });
   const templates = createTemplates();
   stops.add(() => templates.close());
@@ -104,7 +109,7 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
   };
 }
 
-/** This process's own, and what it knows of the others by the database. */
+/** Metrics of this process, and those that it reads from the database about all nodes. */
 function watchedMetrics(database: Database, logger: Logger): Metrics {
   const metrics = createMetrics();
   metrics.watchProcess();

@@ -9,7 +9,7 @@ import type { Vault } from "../store/secrets/vault.ts";
 import type { Templates } from "../templates/templates.ts";
 import type { Traces } from "../traces.ts";
 
-/** What both sides of a process use. */
+/** Shared by the API and the worker of a process. */
 export interface Parts {
   readonly config: Config;
   readonly logger: Logger;
@@ -21,6 +21,6 @@ export interface Parts {
   readonly providers: readonly Provider[];
   readonly forges: Forges;
   readonly templates: Templates;
-  /** Whether the process can serve. */
+  /** Whether the process can serve requests: the database answers. */
   readonly ready: () => Promise<boolean>;
 }

@@ -16,12 +16,12 @@ import { chooseDefaultAgent, createSignInMethods } from "./wiring.ts";
 
 /**
  * Starts the API and the web app.
- * @param options.alone this process carries sessions out too: no other is asked what it can do
- * @returns the address at which people reach it
+ * @param options.alone this process also runs the sessions, so that no other worker's agents matter
+ * @returns the server's address for users
  */
 export async function startApi(parts: Parts, stops: Stops, options: { readonly alone: boolean }): Promise<string> {
   const { config, logger, metrics, traces, database, vault, sandbox, providers, forges, templates } = parts;
-  // Known only once the server listens, when the port is chosen by the system.
+  // If the system chooses the port, the address is known only once the server listens.
   let listening = config.publicUrl ?? "";
   const own = () => chooseDefaultAgent(config, providers);
   const defaultAgent = options.alone ? own : () => fleetDefaultAgent(config, database);
@@ -45,7 +45,7 @@ export async function startApi(parts: Parts, stops: Stops, options: { readonly a
     rateLimitPerMinute: config.rateLimitPerMinute,
     maxRunningPerOrganization: config.maxRunningPerOrganization,
     queueLimit: config.queueLimit,
-    // A database of one's own is elsewhere, and says itself when it is full.
+    // An external database is on another disk, and reports itself if that is full.
     hasRoom: () =>
       config.databaseUrl === null ? hasRoom(config.data, config.minimumFreeBytes) : Promise.resolve(true),
     hosts: config.hosts,
@@ -79,7 +79,7 @@ async function listen(app: Awaited<ReturnType<typeof createApp>>, config: Config
   }
   const address = app.server.address();
   const port = typeof address === "object" && address !== null ? address.port : config.port;
-  // An address that means "all" is no address to open in a browser.
+  // A wildcard address can't be opened in a browser.
   const host = config.host === "0.0.0.0" || config.host === "::" ? "127.0.0.1" : config.host;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

@@ -20,10 +20,13 @@ import {
 
 const reportEveryMs = 15_000;
 
-/** Starts what carries sessions and jobs out, and what every worker looks after. @param url address of the web app */
+/**
+ * Starts the worker: sessions, jobs, and the background tasks of every worker.
+ * @param url address of the web app
+ */
 export async function startWork(parts: Parts, url: string, stops: Stops): Promise<void> {
   const { config, logger, metrics, traces, database, sandbox, providers, templates } = parts;
-  // Sockets that a killed server left.
+  // Removes the sockets that a killed server left behind.
   await rm(socketDirectory(config), { recursive: true, force: true });
   const id = await readWorkerId(config.data);
   const stopTending = sandbox.tend?.();

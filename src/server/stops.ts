@@ -1,10 +1,15 @@
+/** Functions to call when the process stops. */
 export interface Stops {
-  /** To be done when the process stops, before all that was added earlier. */
+  /** Adds a function. Functions are called in reverse order, so what started last stops first. */
   add(stop: () => Promise<void> | void): void;
-  /** Does each once, also where one before it failed. @throws the first failure */
+  /**
+   * Calls each function once, even if an earlier one fails.
+   * @throws the first failure
+   */
   run(): Promise<void>;
 }
 
+/** Makes an empty list of functions. */
 export function createStops(): Stops {
   const stops: (() => Promise<void> | void)[] = [];
   return {

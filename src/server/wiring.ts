@@ -28,10 +28,10 @@ import { createWorkspaces } from "../worker/clones/workspace.ts";
 import { createEnvironmentCache } from "../worker/disk/environment-cache.ts";
 import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
 
-/** With less than this a disk counts as full. */
+/** A disk with less free space counts as full. */
 const leastRoomBytes = 1024 * 1024;
 
-/** Parts of a server as its configuration wants them: for the server itself, and for commands beside it. */
+/** Makes the configured sandbox, for the server and for commands. */
 export function createSandbox(config: Config, logger: Logger | null = null): Sandbox {
   switch (config.sandbox) {
     case "bubblewrap":
@@ -48,12 +48,16 @@ export function createSandbox(config: Config, logger: Logger | null = null): San
   }
 }
 
-/** The same over restarts, so that a killed worker's next life takes up its own work at once. */
+/**
+ * The worker's id. It stays the same after a restart, so that a worker that was killed recovers its own sessions at
+ * once.
+ */
 export async function readWorkerId(dataDirectory: string): Promise<string> {
   const file = join(dataDirectory, "worker-id");
   try {
     const known = await readFile(file, "utf8");
-    // Empty where the machine lost its power: two workers without a name would take each other's sessions for their own.
+    // The file may be empty after a power failure. Two workers with an empty id would take each other's sessions for
+    // their own.
     if (known !== "") return known;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
@@ -64,21 +68,22 @@ export async function readWorkerId(dataDirectory: string): Promise<string> {
   return id;
 }
 
-/** Where secrets are sealed and opened, with the operator's master key or the one of this data folder. */
+/** Opens the vault with the operator's master key, or with the one in the data folder. */
 export function openVault({ masterKey, data }: Config): Vault {
   return createVault(masterKey === null ? fileKeyring(join(data, "master.key")) : environmentKeyring(masterKey));
 }
 
-/** Where large artifacts are; null: in the database. */
+/** Opens the object store; null if none is configured, and large artifacts are in the database. */
 export function openObjects({ objects }: Config): ObjectStore | null {
   return objects === null ? null : createObjectStore(objects);
 }
 
+/** Makes the providers of agents: the built-in ones and those of the operator. */
 export function createRegistry(config: Config): Provider[] {
   return createProviders({ models: config.models, custom: config.customProviders });
 }
 
-/** The operator's choice, else the first provider that can run, with its default model. */
+/** The operator's default agent, or the first provider that can run, with its default model; null if none can. */
 export async function chooseDefaultAgent(config: Config, providers: readonly Provider[]): Promise<string | null> {
   if (config.defaultAgent !== null) return config.defaultAgent;
   for (const provider of providers) {
@@ -88,6 +93,7 @@ export async function chooseDefaultAgent(config: Config, providers: readonly Pro
   return null;
 }
 
+/** Makes the configured sign-in methods. */
 export function createSignInMethods({ oidc, githubSignIn }: Config): SignInMethod[] {
   return [
     ...(oidc === null ? [] : [createOidc(oidc)]),
@@ -95,16 +101,17 @@ export function createSignInMethods({ oidc, githubSignIn }: Config): SignInMetho
   ];
 }
 
+/** Folder of the recorded model responses. */
 export function recordingsDirectory({ data }: Config): string {
   return join(data, "recordings");
 }
 
-/** Folder of the gateways' sockets. */
+/** Folder of the gateways' unix sockets. */
 export function socketDirectory({ data }: Config): string {
   return join(data, "run");
 }
 
-/** Everything that carrying sessions out takes. */
+/** Everything that running sessions depends on. */
 export function createRunDependencies(
   config: Config,
   parts: {
@@ -170,7 +177,7 @@ export function createRunDependencies(
   };
 }
 
-/** Everything that must never be stored or shown, whoever prints it. */
+/** Values that must never be stored or logged: the mask removes them from all output. */
 export function serverSecrets(config: Config): string[] {
   const { anthropic, openai, google, compatible } = config.models;
   const forgeSecrets = config.forges.flatMap((forge) =>

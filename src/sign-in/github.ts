@@ -4,13 +4,14 @@ import { ForbiddenError, UnavailableError } from "../domain/errors.ts";
 import type { SignInMethod } from "../domain/user.ts";
 import { checkedOrUnavailable } from "./oidc.ts";
 
+/** Settings of an OAuth app of GitHub. */
 export interface GitHubSignInSettings {
-  /** `https://github.com`, or an Enterprise server's address. */
+  /** `https://github.com`, or the address of a GitHub Enterprise server. */
   readonly webUrl: string;
   readonly apiUrl: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Whether the organizations of whoever signs in are asked for. */
+  /** Whether to ask for the user's organizations. */
   readonly asksOrganizations: boolean;
 }
 
@@ -19,7 +20,11 @@ const userSchema = z.object({ id: z.number().int(), login: z.string(), name: z.s
 const emailsSchema = z.array(z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() }));
 const organizationsSchema = z.array(z.object({ login: z.string() }));
 
-/** An OAuth app of GitHub's (https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps). */
+/**
+ * Makes the sign-in by an OAuth app of GitHub
+ * (https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps). Its methods throw
+ * UnavailableError if GitHub does not answer, and ForbiddenError if it rejects the sign-in.
+ */
 export function createGitHubSignIn(settings: GitHubSignInSettings): SignInMethod {
   const { webUrl, apiUrl, clientId, clientSecret } = settings;
   const provider = new client.Configuration(
@@ -31,7 +36,7 @@ export function createGitHubSignIn(settings: GitHubSignInSettings): SignInMethod
     clientId,
     clientSecret,
   );
-  // The configuration takes such an address on this machine alone.
+  // The configuration allows http only for addresses of this machine.
   if (webUrl.startsWith("http:")) client.allowInsecureRequests(provider);
 
   async function read<T>(schema: z.ZodType<T>, path: string, token: string): Promise<T> {
@@ -72,7 +77,7 @@ export function createGitHubSignIn(settings: GitHubSignInSettings): SignInMethod
           : [];
         return {
           issuer: webUrl,
-          // Logins can be given to somebody else; ids are not.
+          // GitHub may give a login to another user; ids are never reused.
           subject: String(user.id),
           name: user.name ?? user.login,
           email: emails.find(({ primary, verified }) => primary && verified)?.email ?? null,

@@ -2,29 +2,37 @@ import * as client from "openid-client";
 import { ForbiddenError, UnavailableError } from "../domain/errors.ts";
 import type { Identity, SignInMethod } from "../domain/user.ts";
 
+/** Settings of an OpenID Connect provider. */
 export interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
   readonly name: string;
-  /** Takes an e-mail address as verified of which the provider says nothing. */
+  /** Treat an e-mail address as verified if the provider does not say whether it is. */
   readonly trustEmail: boolean;
 }
 
 const timeoutSeconds = 10;
 
-/** OpenID Connect's authorization code flow with PKCE (https://openid.net/specs/openid-connect-core-1_0.html). */
+/**
+ * Makes the sign-in by OpenID Connect's authorization code flow with PKCE
+ * (https://openid.net/specs/openid-connect-core-1_0.html). Its methods throw UnavailableError if the provider does
+ * not answer, and ForbiddenError if the sign-in is not valid.
+ */
 export function createOidc(settings: OidcSettings): SignInMethod {
   let discovered: Promise<client.Configuration> | null = null;
 
-  /** Asked when it is first needed, and again after a failure: a server starts while its provider is down. */
+  /**
+   * Reads the provider's configuration at first use, and again after a failure, so that the server can start while
+   * its provider is down.
+   */
   async function configuration(): Promise<client.Configuration> {
     discovered ??= client.discovery(new URL(settings.issuer), settings.clientId, settings.clientSecret, undefined, {
       timeout: timeoutSeconds,
       execute: [
-        // Without it who answered over TLS is believed, and the identity's signature is not looked at.
+        // Without this the library would trust TLS and not verify the identity token's signature.
         client.enableNonRepudiationChecks,
-        // The configuration takes such an address on this machine alone.
+        // The configuration allows http only for addresses of this machine.
         ...(settings.issuer.startsWith("http:") ? [client.allowInsecureRequests] : []),
       ],
     });
@@ -92,7 +100,10 @@ export function createOidc(settings: OidcSettings): SignInMethod {
   };
 }
 
-/** A provider that can't be reached is not one that said no. */
+/**
+ * Converts an error of a sign-in: ForbiddenError if the provider rejected it, UnavailableError if the provider could
+ * not be reached.
+ */
 export function checkedOrUnavailable(cause: unknown): Error {
   if (cause instanceof ForbiddenError) return cause;
   const isNetwork = cause instanceof TypeError || (cause instanceof Error && /abort|timeout/iu.test(cause.name));

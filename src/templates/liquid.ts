@@ -4,8 +4,8 @@ import { InvalidInputError } from "../domain/errors.ts";
 import { renderHeapMib } from "./limits.ts";
 
 /**
- * Tags that instructions may use. Those that read files (include, render, layout, block) are not among them, nor
- * tablerow, which prints HTML.
+ * Tags that instructions may use. Not included: tags that read files (include, render, layout, block), and tablerow,
+ * which prints HTML.
  */
 export const allowedTags: readonly string[] = `
   assign break capture case comment continue cycle decrement echo for if increment liquid raw unless #
@@ -14,9 +14,9 @@ export const allowedTags: readonly string[] = `
   .split(/\s+/u);
 
 /**
- * Filters that instructions may use: each does about as much as its input is long, and gives the same every time. Not
- * among them: those that evaluate text as an expression (`*_exp`), which multiply the input by itself; `sample`, by which
- * a job that is tried again would ask for something else; hashes and base64, which take memory outside of the heap; `raw`,
+ * Filters that instructions may use. Each takes time in proportion to its input, and always gives the same result.
+ * Not included: those that evaluate text as an expression (`*_exp`), which multiply the input by itself; `sample`,
+ * with which a retried job would have another prompt; hashes and base64, which use memory outside the heap; `raw`,
  * which would print objects as `[object Object]`.
  */
 export const allowedFilters: readonly string[] = `
@@ -32,28 +32,29 @@ export const allowedFilters: readonly string[] = `
   .split(/\s+/u);
 
 /**
- * Characters and items that filters and ranges went through, all together. Far above what the processor time allows to an
- * honest template; what asks for more at once is told so without ending the process.
+ * Limit of the characters and items that all filters and ranges of a template process together. It is far above what
+ * a normal template can process in its processor time; a template that exceeds it at once gets an error, and the
+ * process survives.
  */
 const stepLimit = 256 * 1024 * 1024;
-/** An error's message may quote the template, which is long. */
+/** An error's message may quote the template, so it is truncated to this many characters. */
 const longestProblem = 500;
 
-/** What is said of a template that takes too much. */
+/** The error's message if a template needs too much memory. */
 export const tooMuchMemory = `instructions: need more than ${renderHeapMib} MiB of memory: make them, or what they make of the event, smaller`;
 
 function createEngine(): Liquid {
   const engine = new Liquid({
     strictVariables: true,
     strictFilters: true,
-    // `{{ event.x | default: "y" }}` is how an author says that x may be missing.
+    // Allows `{{ event.x | default: "y" }}` if x is missing.
     lenientIf: true,
     ownPropertyOnly: true,
     memoryLimit: stepLimit,
-    // Objects and arrays print as JSON.
+    // Objects and arrays are printed as JSON.
     outputEscape: (value: string | number | boolean | object | null | undefined) =>
       typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? ""),
-    // In the place of the file system.
+    // Replaces the file system.
     templates: {},
     relativeReference: false,
   });
@@ -62,17 +63,20 @@ function createEngine(): Liquid {
   return engine;
 }
 
-/** Without a prototype, else `constructor` would be the name of a filter, and `valueOf` one that gives the engine itself. */
+/**
+ * Removes all other names, and the prototype: otherwise `constructor` would be the name of a filter, and `valueOf`
+ * would return the engine itself.
+ */
 function keepOnly(named: object, allowed: readonly string[]): void {
   Object.setPrototypeOf(named, null);
   for (const name of Object.keys(named)) if (!allowed.includes(name)) Reflect.deleteProperty(named, name);
 }
 
 /**
- * Renders instructions, on this thread and without a limit on time: see templates.ts for that.
- * What comes from the event is only ever printed, never read as template.
+ * Renders instructions on this thread without a time limit; templates.ts adds the limits. Values of the event are
+ * only printed, and never interpreted as a template.
  * @param event the trigger's body, `event` in the template
- * @param longest characters that the result may have
+ * @param longest maximum length of the result, in characters
  * @throws InvalidInputError naming the place: an unknown value without a `default`, an unknown filter, a limit
  */
 export function renderLiquid(instructions: string, event: EventContext, longest: number): string {
@@ -87,12 +91,15 @@ export function renderLiquid(instructions: string, event: EventContext, longest:
   return rendered;
 }
 
-/** Parses instructions, with the same limits. @throws InvalidInputError where they are no template, before they are saved */
+/**
+ * Parses instructions with the same limits, to check them before they are saved.
+ * @throws InvalidInputError if they are not a valid template
+ */
 export function checkLiquid(instructions: string): void {
   attempt(() => createEngine().parse(instructions));
 }
 
-/** Whatever is thrown here, the template and its event made it: nothing else runs. */
+/** Every error here comes from the template and its event, because no other code runs. */
 function attempt<T>(action: () => T): T {
   try {
     return action();

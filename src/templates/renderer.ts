@@ -3,41 +3,42 @@ import { join } from "node:path";
 import { renderHeapMib, renderWallMs, startWallMs } from "./limits.ts";
 import { timeSignal, type Answer, type Message, type Task } from "./protocol.ts";
 
-/** How a task ended. The last four leave no process. */
+/** How a task ended. After the last four the process is gone. */
 export type Outcome =
   | Answer
   /** It used up its processor time or its heap. */
   | { readonly exceeded: "time" | "memory" }
-  /** The machine gave it no processor time to speak of. */
+  /** The machine gave it hardly any processor time. */
   | { readonly starved: true }
-  /** The process ended in a way that tells nothing; the words are for a log. */
+  /** The process ended without a known reason; the text is for a log. */
   | { readonly died: string }
-  /** The process never came up; the words are for a log. */
+  /** The process could not be started; the text is for a log. */
   | { readonly unstartable: string };
 
-/** A process that renders templates. It ends by itself when this process ends, however that ends. */
+/** A process that renders templates. It ends when this process ends, even if that is killed. */
 export interface Renderer {
   readonly pid: number | undefined;
-  /** Whether it can take a task. */
+  /** Whether it can accept a task. */
   readonly alive: boolean;
-  /** Carries a task out; one at a time. Never rejects. */
+  /** Runs one task at a time. Never rejects. */
   carryOut(task: Task): Promise<Outcome>;
-  /** Ends the process, and the task under way. Settles when it is gone. */
+  /** Kills the process with its current task. Resolves when it is gone. */
   end(): Promise<void>;
 }
 
-/** Of what a process prints, so much is kept for the log. */
+/** Characters of the process's output that are kept for the log. */
 const keptOutput = 2_000;
-/** Young objects live in a space of their own beside the heap's limit; this keeps it small, in MiB. */
+/** Size of the space for young objects, in MiB. It is not part of the heap's limit; this keeps it small. */
 const youngMib = 4;
 
-/** Starts a process that renders templates; it is ready when its first task is. */
+/** Starts a process that renders templates. A task may be given before the process is ready. */
 export function startRenderer(): Renderer {
   const extension = import.meta.filename.endsWith(".ts") ? "ts" : "js";
   const child = fork(join(import.meta.dirname, `renderer-program.${extension}`), [], {
-    // Nothing of the server's environment or flags. Dates are printed in the zone in which the server is.
+    // The process gets none of the server's environment and flags. Only the time zone is passed on, because dates are
+    // printed in the server's zone.
     env: { TZ: Intl.DateTimeFormat().resolvedOptions().timeZone },
-    // Without the optimizing compiler, whose threads would use up more of a template's processor time than they save.
+    // The optimizing compiler is off: its threads would use more of a template's processor time than they save.
     execArgv: [`--max-old-space-size=${renderHeapMib}`, `--max-semi-space-size=${youngMib}`, "--no-opt"],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
@@ -62,7 +63,7 @@ class ForkedRenderer implements Renderer {
     this.#printed = printed;
     this.#gone = new Promise((resolve) => {
       child.once("error", (error) => this.#over({ unstartable: error.message }, resolve));
-      // After all that it said was read.
+      // "close" comes after all of its output was read.
       child.once("close", (code, signal) => this.#over(this.#outcomeOf(code, signal), resolve));
     });
     child.on("message", (message) => this.#hear(message as Message));
@@ -100,7 +101,7 @@ class ForkedRenderer implements Renderer {
 
   #begin(): void {
     this.#endAfter(renderWallMs);
-    // Where the process is gone by now, its end is what is told.
+    // If the process has gone meanwhile, its exit gives the outcome.
     if (this.#task !== null) this.#child.send(this.#task, () => {});
     this.#task = null;
   }
@@ -128,7 +129,7 @@ class ForkedRenderer implements Renderer {
     gone();
   }
 
-  /** While it does nothing it keeps nobody from ending. */
+  /** An idle process must not keep this process alive. */
   #hold(held: boolean): void {
     const { channel } = this.#child;
     const { stderr } = this.#child as { stderr: { ref?(): void; unref?(): void } | null };
@@ -141,7 +142,7 @@ class ForkedRenderer implements Renderer {
   #outcomeOf(code: number | null, signal: NodeJS.Signals | null): Outcome {
     if (this.#starved) return { starved: true };
     if (signal === timeSignal) return { exceeded: "time" };
-    // V8 aborts, or traps, where its heap has no more room; Node turns neither into an exception.
+    // V8 aborts or traps if its heap is full; Node.js does not turn this into an exception.
     if (signal === "SIGABRT" || signal === "SIGTRAP" || code === 134) return { exceeded: "memory" };
     const how = `ended with ${signal ?? code}: ${this.#printed()}`;
     return this.#ready ? { died: how } : { unstartable: how };

@@ -9,39 +9,49 @@ import { startRenderer, type Outcome, type Renderer } from "./renderer.ts";
 import { createTurns, type Asker } from "./turns.ts";
 
 /**
- * Renders and checks automations' instructions (Liquid) where they can be killed: in processes of their own, each with one
- * template at a time, bounded in processor time and heap. A thread would not do: what asks for a large piece of memory at
- * once ends the whole process in spite of a thread's limits.
+ * Renders and checks automations' instructions (Liquid) in processes of their own, which can be killed. Each process
+ * handles one template at a time, with limited processor time and heap. A thread is not enough: one large allocation
+ * ends the whole process in spite of a thread's limits.
  */
 export interface Templates {
   /**
+   * Renders instructions to a prompt.
    * @param instructions the template
    * @param event the trigger's body; `event` in the template
-   * @throws InvalidInputError where the instructions can't be rendered with this event, or exceed a limit, which it names
-   * @throws TooManyRequestsError where too many of the asker's wait, or the machine has no time for it: later it may work
-   * @throws UnavailableError where no process can be started
+   * @throws InvalidInputError if the instructions can't be rendered with this event, or exceed a limit, which it
+   * names
+   * @throws TooManyRequestsError if too many requests of the asker wait, or the machine is too busy: a later attempt
+   * may succeed
+   * @throws UnavailableError if no process can be started
    */
   render(instructions: string, event: EventContext, asker: Asker): Promise<string>;
-  /** Whether the instructions are a template at all. @throws the same */
+  /**
+   * Checks that the instructions are a valid template.
+   * @throws the same errors
+   */
   check(instructions: string, asker: Asker): Promise<void>;
-  /** Ends the processes. Who waits gets an UnavailableError. */
+  /** Ends the processes. Waiting callers get an UnavailableError. */
   close(): Promise<void>;
 }
 
+/** Options for tests. */
 export interface TemplateOptions {
-  /** Processes at once. */
+  /** Number of processes at once. */
   readonly processes?: number;
-  /** A process that had nothing to do for so long is ended, in milliseconds. */
+  /** An idle process is ended after this many milliseconds. */
   readonly idleMs?: number;
   readonly start?: () => Renderer;
 }
 
-/** Hostile templates one after another must leave the server its processors. */
+/** Limit of processes, so that hostile templates leave processors for the server. */
 const mostProcesses = 4;
 const defaultIdleMs = 60_000;
-/** What may wait. A killed template costs its processor time and the start of a process, so what waits is answered within seconds. */
+/**
+ * Limits of waiting requests. A killed template costs its processor time and a new process, so waiting requests are
+ * answered within seconds.
+ */
 const waitingLimits = { perAsker: 4, perOrganization: 8 };
-/** A process that ends for an unknown reason may have been killed from outside: its task gets one more. */
+/** A process that ended for an unknown reason may have been killed from outside: its task gets a second attempt. */
 const attempts = 2;
 const retryAfterSeconds = 1;
 
@@ -51,7 +61,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** Starts no process until there is something to render. */
+/** Makes the renderer of templates. The first process is started when it is needed. */
 export function createTemplates(options: TemplateOptions = {}): Templates {
   const { idleMs = defaultIdleMs, start = startRenderer } = options;
   const processes = options.processes ?? Math.min(mostProcesses, Math.max(1, Math.floor(availableParallelism() / 2)));

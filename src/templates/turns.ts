@@ -1,28 +1,30 @@
-/** On whose behalf something is asked. */
+/** The caller for whom something is done. */
 export interface Asker {
   readonly organizationId: string;
-  /** The key, the user, or the kind of work. */
+  /** Id of the key or the user, or a kind of work. */
   readonly id: string;
 }
 
-/** What waits, taken in turns: of the organizations, and within each of those who ask. */
+/** A queue that is fair: organizations take turns, and so do the askers of each organization. */
 export interface Turns<T> {
-  /** @returns false where too much of this organization, or of the same asker, waits already */
+  /** @returns false if too many items of this organization or asker wait already */
   add(asker: Asker, item: T): boolean;
-  /** Takes what is next: of the organization, and there of the asker, that was not served for longest. */
+  /** Takes the next item: of the organization, and of its asker, that has waited longest since the last one. */
   take(): T | undefined;
-  /** Takes everything. */
+  /** Takes all items. */
   takeAll(): T[];
 }
 
+/** Limits of waiting items. */
 export interface TurnLimits {
   readonly perAsker: number;
   readonly perOrganization: number;
 }
 
-/** A Map keeps its order of insertion: whoever was served is put at its end. */
+/** A Map keeps the order of insertion: the one whose item was taken is moved to the end. */
 type Lanes<T> = Map<string, Map<string, T[]>>;
 
+/** Makes an empty queue. */
 export function createTurns<T>(limits: TurnLimits): Turns<T> {
   const lanes: Lanes<T> = new Map();
 

@@ -2,9 +2,10 @@ import { workerData } from "node:worker_threads";
 import { phases, shared, timeSignal, usedCpu } from "./protocol.ts";
 
 /**
- * A thread beside the one that renders: ends the process when a task used up its processor time. It counts processor time
- * instead of looking at a clock, so on a busy machine a small template is not taken for a large one. The rendering thread can't do this
- * itself: a regular expression or a sort never comes back to look.
+ * Milliseconds between two checks.
+ * This program runs in a thread next to the rendering one, and ends the process if a task has used up its processor
+ * time. It measures processor time and not wall-clock time, so that a small template does not fail on a busy machine.
+ * The rendering thread can't check this itself, because a regular expression or a sort does not return in between.
  */
 const lookEveryMs = 5;
 
@@ -15,7 +16,7 @@ for (;;) {
     Atomics.load(state, shared.phase) === phases.rendering &&
     BigInt(usedCpu()) >= Atomics.load(state, shared.deadline)
   ) {
-    // Whoever changes the phase first decides: an answer that is already on its way is not cut off.
+    // The thread that changes the phase first wins: an answer that is already being sent is not cut off.
     const before = Atomics.compareExchange(state, shared.phase, phases.rendering, phases.overdue);
     if (before === phases.rendering) process.kill(process.pid, timeSignal);
   }
