@@ -1,12 +1,11 @@
 import { workerData } from "node:worker_threads";
 import { phases, shared, timeSignal, usedCpu } from "./protocol.ts";
 
-/**
- * Milliseconds between two checks.
- * This program runs in a thread next to the rendering one, and ends the process if a task has used up its processor
- * time. It measures processor time and not wall-clock time, so that a small template does not fail on a busy machine.
- * The rendering thread can't check this itself, because a regular expression or a sort does not return in between.
- */
+// This program runs in a thread next to the rendering one, and ends the process if a task has used up its processor
+// time. It measures processor time and not wall-clock time, so that a small template does not fail on a busy machine.
+// The rendering thread can't check this itself, because a regular expression or a sort does not return in between.
+
+/** Milliseconds between two checks. */
 const lookEveryMs = 5;
 
 const state = new BigInt64Array(workerData as SharedArrayBuffer);

@@ -23,7 +23,7 @@ export function observeRequests(app: App, { metrics, traces }: ApiOptions): void
       if (!request.isStream) metrics.requestEnded(name, reply.statusCode, reply.elapsedTime / 1_000);
     };
     ends.set(request, end);
-    // If the client disconnects, the answer is never completed and onResponse is not called.
+    // If the client disconnects, the answer is never sent completely.
     reply.raw.once("close", end);
     done();
   });

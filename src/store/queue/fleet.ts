@@ -8,10 +8,7 @@ const countLimit = 100_000;
 const count = (table: string, condition: string): string =>
   `(select count(*)::integer from (select from ${table} where ${condition} limit ${countLimit}) as counted)`;
 
-/**
- * Deliveries that a worker sends now or later. Deliveries of a disabled webhook are excluded: they wait for nothing
- * that capacity could change.
- */
+/** Deliveries of enabled webhooks. Those of a disabled one are not counted, because no worker sends them. */
 const deliveries = "webhook_delivery join webhook on webhook.id = webhook_id and webhook.enabled";
 
 /** One index lookup for each priority, so that the length of the queue does not matter. */

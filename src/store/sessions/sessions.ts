@@ -107,7 +107,7 @@ export async function queueSession(database: Database, organizationId: string, i
       throw new ConflictError(`session ${id} is already ${session.status}`);
     }
     if (session.status === "failed" || session.status === "cancelled") {
-      // The last message is answered again if it was not answered. If it was, only later messages are handled.
+      // If the last message was not answered, it is answered again. If it was, only the steps after the agent's are repeated.
       await transaction.query(
         `update message set status = 'pending' where session_id = $1 and status <> 'done'
            and position = (select max(position) from message where session_id = $1)`,
