@@ -86,7 +86,7 @@ export const uidRange = z
     return { first, last };
   })
   .refine(({ first, last }) => first >= 1_000 && first <= last && last < 2 ** 32 - 1, "must be user ids from 1000 on");
-/** A whole number from `minimum` to `maximum`. */
+/** A whole number from `minimum` to `maximum`; `byDefault` if it is not set. */
 export const whole = (minimum: number, maximum: number, byDefault: number) =>
   z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
 /** A JSON text whose value matches `schema`. */

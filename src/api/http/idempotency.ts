@@ -57,8 +57,8 @@ export async function replayOrBegin(
 
 /**
  * The key under which a request is stored. All principals that may read share an organization's Idempotency-Keys, so
- * that a request can be repeated with another API key. A key that may only trigger has its own: otherwise it could
- * read the answers to others, and its rejections would be answered to others. The blank separates the parts
+ * that a request can be repeated with another API key. A key that may not read has its own: otherwise it would get
+ * the answers to other keys' requests, and they would get its rejections. The blank separates the parts
  * unambiguously, because an Idempotency-Key contains none.
  */
 function storedKey(principal: Principal, key: string): string {

@@ -4,9 +4,9 @@ import { InvalidInputError } from "../../domain/errors.ts";
 import type { DumpPart } from "./dump.ts";
 
 /**
- * A dump as text, before it is compressed. One line for each part, its kind and then JSON; after a table's line its rows
- * as PostgreSQL's COPY writes them, closed by `\.` as pg_dump does, which no row can be. The last line has the SHA-256 of
- * all bytes before it.
+ * Version of the text format of a dump, before it is compressed. Each part is a line with its kind and JSON. A table's line
+ * is followed by its rows in the text format of PostgreSQL's COPY, which end with a line `\.`, as in pg_dump; no row can be
+ * that line. The last line has the SHA-256 of all bytes before it.
  *
  *     offstage-backup {"format":1,"offstage":"0.1.0","takenAt":"…","migrations":[{"number":1,"name":"0001_initial.sql"}]}
  *     table {"name":"api_key","columns":["id","organization_id"]}

@@ -69,8 +69,8 @@ interface ClaimRow {
 }
 
 /**
- * Claims the next queued session under a new attempt number; null if there is none. Sessions without a budget are put
- * aside as waiting. The order is that of `claim_session` in migrations/0021_quick_claim.sql.
+ * Claims the next queued session under a new attempt number; null if there is none. Sessions whose budget is used up
+ * become waiting instead. The order is that of `claim_session` in migrations/0021_quick_claim.sql.
  */
 export async function claimSession(database: Database, options: ClaimOptions): Promise<ClaimedSession | null> {
   const tried: string[] = [];

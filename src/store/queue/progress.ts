@@ -221,7 +221,7 @@ const transcriptLimit = 500_000;
 
 /**
  * The messages and answers of earlier turns, for a harness that can't resume: only the newest part if they are very
- * long.
+ * long; empty if the agent has not answered yet.
  */
 export async function transcript(
   database: Database,

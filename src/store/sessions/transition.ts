@@ -30,8 +30,8 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
 }
 
 /**
- * Changes a session's status and appends the event of the change in the same transaction. No other code changes a
- * status. The caller must have locked the row (`lockSession`).
+ * Changes a session's status and appends the event of the change in the same transaction. Only this and a
+ * claim (the SQL function `claim_session`) change a status. The caller must have locked the row (`lockSession`).
  * @param details.brokenOff the attempt was interrupted: the session keeps its place in the queue
  * @throws ConflictError if domain/status.ts does not allow the transition
  */
