@@ -47,6 +47,7 @@ export interface BackupReport {
 export interface Commands {
   /** Runs the service until `signal` aborts, then drains and resolves. It prints its own addresses. */
   start(flags: ServerFlags, signal: AbortSignal, role?: "all" | "api" | "worker"): Promise<void>;
+  /** Checks this machine. A problem of the machine is a failed check, not an error. */
   doctor(flags: ServerFlags): Promise<readonly Check[]>;
   createKey(
     flags: ServerFlags,
@@ -57,6 +58,7 @@ export interface Commands {
   revokeKey(flags: ServerFlags, id: string): Promise<Key>;
   /**
    * Runs a recorded session again.
+   * @returns the repositories whose changes differ from the session's, and how many recorded answers were not used
    * @throws NotFoundError if it was not recorded
    */
   replay(

@@ -5,6 +5,7 @@ import { keepAlive } from "./keep-alive.ts";
 
 /** A listener that can be removed. */
 export interface Subscription {
+  /** Removes the listener. */
   close(): Promise<void>;
 }
 
@@ -20,6 +21,7 @@ export interface Notifications {
    * Never throws: workers also poll slowly, which finds the work of a lost notification.
    */
   notify(channel: string, payload: string): void;
+  /** Sends the remaining notifications and closes the connection. */
   close(): Promise<void>;
 }
 

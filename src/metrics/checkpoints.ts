@@ -17,6 +17,7 @@ export type RestoreOutcome = (typeof restoreOutcomes)[number];
 
 /** Metrics of the checkpoints that a worker takes and restores. */
 export interface CheckpointMetrics {
+  /** @param seconds from its start to its end */
   checkpointEnded(outcome: CheckpointOutcome, seconds: number): void;
   /** @param bytes that were newly stored for it */
   checkpointStored(bytes: number): void;

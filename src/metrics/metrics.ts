@@ -48,18 +48,22 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
   sessionClaimed(seconds: number): void;
   /** @param seconds from the claim to the first step */
   runStarted(seconds: number): void;
+  /** @param seconds the step's duration */
   stepEnded(step: StepName, outcome: StepOutcome, seconds: number): void;
+  /** @param failure the failure's code, if the attempt failed */
   runEnded(outcome: RunOutcome, failure?: FailureCode): void;
   sessionsRecovered(count: number): void;
   /** @param model from a bounded list, see `modelLabel` */
   modelRequested(provider: ModelProviderId, model: string, outcome: ModelRequestOutcome, count: number): void;
   modelUsed(provider: ModelProviderId, model: string, tokens: Readonly<Record<TokenKind, number>>): void;
+  /** @param dollars US dollars by the known prices */
   modelCost(provider: ModelProviderId, model: string, dollars: number): void;
   /**
    * Makes each scrape read the state that all nodes share, at most once a second. `failed` gets the error of a failed
    * read.
    */
   watchFleet(read: () => Promise<FleetState>, failed: (error: unknown) => void): void;
+  /** Makes each scrape read the state of the database pool. */
   watchPool(read: () => PoolState): void;
   /** Measures memory, processor time, event loop and garbage collection of this process from now on. */
   watchProcess(): void;

@@ -35,6 +35,7 @@ export interface ApiOptions {
   /** Normalizes an address: two addresses of the same repository have the same key. */
   readonly repositoryKeyOf: (address: RepositoryAddress) => string;
   readonly allowLocalRepositories: boolean;
+  /** Requests per minute of one key or user. */
   readonly rateLimitPerMinute: number;
   /** Limit of an organization's running sessions, if it has none of its own. */
   readonly maxRunningPerOrganization: number;

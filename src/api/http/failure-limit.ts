@@ -9,6 +9,7 @@ const pruneAbove = 10_000;
 export interface FailureLimit {
   /** @throws TooManyRequestsError after too many failures from this address within a minute */
   check(address: string): void;
+  /** Records a failure. */
   fail(address: string): void;
 }
 

@@ -12,6 +12,7 @@ import { launch } from "./program.ts";
 export interface EmbeddedServer {
   /** Connection string for the unix socket. */
   readonly url: string;
+  /** Stops the server and waits until it has ended. Can be called twice. */
   stop(): Promise<void>;
 }
 

@@ -17,6 +17,7 @@ export interface AutomationInput {
   readonly agent: string | null;
   readonly repositoryIds: readonly string[];
   readonly targetBranch: string | null;
+  /** From 1, the most urgent, to 9. */
   readonly priority: number;
   readonly paused: boolean;
   readonly budgetUsd: number | null;

@@ -39,6 +39,7 @@ export interface JobToCreate {
   readonly id: string;
   readonly organizationId: string;
   readonly automationId: string;
+  /** From 1, the most urgent, to 9. */
   readonly priority: number;
   readonly payload: EventContext;
   /** W3C `traceparent` of the request that triggers the job, if tracing is on. */

@@ -37,6 +37,7 @@ export interface ClaimedSession extends Claim {
     readonly url: string;
     readonly branch: string | null;
     readonly directory: string;
+    /** Index of the repository in the session. */
     readonly position: number;
     readonly baseSha: string | null;
     readonly headSha: string | null;
@@ -50,7 +51,9 @@ export interface ClaimedSession extends Claim {
 /** How a worker claims sessions. */
 export interface ClaimOptions {
   readonly worker: string;
+  /** Milliseconds until the lease expires if it is not renewed. */
   readonly leaseMs: number;
+  /** Limit of running sessions for organizations that have none of their own. */
   readonly maxRunningPerOrganization: number;
   /** Limit for repositories that have none of their own; null: no limit. */
   readonly maxRunningPerRepository?: number | null;

@@ -6,6 +6,10 @@ import { InvalidInputError } from "../../domain/errors.ts";
 export interface Keyring {
   /** For messages: the file's path, or the variable's name. */
   readonly source: string;
+  /**
+   * 32 bytes each, the first one for encryption.
+   * @throws InvalidInputError if the keys are malformed, or others can read their file
+   */
   keys(): Promise<readonly Buffer[]>;
   /** Adds a new first key; null if the keys are in the environment, which only the operator can change. */
   readonly add: (() => Promise<void>) | null;
