@@ -1,15 +1,16 @@
+/** A poller that runs at most one look at a time; `createLook` makes it. */
 export interface Look {
-  /** Looks now, or once more after the look that is under way. */
+  /** Starts a look now, or one more after the look that is under way. */
   look(): void;
-  /** Settles once none is under way; for when `stopping` is aborted. */
+  /** Settles when no look is under way. To be awaited after `stopping` has aborted. */
   settled(): Promise<void>;
 }
 
 /**
- * Looks for work, one look at a time.
- * @param take takes what is there
- * @param until.stopping begins no more looks
- * @param until.onFailure hears why a look failed; the next is tried all the same
+ * Polls for work. A call during a look causes exactly one more look after it, so no notification is lost.
+ * @param take claims and starts what is there; one look
+ * @param until.stopping when it aborts, no further look begins
+ * @param until.onFailure receives the error of a failed look; later looks still run
  */
 export function createLook(
   take: () => Promise<void>,
@@ -28,7 +29,7 @@ export function createLook(
       .catch(onFailure)
       .finally(() => {
         looking = null;
-        // Called after the last time round, and before this.
+        // `look()` may have been called between the loop's last test and this line.
         if (again && !stopping.aborted) look();
       });
   }

@@ -14,19 +14,23 @@ import { chooseAgent } from "./steps/choose-agent.ts";
 import { firstPrompt, transcriptText } from "./steps/prompt.ts";
 import { setupStep, withoutSetup } from "./steps/setup.ts";
 
+/** What a replay found; both parts are empty or 0 if it repeated the session exactly. */
 export interface ReplayResult {
-  /** Repositories whose changes came out otherwise than in the session. */
+  /** Names of the repositories whose diff differs from the session's. */
   readonly different: readonly string[];
-  /** Recorded answers that nothing asked for. */
+  /** Number of recorded model answers that no request asked for. */
   readonly unused: number;
 }
 
 /**
- * Carries a recorded session out once more: the same commits, the same agent, and the models' recorded answers. Nothing of
- * it is stored, pushed or asked of anybody; it works in folders of its own, which the agent sees where the session's were.
+ * Repeats a recorded session: the same commits, the same agent, and the recorded answers of the models. It stores and pushes
+ * nothing and calls no model or forge. It works in folders of its own, which the agent sees at the paths of the session's
+ * folders.
  * @param dependencies with the directory of the recordings
- * @throws NotFoundError where the session was not recorded
- * @throws RunError where a turn failed, as the session's own would
+ * @param options.onEvent receives each event, masked, instead of the database
+ * @throws NotFoundError if the session was not recorded, or the commits that it started from are gone
+ * @throws ConflictError if the sandbox does not isolate: its folders could not have the session's paths
+ * @throws RunError if a turn fails, with the failure that the session itself would have
  */
 export async function replaySession(
   dependencies: RunDependencies & { readonly recordingsDirectory: string },
@@ -122,7 +126,7 @@ async function takeTurns(
       transcript: transcriptText(said),
       resume,
       onSession: (id) => Promise.resolve(void (resume = id)),
-      // What the model answered names files by the paths that the session had.
+      // The recorded answers name files by the paths of the original session.
       seenAt: run.dependencies.workspaces.folders(original.session.sessionId, []),
       signal: run.signal,
     });

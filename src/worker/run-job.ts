@@ -9,8 +9,9 @@ import type { Templates } from "../templates/templates.ts";
 import { kindOfError, type OpenSpan, type Traces } from "../traces.ts";
 
 /**
- * Runs a trigger's job: renders the automation's instructions with the payload and creates the session, once.
- * A crash between the two lines is harmless, since a job has at most one session.
+ * Runs a trigger's job: renders the automation's instructions with the payload and creates the session.
+ * A crash between creating the session and completing the job is harmless, since a job has at most one session.
+ * A permanent error fails the job; any other is logged, and the job is claimed again when its lease expires.
  */
 export function runJob(dependencies: JobDependencies, job: ClaimedJob): Promise<void> {
   const attributes = { "offstage.job.id": job.id, "offstage.organization.id": job.organizationId };
@@ -55,20 +56,20 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
       logger.warn({ err: error }, "a trigger's job failed");
       await failJob(database, job, error.message);
     } else {
-      // Ours, and perhaps passing: it is taken up again when its lease is over, and given up after some attempts.
+      // A fault of the server's, which may pass: the job is claimed again when its lease expires, a limited number of times.
       logger.error({ err: error }, "a trigger's job broke off; it is tried again");
     }
   }
 }
 
-/** Jobs have turns of their own beside those of whoever tries templates out. */
+/** Jobs queue for the template renderer separately from the users who try out templates. */
 const askerOf = ({ organizationId }: ClaimedJob) => ({ organizationId, id: "jobs" });
 
-/** Whether the same job may do better later, on this worker or another. */
+/** Whether the same job may succeed later, on this worker or another. */
 const isPassing = (error: OffstageError): boolean =>
   error instanceof UnavailableError || error instanceof TooManyRequestsError;
 
-/** An automation keeps the names of repositories that were disconnected since. @throws ConflictError */
+/** An automation keeps the names of repositories that were disconnected since. @throws ConflictError if there is one */
 async function requireConnected(database: Database, { organizationId, automation }: ClaimedJob): Promise<void> {
   const { repositories } = automation;
   if (repositories.length === 0) return;

@@ -26,14 +26,15 @@ import { pushStep } from "./steps/push.ts";
 import { setupStep, withoutSetup } from "./steps/setup.ts";
 import type { RunSignals } from "./worker.ts";
 
-/** Time to save what the agent wrote after the run was over anyway: it must not hold up a cancel. */
+/** How long saving the diff may take after the attempt is over. Short after a cancel, which it must not delay. */
 const salvageAfterCancelMs = 1_000;
 const salvageAfterFailureMs = 60_000;
 
 /**
- * Carries a claimed session to its end: prepare → set up → agent → commit → push → pull request.
- * Each step looks before it acts, so that the whole can be repeated from the top after a crash anywhere.
- * Settles when no process of the run is left; every outcome is on the session then.
+ * Runs one attempt at a claimed session: prepare → setup → agent → commit → push → pull request.
+ * Each step first checks what is already done, so a later attempt can repeat all of them after a crash at any point.
+ * Settles when no process of the attempt is left; the outcome is then recorded on the session.
+ * @throws LeaseLostError if another worker holds the session when a failed attempt is recorded
  */
 export async function runSession(
   dependencies: RunDependencies,
@@ -92,7 +93,7 @@ async function runToEnd(
       await releaseClaim(database, session);
       return { outcome: "released" };
     } else if (isConnectionError(error)) {
-      // Not the session's fault, and soon over: it goes on from where it is, here or elsewhere, now or when the lease is over.
+      // The session did not cause this, and it passes soon: requeue it, so that any worker continues from where it is.
       logger.warn({ err: error }, "the database could not be reached; the session is handed back");
       await releaseClaim(database, session, "no database");
       return { outcome: "released" };
@@ -112,7 +113,7 @@ async function runToEnd(
       return { outcome: "cancelled" };
     } else {
       const failure = await failureOf(error, run);
-      // What can't be masked is not stored; what was found to look like a secret is stored already, with that masked.
+      // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
       if (failure.code !== "secret_unavailable" && failure.code !== "token_in_work")
         await salvage({ ...run, signal: AbortSignal.timeout(salvageAfterFailureMs) });
       await leaveFolders(run);
@@ -122,7 +123,7 @@ async function runToEnd(
   }
 }
 
-/** Whether the work so far can't be fetched just now, and this was not tried often. */
+/** Whether the checkpoint could not be fetched for a reason that may pass, and this did not happen too often. */
 async function isWorthAnotherClaim(
   { database }: RunDependencies,
   session: ClaimedSession,
@@ -132,14 +133,14 @@ async function isWorthAnotherClaim(
 }
 
 async function carryOut(run: Run, safePoints: SafePoints): Promise<string> {
-  // Its start takes as long as what comes before the agent.
+  // Starting the gateway's process takes about as long as the steps before the agent, so it starts first.
   run.dependencies.gateways.prepare();
   const prepared = await step(run, "prepare", () => prepareStep(run));
   const environments = await readEnvironments(run, prepared.repositories);
   const missing = await withoutSetup(run, environments);
   if (missing.length > 0) await step(run, "setup", () => setupStep(run, missing));
   const from = await settleWorkspace(run, prepared);
-  // Not before: what is in the folders until then is less than what may be kept already.
+  // Not earlier: until here the folders may hold less than the last checkpoint.
   const checkpointer = createCheckpointer(run, prepared.repositories);
   try {
     const summary = await doWork(run, { prepared, environments, from, checkpointer, safePoints });
@@ -151,7 +152,7 @@ async function carryOut(run: Run, safePoints: SafePoints): Promise<string> {
   }
 }
 
-/** The agent's part, and what becomes of it. */
+/** Runs the agent, then commits, pushes and opens the pull requests. @returns the session's summary */
 async function doWork(
   run: Run,
   { prepared, safePoints, ...agent }: AgentStep & { prepared: Prepared },
@@ -159,11 +160,11 @@ async function doWork(
   const { checkpointer } = agent;
   safePoints.enter();
   const turn = await step(run, "agent", () => agentStep(run, { ...agent, safePoints }));
-  // What is left to do is short, and better done here.
+  // The remaining steps are short: finishing them here costs less than handing the session over.
   safePoints.leave();
   const said = lastWords(run, turn);
   const collected = await step(run, "commit", () => commitStep(run, prepared.repositories));
-  // What is pushed from here on is what another worker would push too.
+  // With this checkpoint another worker that takes over pushes the same commits.
   await checkpointer.take();
   const changed = collected.filter((repository) => repository.changed);
   if (changed.length === 0) {
@@ -177,12 +178,12 @@ async function doWork(
   return said ?? "Done.";
 }
 
-/** The agent's last words, in this run or, where all was answered before it, in an earlier one; null where it had none. */
+/** The agent's final message: of this attempt, or of an earlier one if no message was left to answer. Null if there is none. */
 function lastWords(run: Run, turn: TurnResult | null): string | null {
   return (turn === null ? run.session.summary : turn.finalMessage) || null;
 }
 
-/** Runs one named step, and records its start, its end and its duration. */
+/** Runs one named step; emits its start and its end, and measures its duration. */
 async function step<T>(run: Run, name: StepName, work: () => Promise<T>): Promise<T> {
   run.signal.throwIfAborted();
   const { traces } = run.dependencies;

@@ -9,38 +9,44 @@ import { ClaimLost, RunCancelled, WorkerDraining } from "./attempt/cancellation.
 import { runLogger } from "./attempt/run.ts";
 import { createLook } from "./look.ts";
 
+/** The two ways in which a worker ends an attempt. */
 export interface RunSignals {
-  /** Ends the run; its reason says what is to be written afterwards. */
+  /** Ends the attempt at once; the reason, a class of `cancellation.ts`, decides what is recorded afterwards. */
   readonly signal: AbortSignal;
-  /** The worker is to end: the run does so at its next safe point, before `signal` ends it anywhere. */
+  /** Aborts when the worker shuts down: the attempt ends at its next safe point, before `signal` ends it anywhere. */
   readonly draining: AbortSignal;
 }
 
+/** What a worker needs: its limits, and the functions that run what it claims. */
 export interface WorkerOptions {
   readonly database: Database;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Stable over restarts: what the same worker held in its previous life is its to take up at once. */
+  /** Stable over restarts: on start the worker requeues at once what it held before. */
   readonly id: string;
+  /** Most sessions that run at once. */
   readonly concurrency: number;
+  /** Length of a lease, in ms: renewed every third of it; after it another worker may claim the session. */
   readonly leaseMs: number;
-  /** How long runs have to come to a safe point or to their end when the worker stops. */
+  /** How long, in ms, attempts have to reach a safe point or their end after the worker was told to stop; 0 if omitted. */
   readonly drainMs?: number;
   readonly maxRunningPerOrganization: number;
   readonly maxRunningPerRepository?: number | null;
-  /** Whether this machine's disk has room for another session. */
+  /** Whether this machine's disk has room for another session; if not, no session is claimed. */
   readonly hasRoom?: () => Promise<boolean>;
-  /** Must end every process that it started before it settles; never rejects for a reason of the session's own. */
+  /** Must have ended every process that it started before it settles, and must not reject because a session failed. */
   readonly runSession: (session: ClaimedSession, signals: RunSignals) => Promise<void>;
+  /** Awaited: one job at a time. */
   readonly runJob: (job: ClaimedJob) => Promise<void>;
 }
 
+/** A started worker. */
 export interface Worker {
-  /** Stops taking, hands back what runs, and settles when nothing runs. Safe to call twice. */
+  /** Claims nothing more, returns running sessions to the queue, and settles when nothing runs. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** Looks by itself this often where no notification came: the net under LISTEN, not the way work is found. */
+/** Interval of the poll that finds work if a notification was lost; usually LISTEN/NOTIFY wakes the worker. */
 const pollMs = 2_000;
 
 interface Running {
@@ -50,7 +56,11 @@ interface Running {
   heldUntil: number;
 }
 
-/** Takes queued sessions and triggered jobs, as many at once as `concurrency` says, and keeps their leases. */
+/**
+ * Claims queued sessions, up to `concurrency` at once, and triggered jobs, one at a time; renews the leases of its sessions.
+ * First requeues what the worker of this id held before it restarted.
+ * @throws Error if the database can't be reached at the start
+ */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { database, logger, leaseMs, metrics } = options;
   const running = new Set<Running>();
@@ -70,7 +80,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const jobs = createLook(takeJobs, untilStopped);
   const sessions = createLook(takeSessions, untilStopped);
 
-  /** Neither waits for the other: many jobs hold no session up. */
+  /** The two looks are independent: many jobs delay no session. */
   function look(): void {
     jobs.look();
     sessions.look();
@@ -106,7 +116,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   function carryOut(session: ClaimedSession): void {
     const controller = new AbortController();
-    // One of its runs may still be at its end here, which another worker's claim has cut off: both would work in one folder.
+    // An earlier attempt at this session, whose claim was lost, may still be ending here: two attempts must not share one
+    // folder.
     const before = [...running].find((run) => run.session.sessionId === session.sessionId)?.settled;
     const settled = Promise.resolve(before)
       .then(() => options.runSession(session, { signal: controller.signal, draining: draining.signal }))
@@ -120,7 +131,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   async function renew(run: Running): Promise<void> {
-    // What is ended is not kept from others, however long it takes to end.
+    // The lease of an attempt that is being ended is not renewed, so that another worker can claim the session meanwhile.
     if (run.controller.signal.aborted && run.controller.signal.reason instanceof ClaimLost) return;
     const askedAt = Date.now();
     try {
@@ -133,13 +144,13 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     }
   }
 
-  /** Where the database can't tell us, or says nothing at all, the clock does: from then on another worker may hold it. */
+  /** If the database does not answer, the clock decides: from `heldUntil` on another worker may hold the session. */
   function letGo(): void {
     for (const run of running) if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
   }
 
   const work = await database.listen("offstage_work", (what) => {
-    // Else words were lost, or an older node says only that there is something.
+    // Any other payload: notifications were lost, or an older node sent one without a kind.
     if (what === "job") jobs.look();
     else if (what === "session") sessions.look();
     else look();

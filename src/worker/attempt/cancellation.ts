@@ -1,20 +1,23 @@
 /**
- * Why a run is stopped from outside. One signal carries it, the only source of cancellation;
- * its reason is one of these, and says what is to be written afterwards.
+ * The user cancelled the session.
+ * This and the other classes of this file are the reasons for which an attempt is ended from outside. One AbortSignal carries
+ * the reason to every step; it decides what is recorded on the session.
  */
 export class RunCancelled extends Error {
   override readonly name = "RunCancelled";
 }
 
-/** The worker is shutting down: the session goes back to the queue, and its workspace stays. */
+/** The worker is shutting down: the session returns to the queue, and its folders stay. */
 export class WorkerDraining extends Error {
   override readonly name = "WorkerDraining";
 }
 
-/** What is left does not cover the next request: the session waits until its budget is raised. The message says of whose budget. */
+/**
+ * The budget that is left does not cover the next request: the session waits until it is raised. The message names the budget.
+ */
 export class BudgetUsedUp extends Error {
   override readonly name = "BudgetUsedUp";
-  /** US dollars that the request can cost at least. */
+  /** The least that the request can cost, in US dollars. */
   readonly neededUsd: number;
 
   constructor(message: string, neededUsd: number) {
@@ -23,7 +26,7 @@ export class BudgetUsedUp extends Error {
   }
 }
 
-/** Another worker may hold the session by now: nothing more may be written. */
+/** The lease is lost, or could not be renewed in time: another worker may hold the session, so nothing more may be written. */
 export class ClaimLost extends Error {
   override readonly name = "ClaimLost";
 }

@@ -6,7 +6,10 @@ type FailedRun = Pick<Run, "mask" | "session"> & {
   readonly dependencies: Pick<RunDependencies, "logger" | "diskIsFull"> & Partial<Pick<RunDependencies, "ownDisks">>;
 };
 
-/** Why a run failed, as its session tells it, and whether a retry may help. */
+/**
+ * Turns the error that ended an attempt into the failure that its session shows: code, masked reason, remedy, and whether a
+ * retry may help. Logs errors that the session's user can't fix.
+ */
 export async function failureOf(error: unknown, run: FailedRun): Promise<Failure> {
   const { mask } = run;
   const { logger, diskIsFull, ownDisks = false } = run.dependencies;
@@ -19,7 +22,7 @@ export async function failureOf(error: unknown, run: FailedRun): Promise<Failure
       mend: "It is still stored: fix the cause (`offstage doctor` checks the object store), then retry the session.",
     };
   }
-  // The session's own is full, and the worker's is not.
+  // The session's own disk is full, the worker's is not.
   if (ownDisks && isDiskFull(error) && !(await diskIsFull())) {
     return {
       code: "resources_exhausted",
@@ -28,7 +31,7 @@ export async function failureOf(error: unknown, run: FailedRun): Promise<Failure
       mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
     };
   }
-  // Programs that met a full disk don't always say so.
+  // A program that fails because the disk is full does not always say so.
   if (isDiskFull(error) || (mayComeOfDisk(error) && (await diskIsFull()))) {
     logger.error({ err: error }, "the disk of this worker is full");
     return {
@@ -50,7 +53,7 @@ export async function failureOf(error: unknown, run: FailedRun): Promise<Failure
   };
 }
 
-/** What nobody foresaw, or what was found broken in a workspace. */
+/** Errors that a full disk may have caused: unexpected ones, and a workspace found broken. */
 function mayComeOfDisk(error: unknown): boolean {
   return !(error instanceof RunError) || error.code === "workspace_broken";
 }

@@ -3,9 +3,10 @@ import type { Run } from "./run.ts";
 import { foldersOf } from "./session-repositories.ts";
 
 /**
- * To be called when nothing of a session runs any longer, and before it is anybody else's. What it leaves on the disk stays for
- * days, so it is looked at once more: what it wrote faster than it was watched, or while its work was taken out, may be more than
- * its bound. Then its folders are removed, and a follow-up begins from its last checkpoint or its branch, as on another worker.
+ * Checks a session's folders against its disk bounds, and removes them if they are over. To be called when no process of the
+ * session runs any longer, and before another worker may claim it. The folders stay on the disk for days, and a process may
+ * have written faster than the watch measured, or while the work was exported. If they are removed, the next attempt starts
+ * from the last checkpoint or the branch, as on another worker. Never throws.
  */
 export async function leaveFolders(run: Run): Promise<void> {
   const { workspaces, logger } = run.dependencies;
@@ -18,7 +19,7 @@ export async function leaveFolders(run: Run): Promise<void> {
     const text = "The session's folders were more than a sandbox may have, so this worker did not keep them.";
     await run.emit({ type: "notice", data: { level: "warning", text } });
   } catch (error) {
-    // Its end is not to be lost over it; what is kept too long is removed by its age.
+    // This must not change the session's outcome; folders that stay are removed when they are old (retention).
     logger.warn({ err: error }, "could not see to what a session leaves on the disk");
   }
 }

@@ -15,21 +15,21 @@ import {
 import { BudgetUsedUp } from "./cancellation.ts";
 import type { Run } from "./run.ts";
 
-/** An answer that is cut shorter than this is of no use. */
+/** Fewest output tokens that an answer may be limited to: a shorter one is of no use. */
 const leastOutput = 1_000;
 
-/** What a session's requests of models may cost, and did. */
+/** Admits a session's model requests, and records what they cost. */
 export interface ModelBudget {
   readonly admit: Admit;
-  /** Settles when all that was settled so far is stored. */
+  /** Settles when every cost reported so far is in the database. */
   stored(): Promise<void>;
 }
 
 /**
- * Lets requests through for models that are allowed, and while budgets cover what they can cost at most: that is held back in
- * the database before a request is sent, and settled when it is known. So budgets hold, however many requests are under way.
- * @param onUsedUp told once, if a request is refused because what is left does not cover it
- * @param tell the session's event of what was used
+ * Admits requests for allowed models while the budgets cover the most that each can cost. That amount is held in the database
+ * before a request is sent, and replaced by the real cost afterwards, so budgets hold with any number of parallel requests.
+ * @param onUsedUp called once, if a request is refused because the rest of the budget does not cover it
+ * @param tell emits the session's usage event of a request
  */
 export function createModelBudget(
   run: Run,
@@ -40,7 +40,7 @@ export function createModelBudget(
   const { session } = run;
   let stored: Promise<void> = Promise.resolve();
   let isTold = false;
-  /** Requests of this session whose holds end by themselves: their turn comes when they are settled. */
+  /** This session's requests that hold a part of the budget: a refused request waits until they are settled. */
   const underWay = new Set<Promise<void>>();
 
   function store(dollars: number, holdId: string | null): void {
@@ -80,7 +80,7 @@ export function createModelBudget(
     return { hold: got, outputLimit: covers };
   }
 
-  /** Waits for other requests of the session, as long as there are some, before it says that there is not enough. */
+  /** Tries again after each of the session's other requests, until none is left, before it reports a shortage. */
   async function holdInTurn(request: ModelRequest, most: MostUsage, price: Price) {
     for (;;) {
       await stored;
@@ -125,19 +125,19 @@ function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
-/** What the session's events and metrics are told of a request. */
+/** The event that records what one request used; costUsd is null if the model has no price. */
 export function usageEvent({ provider, model: asked }: ModelRequest, usage: ModelUsage, costUsd: number | null) {
   const { model, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage;
   const tokens = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens };
   return { type: "model.usage" as const, data: { provider, model: model ?? asked, ...tokens, costUsd } };
 }
 
-/** What metrics call a model. */
+/** The label of a model in metrics, where unknown names share one label. */
 export function labelOf(run: Run, model: string | null): string {
   return modelLabel(model, run.dependencies.prices, namedModels(run));
 }
 
-/** Models that the configuration names. */
+/** Names and patterns of models in the configuration. */
 export function namedModels({ dependencies: { allowedModels, models } }: Run): string[] {
   return [...allowedModels, models.compatible?.model ?? []].flat();
 }

@@ -22,12 +22,13 @@ import type { Traces } from "../../traces.ts";
 import type { Workspaces } from "../clones/workspace.ts";
 import type { EnvironmentCache } from "../disk/environment-cache.ts";
 
+/** What an attempt needs of its worker: the same for all sessions. */
 export interface RunDependencies {
-  /** Of this worker, the same over restarts: whose disk a session's folders are on. */
+  /** Id of this worker, the same over restarts; it tells on which worker's disk a session's folders are. */
   readonly workerId: string;
   readonly database: Database;
   readonly vault: Vault;
-  /** Where large parts of checkpoints are; null: in the database. */
+  /** Store of checkpoints' large parts; null: they are in the database. */
   readonly objects: ObjectStore | null;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -35,58 +36,66 @@ export interface RunDependencies {
   readonly workspaces: Workspaces;
   readonly environmentCache: EnvironmentCache;
   readonly sandbox: Sandbox;
-  /** Root file system of containers, unless a repository's is used; null if the sandbox has none. */
+  /** Root file system of containers, unless a repository names its own; null if the sandbox has none. */
   readonly sandboxImage: string | null;
   /** Patterns of images that a repository's devcontainer file may choose. */
   readonly devcontainerImages: readonly string[];
   readonly providers: readonly Provider[];
-  /** The agent where the session names none; null where nothing is installed. */
+  /** The agent of a session that names none; null if no agent can run on this server. */
   readonly defaultAgent: () => Promise<string | null>;
   readonly forgeOf: (address: RepositoryAddress) => Forge;
-  /** Of the server's own secrets. */
+  /** Masks the server's own secrets. */
   readonly mask: Mask;
-  /** Where models really are, with their keys: for the gateway alone. */
+  /** Addresses and keys of the model providers; only the gateway gets them. */
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
   readonly limits: Limits;
   /** Patterns of models that the server allows. */
   readonly allowedModels: readonly string[];
-  /** What agents may have of providers beside answers, by name. */
+  /** Names of what agents may ask of providers beside answers. */
   readonly modelPermits: readonly string[];
-  /** The ways out of sandboxes, each in a process of its own. */
+  /** Starts the sandboxes' gateways, each in a process of its own. */
   readonly gateways: GatewayProcesses;
-  /** The operator's own, before the list prices. */
+  /** The operator's prices, which go before the list prices. */
   readonly prices: Prices;
-  /** Where models' traffic is recorded; null where it is not. */
+  /** Folder of the recordings of model traffic; null if it is not recorded. */
   readonly recordingsDirectory: string | null;
   /** Folder of the gateways' sockets. */
   readonly socketDirectory: string;
-  /** Whether the disk with the worker's folders has no room at all. */
+  /** Whether the disk of the worker's folders has no room at all. */
   readonly diskIsFull: () => Promise<boolean>;
-  /** Whether each session's folders are on a disk of its own, which alone may be full. */
+  /** Whether each session's folders are on a disk of their own, which can be full while the worker's is not. */
   readonly ownDisks: boolean;
-  /** How large a checkpoint's pieces may be; 0: none are taken. */
+  /** Most bytes of one part of a checkpoint; 0: no checkpoints are taken. */
   readonly checkpointBytes: number;
   readonly publicUrl: () => string;
+  /** How long, in ms, an agent may be silent before its turn fails. */
   readonly stallMs: number;
+  /** Most time of one turn, in ms. */
   readonly turnLimitMs: number;
+  /** Most time of one setup script, in ms. */
   readonly setupLimitMs: number;
+  /** What a harness that asks for permission is answered. */
   readonly permissions: "allow" | "deny";
 }
 
-/** One session being carried out under one claim: what every step gets. */
+/** One attempt at a session, under one claim: what every step gets. */
 export interface Run {
   readonly dependencies: RunDependencies;
   readonly session: ClaimedSession;
+  /** Ends the attempt; its reason is a class of `cancellation.ts`. */
   readonly signal: AbortSignal;
   readonly secrets: readonly OpenedSecret[];
-  /** Of the server's secrets and the session's. */
+  /** Masks the server's secrets and the session's. */
   readonly mask: Mask;
-  /** Masks, then stores. @throws LeaseLostError when another worker holds the session */
+  /** Masks an event, then stores it. @throws LeaseLostError if another worker holds the session */
   readonly emit: (event: NewEvent) => Promise<void>;
 }
 
-/** @param secrets of the session, opened: what is stored from here on is masked of them */
+/**
+ * Begins an attempt. Its events and its log are masked with the secrets given here.
+ * @param secrets of the session, opened
+ */
 export function beginRun(
   dependencies: RunDependencies,
   session: ClaimedSession,
@@ -100,13 +109,16 @@ export function beginRun(
   return { dependencies: { ...dependencies, logger }, session, signal, secrets, mask, emit };
 }
 
-/** A log of which each line says whose run it is of. */
+/** A logger that adds the session, organization, attempt and, if given, trace to each line. */
 export function runLogger(logger: Logger, claim: Claim, traceId?: string): Logger {
   const { sessionId, organizationId, attempt } = claim;
   return logger.child({ sessionId, organizationId, attempt, ...(traceId !== undefined && { traceId }) });
 }
 
-/** @throws RunError secret_unavailable */
+/**
+ * Decrypts the secrets of a session's organization and repositories.
+ * @throws RunError secret_unavailable if one can't be opened
+ */
 export async function secretsOf(
   { database, vault }: RunDependencies,
   { organizationId, repositories }: ClaimedSession,

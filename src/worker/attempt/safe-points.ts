@@ -1,20 +1,21 @@
 import type { NewEvent } from "../../domain/event.ts";
 
-/** Where a run can be handed to another worker without anything being cut off. */
+/** Points at which an attempt can be handed to another worker without interrupting the agent's work. */
 export interface SafePoints {
-  /** Hears what the agent does. */
+  /** Receives each event of the agent; a tool call that runs makes the point unsafe. */
   hear(event: NewEvent): void;
-  /** From here on an agent is at work, which is safe to stop while none of its tools runs. */
+  /** An agent works from here on: any moment is safe in which none of its tools runs. */
   enter(): void;
-  /** From here on it is not. */
+  /** No moment is safe from here on, until `enter` is called again. */
   leave(): void;
-  /** The run is over. */
+  /** The attempt is over: `handOver` is no longer called. */
   close(): void;
 }
 
 /**
- * @param draining aborts when the worker is to end
- * @param handOver called once, at the first safe point after that
+ * Calls `handOver` at the first safe point after `draining` aborts.
+ * @param draining aborts when the worker shuts down
+ * @param handOver ends the attempt; may be called more than once
  */
 export function createSafePoints(draining: AbortSignal, handOver: () => void): SafePoints {
   const running = new Set<string>();

@@ -10,8 +10,9 @@ import { createModelBudget, labelOf, namedModels, usageEvent } from "./model-bud
 import type { Run } from "./run.ts";
 
 /**
- * The way out of a sandbox that asks no model: while one repository is set up, by its own list of hosts.
- * @param onLost told if the gateway's process ended by itself
+ * Opens the gateway of a sandbox in which one repository is set up: no models, and the hosts on the lists of the server, the
+ * organization and that repository.
+ * @param onLost called if the gateway's process ends unexpectedly
  */
 export function openSetupGateway(
   run: Run,
@@ -23,9 +24,10 @@ export function openSetupGateway(
 }
 
 /**
- * The way out of an agent's sandbox: hosts by the lists, models by theirs and while there is something left to spend.
- * @param onOver told once why the turn can't go on: a request was refused because nothing is left to spend, or the
- *   gateway's process ended by itself
+ * Opens the gateway of an agent's sandbox: hosts on the lists, and allowed models as long as the budgets last. Closing it waits
+ * until all costs are stored.
+ * @param onOver called with the reason why the turn can't go on: the budget is used up, or the gateway's process ended
+ *   unexpectedly
  */
 export async function openSessionGateway(
   run: Run,
@@ -48,12 +50,12 @@ export async function openSessionGateway(
   };
 }
 
-/** Where a session's model traffic is kept. */
+/** Path of the recording of a session's model traffic (JSON lines). */
 export function recordingFile(directory: string, sessionId: string): string {
   return join(directory, `${sessionId}.jsonl`);
 }
 
-/** Told beside the turn: where the lease was lost, the turn's own events find out. */
+/** Emits without waiting. If the lease was lost, the turn's own events report that. */
 function tell(run: Run, event: NewEvent): void {
   const { logger } = run.dependencies;
   run.emit(event).catch((error: unknown) => logger.debug({ err: error }, "could not tell what the gateway saw"));
@@ -97,7 +99,7 @@ function servicesOf(run: Run, onLost: (error: RunError) => void): Omit<GatewaySe
       logger.warn({ err: error }, "a session's gateway ended by itself");
       onLost(gatewayLost(error));
     },
-    // A recording is for debugging: what can't be written is told of, and ends nothing.
+    // A recording is for debugging: failing to write it is logged and ends nothing.
     onUnrecorded: (problem) => logger.warn({ problem }, "could not record a session's models"),
   };
 }

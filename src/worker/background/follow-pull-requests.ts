@@ -11,15 +11,19 @@ import {
 const batch = 20;
 const lookEveryMs = 60_000;
 
+/** What following pull requests needs. */
 export interface FollowOptions {
   readonly database: Database;
   readonly logger: Logger;
   readonly forgeOf: (address: RepositoryAddress) => Forge;
-  /** Between two questions about one pull request; 0: nobody is asked. */
+  /** Time between two requests about one pull request, in minutes; 0: no forge is asked. */
   readonly minutes: number;
 }
 
-/** Asks the forges, now and then, what became of the pull requests that are open. @returns what stops it */
+/**
+ * Regularly asks the forges for the state of open pull requests, and records those that were merged or closed. @returns stops
+ * the timer; a round under way goes on
+ */
 export function followPullRequests(options: FollowOptions): () => void {
   if (options.minutes === 0) return () => undefined;
   const { logger } = options;
@@ -32,7 +36,7 @@ export function followPullRequests(options: FollowOptions): () => void {
   return () => clearInterval(timer);
 }
 
-/** One round: those that are due. @returns how many were asked about */
+/** One round over the pull requests that are due, at most 20. A forge's error is logged. @returns how many were due */
 export async function lookAtPullRequests(options: FollowOptions): Promise<number> {
   const { database, logger, minutes } = options;
   const due = await claimOpenPullRequests(database, { minutes, limit: batch });

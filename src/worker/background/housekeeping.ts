@@ -16,10 +16,11 @@ import { keepMirrors } from "./mirror-upkeep.ts";
 import { pruneRecordings } from "./recordings.ts";
 import { pruneWorkspaces } from "./retention.ts";
 
-/** Soon enough that a server which is often started anew does it too. */
+/** Short, so that a server that restarts often is tidied too. */
 const firstAfterMs = 5 * 60 * 1_000;
 const everyMs = 60 * 60 * 1_000;
 
+/** What housekeeping needs. */
 export interface Housekeeping {
   readonly database: Database;
   readonly logger: Logger;
@@ -30,9 +31,10 @@ export interface Housekeeping {
 }
 
 /**
- * Removes once what is older or more than is to be kept. It can end anywhere and goes on the next time; any number of
- * workers may do it at once.
- * @returns how many, by what they are; without those that failed, which are told of in the log
+ * Removes once what is past its retention. It may be interrupted at any point and continues the next time; any number of
+ * workers may do it at the same time.
+ * @param signal ends it after the task under way
+ * @returns the number of removed things by kind; a kind that failed is logged and left out
  */
 export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
   const { database, logger, objects, workspaces, recordingsDirectory, retention } = house;
@@ -47,12 +49,12 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
     jobs: () => pruneJobs(database, retention.jobDays, signal),
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
-    // After the checkpoints, which hold them.
+    // After the checkpoints, which refer to objects.
     ...(objects !== null && { objects: () => sweepObjects(database, objects, signal) }),
     deliveries: () => pruneDeliveries(database, retention.deliveryDays, signal),
     workspaces: () => pruneWorkspaces({ database, logger }, workspaces, retention.workspaceDays, signal),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
-    // After the workspaces, which hold them.
+    // After the workspaces, whose clones borrow from mirrors.
     mirrors: () => keepMirrors({ mirrors: workspaces.mirrors, logger }, { days, maximumBytes }, signal),
   };
   const counts: Record<string, number> = {};
@@ -61,19 +63,19 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
     try {
       counts[name] = await task();
     } catch (error) {
-      // Nothing depends on it: the next time will do.
+      // Nothing depends on this round: the next one tries again.
       logger.warn({ err: error, what: name }, "could not remove what is no longer kept; will try again");
     }
   }
   return counts;
 }
 
-/** Tidies up now and then. @returns what stops it, and settles when it is at rest */
+/** Starts hourly housekeeping. @returns stops it, and settles when the round under way has ended */
 export function startHousekeeping(house: Housekeeping): () => Promise<void> {
   const stopped = new AbortController();
   let tidying: Promise<void> = Promise.resolve();
   const tidyUp = (): void => {
-    // One after the other: one that takes longer than the time between is not begun twice.
+    // Rounds run one after another: one that takes longer than the interval is not started twice.
     tidying = tidying.then(async () => {
       if (stopped.signal.aborted) return;
       house.logger.debug(await tidy(house, stopped.signal), "removed what is no longer kept");

@@ -9,19 +9,20 @@ import { mustGit } from "../git/git.ts";
 import { usedMark } from "../git/mirror.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;
-/** Git slows down with each pack that it must look into, and with each object that lies by itself. */
+/** Bounds above which a mirror is repacked: git slows down with each pack and each loose object that it must search. */
 const manyPacks = 20;
 const manyLoose = 5_000;
-/** Branches whose last fetch the next one builds on. */
+/** How many branches' `latest` refs a mirror keeps, for the next fetch to build on. */
 const latestKept = 50;
+/** Most time of one repack, in ms. */
 const longestMs = 60 * 60 * 1_000;
-/** Of a mirror on its way out, which nobody looks for by now. */
+/** Prefix of the name of a mirror that is being removed, which no session looks for. */
 const removedPrefix = "removed-";
 
 interface UpkeepOptions {
-  /** Days after which a mirror that was not used is removed; 0: never. */
+  /** Days after which an unused mirror is removed; 0: never. */
   readonly days: number;
-  /** Beyond it the least recently used are removed; 0: no limit. */
+  /** Most bytes of all mirrors; beyond it the least recently used are removed. 0: no limit. */
   readonly maximumBytes: number;
 }
 
@@ -34,9 +35,9 @@ interface KnownMirror {
 }
 
 /**
- * Removes mirrors that were not used for long or are too much, but none that the clone of a session borrows from, and
- * packs those that stay. What is half removed when the process dies is removed the next time.
- * @returns how many were removed
+ * Removes mirrors that were unused for too long or exceed the size limit, except those that a session's clone borrows from, and
+ * repacks the others. Errors about one mirror are logged. A removal that a crash interrupts is completed the next time.
+ * @returns how many mirrors were removed
  */
 export async function keepMirrors(
   { mirrors, logger }: { readonly mirrors: Workspaces["mirrors"]; readonly logger: Logger },
@@ -73,7 +74,7 @@ export async function keepMirrors(
   return count;
 }
 
-/** Of processes that were killed while they fetched. */
+/** Removes fetch folders that killed processes left. */
 async function removeUnfinishedFetches(mirror: string): Promise<void> {
   for (const name of await readdir(mirror)) {
     const path = join(mirror, name);
@@ -81,7 +82,7 @@ async function removeUnfinishedFetches(mirror: string): Promise<void> {
   }
 }
 
-/** Of processes that were killed while they made or removed a mirror. */
+/** Removes unfinished and half-removed mirrors that killed processes left. */
 async function removeLeftovers(directory: string, names: readonly string[]): Promise<void> {
   for (const name of names) {
     const path = join(directory, name);
@@ -109,7 +110,7 @@ async function look(path: string, signal: AbortSignal): Promise<KnownMirror> {
   };
 }
 
-/** A ref of ours, and the session that it is for; null for what is for none. */
+/** Offstage's refs in a mirror, each with the session that it pins objects for; null if it is for none. */
 async function pinsOf(path: string, signal: AbortSignal): Promise<{ ref: string; sessionId: string | null }[]> {
   const listed = await mustGit(["for-each-ref", "--sort=-committerdate", "--format=%(refname)", "refs/offstage/"], {
     cwd: path,
@@ -131,13 +132,17 @@ async function isPinned(mirrors: Workspaces["mirrors"], path: string, signal: Ab
   return pins.some(({ sessionId }) => sessionId !== null && mirrors.isKept(sessionId));
 }
 
-/** Out of the way in one step, so that a session finds it whole or not at all, and makes it again; only then removed. */
+/**
+ * Removes a mirror that no session pins. The rename takes it away in one step: a session finds it whole or not at all, and then
+ * makes it again.
+ * @returns whether it was removed
+ */
 async function removeUnpinned(mirrors: Workspaces["mirrors"], path: string, signal: AbortSignal): Promise<boolean> {
   const aside = join(mirrors.directory, `${removedPrefix}${randomBytes(8).toString("hex")}`);
   const isUnused = await mirrors.use.whileUnused(path, async () => {
     if (await isPinned(mirrors, path, signal)) return;
     await rename(path, aside);
-    // A replay, which is another process, may have begun to borrow from it.
+    // A replay, which is another process, may have started to borrow from it in the meantime.
     if (await isPinned(mirrors, aside, signal)) await rename(aside, path);
   });
   if (!isUnused || !existsSync(aside)) return false;
@@ -146,8 +151,8 @@ async function removeUnpinned(mirrors: Workspaces["mirrors"], path: string, sign
 }
 
 /**
- * Of the cores one is enough: sessions are at work beside it. A window of large files, which strangers chose, would be
- * gigabytes.
+ * Repacking uses one core, since sessions run at the same time. A delta window over large files, which strangers chose, could
+ * take gigabytes of memory.
  */
 const packsWith = [
   "pack.threads=1",
@@ -157,16 +162,16 @@ const packsWith = [
 ].flatMap((setting) => ["-c", setting]);
 
 /**
- * Puts what many fetches left into one pack. Nothing is dropped, also what no ref reaches (`--keep-unreachable`): a clone
- * that borrows may have come to use it, and git looks for what is in a pack that went away in the new one. So no session
- * has to wait. `git gc` and `git maintenance` would drop what is older than some days.
+ * Repacks a mirror into one pack. Nothing is dropped, not even unreachable objects (`--keep-unreachable`): a clone that borrows
+ * from the mirror may use them, and if a pack disappears, git searches the new one. So no session has to wait. `git gc` and
+ * `git maintenance` would drop unreachable objects after some days.
  */
 async function pack(mirrors: Workspaces["mirrors"], mirror: KnownMirror, signal: AbortSignal): Promise<void> {
   const options = { cwd: mirror.path, signal: AbortSignal.any([signal, AbortSignal.timeout(longestMs)]) };
   await mirrors.use.whileUnused(mirror.path, async () => {
     const pins = await pinsOf(mirror.path, signal);
     const latest = pins.filter(({ ref }) => ref.startsWith("refs/offstage/latest/")).slice(latestKept);
-    // A session makes its folder before it pins, and a killed removal may have left its pins.
+    // A session makes its folder before it pins, so pins without a folder are leftovers of an interrupted removal.
     const left = pins.filter(({ sessionId }) => sessionId !== null && !mirrors.isKept(sessionId));
     for (const { ref } of [...latest, ...left]) await mustGit(["update-ref", "-d", ref], options);
   });
@@ -176,7 +181,7 @@ async function pack(mirrors: Workspaces["mirrors"], mirror: KnownMirror, signal:
   await mustGit(["pack-refs", "--all", "--prune"], options);
 }
 
-/** Of gits that were killed. */
+/** Removes temporary packs that killed git processes left. */
 async function removeUnfinishedPacks(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);

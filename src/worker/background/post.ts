@@ -4,11 +4,13 @@ import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
 import { addressesOf, isPublicAddress } from "../../gateway/egress/addresses.ts";
 
+/** The result of one request. */
 export interface Posted {
-  /** What was answered; null where nothing was. */
+  /** HTTP status of the answer; null if there was none. */
   readonly status: number | null;
+  /** Why the request failed, or the beginning of the answer's body; null if it succeeded (2xx). */
   readonly error: string | null;
-  /** When to come again, as the answer asks, in milliseconds. */
+  /** Pause before the next attempt that the answer's Retry-After asks for, in ms; at most one hour. */
   readonly retryAfterMs: number | null;
 }
 
@@ -16,9 +18,12 @@ const wordsLimit = 500;
 const longestRetryAfterMs = 60 * 60 * 1_000;
 
 /**
- * Sends JSON to an address that somebody gave: only to the public internet, by the address that was looked at, and
- * wherever else only where the operator named the host. A redirect is an answer like any other, and no success.
- * Never throws: what went wrong is the result.
+ * Posts JSON to a URL that a user gave. It connects only to public addresses, unless the operator listed the host, and exactly
+ * to the address that was checked, so a second DNS answer can't redirect it. A redirect is not followed and counts as a
+ * failure.
+ * Never throws: errors are in the result.
+ * @param call.privateHosts hosts that may be in a private network
+ * @param call.signal ends the request; a TimeoutError as its reason is reported as a timeout
  */
 export async function postTo(
   url: string,
@@ -64,7 +69,7 @@ function post(
         "content-length": Buffer.byteLength(body),
         "user-agent": "Offstage",
       },
-      // What was looked at is what is asked.
+      // Connect to the checked address, whatever the name resolves to by now.
       lookup: (_host, options, done) => {
         const family = isIP(address);
         if (options.all === true) done(null, [{ address, family }]);
@@ -72,7 +77,7 @@ function post(
       },
     });
     sent.once("error", reject);
-    // What is no answer must not be waited for: a switch to another protocol, or a connection that only closes.
+    // These never give a response, so don't wait for one: a protocol switch, or a connection that only closes.
     sent.once("upgrade", (_response, socket) => {
       socket.destroy();
       reject(new Error("it answered 101 (switching protocols)"));
@@ -101,7 +106,7 @@ function post(
   });
 }
 
-/** The beginning of an answer, which may be endless. */
+/** The beginning of an answer's body, which may be endless. */
 async function wordsOf(response: NodeJS.ReadableStream & { destroy(): void }): Promise<string> {
   async function* beginning(): AsyncGenerator<Buffer> {
     let length = 0;

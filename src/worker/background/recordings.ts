@@ -4,9 +4,9 @@ import { join } from "node:path";
 const dayMs = 24 * 60 * 60 * 1_000;
 
 /**
- * Removes recordings to which nothing was added for so many days.
+ * Removes recordings that were not written to for the given number of days.
  * @param days 0 removes none
- * @returns how many
+ * @returns how many were removed
  */
 export async function pruneRecordings(directory: string, days: number, signal: AbortSignal): Promise<number> {
   if (days === 0) return 0;

@@ -14,29 +14,30 @@ import {
 import { createLook } from "../look.ts";
 import { postTo, type Posted } from "./post.ts";
 
+/** What sending webhooks needs. */
 export interface RelayOptions {
   readonly database: Database;
   readonly vault: Vault;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, "deliveryAttempted" | "deliveriesDied">;
   readonly publicUrl: () => string;
-  /** Hosts in private networks that may be told, as the operator named them. */
+  /** Hosts in private networks that the operator allows webhooks to be sent to. */
   readonly privateHosts: readonly string[];
 }
 
 const lookEveryMs = 1_000;
-/** At once: of all webhooks, and of one, which may be slow. */
+/** Parallel deliveries: of all webhooks, and of one webhook, whose receiver may be slow. */
 const together = 32;
 const togetherForOne = 4;
 const timeLimitMs = 15_000;
-/** Longer than an attempt can take: whoever looks after that finds that its relay died. */
+/** Longer than an attempt can take: if the lease has expired, the sender died, and another may take the delivery. */
 const leaseMs = 60_000;
 const gone = 410;
 
 /**
- * Carries out what the outbox has for webhooks, by Standard Webhooks (https://www.standardwebhooks.com): each delivery at
- * least once, under an id that stays the same. Any number of relays work beside each other.
- * @returns what stops it, once what is under way has ended
+ * Sends the webhook deliveries of the outbox, by Standard Webhooks (https://www.standardwebhooks.com): each at least once, with
+ * an id that stays the same over attempts. Any number of senders may run at the same time.
+ * @returns stops it; settles when the deliveries under way have ended
  */
 export function startRelay(options: RelayOptions): () => Promise<void> {
   const { database, logger } = options;
@@ -93,7 +94,7 @@ async function send(options: RelayOptions, delivery: ClaimedDelivery, stopping: 
     privateHosts: options.privateHosts,
     signal: AbortSignal.any([stopping, AbortSignal.timeout(timeLimitMs)]),
   });
-  // Not an answer of theirs: it is due again when its lease is over.
+  // This server stopped, the receiver did not answer: the delivery is due again when its lease expires.
   if (stopping.aborted && posted.status === null) return;
   await finish(options, delivery, posted, performance.now() - startedAt);
   if (posted.status !== gone) return;
@@ -121,14 +122,18 @@ function outcomeOf({ attempts }: ClaimedDelivery, { status, retryAfterMs }: Post
   return pauseMs === null ? "dead" : { retryMs: Math.max(pauseMs, retryAfterMs ?? 0) };
 }
 
-/** The same text at every attempt. */
+/** The body of a delivery, identical at every attempt. */
 function bodyOf({ type, data, createdAt, organizationId }: ClaimedDelivery, publicUrl: string): string {
   const sessionId = type.startsWith("session.") ? data["id"] : data["sessionId"];
   const htmlUrl = typeof sessionId === "string" ? { sessionHtmlUrl: `${publicUrl}/sessions/${sessionId}` } : {};
   return JSON.stringify({ type, timestamp: createdAt.toISOString(), data: { organizationId, ...data, ...htmlUrl } });
 }
 
-/** @param at seconds since 1970 @param secret `whsec_` and base64 */
+/**
+ * The headers of Standard Webhooks, with an HMAC-SHA256 signature over id, time and body.
+ * @param at seconds since 1970
+ * @param secret `whsec_` followed by base64
+ */
 export function signedHeaders(id: string, at: number, body: string, secret: string): Record<string, string> {
   const key = Buffer.from(secret.replace(/^whsec_/u, ""), "base64");
   const signature = createHmac("sha256", key).update(`${id}.${at}.${body}`).digest("base64");

@@ -7,9 +7,10 @@ import { forgottenPrefix } from "../disk/session-folders.ts";
 const untouchedMs = 24 * 60 * 60 * 1_000;
 
 /**
- * Removes the folders of sessions that were over for so many days, and of what no session is known of (a replay that was
- * killed). A follow-up begins with a fresh clone of the pushed branch; the diff stays on the session.
- * @returns how many
+ * Removes the folders of sessions that have been over for the given number of days, and folders without a session (of a replay
+ * that was killed). A follow-up starts with a fresh clone of the pushed branch; the diff stays on the session. Errors are
+ * logged.
+ * @returns how many were removed
  */
 export async function pruneWorkspaces(
   { database, logger }: { readonly database: Database; readonly logger: Logger },
@@ -19,14 +20,14 @@ export async function pruneWorkspaces(
 ): Promise<number> {
   let count = 0;
   for (const name of await workspaces.list()) {
-    // A worker that is to stop must not come to that late, for each may be as large as a disk.
+    // Checked before each one, since removing may take long and a stopping worker must not wait for all.
     if (signal.aborted) break;
     try {
-      // Half removed, when the server was killed.
+      // Its removal was interrupted when the server was killed.
       const isForgotten = name.startsWith(forgottenPrefix);
       const sessionId = isForgotten ? name.slice(forgottenPrefix.length) : name;
       const isOver = isForgotten ? true : await whileOver(database, name, days, () => workspaces.forget(name));
-      // A replay's is of no session: it may be at work in another process.
+      // The folder of a replay has no session: another process may be using it.
       if (isOver === false || (isOver === null && !(await workspaces.isUntouchedFor(name, untouchedMs)))) continue;
       await workspaces.remove(sessionId);
       count += 1;

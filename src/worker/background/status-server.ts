@@ -4,6 +4,7 @@ import { metricsAccess } from "../../metrics/access.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
 
+/** The HTTP server of a worker that runs without the API. */
 export interface StatusServer {
   readonly port: number;
   /** Safe to call twice. */
@@ -11,9 +12,11 @@ export interface StatusServer {
 }
 
 /**
- * What a worker that runs alone tells of itself over HTTP: `/metrics`, `/healthz`, `/readyz`, and nothing else.
- * @param options.port 0: any that is free
- * @throws Error where it can't listen there
+ * Serves the health and metrics of a worker that runs without the API: `/metrics`, `/healthz`, `/readyz`, and nothing else.
+ * @param options.port 0: any free port
+ * @param options.token required to read the metrics from other machines; null: there is none
+ * @param options.ready whether the database answers; a rejection counts as no
+ * @throws Error if it can't listen on the address
  */
 export async function startStatusServer(options: {
   readonly host: string;

@@ -14,58 +14,64 @@ import { knownOf, type PreparedRepository } from "../git/workspace-repository.ts
 import { measured, sizeOf } from "./measure.ts";
 import { archiveFiles, archiveState, packWork } from "./pieces.ts";
 
-/** So often at least, while an agent is at work. */
+/** Longest time between two checkpoints while an agent works. */
 const everyMs = 30_000;
-/** How long one may take, and how many may fail in a row before no more are tried in this run. */
+/** How long one checkpoint may take, and how many may fail in a row before no more are taken in this attempt. */
 const limitMs = 20_000;
 const failureLimit = 3;
-/** A store that failed is left alone so long: what it costs to try must not hold up each step of a session. */
+/** Pause after an object-store failure: the time that a try takes must not delay every step of a session. */
 const storePauseMs = 30_000;
-/** How much longer sending it to an object store may take. */
+/** Additional time for sending a checkpoint to an object store. */
 const sendLimitMs = 40_000;
-/** A worker that is told to end does so. */
+/** Bound on the last checkpoint, so that a worker that is shutting down ends in time. */
 const lastLimitMs = 10_000;
+/** Bound on copying a harness's memory, in ms. */
 const stateLimitMs = 5_000;
-/** Packs on top of each other before all is packed anew. */
+/** Packs of one repository that build on each other before everything is packed anew. */
 const longestChain = 16;
 
-/** What keeps a session's work and its harness's memory in the store, so that any worker can go on from there. */
+/** Stores a session's work and its harness's memory while an attempt runs, so that any worker can continue from there. */
 export interface Checkpointer {
-  /** Whose memory is kept from here on. */
+  /** Sets the harness whose memory is stored from here on. */
   follow(harness: Harness): void;
-  /** Hears what the agent does: a tool call that is over may have changed files. */
+  /** Receives the agent's events: a checkpoint is taken after each tool call that may have changed files. */
   hear(event: NewEvent): void;
   /**
-   * Takes one now. Rejects only where the lease was lost, or the database.
+   * Takes a checkpoint now, or after the one under way.
    * @returns whether everything is stored now
+   * @throws LeaseLostError if another worker holds the session; a connection error of the database, or the reason of the
+   *   attempt's signal if it has aborted. Other failures are logged, and noticed on the session once
    */
   take(): Promise<boolean>;
   /**
-   * Stops, and takes one more of a run that `error` broke off, for whichever worker takes it up. For when nothing of the run's
-   * is at work any more; never rejects.
+   * Stops, then takes one more checkpoint of an attempt that `error` ended, for the worker that continues. None is taken if the
+   * lease was lost or the session cancelled. To be called when no process of the attempt runs any longer; never rejects.
    */
   takeLast(error: unknown): Promise<void>;
-  /** Takes no more by itself, and waits for the one that is under way. */
+  /** Ends the timer, and waits for the checkpoint under way. */
   stop(): Promise<void>;
 }
 
-/** An agent's program as far as its memory goes. */
+/** The parts of a harness that its memory needs: its id, and the patterns of its files. */
 type Harness = Pick<Provider, "id" | "state">;
 
-/** Kinds of tool calls that change nothing. */
+/** Kinds of tool calls that change no files. */
 const harmless: ReadonlySet<string> = new Set(["read", "search", "think", "fetch"]);
 
-/** What was stored last, to send only what is new. */
+/** What the last checkpoint stored, so that only changes are sent. */
 interface Last {
   repositories: readonly CheckpointRepository[];
   files: { readonly piece: string; readonly digest: string } | null;
   state: { readonly provider: string; readonly piece: string; readonly digest: string } | null;
 }
 
-/** @param prepared what the session started from */
+/**
+ * Makes the checkpointer of one attempt, and starts its timer.
+ * @param prepared what each repository started from, in the session's order
+ */
 export function createCheckpointer(run: Run, prepared: readonly PreparedRepository[]): Checkpointer {
   const { logger, providers } = run.dependencies;
-  // That of the turns before, until another works.
+  // The harness of earlier turns, until `follow` names another.
   let harness: Harness | null = providers.find(({ id }) => id === run.session.harness?.provider) ?? null;
   const isOff = run.dependencies.checkpointBytes === 0;
   let last: Last = { repositories: [], files: null, state: null };
@@ -79,7 +85,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
     take().catch((error: unknown) => logger.debug({ err: error }, "a checkpoint was not taken: the lease is lost"));
   }
 
-  /** One at a time; what comes in the meantime is in the next. */
+  /** Checkpoints are taken one at a time; calls during one are served by a single next one. */
   function take(): Promise<boolean> {
     if (isOff) return Promise.resolve(false);
     again = true;
@@ -92,7 +98,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
         }
         return stored;
       } finally {
-        // In the same moment as the last look at `again`: who calls later begins anew.
+        // In the same tick as the last test of `again`: a later call starts a new one.
         underWay = null;
       }
     })();
@@ -113,7 +119,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
       if (error instanceof LeaseLostError || run.signal.aborted || isConnectionError(error)) throw error;
       logger.warn({ err: error }, "could not take a checkpoint of a session");
       const isStore = error instanceof ObjectStoreError;
-      // What an agent left there (a filter of git's that never ends) would hold up every one. A store comes back.
+      // What an agent left there (a git filter that never ends) would delay every checkpoint. An object store recovers.
       if (isStore) storeFailedAt = performance.now();
       else failures = overtime.aborted ? failureLimit : failures + 1;
       if (told) return false;
@@ -151,7 +157,7 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
     async takeLast(error) {
       await stop();
       const { reason } = run.signal as { reason: unknown };
-      // A cancel has no time.
+      // A cancel must not be delayed.
       const isOver = error instanceof LeaseLostError || reason instanceof ClaimLost || reason instanceof RunCancelled;
       if (isOff || isOver) return;
       try {
@@ -166,7 +172,11 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
   };
 }
 
-/** @param sending ends what is sent to an object store; the run's signal ends the rest */
+/**
+ * Takes one checkpoint, and stores it if anything changed.
+ * @param sending ends the upload to the object store; the attempt's signal ends the rest
+ * @returns what is stored now; `last` itself if nothing changed
+ */
 async function takeCheckpoint(
   run: Run,
   {
@@ -210,12 +220,12 @@ async function takeCheckpoint(
   }
 }
 
-/** A checkpoint that is being taken. */
+/** A checkpoint that is being taken. Its pieces are the files that it consists of: packs and archives. */
 interface Draft {
   readonly last: Last;
-  /** Where its pieces are written. */
+  /** Folder in which the pieces are written. */
   readonly folder: string;
-  /** Files of those that are not stored yet, by id. */
+  /** Paths of the pieces that are not stored yet, by id. */
   readonly fresh: Map<string, string>;
 }
 
@@ -281,13 +291,13 @@ async function keepState(run: Run, { id: provider, state }: Harness, draft: Draf
   if (state.length === 0) return null;
   const { id, file } = newPiece(draft);
   let digest: string;
-  // A database that its harness holds locked must not hold the files up.
+  // A database that its harness holds locked must not delay the files.
   const bounded = { ...run, signal: AbortSignal.any([run.signal, AbortSignal.timeout(stateLimitMs)]) };
   try {
     digest = await archiveState(bounded, placeOf(run, "."), state, file);
   } catch (error) {
     run.signal.throwIfAborted();
-    // The files are worth more than the memory, without which the agent is told what was said.
+    // The files matter more than the memory: without it the agent gets a transcript of the conversation.
     run.dependencies.logger.warn({ err: error }, "could not keep a harness's memory");
     return provider === last.state?.provider ? last.state : null;
   }

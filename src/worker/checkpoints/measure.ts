@@ -6,8 +6,9 @@ import type { Run } from "../attempt/run.ts";
 import { TooLargeError } from "../sandboxed/at-most.ts";
 
 /**
- * Takes a checkpoint, and has it counted how long that took and how it ended.
- * @param before what was stored last: the same again means that nothing had changed
+ * Takes a checkpoint and records its duration and outcome in the metrics.
+ * @param before what was stored last: if `take` returns the same object, nothing had changed
+ * @throws what `take` throws
  */
 export async function measured<T>(run: Run, before: T, take: () => Promise<T>): Promise<T> {
   const { metrics } = run.dependencies;
@@ -31,13 +32,16 @@ function outcomeOf(run: Run, error: unknown): CheckpointOutcome {
   return (run.signal.reason as Error).name === "TimeoutError" ? "timedOut" : "stopped";
 }
 
-/** Of all of them together, in bytes. */
+/** Total size of files, in bytes. */
 export async function sizeOf(files: Iterable<string>): Promise<number> {
   const sizes = await Promise.all([...files].map(async (file) => (await stat(file)).size));
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Counts that another worker's checkpoint did not come to be used. @param how where nothing stopped the run meanwhile */
+/**
+ * Counts in the metrics that a checkpoint of another worker was not restored.
+ * @param how the outcome if the attempt was not stopped meanwhile
+ */
 export function countUnrestored(run: Run, error: unknown, how: "failed" | "unusable"): void {
   const isOver = run.signal.aborted || error instanceof LeaseLostError;
   run.dependencies.metrics.checkpointRestored(isOver ? "stopped" : how);

@@ -11,9 +11,9 @@ import { inside, type InsideCommand, type InsidePlace } from "../sandboxed/insid
 const sizeLimit = ({ dependencies }: Run) => atMost(dependencies.checkpointBytes, "OFFSTAGE_CHECKPOINT_MB");
 
 /**
- * Commits all that stands in the folder on top of the agent's HEAD, and writes what is new of it as a pack to stdout. The
- * agent works on meanwhile, so its index, its references and its objects are left alone. Where it broke its repository
- * the files count all the same, as when the work is collected.
+ * Commits everything in the folder on top of the agent's HEAD, and writes the new objects as a pack to stdout. The agent keeps
+ * working meanwhile, so its index, refs and objects are not changed. If it broke its repository, its files are taken all the
+ * same, as when the work is collected.
  */
 const packScript = `
 set -eu
@@ -42,24 +42,35 @@ if [ "$head $tree" != "$OFFSTAGE_LAST" ]; then
 fi
 rm -rf "$scratch"`;
 
+/** What a repository's checkpoint builds on. */
 export interface PackRequest {
-  /** Objects that are known outside: of the mirror, and of the checkpoints before. */
+  /**
+   * Object folders outside the clone: of the mirror, and (`kept`) of the earlier checkpoints. `known` are the commits in them.
+   */
   readonly mirror: string;
   readonly kept: string;
   readonly known: readonly string[];
   readonly baseSha: string;
-  /** Where the work began: what counts as HEAD where the agent's is none of this history. */
+  /** The commit where the work began: taken for HEAD if the agent's HEAD does not share this history. */
   readonly headSha: string;
+  /** The last checkpoint; nothing is packed if HEAD and tree are still the same. */
   readonly last: { readonly head: string; readonly tree: string } | null;
 }
 
+/**
+ * Commits and tree of a packed checkpoint: the agent's HEAD, the commit on top of it with all files, and that commit's tree.
+ */
 export interface PackedWork {
   readonly head: string;
   readonly commit: string;
   readonly tree: string;
 }
 
-/** Writes what a repository's folder has beside what is known into `file`; null where nothing changed. */
+/**
+ * Packs what a repository's folder has beyond the known commits into `file`; null if nothing changed.
+ * @throws TooLargeError if the pack exceeds OFFSTAGE_CHECKPOINT_MB
+ * @throws RunError resources_exhausted; Error if the script fails
+ */
 export async function packWork(
   run: Run,
   place: InsidePlace,
@@ -84,8 +95,8 @@ export async function packWork(
 }
 
 /**
- * Copies what a harness keeps: databases by SQLite's own way of backing up one that is in use, the rest as it is.
- * Patterns are paths below the home whose last part may have a `*` in it.
+ * Copies the files of a harness's memory: a SQLite database with SQLite's online backup, since it may be in use; the rest as it
+ * is. Patterns are paths below the home whose last part may contain `*`.
  */
 const copyScript = `
 const { copyFileSync, lstatSync, mkdirSync, openSync, readSync, closeSync, readdirSync, rmSync } = require("node:fs");
@@ -135,15 +146,15 @@ async function copy(from, to) {
 
 const tarOptions = "--sort=name --mtime=@0 --create --file=-";
 
-/** Writes what the harness keeps of the conversation into `file`, as a gzipped tar. @returns its digest */
+/** Writes the files of a harness's memory into `file`, as a gzipped tar. @returns the SHA-256 of the tar */
 export function archiveState(run: Run, place: InsidePlace, state: readonly string[], file: string): Promise<string> {
   const parameters = ["--no-warnings", "-e", copyScript, "--", tarOptions, ...state];
   return archive(run, place, { command: process.execPath, arguments: parameters }, file);
 }
 
-/** Writes all files of a workspace without a repository into `file`, as a gzipped tar. @returns its digest */
+/** Writes all files of a workspace without a repository into `file`, as a gzipped tar. @returns the SHA-256 of the tar */
 export function archiveFiles(run: Run, place: InsidePlace, file: string): Promise<string> {
-  // 1: a file changed while it was read, which the next checkpoint has.
+  // tar's exit code 1: a file changed while it was read; the next checkpoint has it.
   const script = `tar ${tarOptions} . || [ $? -eq 1 ]`;
   return archive(run, place, { command: "sh", arguments: ["-c", script] }, file);
 }
@@ -157,7 +168,10 @@ async function archive(run: Run, place: InsidePlace, command: InsideCommand, fil
   return hash.digest("hex");
 }
 
-/** Unpacks a tar below the home or the workspace: inside, where it can overwrite nothing but the session's own. */
+/**
+ * Unpacks a gzipped tar into the home or the workspace. It runs inside the sandbox, where it can overwrite only the session's
+ * own files.
+ */
 export async function unpackArchive(
   run: Run,
   place: InsidePlace,
@@ -168,7 +182,7 @@ export async function unpackArchive(
   await inside(run, place, { command: "tar", arguments: parameters }, async (child) => {
     child.stdout.resume();
     await pipeline(content, createGunzip(), child.stdin).catch((error: NodeJS.ErrnoException) => {
-      // tar may end before it has read the padding: its exit code says how it went.
+      // tar may end before it has read the padding; its exit code tells whether it failed.
       if (error.code !== "EPIPE" && error.code !== "ECONNRESET" && error.code !== "ERR_STREAM_PREMATURE_CLOSE")
         throw error;
     });

@@ -17,18 +17,22 @@ import { inside, type InsidePlace } from "../sandboxed/inside.ts";
 import { countUnrestored } from "./measure.ts";
 import { unpackArchive } from "./pieces.ts";
 
-/** A checkpoint whose packs are on this machine. */
+/** A checkpoint whose packs have been fetched to this machine. */
 export interface FetchedCheckpoint {
+  /** The work of each repository, by its folder in the workspace. */
   readonly keptWork: ReadonlyMap<string, KeptCheckpoint>;
-  /** Null where the harness can't be shown the folders where they were. */
+  /** Folders in which the checkpoint was made; null if the harness can't be shown the session's folders at those paths. */
   readonly madeAt: MadeAt | null;
 }
 
 type Restorable = LaidOut & { readonly restore: (() => Promise<boolean>) | null };
 
 /**
- * Lays out a session that this worker has no folders of, so that the last checkpoint can be brought into it, where there is one.
- * A checkpoint that can't be used ends nothing: the turn is begun anew.
+ * Makes the clones of a session that has no folders on this worker, so that its last checkpoint, if there is one, can be
+ * restored into them later. If the checkpoint is unusable, the clones start from the remote and the turn starts again.
+ * @param layOut makes the clones; called a second time, with null, if the checkpoint turns out to be unusable
+ * @returns the clones; `restore` puts the checkpoint into them and tells whether it could, null if there is none
+ * @throws ObjectStoreError and other errors that may pass, so that the checkpoint stays for the next attempt
  */
 export async function withLastCheckpoint(
   run: Run,
@@ -47,7 +51,7 @@ export async function withLastCheckpoint(
 }
 
 async function tellUnusable(run: Run, error: unknown): Promise<void> {
-  // What may pass by itself must not cost the work: the checkpoint stays, and the next run tries again.
+  // An error that may pass must not cost the work: the checkpoint stays, and the next attempt tries again.
   const mayPass = !(error instanceof OffstageError) || error instanceof ObjectStoreError || isDiskFull(error);
   countUnrestored(run, error, mayPass ? "failed" : "unusable");
   run.signal.throwIfAborted();
@@ -57,7 +61,7 @@ async function tellUnusable(run: Run, error: unknown): Promise<void> {
   await notice(run, "warning", `The work of the previous worker could not be restored: ${reason}`);
 }
 
-/** Brings the packs here, and has the folders laid out where they begin. */
+/** Fetches the packs, and has the clones made at the commits where they start. */
 async function layOutWith(
   run: Run,
   checkpoint: StoredCheckpoint,
@@ -79,7 +83,7 @@ async function layOutWith(
     const laidOut = await layOut({ keptWork, madeAt: isShown ? checkpoint.madeAt : null });
     return {
       ...laidOut,
-      // Until then the folders are not for whatever keeps the diff, nor for this worker's next run.
+      // Only now are the folders marked as complete: before, neither saving the diff nor a later attempt may use them.
       restore: async () => {
         const isRestored = await restore(run, checkpoint, laidOut);
         await run.dependencies.workspaces.markStarted(run.session.sessionId, laidOut.repositories);
@@ -97,7 +101,7 @@ async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: Laid
   try {
     for (const work of waiting) await restoreKeptWork(run, placeOf(run, work.directory), work);
     if (checkpoint.files !== null) await unpack(run, checkpoint.files, "workspace");
-    // Without a sandbox a harness can't be shown its folders where they were.
+    // Without a sandbox a harness can't see its folders at their former paths.
     if (checkpoint.harness !== null)
       remembers = sandbox.isolates && (await restoreMemory(run, checkpoint.harness.piece));
   } catch (error) {
@@ -119,8 +123,8 @@ git reset --quiet --hard "$OFFSTAGE_COMMIT"
 git reset --quiet --mixed "$OFFSTAGE_HEAD"`;
 
 /**
- * Puts a checkpoint's files into the session's clone, as the agent left them: not committed, on its own HEAD. A setup may have
- * run there, so it is done inside.
+ * Restores a checkpoint's files into the session's clone as the agent left them: uncommitted, on its own HEAD. It runs inside
+ * the sandbox, since a setup script may have run in the clone.
  */
 async function restoreKeptWork(run: Run, place: InsidePlace, work: WaitingWork): Promise<void> {
   const environment = { OFFSTAGE_KEPT: work.path, OFFSTAGE_COMMIT: work.commit, OFFSTAGE_HEAD: work.head };
@@ -130,7 +134,7 @@ async function restoreKeptWork(run: Run, place: InsidePlace, work: WaitingWork):
   });
 }
 
-/** What can't be brought back of it is told to the agent instead, as what was said so far. @returns whether it could */
+/** Restores a harness's memory. If that fails, the agent gets the transcript instead. @returns whether it succeeded */
 async function restoreMemory(run: Run, piece: string): Promise<boolean> {
   try {
     await unpack(run, piece, "home");
