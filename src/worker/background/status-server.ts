@@ -14,7 +14,7 @@ export interface StatusServer {
 /**
  * Serves the health and metrics of a worker that runs without the API: `/metrics`, `/healthz`, `/readyz`, and nothing else.
  * @param options.port 0: any free port
- * @param options.token required to read the metrics from other machines; null: there is none
+ * @param options.token bearer token for the metrics; null: only programs on this machine may read them
  * @param options.ready whether the database answers; a rejection counts as no
  * @throws Error if it can't listen on the address
  */

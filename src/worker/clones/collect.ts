@@ -11,16 +11,17 @@ import { atMost, TooLargeError } from "../sandboxed/at-most.ts";
 import { tailOf } from "../sandboxed/tail.ts";
 import { stageFunction } from "./stage.ts";
 
+/** A commit that was taken out of the sandbox. */
 export interface CollectedCommit {
   readonly sha: string;
   readonly subject: string;
-  /** `offstage` for the commit of what the agent left uncommitted. */
+  /** Who made it: `offstage` for the commit of what the agent left uncommitted. */
   readonly by: "agent" | "offstage";
 }
 
 interface Collection {
   readonly sandbox: Sandbox;
-  /** Path of the mirror, where the commits go. */
+  /** Path of the mirror that receives the commits. */
   readonly mirror: string;
   readonly place: {
     readonly workspace: string;
@@ -29,7 +30,7 @@ interface Collection {
     readonly directory: string;
   };
   readonly sessionId: string;
-  /** The session's, on which the agent began. */
+  /** The session's work branch, on which the agent began. */
   readonly branch: string;
   readonly start: { readonly baseSha: string; readonly headSha: string };
   readonly identity: {
@@ -37,28 +38,28 @@ interface Collection {
     readonly message: string;
     readonly coAuthor: { readonly name: string; readonly email: string } | null;
   };
-  /** Of the commands that take the work out, which run what the agent set up: filters of git's, for example. */
+  /** Limits of the commands that take the work out. They run what the agent configured, for example git filters. */
   readonly limits: Limits;
-  /** How long they may take, in ms. */
+  /** Most time of these commands, in ms; 30 minutes if omitted. */
   readonly limitMs?: number;
   readonly signal: AbortSignal;
 }
 
 const usualLimitMs = 30 * 60_000;
-/** What was ended for its disk is taken out all the same. */
+/** Factor on the disk limit: the work of an agent that was stopped for its disk can still be taken out. */
 const moreDisk = 4;
-/** Columns of a commit's first line that are told: it may be as long as a file. */
+/** Columns of a commit's subject that are reported: it may be as long as a file. */
 const subjectLength = 500;
 const committedMark = "offstage-committed ";
 const headMark = "offstage-head ";
 
 /**
- * Runs inside the sandbox, where the agent's own hooks and settings can do no more than the agent could.
- * Nothing else runs there by then: a lock is one that a killed git left, and would stop every later one.
- * An agent may have broken its repository, or begun another: its files count all the same, on top of where it was.
- * Commits what is left, then says which commit counts, and writes all that is new on it as a pack to stdout; nothing where
- * nothing is new. HEAD counts, whatever branch it is; where there is nothing new on it the agent only looked there, and
- * the session's branch counts, which may also have gone back.
+ * Runs inside the sandbox, where the agent's hooks and settings can do no more than the agent could.
+ * Nothing else runs there by then: a lock file is a leftover of a killed git, and would stop every later one.
+ * If the agent broke its repository or began another one, its files still count, on top of the last known commit.
+ * The script commits what is uncommitted, writes all new objects as a pack to stdout (nothing if there are none), and reports
+ * the commit that counts. That is HEAD, on whatever branch; if HEAD has nothing new, the agent only looked there, and the
+ * session's branch counts, which may also have gone back.
  */
 const script = `
 set -eu
@@ -91,7 +92,9 @@ fi
 echo "${headMark}$head" >&2`;
 
 /**
- * Takes one repository's work out of the sandbox: as objects only, each checked, into the mirror, under a name of ours.
+ * Takes one repository's work out of the sandbox into the mirror: only as checked objects, under a ref of Offstage's.
+ * @returns the commit that counts, the new commits (oldest first, at most 200), and whether it differs from the last time
+ * @throws RunError workspace_broken, resources_exhausted, sandbox_unavailable
  */
 export async function collectRepository(
   collection: Collection,
@@ -138,8 +141,11 @@ export async function collectRepository(
 }
 
 /**
- * Takes the agent's objects into the mirror. Each is checked: git itself makes no tree with a `.git` in it, and whoever
- * checks one out writes where it should not. All that the head needs must be there, so that it can stand for the whole.
+ * Takes a pack of the agent's objects into a repository. Each object is checked: git itself makes no tree with a `.git` entry,
+ * and checking one out would write where it must not. Everything that `head` needs must be there.
+ * @param known commits whose objects are there already
+ * @returns `head`
+ * @throws RunError workspace_broken
  */
 export async function takePack(
   pack: Readable,
@@ -154,7 +160,7 @@ export async function takePack(
   return head;
 }
 
-/** A commit that the session went back to must be one of those before. @throws RunError workspace_broken */
+/** If the session's branch went back, it must be at one of the earlier commits. @throws RunError workspace_broken */
 async function requireKnown(head: string, known: readonly string[], options: GitOptions): Promise<string> {
   const beyond = await git(["rev-list", "--max-count=1", head, "--not", ...known], options);
   if (beyond.code !== 0 || beyond.stdout !== "") throw brokenWorkspace(`${head} is no commit of this work`);
@@ -162,9 +168,9 @@ async function requireKnown(head: string, known: readonly string[], options: Git
 }
 
 interface Written {
-  /** The commit that counts; null where the agent's own words came between. */
+  /** The commit that counts; null if the script's report could not be read. */
   readonly head: string | null;
-  /** The commit that was made of what the agent left, if any. */
+  /** The commit of what the agent left uncommitted, if any. */
   readonly committed: string | null;
 }
 
@@ -208,7 +214,7 @@ async function writePack(collection: Collection, pack: string, before: string): 
   return { head: marked(said, headMark), committed: marked(said, committedMark) };
 }
 
-/** Until nothing of it runs any more. */
+/** Reads the process's output, and settles when nothing of it runs any more. @throws TooLargeError */
 async function listen(
   child: SandboxedProcess,
   pack: string,
@@ -228,16 +234,16 @@ async function listen(
   }
 }
 
-/** The commit that a line of the script's names, and nothing but a commit's name. */
+/** The commit named in the script's line with this mark; null if it is not a commit's name. */
 function marked(said: string, mark: string): string | null {
   const line = said.split("\n").findLast((candidate) => candidate.startsWith(mark));
   return /^[0-9a-f]{40,64}$/u.exec(line?.slice(mark.length).trim() ?? "")?.[0] ?? null;
 }
 
-/** What a sandbox that could not run its command ends with, as a shell does. */
+/** Exit code of a sandbox that could not start its command, as of a shell. */
 const notStarted = 127;
 
-/** Nothing is wrong with the work then, which is still there. */
+/** The work itself is not broken, and is still there. */
 function noSandbox(said: string): RunError {
   return new RunError({
     code: "sandbox_unavailable",

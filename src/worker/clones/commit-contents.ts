@@ -1,9 +1,12 @@
 import { git } from "../git/git.ts";
 
-/** How much of one file of a repository's is read: settings and templates. */
+/** Most bytes that are read of a repository's settings file or template. */
 const fileLimit = 100_000;
 
-/** One file as it stands in a commit, its first 100,000 bytes; null where there is none. */
+/**
+ * Reads a file of a commit: its first 100,000 bytes; null if it is not in the commit.
+ * @param mirror path of a repository that has the commit
+ */
 export async function readCommittedFile(
   mirror: string,
   sha: string,

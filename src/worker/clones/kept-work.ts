@@ -5,19 +5,25 @@ import { mustGit } from "../git/git.ts";
 import { takePack } from "./collect.ts";
 
 /**
- * A session's checkpoints as objects, beside its folders and out of the agent's reach: a bare repository that borrows from
- * the mirror. It is not in the mirror itself, which would keep what every session ever tried.
+ * A bare repository with the objects of a session's checkpoints, beside its folders and out of the agent's reach. It borrows
+ * from the mirror. The objects are not in the mirror itself, which would keep all that any session ever tried.
  */
 export interface KeptWork {
   readonly path: string;
+  /** Its object folder, below `path`. */
   readonly objects: string;
-  /** Checks a pack and takes it, with all that `commit` needs. @throws RunError workspace_broken */
+  /** Checks a pack and takes it, with everything that `commit` needs. @throws RunError workspace_broken */
   take(pack: string, commit: string, known: readonly string[]): Promise<void>;
 }
 
 const ref = "refs/offstage/checkpoint";
 
-/** @param anew forgets what was there */
+/**
+ * Opens the checkpoint repository, or makes it.
+ * @param path of the bare repository
+ * @param mirror path of the mirror that it borrows from
+ * @param anew whether to delete it first
+ */
 export async function openKeptWork(
   path: string,
   mirror: string,
@@ -40,11 +46,11 @@ export async function openKeptWork(
   };
 }
 
-/** A repository's kept work that is still to be put into the session's clone. */
+/** A repository's checkpoint that is still to be restored into the session's clone. */
 export interface WaitingWork {
-  /** Folder in the workspace. */
+  /** The repository's folder in the workspace. */
   readonly directory: string;
-  /** Of the repository that keeps it. */
+  /** Path of the checkpoint repository. */
   readonly path: string;
   readonly head: string;
   readonly commit: string;

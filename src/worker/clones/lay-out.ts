@@ -12,13 +12,17 @@ import {
   type WorkspaceRepository,
 } from "../git/workspace-repository.ts";
 
-/** What the remote had when it was looked at. */
+/** What the remote had when it was asked. */
 export interface Heads extends PreparedRepository {
   readonly branchSha: string | null;
   readonly trusted: TrustedCommit | null;
 }
 
-/** Fetches what the session starts from, pinned in the mirror by names of ours. */
+/**
+ * Fetches the commits that the session starts from, and pins them in the mirror with refs of Offstage's.
+ * @param progress receives git's progress; fraction is from 0 to 1
+ * @throws RunError target_branch_not_found, branch_protected, resources_exhausted, repository_*
+ */
 export async function fetchHeads(
   mirror: Mirror,
   sessionId: string,
@@ -39,7 +43,7 @@ export async function fetchHeads(
   }
   return { baseSha: await baseOf(), headSha: branchSha ?? targetSha, targetBranch, branchSha, trusted };
 
-  /** As before where the work goes on from there; a target branch that was rewritten no longer has it. */
+  /** The recorded base, if the work branch continues from it; after a rewrite of the target branch it does not. */
   async function baseOf(): Promise<string> {
     if (branchSha === null || repository.baseSha === null) return targetSha;
     const { code } = await git(["merge-base", repository.baseSha, branchSha], { cwd: mirror.path, signal });
@@ -47,18 +51,19 @@ export async function fetchHeads(
   }
 }
 
-/** What a session's clones may take together. */
+/** The disk that a session's clones may use together. */
 export interface Room {
-  /** The session's folder, which is watched meanwhile. */
+  /** The session's folder, which is watched during a checkout. */
   readonly disk: string;
   readonly bounds: DiskBounds;
-  /** By what is there already; each clone adds its own. */
+  /** What is used already; each clone adds its own. */
   readonly written: Written;
 }
 
 /**
- * A clone of the session's own: its objects borrowed from the mirror, its work branch checked out.
- * @throws RunError resources_exhausted if there is no room for it, before anything is written
+ * Makes the session's clone of a repository: its objects are borrowed from the mirror, its work branch is checked out.
+ * @param folder of the clone
+ * @throws RunError resources_exhausted, if possible before anything is written
  */
 export async function layOut(
   mirror: Mirror,
@@ -86,8 +91,8 @@ export async function layOut(
 }
 
 /**
- * Whether a checkpoint's work can be gone on from here: what it began with is there, and the branch was not pushed by the
- * worker that died after it had been taken.
+ * Whether a checkpoint can be continued from: the commits that it started from are in the mirror, and the worker that took it
+ * did not push the branch afterwards.
  */
 export async function goesOnFrom(
   mirror: Mirror,
@@ -104,8 +109,9 @@ export async function goesOnFrom(
 }
 
 /**
- * The trusted commit that a session goes on with on another worker: the one that it began with, so that a branch that moved on
- * costs no second setup, unless the repository is configured for another branch by now or that branch was rewritten.
+ * The trusted commit of a session that continues on another worker: the one that it began with, so that a branch that moved on
+ * costs no second setup. If the repository is configured for another branch by now, or that branch was rewritten, it is the
+ * current one.
  */
 export async function trustedSince(
   mirror: Mirror,
@@ -119,7 +125,7 @@ export async function trustedSince(
   return code === 0 ? recorded : now;
 }
 
-/** Lets go of what a session kept from being pruned. */
+/** Deletes a session's refs in a mirror, so that the mirror may be removed. @param mirror its path */
 export async function unpin(mirror: string, sessionId: string): Promise<void> {
   const options = { cwd: mirror, signal: AbortSignal.timeout(60_000) };
   const { code, stdout } = await git(["for-each-ref", "--format=%(refname)", `refs/offstage/${sessionId}/`], options);

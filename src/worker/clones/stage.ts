@@ -1,10 +1,10 @@
 /**
- * A function `stage` for scripts that run among a session's files: puts all that stands in the folder into the index. Files
- * count in whatever state they are left:
- * - a repository that the agent began inside is a folder like any other; git would refuse one without a commit, and of one
- *   with commits take its name alone. One that was cloned from elsewhere stays what it is to git
- * - another worktree of the same repository is none of its files
- * - what may not be read is made readable
+ * A shell function `stage`, for scripts that run among a session's files: adds everything in the folder to the index. Files
+ * count in whatever state the agent left them:
+ * - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and
+ *   record only the commit of one with commits. A repository cloned from elsewhere stays a nested repository to git
+ * - another worktree of the same repository is left out
+ * - an unreadable file is made readable
  */
 export const stageFunction = `
 stage() {

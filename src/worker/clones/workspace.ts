@@ -22,50 +22,56 @@ import { openKeptWork, type WaitingWork } from "./kept-work.ts";
 import { fetchHeads, goesOnFrom, layOut, trustedSince, unpin, type Room } from "./lay-out.ts";
 
 /** A session's folders. */
+/** A session's folders with its clones. */
 export interface LaidOut {
   readonly repositories: readonly PreparedRepository[];
-  /** Found as they were left, or made anew. */
+  /** Whether they were found on this disk as they were left, or made from the remote. */
   readonly from: "disk" | "remote";
-  /** Kept work of another worker that belongs into them, once they are set up. */
+  /** Work of another worker's checkpoint, to be restored once the clones are set up. */
   readonly waiting: readonly WaitingWork[];
 }
 
+/** One repository's work after it was taken out of the sandbox. */
 export interface CollectedRepository {
   readonly headSha: string;
-  /** Those that are new since the last time. */
+  /** The commits that are new since the last time. */
   readonly commits: readonly CollectedCommit[];
-  /** Whether it is another than at the last time, or at the start. */
+  /** Whether the head differs from the last time, or from the start. */
   readonly isMoved: boolean;
-  /** Whether it has commits that the base has not. */
+  /** Whether it has commits that the base lacks. */
   readonly isAhead: boolean;
+  /** The diff from the base; a part of it if `patchTruncated`. */
   readonly patch: string;
   readonly patchTruncated: boolean;
 }
 
-/** Where one setup runs, apart from the session's own folders. */
+/** Folders in which one setup runs, separate from the session's own. */
 export interface SetupFolders extends MadeAt {
-  /** Of the server's alone; the workspace and the home are in it. To be removed when its result is made. */
+  /** Holds the workspace and the home; only the server may access it. To be removed when the result is archived. */
   readonly folder: string;
-  /** For its result; of the server's alone. */
+  /** For the setup's result; only the server may access it. */
   readonly results: string;
-  /** The session's, of which this setup is a part. */
+  /** The session's folder, whose disk bounds include this setup. */
   readonly disk: string;
-  /** The one mirror that the clone borrows from. */
+  /** The mirror that the clone borrows from. */
   readonly readOnly: readonly string[];
 }
 
+/** What making and exporting clones needs. */
 export interface WorkspaceOptions {
   readonly dataDirectory: string;
   readonly sandbox: Sandbox;
   readonly author: { readonly name: string; readonly email: string };
+  /** Whether a repository's URL may be a path on this machine. */
   readonly allowLocalRepositories: boolean;
   readonly limits: Limits;
-  /** Disks of sessions' own; without it their folders are watched. */
+  /** A disk for each session; if omitted, the folders are watched instead. */
   readonly disks?: SessionDisks;
-  /** Of one fetch; a default server's without it. */
+  /** Limits of one fetch; the defaults if omitted. */
   readonly fetch?: FetchLimits;
 }
 
+/** What to take out of a session's sandbox. */
 export interface CollectRequest {
   readonly sessionId: string;
   readonly repositories: readonly WorkspaceRepository[];
@@ -75,14 +81,15 @@ export interface CollectRequest {
   readonly signal: AbortSignal;
 }
 
+/** The sessions' clones and folders on this worker's disk. */
 export type Workspaces = ReturnType<typeof createWorkspaces>;
 
-/** How much of the diffs of all its repositories is kept on a session: they are shown in one answer. */
+/** Most bytes of the diffs of all repositories of a session together: one API answer shows them all. */
 const patchLimit = 2 * 1024 * 1024;
 
 /**
- * The sessions' work: clones that borrow their objects from mirrors (alternates), so that they are made in no time, and what
- * the agent made of them. Nothing here runs git in a folder that an agent has touched.
+ * Makes the sessions' clones, which borrow their objects from mirrors (git alternates) and so are made quickly, and takes the
+ * agents' work out of them. Nothing here runs git in a folder that an agent could write to.
  */
 export function createWorkspaces(options: WorkspaceOptions) {
   const mirrors = join(options.dataDirectory, "mirrors");
@@ -108,7 +115,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     await options.sandbox.makeWritable(home);
   }
 
-  /** What the session has on its disk already counts. */
+  /** The disk bounds of a session, with what it uses already. */
   async function roomOf(sessionId: string): Promise<Room> {
     const disk = onDisk.diskOf(sessionId);
     const { bytes, files } = (await diskUsage([disk], null)) ?? { bytes: 0, files: 0 };
@@ -116,7 +123,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
   }
 
   function folders(sessionId: string, urls: readonly string[]) {
-    /** The mirrors, whose objects the clones borrow. */
+    /** The clones read objects from these mirrors. */
     return {
       ...onDisk.placeOf(sessionId),
       disk: onDisk.diskOf(sessionId),
@@ -125,17 +132,17 @@ export function createWorkspaces(options: WorkspaceOptions) {
   }
 
   /**
-   * Lays out the session's clones, or finds them as they were left: the record is written last, so that a half-made one is made
-   * again. Where something is to be brought into them, that is by whoever did.
+   * Makes the session's clones, or finds them as they were left. The record of completion is written last, so half-made clones
+   * are made again. If a checkpoint will be restored into them, the caller writes the record afterwards (`markStarted`).
    */
   async function prepare(request: {
     readonly sessionId: string;
     readonly repositories: readonly WorkspaceRepository[];
-    /** What another worker kept of each, by the folder in the workspace. */
+    /** The checkpoint's work of each repository, by its folder in the workspace. */
     readonly keptWork: ReadonlyMap<string, KeptCheckpoint>;
-    /** Folders in which that was made, where its harness is to find them. */
+    /** Folders in which the checkpoint was made, if its harness must find them at the same paths. */
     readonly madeAt: MadeAt | null;
-    /** Whether something is to be brought into them. */
+    /** Whether a checkpoint will be restored into the clones. */
     readonly isRestored: boolean;
     readonly progress: (progress: { text: string; fraction?: number }) => void;
     readonly signal: AbortSignal;
@@ -160,7 +167,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
         prepared.push({ baseSha, headSha, targetBranch, trusted });
       }
     } catch (error) {
-      // What was too much is not kept until the next try.
+      // Files over the limit do not stay on the disk until the next attempt.
       if (error instanceof RunError && error.code === "resources_exhausted") await onDisk.remove(sessionId);
       throw error;
     }
@@ -171,8 +178,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
   }
 
   /**
-   * A clone of the session's own, as the remote has it, or as the worker began that kept what it did: that waits then to be
-   * brought into it. The mirror's pins are there when it ends.
+   * Makes one clone: as the remote has it, or at the start of another worker's checkpoint, which is then returned to be
+   * restored. The mirror has the session's pins when it ends.
    */
   async function begin(
     { sessionId, keptWork, progress, signal }: Parameters<typeof prepare>[0],
@@ -183,7 +190,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     const { directory } = repository;
     const clone = join(onDisk.placeOf(sessionId).workspace, directory);
     await ensureMirror(mirror, signal);
-    // Of an earlier life of the session on this machine, which others have gone on from.
+    // Pins of an earlier attempt on this machine, since which another worker had the session.
     await unpin(mirror.path, sessionId);
     const heads = await fetchHeads(mirror, sessionId, repository, progress, signal);
     const checkpoint = keptWork.get(directory);
@@ -198,7 +205,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     return { start, work: { directory, path: kept.path, head: checkpoint.head, commit: checkpoint.commit } };
   }
 
-  /** Whether all that the clones borrow is there: a mirror that somebody removed is fetched again. */
+  /** Whether all objects that the clones borrow are there: a mirror that was removed is fetched again. */
   async function hasObjects(
     known: readonly PreparedRepository[],
     { sessionId, repositories, progress, signal }: Parameters<typeof prepare>[0],
@@ -219,7 +226,10 @@ export function createWorkspaces(options: WorkspaceOptions) {
     return true;
   }
 
-  /** Lays out what another session started from, of what the mirrors have: nobody is asked. @throws NotFoundError */
+  /**
+   * Makes clones at the commits that another session started from, from the mirrors alone: no remote is asked. @throws
+   * NotFoundError if the other session's folders are gone
+   */
   async function prepareAgain(
     originalId: string,
     sessionId: string,
@@ -235,7 +245,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
       const start = prepared[index];
       if (start === undefined) continue;
       const mirror = mirrorOf(repository);
-      // So that the mirror stays while this is at work, whatever becomes of the other session.
+      // Pins keep the mirror while this session works, whatever happens to the other session.
       const pinned = { target: start.baseSha, start: start.headSha, trusted: start.trusted?.sha ?? start.baseSha };
       for (const [name, sha] of Object.entries(pinned)) {
         const pin = `refs/offstage/${sessionId}/${repository.directory}/${name}`;
@@ -248,7 +258,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     return prepared;
   }
 
-  /** A clone and a home that nothing was done in yet, for one setup. What stands in the workspace is one repository alone. */
+  /** Makes a fresh clone and an empty home for one setup. The workspace has only this repository. */
   async function beginSetup(
     sessionId: string,
     repository: WorkspaceRepository,
@@ -315,9 +325,9 @@ export function createWorkspaces(options: WorkspaceOptions) {
     prepare,
     prepareAgain,
     beginSetup,
-    /** @param folder of `beginSetup` */
+    /** Removes the folder of a setup. @param folder of `beginSetup` */
     removeSetup: onDisk.removeSetup,
-    /** A new folder for what is to be put into a session's clones, until `endSetups`. */
+    /** A new folder for a setup's result, which stays until `endSetups`. */
     resultFolder: onDisk.resultFolder,
     endSetups: onDisk.endSetups,
     collect,
@@ -333,7 +343,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     isUntouchedFor: onDisk.isUntouchedFor,
     forget: onDisk.forget,
     close: onDisk.close,
-    /** Where checkpoints of one repository's work are kept beside its clone. @param anew forgets those before */
+    /** Opens the repository of checkpoints of one repository's work. @param how.anew deletes the earlier ones */
     async keptWork(sessionId: string, repository: WorkspaceRepository, how: { anew: boolean; signal: AbortSignal }) {
       const { path: mirror } = mirrorOf(repository);
       const home = onDisk.keptHome(sessionId);
@@ -341,11 +351,14 @@ export function createWorkspaces(options: WorkspaceOptions) {
       const kept = await openKeptWork(onDisk.keptPath(sessionId, repository.directory), mirror, how);
       return { ...kept, home, mirrorObjects: join(mirror, "objects") };
     },
-    /** @returns the commit that the branch is at */
+    /**
+     * Pushes a work branch from the mirror. @returns the commit that the branch is at
+     * @throws RunError push_rejected, branch_diverged, branch_protected, repository_*
+     */
     push: (request: {
       readonly repository: WorkspaceRepository;
       readonly headSha: string;
-      /** Commits that the session made, in this run or before. */
+      /** Commits that the session made, in this attempt or before. */
       readonly own: ReadonlySet<string>;
       readonly message: string;
       readonly signal: AbortSignal;
@@ -355,7 +368,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
       const push = { branch, configuredBranch, sha, own, message, author: options.author };
       return pushBranch(mirrorOf(repository), push, signal);
     },
-    /** What of a push would show a secret. @throws ObjectsError */
+    /** Searches what a push would bring for secrets. @throws ObjectsError */
     lookThrough: (
       repository: WorkspaceRepository,
       start: PreparedRepository,
@@ -363,7 +376,7 @@ export function createWorkspaces(options: WorkspaceOptions) {
     ) => lookThroughPush({ ...push, cwd: mirrorOf(repository).path, known: knownOf(start) }),
     readFile: (repository: WorkspaceRepository, sha: string, path: string, signal: AbortSignal) =>
       readCommittedFile(mirrorOf(repository).path, sha, path, signal),
-    /** The session's folders, forgotten or not, and what it pinned in the mirrors. */
+    /** Removes the session's folders, forgotten or not, and its pins in the mirrors. */
     async remove(sessionId: string): Promise<void> {
       await onDisk.remove(sessionId);
       for (const name of await namesIn(mirrors)) {

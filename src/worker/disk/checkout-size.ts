@@ -4,26 +4,26 @@ import { watchUsage } from "../../sandboxes/process/watch.ts";
 import type { Limits } from "../../sandboxes/sandbox.ts";
 import { mustGit } from "../git/git.ts";
 
-/** The bounds that everything of one session's folders has together. */
+/** The disk bounds of all of a session's folders together. */
 export type DiskBounds = Pick<Limits, "diskBytes" | "files">;
 
-/** What is about to be written into a session's folders, of all its repositories. */
+/** What all repositories of a session write into its folders; `addCheckout` adds to it. */
 export interface Written {
   bytes: number;
   files: number;
 }
 
-/** As most file systems count: a file of one byte takes a block. */
+/** Most file systems allocate blocks of this size: a file of one byte takes a block. */
 const blockBytes = 4_096;
-/** Of one file in git's index, beside its path (gitformat-index(5)). */
+/** Bytes of one entry in git's index, without its path (gitformat-index(5)). */
 const indexEntryBytes = 72;
 
 /**
- * Adds what a checkout of a commit would write, before any of it is written: a few hundred bytes of a repository can stand for
- * any number of files. The listing is cut off at the bound, for it may have no end itself.
+ * Adds what a checkout of a commit would write, before anything is written: a few hundred bytes of git objects can stand for
+ * any number of files. The listing stops at the bound, since it may be endless.
+ * @param written what the session's other repositories write; this commit's sizes are added to it
  * @param mirror path of a repository that has the commit
- * @param written what other repositories of the session write; the sum is added to it
- * @throws RunError resources_exhausted if that is more than a sandbox may have
+ * @throws RunError resources_exhausted if the sum exceeds the bounds
  */
 export async function addCheckout(
   written: Written,
@@ -40,7 +40,7 @@ export async function addCheckout(
     for (const entry of entries) addEntry(written, entry);
     if (isTooLarge(written, bounds)) tooMuch.abort(tooLarge(bounds));
   };
-  // Folders are listed too (-t): each is a file of its own.
+  // Folders are listed too (-t): each takes an inode.
   await mustGit(["ls-tree", "-r", "-t", "-l", "-z", "--full-tree", sha], {
     cwd: mirror,
     signal: AbortSignal.any([signal, tooMuch.signal]),
@@ -48,7 +48,7 @@ export async function addCheckout(
   });
 }
 
-/** One line of `ls-tree -l`: mode, type, object, size or `-`, a tab, and the path. */
+/** Adds one entry of `ls-tree -l`: mode, type, object, size or `-`, a tab, and the path. */
 function addEntry(written: Written, entry: string): void {
   const tab = entry.indexOf("\t");
   const size = Number(entry.slice(0, tab).trimEnd().split(" ").at(-1));
@@ -58,9 +58,9 @@ function addEntry(written: Written, entry: string): void {
 }
 
 /**
- * Does `work`, and stops it if what it writes into a folder goes over the bounds: attributes of a repository let a checkout
- * write a file with other line ends or in another encoding, which is larger than its object.
- * @throws RunError resources_exhausted
+ * Runs `work`, and stops it if a folder exceeds the bounds. A repository's attributes can make a checkout write a file with
+ * other line ends or in another encoding, larger than its object.
+ * @throws RunError resources_exhausted; what `work` throws otherwise
  */
 export async function whileWithin(
   folder: string,
@@ -79,13 +79,13 @@ export async function whileWithin(
   try {
     await work(AbortSignal.any([signal, tooMuch.signal]));
   } catch (error) {
-    // The kernel ends git at a file of that size, which says nothing then.
+    // git is ended by the kernel at the file size limit (SIGXFSZ), and then prints nothing.
     const used = signal.aborted ? null : await diskUsage([folder], null);
     throw used !== null && isTooLarge({ ...used, bytes: used.bytes + blockBytes }, bounds) ? tooLarge(bounds) : error;
   } finally {
     watch.stop();
   }
-  // What was written between two looks.
+  // Measure once more: the watch may have missed the last writes.
   const used = await diskUsage([folder], null);
   if (used !== null && isTooLarge(used, bounds)) throw tooLarge(bounds);
 }
@@ -94,7 +94,7 @@ function isTooLarge({ bytes, files }: Written, { diskBytes, files: mostFiles = I
   return bytes > diskBytes || files > mostFiles;
 }
 
-/** What stops a session whose repositories hold more than it may have. */
+/** The failure of a session whose repositories are larger than its bounds. */
 function tooLarge({ diskBytes, files }: DiskBounds): RunError {
   const mostFiles = files === undefined ? "" : ` or ${files} files and folders`;
   return new RunError({

@@ -1,7 +1,7 @@
-/** As the system's library says it, and git where it writes packs and indexes (csum-file.c). */
+/** What the C library prints for ENOSPC and EDQUOT, and git when it writes packs and indexes (csum-file.c). */
 const sentences = /no space left on device|disk quota exceeded|out of diskspace/iu;
 
-/** Whether this machine has no room: as the system says it, or git did. */
+/** Whether an error means that a disk is full: by its system error code, or by the text of git or another program. */
 export function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as NodeJS.ErrnoException;

@@ -4,35 +4,42 @@ import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
 import type { MadeAt } from "./session-folders.ts";
 
-/** A prepared environment as it lies on disk: archives that only sandboxes unpack. */
+/** The result of a setup on disk: two tar archives, which are only unpacked inside sandboxes. */
 export interface Archives {
-  /** What the setup made in the clone beside what is in git. */
+  /** Files that the setup made in the clone and that are not in git. */
   readonly work: string;
+  /** The home after the setup. */
   readonly home: string;
 }
 
-/** What is known of a result beside its files. */
+/** What is recorded about a setup's result, beside its archives. */
 export interface SetupRecord {
-  /** Folders in which it finds itself. */
+  /** Paths of the folders in which the result was made: its files may contain them. */
   readonly madeAt: MadeAt;
-  /** Files that are no part of it, because a secret was in them. */
+  /** Files that were left out because they contained a secret. */
   readonly leftOut: readonly string[];
 }
 
+/** A cache of setup results on this machine's disk. */
 export interface EnvironmentCache {
   /**
-   * @param into an empty folder, made by this, in which the archives are found by names of their own: what is forgotten or replaced
-   * meanwhile stays whole there until the folder is removed
+   * Finds a result, and marks it as used.
+   * @param into makes an empty folder, into which the archives are linked: they stay there if the cache drops or replaces the
+   *   result, until the folder is removed
+   * @returns null if there is none
    */
   find(key: string, into: () => Promise<string>): Promise<(Archives & SetupRecord) | null>;
   /**
-   * Keeps archives under the key, which nothing writes from then on, and forgets what was not used for the longest time. What
-   * can't be kept is told of in the log: it is made anew the next time.
+   * Stores archives under the key, and removes the least recently used results beyond the size limit. Nobody may write to the
+   * archives afterwards. Failing to store is only logged: the setup then runs again the next time.
    */
   keep(key: string, result: Archives & SetupRecord, logger: Logger): Promise<void>;
 }
 
-/** Results of setups by the hash of their inputs. `maximumBytes` 0 keeps none. */
+/**
+ * Makes a cache of setup results by the hash of their inputs.
+ * @param options.maximumBytes of all archives together; 0: nothing is stored
+ */
 export function createEnvironmentCache(options: {
   readonly directory: string;
   readonly maximumBytes: number;
@@ -43,7 +50,7 @@ export function createEnvironmentCache(options: {
 
   const recordFile = (folder: string): string => join(folder, "made-at.json");
 
-  /** Null where a machine that lost its power left nothing of it: it is made anew then. */
+  /** Null if a loss of power left the record unreadable: the result is deleted, and made again. */
   async function readRecord(file: string, folder: string): Promise<SetupRecord | null> {
     try {
       const { madeAt, leftOut } = JSON.parse(await readFile(file, "utf8")) as SetupRecord;
@@ -82,7 +89,7 @@ export function createEnvironmentCache(options: {
         await put(archivesIn(folder).work, archives.work);
         await put(archivesIn(folder).home, archives.home);
         await put(recordFile(folder), recordFile(held));
-        // Another one by now, of which some of these may be.
+        // The result was replaced meanwhile, so the files may be of two different ones.
         if ((await madeOf(folder)) !== found) return null;
         const record = await readRecord(recordFile(held), folder);
         if (record === null) return null;
@@ -90,7 +97,7 @@ export function createEnvironmentCache(options: {
         await utimes(folder, now, now);
         return { ...archives, ...record };
       } catch (error) {
-        // Forgotten in the meantime: it is made anew.
+        // Deleted in the meantime: the setup runs again.
         if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
         throw error;
       }
@@ -111,14 +118,14 @@ export function createEnvironmentCache(options: {
         await prune();
       } catch (error) {
         await rm(folder, { recursive: true, force: true });
-        // Another session kept the same at the same moment, or the disk is full: the next one sets itself up anew.
+        // Another session stored the same result at the same time, or the disk is full: the next session runs the setup again.
         logger.info({ err: error }, "did not keep the result of a setup");
       }
     },
   };
 }
 
-/** The same file by another name, if the file system can do that. */
+/** Makes a hard link to a file, or a copy if the file system can't link. */
 async function put(file: string, to: string): Promise<void> {
   await link(file, to).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") throw error;
@@ -127,7 +134,7 @@ async function put(file: string, to: string): Promise<void> {
   await chmod(to, 0o400);
 }
 
-/** Tells a folder from another that took its place, which may have the number that it had. */
+/** Identifies a folder: the creation time differs even if a replaced folder's inode number is used again. */
 async function madeOf(folder: string): Promise<string> {
   const { ino, birthtimeNs } = await stat(folder, { bigint: true });
   return `${ino}:${birthtimeNs}`;

@@ -6,36 +6,38 @@ import { RunError } from "../../domain/errors.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 import type { DiskBounds } from "./checkout-size.ts";
 
-/** Where a session's folders are: on the data folder's own file system, or each session's on one that has the size of its bound. */
+/** Where sessions' folders are stored: on the data folder's file system, or each on a disk of its own, sized to its bounds. */
 export interface SessionDisks {
-  /** Makes an empty one at the folder, which is there and empty. @throws RunError sandbox_unavailable */
+  /** Makes an empty disk and mounts it at the folder, which exists and is empty. @throws RunError sandbox_unavailable */
   make(sessionId: string, folder: string): Promise<void>;
-  /** Sees to it that it is at the folder, if there is one. @throws RunError sandbox_unavailable */
+  /** Mounts the session's disk at the folder, if it has one. @throws RunError sandbox_unavailable */
   open(sessionId: string, folder: string): Promise<void>;
-  /** Takes it from the folder until it is opened again. */
+  /** Unmounts it until it is opened again. */
   close(sessionId: string, folder: string): Promise<void>;
-  /** Removes it with all that is on it. */
+  /** Unmounts and deletes it. @throws RunError sandbox_unavailable if its image can't be deleted */
   remove(sessionId: string, folder: string): Promise<void>;
 }
 
 const nothing = (): Promise<void> => Promise.resolve();
 
-/** Nothing to do: the folders are watched. */
+/** No disks of their own: the sizes of the folders are watched instead. */
 export const watchedDisks: SessionDisks = { make: nothing, open: nothing, close: nothing, remove: nothing };
 
 const inodeBytes = 256;
 const journalMegabytes = 16;
-/** If the number of files has no bound, so many fit. */
+/** Bytes for each inode, if the number of files has no bound. */
 const bytesPerFile = 4_096;
-/** Beyond the bound, for taking the work out. */
+/** Inodes beyond the bound, for exporting the work. */
 const sparedFiles = 1_000;
 
 /**
- * A file system image (ext4) for each session, mounted over its folder: the kernel lets nothing grow beyond it, whoever writes, and
- * counts removed files too. The image is sparse: it takes what is in it, and gives back what is removed. A quarter more than the
- * bound has room, so that the work of an agent that filled its disk can still be taken out; at the bound itself it is ended.
- * Needs root, loop devices, and `mkfs.ext4`.
- * @param directory where the images are
+ * Gives each session a file system image (ext4), mounted at its folder: the kernel enforces its size, whichever process writes,
+ * and counts deleted files that are still open. The image is sparse: it occupies only what is in it, and freed blocks are
+ * returned. It is a quarter larger than the bound, so that the work of an agent that filled its disk can still be exported; the
+ * agent is stopped at the bound itself.
+ * Needs Linux, root, loop devices and `mkfs.ext4`.
+ * @param directory of the images
+ * @param bounds of one session
  */
 export function createImageDisks(directory: string, bounds: DiskBounds): SessionDisks {
   const imageOf = (sessionId: string): string => join(directory, `${sessionId}.ext4`);
@@ -69,7 +71,7 @@ export function createImageDisks(directory: string, bounds: DiskBounds): Session
     },
     async close(_sessionId, folder) {
       if (!(await isMounted(folder))) return;
-      // What was removed in the last seconds is given back by this alone, if the disk below can do that at all.
+      // Only this frees blocks deleted in the last seconds, if the disk below supports that.
       await runProgram("sync", ["-f", folder]).catch(nothing);
       await runProgram("fstrim", [folder]).catch(nothing);
       await unmount(folder);
@@ -81,19 +83,19 @@ export function createImageDisks(directory: string, bounds: DiskBounds): Session
   };
 }
 
-/** What is removed is given back to the disk that the image is on; tables of inodes are not written until they are used. */
+/** `discard` returns deleted blocks to the disk below; unused inode tables are not initialised. */
 const mountOptions = "loop,nodev,nosuid,discard,noinit_itable";
 
 async function mount(image: string, folder: string): Promise<void> {
   await runProgram("mount", ["-t", "ext4", "-o", mountOptions, image, folder]);
 }
 
-/** Whatever still looks into it keeps it, out of sight, until it is gone. */
+/** Unmounts lazily if the folder is busy: the file system then stays, invisible, until the last process closes it. */
 async function unmount(folder: string): Promise<void> {
   await runProgram("umount", [folder]).catch(() => runProgram("umount", ["--lazy", folder]));
 }
 
-/** A folder on another device than the one that it lies in. */
+/** Whether the folder is on another device than its parent. */
 async function isMounted(folder: string): Promise<boolean> {
   try {
     return (await lstat(folder)).dev !== (await lstat(dirname(folder))).dev;
@@ -120,7 +122,7 @@ function reasonOf(error: unknown): string {
   return (stderr?.trim() || message).slice(-500);
 }
 
-/** Really makes a small one and mounts it. @returns what is missing; null if it works */
+/** Makes a small image and mounts it, to test whether this machine can. @returns what is missing; null if it works */
 export async function imageProblem(): Promise<string | null> {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "it needs Linux and root";
   const folder = await mkdtemp(join(tmpdir(), "offstage-disk-"));

@@ -7,21 +7,22 @@ import type { PreparedRepository } from "../git/workspace-repository.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { watchedDisks, type SessionDisks } from "./session-disk.ts";
 
-/** Folders as a setup or a harness saw them. */
+/** Paths at which a setup or a harness saw the session's folders. */
 export interface MadeAt {
   readonly workspace: string;
   readonly home: string;
 }
-/** By the repository's folder in the workspace. */
+/** Setups that were done, by the repository's folder in the workspace. */
 type SetupRecord = Readonly<Record<string, { readonly madeAt: MadeAt | null }>>;
 
-/** Of the name of a session's folder that is about to be removed. */
+/** Prefix of the name of a session's folder that is about to be removed. */
 export const forgottenPrefix = "removed-";
 
 /**
- * Where a session's things are on the disk: `<data>/sessions/<id>/workspace` and `home`, which its agent may write, and
- * records of ours beside them, which it may not.
- * @param giveBack called for each folder that is gone, with all that was a session's alone
+ * Manages a session's folders on disk: `<data>/sessions/<id>/workspace` and `home`, which the agent may write, and Offstage's
+ * records beside them, which it may not.
+ * @param disks a disk for each session; if omitted, the folders are on the data folder's file system
+ * @param giveBack called with each removed folder, so that the sandbox releases what it held for it
  */
 export function createSessionFolders(
   dataDirectory: string,
@@ -35,7 +36,7 @@ export function createSessionFolders(
   const forgotten = (sessionId: string): string => join(sessions, `${forgottenPrefix}${sessionId}`);
   const startedPath = (sessionId: string): string => join(root(sessionId), "prepared.json");
   const setupPath = (sessionId: string): string => join(root(sessionId), "setup.json");
-  /** Where its harness saw the folders, where it began on another machine. */
+  /** Record of the paths at which the harness saw the folders, if the session began on another machine. */
   const movedPath = (sessionId: string): string => join(root(sessionId), "moved.json");
   const setups = async (sessionId: string) => (await readRecord<SetupRecord>(setupPath(sessionId))) ?? {};
 
@@ -50,11 +51,11 @@ export function createSessionFolders(
 
   return {
     placeOf,
-    /** The one folder that has all of a session's, and that bounds of its disk are for. */
+    /** The folder of everything of a session; its disk bounds apply to it. */
     diskOf: root,
     keptPath: (sessionId: string, directory: string): string => join(root(sessionId), "kept", `${directory}.git`),
     keptHome: (sessionId: string): string => join(root(sessionId), "checkpoint-home"),
-    /** An empty workspace, and nothing else of the session. @returns its path */
+    /** Makes an empty workspace, and deletes all else of the session. @returns its folders; the home is not made yet */
     async begin(sessionId: string): Promise<MadeAt> {
       await disks.remove(sessionId, root(sessionId));
       await removeMade(root(sessionId));
@@ -66,43 +67,53 @@ export function createSessionFolders(
     },
     /** Whether a session has folders here, whose clones borrow from mirrors. */
     isKept: (sessionId: string): boolean => existsSync(root(sessionId)),
-    /** What its repositories started from; null where its folders were not made to the end. */
+    /** What its repositories started from; null if its folders were not completed. */
     async started(sessionId: string): Promise<PreparedRepository[] | null> {
       await disks.open(sessionId, root(sessionId));
       return readRecord<PreparedRepository[]>(startedPath(sessionId));
     },
-    /** To be called when nothing works in them any longer. */
+    /** Closes the session's disk. To be called when no process uses it any longer. */
     close: (sessionId: string): Promise<void> => disks.close(sessionId, root(sessionId)),
-    /** To be called last: half-made folders have no such record, and are made again. */
+    /** Records that the folders are complete. To be called last: folders without this record are made again. */
     markStarted: (sessionId: string, prepared: readonly PreparedRepository[]): Promise<void> =>
       writeRecord(startedPath(sessionId), prepared),
     markMoved: (sessionId: string, madeAt: MadeAt): Promise<void> => writeRecord(movedPath(sessionId), madeAt),
-    /** Folders as the session's harness sees them: where they are, or where they were on the machine that it began on. */
+    /**
+     * Paths at which the session's harness sees the folders: where they are, or where they were on the machine that it began
+     * on.
+     */
     seenAt: async (sessionId: string): Promise<MadeAt> =>
       (await readRecord<MadeAt>(movedPath(sessionId))) ?? placeOf(sessionId),
-    /** An empty folder for one setup, another each time: what a killed one left goes with the session. */
+    /** A new empty folder for one setup; leftovers of a killed setup are removed with the session. */
     setupFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "setups", randomUUID())),
-    /** Where a setup's result waits: beside the session's disk, since both are there at once. A killed server's goes as pieces do. */
+    /**
+     * A new folder for a setup's result, outside the session's disk, whose bounds do not include it. Leftovers of a killed
+     * server are removed by `forgetIncoming`.
+     */
     resultFolder: (sessionId: string): Promise<string> => emptyFolder(join(results(sessionId), randomUUID())),
     removeSetup: removeMade,
-    /** What is left of the session's setups, and of their results. */
+    /** Removes the folders of the session's setups and of their results. */
     async endSetups(sessionId: string): Promise<void> {
       await removeMade(join(root(sessionId), "setups"));
       await rm(results(sessionId), { recursive: true, force: true });
     },
-    /** An empty folder for a checkpoint's pieces on their way out; beside the session's own, since they are not sealed yet. */
+    /**
+     * An empty folder for the pieces of a checkpoint that is being taken; inside the session's folder, since they are not
+     * encrypted yet.
+     */
     piecesFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "kept", "pieces")),
-    /** The same for pieces on their way in. What a killed server left there is removed when the next one starts. */
+    /** An empty folder for the pieces of a checkpoint that is being restored. */
     incomingFolder: (sessionId: string): Promise<string> => emptyFolder(join(incoming, sessionId)),
+    /** Removes what a killed server left of restored checkpoints and setup results. To be called when the server starts. */
     forgetIncoming: (): Promise<void> => rm(incoming, { recursive: true, force: true }),
-    /** Whether a repository's script was run in the session's clone. */
+    /** Whether a repository's setup script was run in the session's clone. */
     isSetUp: async (sessionId: string, directory: string): Promise<boolean> =>
       (await setups(sessionId))[directory] !== undefined,
-    /** @param madeAt folders in which it was made, where it was taken from another session */
+    /** Records that a repository is set up. @param madeAt folders in which the result was made, if in another session */
     async markSetUp(sessionId: string, directory: string, madeAt: MadeAt | null): Promise<void> {
       await writeRecord(setupPath(sessionId), { ...(await setups(sessionId)), [directory]: { madeAt } });
     },
-    /** Where the session's folders are seen too. */
+    /** Further paths at which the session's folders must be visible. */
     async aliases(sessionId: string): Promise<{ path: string; folder: string }[]> {
       const { workspace, home } = placeOf(sessionId);
       const known = Object.values(await setups(sessionId)).flatMap(({ madeAt }) => madeAt ?? []);
@@ -111,9 +122,9 @@ export function createSessionFolders(
         { path: madeAt.home, folder: home },
       ]);
     },
-    /** Sessions that have folders here. */
+    /** Names of the folders here: session ids, and those with `forgottenPrefix`. */
     list: (): Promise<string[]> => namesIn(sessions),
-    /** Whether nothing was made or removed in its folders for so long. */
+    /** Whether nothing was created or deleted in its folders for this long. */
     async isUntouchedFor(sessionId: string, ms: number): Promise<boolean> {
       const times = await Promise.all(
         [root(sessionId), placeOf(sessionId).workspace].map((path) =>
@@ -125,14 +136,17 @@ export function createSessionFolders(
       );
       return Date.now() - Math.max(...times) > ms;
     },
-    /** From here on it has none; what is on the disk is removed by `remove`. */
+    /**
+     * Marks the session's folders as gone, so that `started` finds none; `remove` deletes them. A session disk is deleted at
+     * once.
+     */
     async forget(sessionId: string): Promise<void> {
       await removeFolder(forgotten(sessionId));
       await disks.remove(sessionId, root(sessionId));
       await rename(root(sessionId), forgotten(sessionId)).catch(ignoreMissing);
       await giveBack(root(sessionId));
     },
-    /** The session's folders, forgotten or not. */
+    /** Deletes the session's folders, forgotten or not. */
     async remove(sessionId: string): Promise<void> {
       await disks.remove(sessionId, root(sessionId));
       await removeFolder(forgotten(sessionId));
@@ -147,7 +161,7 @@ async function emptyFolder(path: string): Promise<string> {
   return path;
 }
 
-/** What is in a folder; nothing where there is none. */
+/** Names in a folder; none if it does not exist. */
 export async function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch((error: unknown) => {
     ignoreMissing(error);
@@ -159,7 +173,7 @@ function ignoreMissing(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
 }
 
-/** What a machine that lost its power left of one is none: what it would tell of is made again. */
+/** Reads a record; null if there is none, or a loss of power left it unreadable: what it described is then made again. */
 async function readRecord<T>(path: string): Promise<T | null> {
   try {
     return JSON.parse(await readFile(path, "utf8")) as T;
@@ -169,7 +183,7 @@ async function readRecord<T>(path: string): Promise<T | null> {
   }
 }
 
-/** Whole or not at all, whatever happens in between. */
+/** Writes a record whole or not at all, by renaming a finished file. */
 async function writeRecord(path: string, content: unknown): Promise<void> {
   await writeFile(`${path}.new`, JSON.stringify(content));
   await rename(`${path}.new`, path);

@@ -5,34 +5,38 @@ import { RunError } from "../../domain/errors.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
 import { git, remoteError, wantedMemory, type GitOptions } from "./git.ts";
 
-/** What one fetch from a repository's host may take. */
+/** Limits of one fetch from a repository's host. */
 export interface FetchLimits {
-  /** Of what is written to the disk. */
+  /** Most bytes written to the disk. */
   readonly bytes: number;
-  /** Of each process of git's: what was sent small may unpack to any size. */
+  /** Address space of each git process, in bytes: a small download may unpack to any size. */
   readonly memoryBytes: number;
+  /** Most time, in ms. */
   readonly ms: number;
 }
 
-/** Of a folder in a mirror in which a fetch keeps its objects until all are there. */
+/** Prefix of the folder in a mirror in which a fetch collects its objects until all have arrived. */
 export const fetchPrefix = "offstage-fetch-";
-/** A server that keeps to git's protocol sends one pack; one that does not may send each object as a file. */
+/**
+ * Bound on the files of one fetch. A server that follows git's protocol sends one pack; another may send each object as a file.
+ */
 const mostFiles = 200_000;
 
+/** What to fetch, and how. */
 export interface Fetch {
   /** Path of the mirror. */
   readonly mirror: string;
   readonly url: string;
-  /** With `refs/heads/` before it. */
+  /** Full name of the ref, with `refs/heads/`. */
   readonly ref: string;
   readonly limits: FetchLimits;
-  /** Of the remote that is asked. */
+  /** Options with the remote's credentials and pinned address. */
   readonly options: GitOptions;
 }
 
 /**
- * Brings a branch's objects into the mirror, but no name of them. Its host decides what it sends and for how long, so it is
- * written into a folder of its own first: nothing is left of a fetch that was stopped, and nobody sees half of one.
+ * Fetches a branch's objects into the mirror, without a ref. The remote decides what it sends and for how long, so the objects
+ * go into a separate folder first: a stopped fetch leaves nothing behind, and no process sees half of one.
  * @throws RunError resources_exhausted, repository_*
  */
 export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch): Promise<void> {
@@ -48,7 +52,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
   try {
     await mkdir(join(folder, "pack"), { recursive: true });
     const { code, stderr } = await git(
-      // One pack, however few objects: what is small as a pack may be endless as files of its own.
+      // Always one pack: what is small as a pack may be huge as loose objects.
       ["-c", "fetch.unpackLimit=1", "fetch", "--no-tags", "--progress", "--no-write-fetch-head", url, ref],
       {
         ...options,
@@ -78,7 +82,7 @@ async function fetchError(
   return wantedMemory(stderr) ? tooMuchMemory(url, limits) : remoteError(url, stderr);
 }
 
-/** The kernel lets a file grow to the bound and no further. */
+/** Whether a file reached the size at which the kernel stops it (RLIMIT_FSIZE, in blocks of 512 bytes). */
 async function hasFullFile(folder: string, { bytes }: FetchLimits): Promise<boolean> {
   const largest = Math.floor(bytes / 512) * 512;
   for (const path of await filesBelow(folder)) {
@@ -88,7 +92,7 @@ async function hasFullFile(folder: string, { bytes }: FetchLimits): Promise<bool
   return false;
 }
 
-/** An index last: with it, git takes its pack for whole. */
+/** Moves the objects into the mirror, indexes last: git uses a pack as soon as its index is there. */
 async function moveObjects(from: string, to: string): Promise<void> {
   const paths = await filesBelow(from);
   for (const path of [
@@ -100,7 +104,7 @@ async function moveObjects(from: string, to: string): Promise<void> {
   }
 }
 
-/** Packs and objects; not what git or its protocol kept beside them for itself. */
+/** Paths of packs and loose objects below a folder. */
 async function filesBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries

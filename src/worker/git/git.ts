@@ -8,44 +8,51 @@ import { startProcess } from "../../sandboxes/process/process.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { PinnedHost } from "./remote-address.ts";
 
+/** How one git process runs. */
 export interface GitOptions {
   readonly cwd: string;
   readonly signal: AbortSignal;
-  /** The remote that credentials are for; they reach this one process by its environment, and nothing else. */
+  /** The remote to which the credentials belong. They reach only this process, through its environment. */
   readonly remote?: {
     readonly url: string;
     readonly credentials: GitCredentials | null;
-    /** Where alone its host is asked; null for one that the operator named. */
+    /** The only address at which the host is contacted; null for a host that the operator named. */
     readonly pinned: PinnedHost | null;
   };
+  /** Whether the remote may be a path on this machine. */
   readonly local?: boolean;
+  /** Receives the last line of each piece of stderr. */
   readonly onProgress?: (line: string) => void;
-  /** What the process reads on stdin; nothing without it. */
+  /** Content of stdin; empty if omitted. */
   readonly input?: Readable;
-  /** Of address space of each process that git makes of it; `looksWithBytes` without it. */
+  /** Address space of each process that git starts, in bytes; `looksWithBytes` if omitted. */
   readonly memoryBytes?: number;
-  /** Of each file that it writes: the kernel ends what would write more (SIGXFSZ). */
+  /** Most bytes of each file that it writes: the kernel ends a process that writes more (SIGXFSZ). */
   readonly fileBytes?: number;
-  /** Folder for what it writes of objects, beside those that it reads in the repository. */
+  /** Folder for new objects; existing ones are read from the repository too. */
   readonly newObjects?: string;
-  /** Takes stdout as it comes, of which nothing is kept then. */
+  /** Receives stdout as it arrives; the result's `stdout` is then empty. */
   readonly onOutput?: (chunk: Buffer) => void;
-  /** Bytes of stdout that are kept; what is beyond is dropped. */
+  /** Bytes of stdout that are kept; the rest is dropped. */
   readonly maximumOutput?: number;
 }
 
+/** How a git process ended. */
 export interface GitResult {
+  /** Exit code; -1 if a signal ended it. */
   readonly code: number;
   readonly stdout: string;
+  /** The last 20,000 characters. */
   readonly stderr: string;
+  /** Whether stdout was longer than `maximumOutput`. */
   readonly truncated: boolean;
 }
 
-/** git gives up on a connection that moves less than this for so long. */
+/** git aborts an HTTP transfer slower than 1 byte/s for 120 s. */
 const slowConnection = { "http.lowSpeedLimit": "1", "http.lowSpeedTime": "120" };
-/** The same of ssh, which would wait for hours. */
+/** The same for ssh, which otherwise waits for hours. */
 const sshLimits = "-oConnectTimeout=30 -oServerAliveInterval=15 -oServerAliveCountMax=8";
-/** What a repository names as a hook or a watcher is not started. */
+/** Hooks and file system monitors that a repository configures are not started. */
 const startsNothing = { "core.hooksPath": "/dev/null", "core.fsmonitor": "false" };
 const alwaysOff = {
   ...startsNothing,
@@ -55,12 +62,14 @@ const alwaysOff = {
 };
 
 /**
- * Runs git in a repository of the service's own: never in one that an agent could write to.
- * No settings of the machine are read, and nothing is asked on a terminal.
+ * Runs git in one of Offstage's repositories, never in one that an agent could write to. No configuration of the machine is
+ * read, and nothing is asked on a terminal.
+ * @returns also if git failed: see `code`
+ * @throws the reason of `options.signal` if it has aborted
  */
 export async function git(parameters: readonly string[], options: GitOptions): Promise<GitResult> {
   const child = startGit(parameters, options);
-  // Where git stops reading early, its exit code and words say why.
+  // If git stops reading early, its exit code and stderr tell why.
   if (options.input === undefined) child.stdin.end();
   else pipeline(options.input, child.stdin).catch(() => undefined);
   let stderr = "";
@@ -82,7 +91,7 @@ export async function git(parameters: readonly string[], options: GitOptions): P
   };
 }
 
-/** As `git`, for what is read while it runs: the caller reads all of its output, or ends it. */
+/** Like `git`, for output that is read while git runs. The caller must read all of it, or kill the process. */
 export function startGit(
   parameters: readonly string[],
   options: Omit<GitOptions, "input" | "onProgress" | "onOutput" | "maximumOutput">,
@@ -100,25 +109,27 @@ export function startGit(
 }
 
 /**
- * Address space of one git, whose objects strangers made: a few bytes of them can stand for endless folders, or for a file that
- * is larger than the machine's memory. Enough for what people make: trees of a million files and patches of hundreds of
- * megabytes.
+ * Address space of one git process, in bytes (4 GiB). Strangers made the objects that it reads: a few bytes can stand for
+ * endless folders, or for a file larger than the machine's memory. Enough for real repositories: trees of a million files, and
+ * patches of hundreds of megabytes.
  */
 export const looksWithBytes = 4 * 1024 ** 3;
 
-/** git through a shell, which sets the bounds; a system without one of them, as macOS, is without it. */
+/**
+ * The command line of git in a shell that sets the limits. A system without one of the limits, such as macOS, runs without it.
+ */
 function boundedGit({ memoryBytes = looksWithBytes, fileBytes }: GitOptions): string[] {
-  // In blocks of 512 bytes (POSIX), and in KiB.
+  // `ulimit -f` counts blocks of 512 bytes (POSIX), `ulimit -v` KiB.
   const ofFiles = fileBytes === undefined ? "" : `ulimit -f ${Math.floor(fileBytes / 512)}; `;
   const ofMemory = `ulimit -v ${Math.floor(memoryBytes / 1024)} 2> /dev/null; `;
   const shell = ["/bin/sh", "-c", `${ofFiles}${ofMemory}exec git "$@"`, "sh"];
-  // Packs are looked at in windows, which may not take all of it.
+  // git maps packs in windows; smaller ones leave room within the limit.
   return [...shell, "-c", "core.packedGitWindowSize=32m", "-c", "core.packedGitLimit=256m"];
 }
 
 /**
- * Whether git ended because it wanted more memory than it may have.
- * @param stderr what it said, of which lines of the remote's own do not count
+ * Whether git failed because it needed more memory than its limit.
+ * @param stderr of git; lines that the remote sent are ignored
  */
 export function wantedMemory(stderr: string): boolean {
   const own = stderr.split(/[\r\n]/u).filter((line) => !line.startsWith("remote:"));
@@ -126,8 +137,8 @@ export function wantedMemory(stderr: string): boolean {
 }
 
 /**
- * As `git`, for what can't fail unless something is broken.
- * @throws RunError resources_exhausted if it needs more memory than it may have; Error with git's words
+ * Like `git`, for commands that fail only if something is broken. @returns stdout, trimmed
+ * @throws RunError resources_exhausted if it needs more memory than its limit; Error with git's message otherwise
  */
 export async function mustGit(parameters: readonly string[], options: GitOptions): Promise<string> {
   const { code, stdout, stderr } = await git(parameters, options);
@@ -145,16 +156,20 @@ function tooMuchMemory(command: string, { memoryBytes = looksWithBytes }: GitOpt
   });
 }
 
-/** The first git that can be held to an address (`http.curloptResolve`); an older one takes no notice of it. */
+/** The first version of git with `http.curloptResolve`, which pins a host to an address; older ones ignore the setting. */
 const firstHeld = [2, 37] as const;
 
-/** Whether this version of git, as it tells it, can be held to an address over HTTP. */
+/** Whether git can pin an HTTP host to an address. @param version output of `git --version` */
 export function canBeHeld(version: string): boolean {
   const [major = 0, minor = 0] = (/(\d+)\.(\d+)/u.exec(version) ?? []).slice(1).map(Number);
   return major > firstHeld[0] || (major === firstHeld[0] && minor >= firstHeld[1]);
 }
 
-/** @throws RunError where git would look the host's name up once more, and ask whatever it leads to by then */
+/**
+ * Requires a git that pins an HTTP host to the checked address; an older one would resolve the name again and contact whatever
+ * it points to by then.
+ * @throws RunError repository_unreachable if git is older than 2.37
+ */
 export async function requireHeldGit(options: GitOptions): Promise<void> {
   const version = await mustGit(["--version"], options);
   if (canBeHeld(version)) return;
@@ -166,7 +181,7 @@ export async function requireHeldGit(options: GitOptions): Promise<void> {
   });
 }
 
-/** Lets one byte more than the limit through, by which the caller sees that there was more; drains the rest. */
+/** Passes on one byte more than the limit, so that the caller can tell that output was cut off; drains the rest. */
 async function* bounded(source: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Buffer> {
   let passed = 0;
   for await (const chunk of source) {
@@ -181,19 +196,19 @@ function environmentOf({ remote, local, cwd, newObjects }: GitOptions): Record<s
     const { username, password } = remote.credentials;
     const encoded = Buffer.from(`${username}:${password}`).toString("base64");
     settings[`http.${new URL(remote.url).origin}/.extraHeader`] = `Authorization: Basic ${encoded}`;
-    // A redirect would take the header to another host.
+    // A redirect would send the header to another host.
     settings["http.followRedirects"] = "false";
   }
   const pinned = remote?.pinned ?? null;
   if (pinned !== null) {
     const address = pinned.address.includes(":") ? `[${pinned.address}]` : pinned.address;
     settings["http.curloptResolve"] = `${pinned.host}:${pinned.port}:${address}`;
-    // A redirect would lead to what was not looked at.
+    // A redirect would lead to an unchecked address.
     settings["http.followRedirects"] = "false";
   }
   return {
     PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
-    // ssh finds the operator's keys and known hosts there; git's own settings in it are not read.
+    // ssh reads the operator's keys and known hosts there; git's own configuration in it is not read.
     HOME: process.env["HOME"] ?? "/",
     LC_ALL: "C",
     GIT_CONFIG_NOSYSTEM: "1",
@@ -211,7 +226,7 @@ function environmentOf({ remote, local, cwd, newObjects }: GitOptions): Record<s
   };
 }
 
-/** The environment's way of giving git settings, which come before those of any file. */
+/** git configuration as environment variables (GIT_CONFIG_COUNT), which override every file. */
 function settingVariables(settings: Readonly<Record<string, string>>): Record<string, string> {
   const entries = Object.entries(settings);
   const numbered = entries.flatMap(([key, value], index) => [
@@ -221,17 +236,23 @@ function settingVariables(settings: Readonly<Record<string, string>>): Record<st
   return { GIT_CONFIG_COUNT: String(entries.length), ...(Object.fromEntries(numbered) as Record<string, string>) };
 }
 
-/** Environment of a command of ours inside the sandbox, which may run git in what an agent left. */
+/**
+ * Environment of a command of Offstage's inside the sandbox, which may run git in a repository that an agent changed.
+ * @param home the session's home, as the command sees it
+ */
 export function insideVariables(home: string): Record<string, string> {
   return { HOME: home, LC_ALL: "C.UTF-8", ...settingVariables(startsNothing) };
 }
 
-/** Whom git names as author and committer of what it commits. */
+/** Environment that sets author and committer of git's commits. */
 export function authorVariables({ name, email }: { readonly name: string; readonly email: string }) {
   return { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email };
 }
 
-/** What git's words about a remote mean to the user. */
+/**
+ * Turns git's error about a remote into a failure that tells the user what to do.
+ * @param stderr of git
+ */
 export function remoteError(url: string, stderr: string): RunError {
   const said = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
   if (/not found|does not exist|does not appear to be a git repository|returned error: 404/iu.test(stderr)) {

@@ -1,13 +1,14 @@
+/** A lock on mirrors: many users at a time, or one removal. */
 export interface MirrorUse {
-  /** Does `work`, during which the mirror stays where it is, whether or not it is there yet. */
+  /** Runs `work`; the mirror is not removed meanwhile, whether or not it exists yet. Waits for a removal under way. */
   whileUsed<T>(path: string, work: () => Promise<T>): Promise<T>;
-  /** Does `remove` while nobody uses the mirror; whoever wants to waits. @returns whether it did: not while it is used */
+  /** Runs `remove` if the mirror is not in use; new users wait until it has ended. @returns whether it ran */
   whileUnused(path: string, remove: () => Promise<void>): Promise<boolean>;
 }
 
 /**
- * Between a session that starts, whose pins are not in the mirror yet, and the upkeep that removes what nobody pins. Both
- * are of one process, since a data folder has one worker.
+ * Makes the lock between starting sessions, whose pins are not in the mirror yet, and the upkeep that removes unpinned mirrors.
+ * It is in memory: a data folder has one worker, so both are in one process.
  */
 export function createMirrorUse(): MirrorUse {
   const users = new Map<string, number>();
@@ -30,7 +31,7 @@ export function createMirrorUse(): MirrorUse {
     async whileUnused(path, remove) {
       if (users.has(path) || removals.has(path)) return false;
       const removal = remove();
-      // Who waits for it does not care how it ended.
+      // Waiting users only need to know that it has ended.
       removals.set(path, removal.then(ignore, ignore));
       try {
         await removal;

@@ -10,48 +10,53 @@ import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOpti
 import { pinPublicHost } from "./remote-address.ts";
 import type { TrustedCommit } from "./workspace-repository.ts";
 
-/** The service's own bare copy of a repository: fetched, never cloned again, and never written by an agent. */
+/** Offstage's own bare repository for a remote one: fetches add to it, clones borrow from it, and no agent writes to it. */
 export interface Mirror {
   readonly path: string;
   readonly url: string;
+  /** Whether the URL is a path on this machine. */
   readonly local: boolean;
-  /** Its host is one that the operator named: it is asked wherever it is. */
+  /** Whether the operator named its host: it may then be in a private network. */
   readonly named: boolean;
   readonly credentials: () => Promise<GitCredentials | null>;
-  /** Of one fetch; a default server's without it. */
+  /** Limits of one fetch; the defaults if omitted. */
   readonly fetchLimits?: FetchLimits;
 }
 
-/** What the remote has now: the target branch, and the work branch where it is there already. */
+/** The remote's branches: the target, and the work branch if it exists. */
 export interface RemoteHeads {
   readonly targetBranch: string;
   readonly targetSha: string;
   readonly branchSha: string | null;
-  /** The target's commit, if the repository's configured branch is at the same; null if it is not. */
+  /** The target's commit, if the repository's configured branch is at the same one; null if not. */
   readonly trusted: TrustedCommit | null;
 }
 
-/** Where a repository's mirror lies; one for each address, since an organization's sessions share it. */
+/**
+ * Path of a repository's mirror: one for each URL, which all sessions with it share.
+ * @param mirrors folder of all mirrors
+ */
 export function mirrorPath(mirrors: string, url: string): string {
   return join(mirrors, `${createHash("sha256").update(url).digest("hex").slice(0, 32)}.git`);
 }
 
-/** When a mirror was used last, for what looks for one to remove: the time of this file in it. */
+/** Name of a file in each mirror whose modification time tells when the mirror was last used. */
 export const usedMark = "offstage-used";
 
-/** Makes the mirror where it is missing, and marks that it is used. */
+/** Makes the mirror if it is missing, and marks it as used. */
 export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
   if (!existsSync(mirror.path)) await makeMirror(mirror, signal);
   await writeFile(join(mirror.path, usedMark), "");
 }
 
-/** Longer than any git holds a mirror's list of references. */
+/** Age, in ms, after which the lock on a mirror's packed refs is a leftover: longer than git ever holds it. */
 const lockLimitMs = 10_000;
 const lockLookMs = 100;
 
 /**
- * Removes what gits that were killed along with their machine or container left locked: the session's own references, which
- * nothing else writes, and, once it is too old to be held, the list of all of them.
+ * Removes lock files of git processes that were killed along with their machine or container: those of the session's own refs,
+ * which no other process writes, and the lock on all packed refs, once it is too old to be held. Waits for that one.
+ * @param mirror its path
  */
 export async function breakLocks(mirror: string, sessionId: string, signal: AbortSignal): Promise<void> {
   const pins = join(mirror, "refs/offstage", sessionId);
@@ -72,7 +77,7 @@ export async function breakLocks(mirror: string, sessionId: string, signal: Abor
   }
 }
 
-/** Beside, then renamed, so that a half-made one never counts. */
+/** Made in a temporary folder and renamed, so that no process sees a half-made mirror. */
 async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
   const mirrors = join(mirror.path, "..");
   await mkdir(mirrors, { recursive: true, mode: 0o700 });
@@ -81,7 +86,7 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
     await mustGit(["init", "--quiet", "--bare", join(unfinished, "mirror.git")], { cwd: mirrors, signal });
     await rename(join(unfinished, "mirror.git"), mirror.path);
   } catch (error) {
-    // Another session made it in the meantime: its is as good.
+    // Another session made it in the meantime, which is just as good.
     if (!existsSync(mirror.path)) throw error;
   } finally {
     await rm(unfinished, { recursive: true, force: true });
@@ -89,16 +94,16 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Looks at the remote's branches. `targetBranch` null means the remote's default branch.
- * @throws RunError target_branch_not_found, branch_protected, repository_*
+ * Asks the remote for its branches. `targetBranch` null means the remote's default branch.
+ * @throws RunError target_branch_not_found, branch_protected, pull_request_refused, repository_*
  */
 export async function lookUpHeads(
   mirror: Mirror,
   wanted: {
     readonly targetBranch: string | null;
-    /** Goes before `targetBranch`, where the remote has it. */
+    /** Used instead of `targetBranch`, if the remote still has it. */
     readonly formerTarget?: string | null;
-    /** Of the repository's own settings; null or omitted: the remote's default branch. */
+    /** The branch in the repository's own settings; null or omitted: the remote's default branch. */
     readonly configuredBranch?: string | null;
     readonly branch: string;
   },
@@ -129,21 +134,21 @@ export async function lookUpHeads(
   if (targetBranch === wanted.branch) throw workOnTarget(targetBranch);
   requireUnprotected(wanted.branch, [configuredBranch, defaultBranch]);
   const branch = configuredBranch ?? defaultBranch ?? null;
-  // By its commit, in this one answer of the remote's: a branch of another name at the same commit has the same code. An older
-  // commit of the configured branch does not count: a branch may be made at a commit that was never reviewed by itself.
+  // Compared by commit, within this one answer of the remote: a branch of another name at the same commit has the same code. An
+  // older commit of the configured branch does not count: a branch may be made at a commit that was never reviewed alone.
   const isTrusted = branch !== null && shaOf(configured) === targetSha;
   const trusted = isTrusted ? { sha: targetSha, branch, isDefault: configuredBranch === null } : null;
   return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`), trusted };
 }
 
-/** What `ls-remote --symref` says of the remote's HEAD. */
+/** The remote's default branch, from the output of `ls-remote --symref`. */
 function defaultBranchIn(said: string): string | null {
   return /^ref: refs\/heads\/(\S+)\tHEAD$/mu.exec(said)?.[1] ?? null;
 }
 
 /**
- * Work goes onto no branch that others take for reviewed, whatever its pull request's target would be: whoever may create a
- * session could name it as the work branch.
+ * Rejects a work branch that others take for reviewed code, whatever the pull request's target: anyone who may create a session
+ * could name it.
  * @throws RunError branch_protected
  */
 function requireUnprotected(branch: string, own: readonly (string | null)[]): void {
@@ -156,7 +161,7 @@ function requireUnprotected(branch: string, own: readonly (string | null)[]): vo
   });
 }
 
-/** A host may send names of branches without end: what it takes to hear three is bound. */
+/** Limits of `ls-remote`: a host may send endless branch names. */
 const asked = { memoryBytes: 1024 ** 3, outputBytes: 1024 ** 2, ms: 5 * 60_000 };
 
 function asking(options: GitOptions): GitOptions {
@@ -164,7 +169,10 @@ function asking(options: GitOptions): GitOptions {
   return { ...options, signal, memoryBytes: asked.memoryBytes, maximumOutput: asked.outputBytes };
 }
 
-/** Known only now where the request named no target: the work would go straight onto the branch that it is reviewed for. */
+/**
+ * Checked only here, since a request without a target does not know it: the work would go directly onto the branch that it is
+ * to be reviewed for.
+ */
 function workOnTarget(branch: string): RunError {
   return new RunError({
     code: "pull_request_refused",
@@ -187,7 +195,12 @@ function targetNotFound(mirror: Mirror, targetBranch: string | null): RunError {
   });
 }
 
-/** Brings a branch into the mirror under a name of ours, which also keeps it from being pruned. */
+/**
+ * Fetches a branch's commit into the mirror, under a ref that also keeps it from being pruned. Nothing is fetched if the mirror
+ * has the commit.
+ * @param fetched.into full name of the ref
+ * @throws RunError resources_exhausted, repository_*; Error if the branch no longer has the commit
+ */
 export async function fetchBranch(
   mirror: Mirror,
   fetched: { readonly branch: string; readonly sha: string; readonly into: string },
@@ -201,7 +214,7 @@ export async function fetchBranch(
     await mustGit(["update-ref", into, sha], options);
     return;
   }
-  // The branch may have moved since it was looked up: what was looked up is what counts.
+  // The branch may have moved since it was looked up: the commit found then counts.
   const remote = { ...(await remoteOptions(mirror, signal)), onProgress };
   await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${branch}`, options: remote });
   await mustGit(["update-ref", into, sha], options);
@@ -213,35 +226,39 @@ function fetchFrom({ path, url, fetchLimits = usualFetch }: Mirror) {
   return { mirror: path, url, limits: fetchLimits };
 }
 
-/** What the next fetch builds on when no session's pins are left. */
+/** Keeps a branch's latest commit under a ref, so that the next fetch can build on it when no session pins it. */
 export async function keepLatest(mirror: Mirror, branch: string, sha: string, signal: AbortSignal): Promise<void> {
-  // Another session may be writing it at this moment: its is as good.
+  // Another session may be writing it at the same moment, which is just as good.
   await git(["update-ref", `refs/offstage/latest/${branch.replaceAll("/", "-")}`, sha], { cwd: mirror.path, signal });
 }
 
+/** What to push. */
 export interface Push {
   readonly branch: string;
-  /** Of the repository's own settings; null: only the remote's default branch counts. */
+  /** The branch in the repository's own settings; null: only the remote's default branch is protected. */
   readonly configuredBranch: string | null;
   readonly sha: string;
-  /** Commits that the session made before: one of these on the branch is of a worker that was cut off, and pushed late. */
+  /**
+   * Commits that the session made before: if the branch is at one of them, a worker that had lost the session pushed it late.
+   */
   readonly own: ReadonlySet<string>;
   readonly author: { readonly name: string; readonly email: string };
-  /** Of the commit that joins the work to what was pushed late. */
+  /** Message of the commit that joins the work to what was pushed late. */
   readonly message: string;
 }
 
 /**
- * Never by force. @returns the commit that the branch is at
- * @throws RunError push_rejected, branch_diverged, branch_protected, repository_*
+ * Pushes a work branch, never by force. If a worker that had lost the session pushed late, the work becomes one commit on top
+ * of that. @returns the commit that the branch is at
+ * @throws RunError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
  */
 export async function pushBranch(mirror: Mirror, push: Push, signal: AbortSignal): Promise<string> {
   const { branch, sha } = push;
   const options = await remoteOptions(mirror, signal);
-  // The repository's own branch may be another than when the session began.
+  // The repository's own branch may have changed since the session began.
   const { tip, defaultBranch } = await lookAtBranch(mirror, branch, options);
   requireUnprotected(branch, [push.configuredBranch, defaultBranch]);
-  // Pushed before a crash, perhaps: then there is nothing to do.
+  // An earlier attempt may have pushed it before a crash.
   if (tip === sha) return sha;
   const { code, stdout, stderr } = await pushTo(mirror, branch, sha, options);
   if (code === 0) return sha;
@@ -271,7 +288,7 @@ function pushTo(mirror: Mirror, branch: string, sha: string, options: GitOptions
   return git(["push", "--porcelain", "--no-verify", mirror.url, `${sha}:refs/heads/${branch}`], options);
 }
 
-/** The work as one commit on top of what was pushed late, which stays; that itself, where it is the same. */
+/** The work as one commit on top of what was pushed late; that commit itself if its files are the same. */
 async function joinTo(mirror: Mirror, late: string, push: Push, options: GitOptions): Promise<string> {
   const local = { cwd: mirror.path, signal: options.signal };
   await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${push.branch}`, options });

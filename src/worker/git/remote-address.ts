@@ -2,7 +2,7 @@ import { RunError } from "../../domain/errors.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repository.ts";
 import { publicAddressOf } from "../../gateway/egress/addresses.ts";
 
-/** A host and where it was found to be: git is held to that, so that what was checked is what is asked. */
+/** A host with the address that was checked: git is pinned to it, so it contacts no other. */
 export interface PinnedHost {
   readonly host: string;
   readonly port: number;
@@ -12,9 +12,11 @@ export interface PinnedHost {
 const usualPorts: Readonly<Record<string, number>> = { "http:": 80, "https:": 443, "ssh:": 22 };
 
 /**
- * Whoever may create a session names any host, and the server would ask it: this machine, its network and a cloud's
- * metadata are not there to be asked. A server of the operator's own is named in OFFSTAGE_FORGES, and then not looked at.
- * @throws RunError repository_unreachable
+ * Resolves a repository's host, and requires a public address. Anyone who may create a session can name any host, and the
+ * server would contact it: this machine, its network and a cloud's metadata service must not be reachable so. The operator
+ * lists own servers in OFFSTAGE_FORGES; for those this is not called.
+ * @returns null if the URL has no host
+ * @throws RunError repository_unreachable if the name does not resolve, or its address is not public
  */
 export async function pinPublicHost(url: string): Promise<PinnedHost | null> {
   const parsed = parseRepositoryUrl(url);

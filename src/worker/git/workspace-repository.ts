@@ -1,59 +1,62 @@
 import type { GitCredentials } from "../../forges/forge.ts";
 
-/** A repository that a session works on, in its workspace. */
+/** A repository of a session, with what cloning it needs. */
 export interface WorkspaceRepository {
   readonly id: string;
   readonly url: string;
-  /** Folder in the workspace. */
+  /** Its folder in the workspace. */
   readonly directory: string;
-  /** The branch to work on. */
+  /** The work branch. */
   readonly branch: string;
-  /** Null: the remote's default branch. */
+  /** The branch that the work is for; null: the remote's default branch. */
   readonly targetBranch: string | null;
-  /** The repository's own setting, never a request's; null or omitted: the remote's default branch. */
+  /** The branch in the repository's own settings, never from a request; null or omitted: the remote's default branch. */
   readonly configuredBranch?: string | null;
-  /** Goes before that, where it is still there: what is open goes to it. */
+  /** Target of the session's open pull request; used instead of `targetBranch` if the remote still has it. */
   readonly formerTarget?: string | null;
-  /** Where the session started, if it did before. */
+  /** The base of an earlier attempt; null if there was none. */
   readonly baseSha: string | null;
-  /** What it made of it by the end of its last run, if there was one. */
+  /** The head at the end of the last attempt; null if there was none. */
   readonly headSha: string | null;
-  /** Its host is one that the operator named. */
+  /** Whether the operator named its host. */
   readonly named: boolean;
   readonly credentials: () => Promise<GitCredentials | null>;
 }
 
+/** The commits that a session's clone started from. */
 export interface PreparedRepository {
-  /** The target branch when the session started: what the diff is against. */
+  /** Commit of the target branch when the session started; the diff is against it. */
   readonly baseSha: string;
-  /** Where the work began: the base, or the tip of a branch that was there already. */
+  /** Commit where the work began: the base, or the tip of a work branch that existed already. */
   readonly headSha: string;
   readonly targetBranch: string;
   /**
-   * The commit whose setup may have secrets: the tip of the branch that the repository itself is configured for, as the remote
-   * had it when it was looked at. Null if the session's target is another commit; omitted in records of earlier versions.
+   * The commit whose setup may use secrets: the tip of the repository's configured branch, when the remote was asked. Null if
+   * the session's target is another commit; omitted in records of earlier versions.
    */
   readonly trusted?: TrustedCommit | null;
 }
 
-/** A commit that nobody but the repository's own configured branch decided. */
+/** A commit that only the repository's own configured branch determines, never a request. */
 export interface TrustedCommit {
   readonly sha: string;
   readonly branch: string;
-  /** Whether the branch is the remote's default one, because the repository's settings name none. */
+  /** Whether the branch is the remote's default one because the repository's settings name none. */
   readonly isDefault: boolean;
 }
 
-/** A repository's work as another worker kept it. */
+/** A repository's work in another worker's checkpoint. */
 export interface KeptCheckpoint {
   readonly start: PreparedRepository;
+  /** The agent's HEAD. */
   readonly head: string;
+  /** The commit on top of it with all of the agent's files. */
   readonly commit: string;
-  /** In their order, each with the last commit that it holds. */
+  /** Files of the packs, in order, each with the last commit that it holds. */
   readonly packs: readonly { readonly file: string; readonly commit: string }[];
 }
 
-/** What a session started from is known wherever its repository is. */
+/** The commits that a session started from: every copy of the repository has them. */
 export function knownOf({ baseSha, headSha }: PreparedRepository): string[] {
   return [...new Set([baseSha, headSha])];
 }

@@ -4,37 +4,46 @@ import { findTokenShapes } from "./token-shapes.ts";
 
 /** Something in a content that looks like a secret. */
 export interface Finding {
+  /** The rule of secretlint that matched, for example `github`. */
   readonly rule: string;
-  /** Of the value, so that it can be named and allowed without being told. */
+  /** 24 hexadecimal digits of the value's SHA-256, to name and allow it without showing it. */
   readonly fingerprint: string;
   readonly value: string;
+  /** Line in the content, from 1. */
   readonly line: number;
 }
 
-/** What a content shows. */
+/** What was found in a content. */
 export interface Found {
-  /** Of known secrets. */
+  /** Parts of known secrets. */
   readonly parts: readonly SecretPart[];
-  /** Each value once. */
+  /** Values that look like secrets, each once. */
   readonly findings: readonly Finding[];
-  /** Whether there are more findings than are told. */
+  /** Whether there are more findings than the 1,000 that are reported. */
   readonly more: boolean;
 }
 
+/** A search through one content, piece by piece. */
 export interface ContentLook {
-  /** @param isLast whether the content ends with it @returns what was found in all of it, once it has ended */
+  /**
+   * Searches the next piece. @param isLast whether the content ends with it @returns all that was found, at the last piece;
+   * null before
+   */
   take(piece: Uint8Array, isLast: boolean): Promise<Found | null>;
 }
 
 const findingLimit = 1_000;
-/** A finding of the rules is shorter: a private key of 10,000 characters is the longest. */
+/**
+ * Bytes of a piece that are searched again with the next: longer than any match; the longest is a private key of 10,000
+ * characters.
+ */
 const overlap = 32 * 1024;
-/** What a rule looks at before a finding. */
+/** Bytes before a match that a rule examines. */
 const context = 64;
-/** How much of a secret whose rest is to come is waited for: a secret has 64 KiB at most. */
+/** Most bytes kept for a known secret that may go on in the next piece; a secret has at most 64 KiB. */
 const waitsFor = 512 * 1024;
 
-/** Looks through one content, piece by piece: what is cut in two by the pieces is found all the same. */
+/** Makes a search through one content, which finds also what two pieces cut apart. */
 export function createContentLook(search: SecretSearch): ContentLook {
   const known = createKnownLook(search);
   const shapes = createShapeLook();
@@ -56,7 +65,7 @@ function createKnownLook(search: SecretSearch) {
       const text = Buffer.concat([held, piece]);
       const seen = search.look(text);
       for (const part of seen.parts) parts.add(part);
-      // Also what stands before a line's text, which may itself be cut in two.
+      // Keep also what precedes a line's text, which may be cut apart itself.
       const from = Math.min(seen.settled, text.length - context * 8);
       held = text.subarray(Math.max(0, from, text.length - waitsFor));
     },
@@ -67,7 +76,7 @@ function createShapeLook() {
   const findings = new Map<string, Finding>();
   let more = false;
   let held: Buffer = Buffer.alloc(0);
-  /** From where on findings in the held part are new. */
+  /** Place in the held part from which findings are new. */
   let fresh = 0;
   let lines = 0;
   let isWide: boolean | null = null;
@@ -77,7 +86,7 @@ function createShapeLook() {
     async take(piece: Uint8Array, isLast: boolean): Promise<void> {
       isWide ??= looksWide(piece);
       const text = Buffer.concat([held, isWide ? piece.filter((byte) => byte !== 0) : piece]);
-      // One character for each byte: the rules know ASCII only, and places stay what they are.
+      // One character for each byte: the rules match ASCII only, and places stay the same.
       const content = text.toString("latin1");
       const settled = isLast ? content.length : Math.max(fresh, content.length - overlap);
       const line = createLineCounter(content);
@@ -99,7 +108,7 @@ function createShapeLook() {
   };
 }
 
-/** Counts the newlines before a place, and goes on from the last one. */
+/** Counts the newlines before a place; increasing places continue from the last count. */
 function createLineCounter(content: string): (place: number) => number {
   let counted = 0;
   let at = -1;
@@ -116,7 +125,7 @@ function createLineCounter(content: string): (place: number) => number {
   };
 }
 
-/** Whether it is UTF-16: every other byte of ASCII in it is NUL. */
+/** Whether a content is UTF-16: of ASCII text in it, every other byte is NUL. */
 function looksWide(beginning: Uint8Array): boolean {
   const looked = beginning.subarray(0, 8_000);
   const places = [0, 1].map((first) => {

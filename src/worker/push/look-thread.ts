@@ -3,7 +3,7 @@ import { createSecretSearch } from "../../domain/masking/secret-search.ts";
 import { createContentLook, type ContentLook } from "./content-look.ts";
 import type { LookPiece } from "./looker.ts";
 
-// The program of the thread that `looker.ts` starts: it answers each piece, the last one of a content with what was found.
+// The program of the thread that `looker.ts` starts. It answers each piece: null, or the result at a content's last piece.
 
 const search = createSecretSearch((workerData as { readonly secrets: readonly string[] }).secrets);
 let look: ContentLook | null = null;

@@ -3,38 +3,40 @@ import { Worker } from "node:worker_threads";
 import { compileCache } from "../../domain/child-environment.ts";
 import type { Found } from "./content-look.ts";
 
-/** What is sent to the thread: part of a content. */
+/** A part of a content, as sent to the thread. */
 export interface LookPiece {
   readonly bytes: Uint8Array;
   readonly isLast: boolean;
 }
 
-/** A content could not be looked through: it took too long, or too much memory. */
+/** A content could not be searched: it took too long or too much memory. The message is the end of a sentence. */
 export class NotReadError extends Error {
   override readonly name = "NotReadError";
 }
 
+/** Searches contents in a thread. */
 export interface Looker {
   /**
-   * Looks through a content.
-   * @throws NotReadError if it takes too long or too much memory; the next content is looked through all the same
+   * Searches one content for secrets.
+   * @throws NotReadError if it takes too long or too much memory; later contents are searched all the same
    */
   look(content: AsyncIterable<Uint8Array>): Promise<Found>;
+  /** Ends the thread. */
   close(): Promise<void>;
 }
 
 const pieceLength = 1024 * 1024;
 const memoryMb = 512;
-/** For one piece; an ordinary one takes a twentieth of a second, the worst known some three. */
+/** Most time for one piece: an ordinary one takes 50 ms, the worst known about 3 s. */
 const usualPieceMs = 60_000;
 
 const program = new URL(`./look-thread${extname(import.meta.url)}`, import.meta.url);
 
 /**
- * Looks through contents that an agent chose in a thread of its own, which has bounds on time and memory and is ended beyond
+ * Makes a searcher of contents that an agent chose. It runs in a thread with bounds on time and memory, and is ended beyond
  * them. One content at a time.
- * @param secrets known ones, by whose places in the list they are reported
- * @param pieceMs bound on the time for each MiB
+ * @param secrets values of known secrets, reported by their index
+ * @param pieceMs most time for each MiB, in ms
  */
 export function createLooker(secrets: readonly string[], signal: AbortSignal, pieceMs = usualPieceMs): Looker {
   let thread: Worker | null = null;
@@ -107,7 +109,7 @@ function answerOf(thread: Worker, piece: LookPiece, signal: AbortSignal): Promis
   });
 }
 
-/** The same bytes in pieces of one MiB: git sends them in many small ones. */
+/** Joins the bytes into pieces of about one MiB: git sends them in many small ones. */
 async function* piecesOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let gathered: Uint8Array[] = [];
   let length = 0;

@@ -3,47 +3,50 @@ import type { Finding, Found } from "./content-look.ts";
 import { createLooker, NotReadError, type Looker } from "./looker.ts";
 import { objectContent, pushedObjects, type ObjectsOptions, type PushedObject } from "./pushed-objects.ts";
 
-/** Where something was found in what is to be pushed. */
+/** Where in a push something was found. */
 export interface Place {
-  /** In the repository; empty for a commit's own text: its message, and who made it. */
+  /** Path in the repository; empty for a commit's own text (message, author). */
   readonly path: string;
   readonly commit: string;
-  /** Whether it stands in a name and not in a file. */
+  /** Whether it is in a name instead of a file's content. */
   readonly inName: boolean;
 }
 
+/** What a search through a push found. */
 export interface PushFindings {
-  /** Known secrets, by their places in the list. */
+  /** Known secrets, by their index in `secrets`. */
   readonly known: readonly (Place & { readonly owner: number })[];
-  /** What looks like a secret, and the repository does not allow. */
+  /** What looks like a secret and is not allowed by the repository. */
   readonly shapes: readonly (Place & Finding)[];
-  /** What could not be looked through, and the repository does not allow. */
+  /** What could not be searched and is not allowed by the repository. */
   readonly notRead: readonly (Place & { readonly why: string })[];
 }
 
+/** What to search, and for what. */
 export interface PushLook extends ObjectsOptions {
   readonly head: string;
   /** Commits whose contents are not new. */
   readonly known: readonly string[];
   /** Values of known secrets. */
   readonly secrets: readonly string[];
+  /** Findings that the repository allows. */
   readonly allowed: readonly AllowedFinding[];
-  /** Bytes of the largest content that is looked through. */
+  /** Most bytes of a content that is searched; 512 MiB if omitted. */
   readonly largest?: number;
-  /** Bound on the time for each MiB, in ms. */
+  /** Most time for each MiB, in ms; one minute if omitted. */
   readonly pieceMs?: number;
 }
 
-/** More than forges take. 200 MiB of random bytes took 32 s of processor time. */
+/** More than forges accept. 200 MiB of random bytes took 32 s of processor time. */
 const usualLargest = 512 * 1024 * 1024;
-/** What is told of: a failure's text has room for a few. */
+/** Most findings: the failure's text names only a few. */
 const toldLimit = 20;
 
 /**
- * Looks through everything that a push would bring, object by object, for known secrets and for what looks like one. What
- * the base has already is not new: an identical file is not read, and a value that the base's version of the same file
- * shows does not count.
- * @throws ObjectsError
+ * Searches every object that a push would bring for known secrets and for what looks like one. What the base has already is not
+ * new: an identical file is not read, and a value in the base's version of the same file does not count. Stops after 20
+ * findings.
+ * @throws ObjectsError if git can't list or read the objects
  */
 export async function lookThroughPush(push: PushLook): Promise<PushFindings> {
   const { head, known, secrets, allowed, signal, largest = usualLargest } = push;
@@ -63,7 +66,7 @@ export async function lookThroughPush(push: PushLook): Promise<PushFindings> {
       const seen = object.bytes > largest ? `it has more than ${megabytes(largest)} MiB` : await lookAt(looker, object);
       if (typeof seen === "string") {
         if (!allows(notReadRule, null)) found.notRead.push({ ...place, why: seen });
-        // git would hand over all of it before the next one.
+        // To reach the next object, git's output of this one would have to be read.
         if (object.bytes > largest && found.notRead.length > 0) break;
         continue;
       }
@@ -79,7 +82,7 @@ export async function lookThroughPush(push: PushLook): Promise<PushFindings> {
   }
 }
 
-/** @returns what it shows; a sentence's end if it could not be looked through */
+/** Searches one object. @returns what was found; a text, the end of a sentence, if it could not be searched */
 async function lookAt(looker: Looker, object: PushedObject): Promise<Found | string> {
   try {
     return await looker.look(object.type === "tree" ? pathsIn(object) : object.content);
@@ -90,8 +93,8 @@ async function lookAt(looker: Looker, object: PushedObject): Promise<Found | str
 }
 
 /**
- * The whole paths of what a tree names, one for each line: a value may stand in the names of folders together. Behind a
- * submodule's is its commit, which an agent chooses freely.
+ * The full paths of a tree's entries, one a line: a secret may be spread over the names of nested folders. A submodule's entry
+ * is followed by its commit, which an agent can choose freely.
  */
 async function* pathsIn({ path, sha, content }: PushedObject): AsyncGenerator<Uint8Array> {
   const before = Buffer.from(path === "" ? "" : `${path}/`, "latin1");
@@ -100,7 +103,7 @@ async function* pathsIn({ path, sha, content }: PushedObject): AsyncGenerator<Ui
   for await (const bytes of content) {
     rest = Buffer.concat([rest, bytes]);
     const paths: Uint8Array[] = [];
-    // An entry is its mode, a blank, its name, NUL and its hash.
+    // An entry: its mode, a space, its name, NUL, its hash.
     for (let end = rest.indexOf(0); end !== -1 && end + hashLength < rest.length; end = rest.indexOf(0)) {
       paths.push(before, rest.subarray(rest.indexOf(" ") + 1, end), newline);
       const isSubmodule = rest.toString("latin1", 0, 7) === "160000 ";
@@ -113,18 +116,18 @@ async function* pathsIn({ path, sha, content }: PushedObject): AsyncGenerator<Ui
 
 const newline = Buffer.from("\n");
 
-/** What of it the base does not show at the same place. */
+/** The findings that the base does not have at the same path. */
 async function withoutKnown(looker: Looker, object: PushedObject, seen: Found, push: PushLook): Promise<Found> {
   const isClean = seen.parts.length === 0 && seen.findings.length === 0;
   if (isClean || object.type === "commit" || seen.more) return seen;
   let { parts, findings } = seen;
   for (const commit of push.known) {
-    // Names of files are bytes; one that is no UTF-8 is not found again, and counts as new.
+    // File names are bytes; one that is not UTF-8 is not found in the base, so it counts as new.
     const name = `${commit}:${Buffer.from(object.path, "latin1").toString("utf8")}`;
     const content = objectContent(object.type, name, push);
     const before = await lookAt(looker, { ...object, content });
     if (typeof before === "string") continue;
-    // A part alone: a file that shows one value of a secret must not let the others through.
+    // Only this part is known: a file with one value of a secret must not let the secret's other values pass.
     const told = new Set(before.parts.flatMap(({ tells }) => tells));
     parts = parts.filter(({ part }) => !told.has(part));
     findings = findings.filter(

@@ -3,23 +3,25 @@ import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import { looksWithBytes, startGit } from "../git/git.ts";
 import { tailOf } from "../sandboxed/tail.ts";
 
-/** A git object with what it holds, as git stores it: of a tree the names, of a commit its message and who made it. */
+/** A git object with its raw content: a tree's entries, a commit's header and message. */
 export interface PushedObject {
   readonly type: "commit" | "tree" | "blob" | "tag";
   readonly sha: string;
-  /** Where it stands in its commit, as bytes in Latin-1 (git knows no encoding of names); empty for commits and their roots. */
+  /** Path in its commit, as bytes in Latin-1 (git defines no encoding of names); empty for commits and their root trees. */
   readonly path: string;
   /** The newest commit that has it. */
   readonly commit: string;
   readonly bytes: number;
-  /** To be read to its end, or not at all, before the next object is asked for. */
+  /** Must be read before the next object is asked for; the rest is skipped. */
   readonly content: AsyncIterable<Uint8Array>;
 }
 
+/** How git reads the objects. */
 export interface ObjectsOptions {
-  /** The repository. */
+  /** Path of the repository. */
   readonly cwd: string;
   readonly signal: AbortSignal;
+  /** Address space of each git process; `looksWithBytes` if omitted. */
   readonly memoryBytes?: number;
 }
 
@@ -29,9 +31,9 @@ export class ObjectsError extends Error {
 }
 
 /**
- * Every object that a push of a commit brings, each once, whatever its size: commits, trees and blobs that the known commits
- * have not. What a merge alone brings is among them. Nothing but the names of a few objects is held in memory.
- * @throws ObjectsError
+ * Yields every object that pushing `head` would bring, each once, of any size: commits, trees and blobs that the known commits
+ * do not have, also those that only a merge brings. Only a few objects' names are held in memory.
+ * @throws ObjectsError if git fails or its output is malformed
  */
 export async function* pushedObjects(
   head: string,
@@ -43,11 +45,11 @@ export async function* pushedObjects(
   const contents = startGit(["cat-file", "--batch", "--buffer"], options);
   const asked: { readonly sha: string; readonly path: string }[] = [];
   list.stdin.end();
-  // Where git stops reading early, its exit code says so.
+  // If git stops reading early, its exit code tells.
   contents.stdin.on("error", () => undefined);
   const words = Promise.all([tailOf(list.stderr), tailOf(contents.stderr)]);
   const listed = askForAll(list, contents, asked);
-  // It is heard once what was asked for is read.
+  // The error is thrown where `listed` is awaited, after all objects were read.
   listed.catch(() => undefined);
   try {
     const reader = createReader(contents.stdout);
@@ -73,14 +75,14 @@ export async function* pushedObjects(
   } finally {
     for (const git of [list, contents]) {
       git.kill();
-      // It ends only once nothing of its output waits to be read.
+      // It exits only when no unread output is left.
       git.stdout.destroy();
     }
     await Promise.all([list.exited, contents.exited]);
   }
 }
 
-/** One object by its name (`<commit>:<path>`); null if there is none. */
+/** Yields the content of one object by its name (`<commit>:<path>`); nothing if there is none. */
 export async function* objectContent(
   type: PushedObject["type"],
   name: string,
@@ -88,7 +90,7 @@ export async function* objectContent(
 ): AsyncGenerator<Uint8Array> {
   const git = startGit(["cat-file", type, name], { cwd, signal, memoryBytes });
   git.stdin.end();
-  // That there is none is an answer too.
+  // A missing object is no error.
   git.stderr.resume();
   try {
     for await (const bytes of git.stdout) yield bytes as Uint8Array;
@@ -103,7 +105,7 @@ function isType(type: string): type is PushedObject["type"] {
   return type === "commit" || type === "tree" || type === "blob" || type === "tag";
 }
 
-/** Hands git's own list over to the git that reads, no faster than it reads. */
+/** Passes git's list of objects to the git that reads them, as fast as that one reads. */
 async function askForAll(
   list: SandboxedProcess,
   contents: SandboxedProcess,
@@ -125,7 +127,7 @@ async function askForAll(
   contents.stdin.end();
 }
 
-/** Also once nothing can be written any more. */
+/** Settles when stdin can take more, or never will again. */
 function drained({ stdin, exited }: SandboxedProcess): Promise<void> {
   return new Promise((resolve) => {
     stdin.once("drain", resolve);
@@ -146,7 +148,7 @@ function createReader(stream: Readable) {
     return true;
   }
 
-  /** As much as is there of so many bytes, at least one. @throws ObjectsError */
+  /** The bytes that have arrived, at least one and at most so many. @throws ObjectsError at the end of the stream */
   async function some(most: number): Promise<Buffer> {
     if (held.length === 0 && !(await more())) throw new ObjectsError("git ended within an object");
     const bytes = held.subarray(0, most);
@@ -155,7 +157,7 @@ function createReader(stream: Readable) {
   }
 
   return {
-    /** Null at the end. */
+    /** The next line; null at the end. @throws ObjectsError if the stream ends within a line */
     async line(): Promise<string | null> {
       for (;;) {
         const end = held.indexOf("\n");
@@ -172,7 +174,7 @@ function createReader(stream: Readable) {
     async skip(bytes: number): Promise<void> {
       for (let left = bytes; left > 0;) left -= (await some(left)).length;
     },
-    /** Goes on where it was left: what was not read is read by the next loop over it. */
+    /** The next bytes. Another loop over it continues where the last one stopped. */
     content(bytes: number): AsyncIterable<Buffer> {
       let left = bytes;
       return {

@@ -2,21 +2,22 @@ import { lintSource } from "@secretlint/core";
 import { secretLintProfiler } from "@secretlint/profiler";
 import { rules } from "@secretlint/secretlint-rule-preset-recommend";
 
-/** What looks like a secret, by the rule that says so. */
+/** A match of a rule: something that looks like a secret. */
 export interface TokenShape {
-  /** For example `github`, `aws`, `privatekey`. */
+  /** Name of the rule, for example `github`, `aws`, `privatekey`. */
   readonly rule: string;
-  /** Where in the text it stands, in characters. */
+  /** Start in the text, in characters. */
   readonly start: number;
+  /** End in the text, exclusive. */
   readonly end: number;
 }
 
 const prefix = "@secretlint/secretlint-rule-";
 /**
- * Rules of the set that are not asked:
+ * Rules of secretlint's recommended set that are not used:
  * - `filter-comments` obeys comments in the text, which an agent may write
- * - `gcp` opens files of the server by the name that it is given; the key in a service account's JSON is found by `privatekey`
- * - the others take any address with a password in it, as tests, documentation and Compose files have them
+ * - `gcp` opens a file on the server by the name that it is given; `privatekey` finds the key in a service account's JSON
+ * - the others match any URL with a password in it, which tests, documentation and Compose files contain
  */
 const leftOut = new Set(["filter-comments", "gcp", "basicauth", "database-connection-string"]);
 
@@ -26,7 +27,7 @@ const config = {
     .map((rule) => ({
       id: rule.meta.id,
       rule,
-      // Keys' ids come with keys; an account's number is no secret.
+      // AWS key ids come with keys; an account number is no secret.
       ...(rule.meta.id === `${prefix}aws` && {
         options: { enableIDScanRule: true },
         allowMessageIds: ["AWSAccountID"],
@@ -34,19 +35,19 @@ const config = {
     })),
 };
 
-/** Every rule and text would leave its marks in the process. */
+/** The profiler would keep marks of every rule and text in the process. */
 secretLintProfiler.setEnabled(false);
 
 /**
- * What looks like a token or a private key, by secretlint's recommended rules. Its time depends on the text, which an agent
- * chose: to be called where it can be ended.
+ * Finds what looks like a token or a private key, by secretlint's recommended rules. The time depends on the text, which an
+ * agent chose: call it only where it can be ended.
  */
 export async function findTokenShapes(content: string): Promise<TokenShape[]> {
   const { messages } = await lintSource({
     source: { filePath: "text", ext: "", contentType: "text", content },
     options: { config, noPhysicFilePath: true },
   });
-  // A mark of byte order at the beginning is not counted.
+  // secretlint does not count a byte order mark at the beginning.
   const offset = content.startsWith("\ufeff") ? 1 : 0;
   return messages.map(({ ruleId, range: [start, end] }) => ({
     rule: ruleId.slice(prefix.length),

@@ -1,11 +1,11 @@
 import { Transform } from "node:stream";
 
-/** More came than is let through. */
+/** A stream had more bytes than its limit. */
 export class TooLargeError extends Error {}
 
 /**
- * Lets so many bytes through, and breaks the pipeline at the next with a TooLargeError.
- * @param setting the variable that says how many
+ * A stream that passes on at most so many bytes; more breaks the pipeline with a TooLargeError.
+ * @param setting the environment variable that sets the limit, for the message
  */
 export function atMost(maximumBytes: number, setting: string): Transform {
   let passed = 0;

@@ -1,7 +1,7 @@
 import type { Sandbox, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import { tailOf } from "./tail.ts";
 
-/** Runs inside: reads {path: content} as JSON and writes each file, its folders first. */
+/** Runs inside the sandbox: reads {path: content} as JSON from stdin and writes each file, creating its folders. */
 const writer = `
 const { mkdirSync, readFileSync, writeFileSync } = require("node:fs");
 const { dirname } = require("node:path");
@@ -13,8 +13,10 @@ for (const [path, content] of Object.entries(JSON.parse(readFileSync(0, "utf8"))
 const limitMs = 60_000;
 
 /**
- * Writes a harness's settings below the session's home. It is done inside the sandbox: an earlier turn could have left
- * a symbolic link there, and a write from outside would follow it with the server's rights.
+ * Writes a harness's settings into the session's home. It is done inside the sandbox: an earlier turn may have left a symbolic
+ * link there, which a write from outside would follow with the server's rights.
+ * @param files content by path, relative to the home
+ * @throws Error if they could not be written, or not within 60 s
  */
 export async function writeHarnessFiles(
   sandbox: Sandbox,
@@ -24,7 +26,7 @@ export async function writeHarnessFiles(
   if (Object.keys(files).length === 0) return;
   const process_ = sandbox.start({
     ...place,
-    // What an agent left in a file's place, a pipe for example, may take for ever to be written to.
+    // If an agent left a pipe in a file's place, writing may never end.
     signal: AbortSignal.any([place.signal, AbortSignal.timeout(limitMs)]),
     command: process.execPath,
     arguments: ["-e", writer],

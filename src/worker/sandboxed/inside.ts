@@ -4,28 +4,31 @@ import type { Exceeded, Limits, Sandbox, SandboxedProcess, SandboxRequest } from
 import { insideVariables } from "../git/git.ts";
 import { tailOf } from "./tail.ts";
 
+/** Folders and image that a command in the sandbox sees. */
 export type InsidePlace = Pick<
   SandboxRequest,
   "workspace" | "workingDirectory" | "home" | "disk" | "readOnly" | "image"
 >;
+/** A command of Offstage's to run in the sandbox. */
 export type InsideCommand = Pick<SandboxRequest, "command" | "arguments"> &
   Partial<Pick<SandboxRequest, "environment">>;
 
-/** Of a run, what a command needs that works among its session's files. */
+/** The parts of an attempt that a command among its session's files needs. */
 export interface InsideRun {
   readonly dependencies: { readonly sandbox: Sandbox; readonly limits: Limits };
   readonly signal: AbortSignal;
 }
 
-/** What an agent left may make git wait for ever. */
+/** Bound on a command: files that an agent left may make git wait for ever. */
 const limitMs = 30 * 60_000;
 
 /**
- * Runs a command of ours among a session's files. It is done inside the sandbox, where a link or a setting that the agent
- * left leads nowhere else. Nothing but files is needed: there is no network, and no secret.
- * @param use reads what it writes, and writes what it reads
- * @returns what it said on stderr
- * @throws RunError resources_exhausted; Error with the end of what it said if it does not end well otherwise
+ * Runs a command of Offstage's among a session's files. It runs inside the sandbox, where a link or a setting that the agent
+ * left leads nowhere else. It has no network and no secrets.
+ * @param use reads the command's stdout, and writes its stdin
+ * @returns the end of its stderr
+ * @throws RunError resources_exhausted if it exceeds a limit; Error with the end of its stderr if it fails otherwise, or what
+ *   `use` throws
  */
 export async function inside(
   run: InsideRun,
@@ -48,7 +51,7 @@ export async function inside(
     if (code !== 0) throw new Error(`a command in the folder ended with ${code}: ${said.trim().slice(-500)}`);
     return said;
   } catch (error) {
-    // What was ended for its bound breaks whatever it was read by: the bound is the reason.
+    // A command that was ended at a limit breaks whatever reads it; the limit is the reason to report.
     const exceeded = child.exceeded();
     throw exceeded === null || run.signal.aborted ? error : tooMuch(exceeded);
   } finally {

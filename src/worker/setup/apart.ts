@@ -15,27 +15,30 @@ import {
 } from "./script.ts";
 import { removeSetupSecrets } from "./secrets.ts";
 
-/** A setup's result, to be put into clones. */
+/** A setup's result, to be unpacked into clones. */
 export interface AppliedSetup extends Archives {
-  /** Folders in which it was made, in which it may find itself only; null: where the session's own are seen. */
+  /** Folders in which it was made, if its files may contain those paths only; null: the paths of this session's folders. */
   readonly madeAt: MadeAt | null;
-  /** Files that are no part of it, because a secret was in them. */
+  /** Files that were left out because they contained a secret. */
   readonly leftOut: readonly string[];
 }
 
+/** A setup to run in folders of its own. */
 export interface SetupApart extends Preparation {
   readonly repository: SessionRepository;
-  /** What is checked out, and the name of its branch. */
+  /** The commit to check out, and the name of its branch. */
   readonly commit: { readonly sha: string; readonly branch: string };
+  /** Setup secrets by the names of their variables. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** An earlier result that it begins on. */
+  /** A result that is unpacked before the script runs; null if there is none. */
   readonly beneath: AppliedSetup | null;
 }
 
 /**
- * Runs a repository's script in a clone and a home of its own, which it sees where the session's are: what it made can be put
- * there. Nothing that another repository, commit or agent made is in them but `beneath`.
- * @returns nothing made if the script failed
+ * Runs a repository's setup script in a clone and a home of its own, which it sees at the paths of the session's, so that its
+ * result can be unpacked there. They contain nothing of another repository, commit or agent, except `beneath`.
+ * @returns how the script ended, and its result; `made` is null if it failed
+ * @throws RunError resources_exhausted; Error if the result can't be archived
  */
 export async function runSetupApart(
   run: Run,
@@ -47,7 +50,7 @@ export async function runSetupApart(
   const folders = await workspaces.beginSetup(run.session.sessionId, wanted, commit, run.signal);
   const { workspace, home, disk, readOnly } = folders;
   const workingDirectory = join(workspace, repository.directory);
-  // For commands of ours, which see the folders where they are.
+  // For Offstage's own commands, which see the folders at their real paths.
   const ours = { workspace, workingDirectory, home, disk, readOnly, ...(image !== null && { image }) };
   const place: SetupPlace = {
     ...ours,
@@ -66,12 +69,15 @@ export async function runSetupApart(
   const leftOut = await removeSetupSecrets(run, ours, hidden);
   const archives = { work: join(folders.results, "work.tar"), home: join(folders.results, "home.tar") };
   await archiveSetup(run, ours, archives);
-  // The result goes where there may be room for it only now.
+  // Remove these folders now: the result may need their disk space.
   await workspaces.removeSetup(folders.folder);
   return { result, made: { ...archives, madeAt: beneath?.madeAt ?? null, leftOut } };
 }
 
-/** Of the script: nothing that a request or an agent could say is among it. */
+/**
+ * Environment of a setup script. Nothing in it comes from a request or an agent.
+ * @param variables of the repository's settings; secrets override them
+ */
 export function setupVariables(
   home: string,
   variables: Readonly<Record<string, string>>,

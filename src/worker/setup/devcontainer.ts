@@ -2,13 +2,16 @@ import { parse, type ParseError } from "jsonc-parser";
 import { z } from "zod";
 import { variableNameSchema } from "../../domain/secret.ts";
 
-/** Where tools look for it, in their order (https://containers.dev/implementors/spec/#devcontainerjson). */
+/**
+ * Paths of the devcontainer file, in the order of the specification
+ * (https://containers.dev/implementors/spec/#devcontainerjson).
+ */
 export const devcontainerPaths = [".devcontainer/devcontainer.json", ".devcontainer.json"];
 
-/** What Offstage takes of a `devcontainer.json`. */
+/** The parts of a `devcontainer.json` that Offstage uses. */
 export interface Devcontainer {
   readonly image: string | null;
-  /** The commands that make a new container ready, in their order, as one shell script; null where there are none. */
+  /** The commands that prepare a new container, in order, as one shell script; null if there are none. */
   readonly script: string | null;
   readonly variables: Readonly<Record<string, string>>;
 }
@@ -16,7 +19,7 @@ export interface Devcontainer {
 const one = z.union([z.string(), z.array(z.string()).min(1)]);
 const command = z.union([one, z.record(z.string(), one)]).nullish();
 const variables = z.record(z.string(), z.string().nullable()).nullish();
-/** Run once for a new container; those that run at each start or attach are for a person's editor. */
+/** Only commands that run once for a new container; those that run at each start or attach are for a person's editor. */
 const schema = z.object({
   image: z.string().max(500).nullish().catch(null),
   onCreateCommand: command,
@@ -27,9 +30,9 @@ const schema = z.object({
 });
 
 /**
- * Reads a `devcontainer.json`, which is JSON with comments (https://containers.dev/implementors/json_reference/).
- * @param folder of the repository inside the sandbox, for `${containerWorkspaceFolder}`
- * @throws Error saying what is wrong with it
+ * Parses a `devcontainer.json`, which is JSON with comments (https://containers.dev/implementors/json_reference/).
+ * @param folder of the repository inside the sandbox, the value of `${containerWorkspaceFolder}`
+ * @throws Error saying what is wrong with the file
  */
 export function readDevcontainer(text: string, folder: string): Devcontainer {
   const errors: ParseError[] = [];
@@ -53,7 +56,7 @@ function linesOf(value: z.infer<typeof command>): string[] {
   if (value == null) return [];
   if (typeof value === "string") return value.trim() === "" ? [] : [`(${value}\n)`];
   if (Array.isArray(value)) return [value.map(quoted).join(" ")];
-  // Tools run those of an object at the same time; one after the other ends the same.
+  // Other tools run an object's commands in parallel; running them in sequence has the same result.
   return Object.values(value).flatMap(linesOf);
 }
 
@@ -61,7 +64,10 @@ function quoted(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Those whose value is known here; what refers to another machine or to the container's own environment is left out. */
+/**
+ * The variables whose value is known here. Those that refer to another machine or to the container's own environment are left
+ * out.
+ */
 function variablesOf(given: Readonly<Record<string, string | null>>, folder: string): Record<string, string> {
   const known: Record<string, string> = {
     containerWorkspaceFolder: folder,

@@ -5,22 +5,27 @@ import { placeOf, workspaceRepository, type SessionRepository } from "../attempt
 import type { PreparedRepository, TrustedCommit } from "../git/workspace-repository.ts";
 import { devcontainerPaths, readDevcontainer, type Devcontainer } from "./devcontainer.ts";
 
-/** How a clone of a commit is made ready. */
+/** How a clone of a commit is set up. */
 export interface Preparation {
+  /** The setup script; null if there is none. */
   readonly script: string | null;
   readonly variables: Readonly<Record<string, string>>;
+  /** Root file system of the sandbox; null: the server's own. */
   readonly image: string | null;
 }
 
-/** What one repository's clone needs beside its files: as its base has it, for the agent and for what has no secrets. */
+/** How one repository's clone is set up, as its base commit has it: for the agent, and for a setup without secrets. */
 export interface RepositoryEnvironment extends Preparation {
   readonly repository: SessionRepository;
   readonly prepared: PreparedRepository;
-  /** The same of the one commit whose setup may have secrets; null if this session has none. */
+  /** The same of the trusted commit, whose setup may use secrets; null if this session has none. */
   readonly trusted: (Preparation & { readonly commit: TrustedCommit }) | null;
 }
 
-/** As the repository's settings say and, if they are silent, its devcontainer file. */
+/**
+ * Reads how each repository is set up: from its settings or, for what they leave out, from the devcontainer file of its base.
+ * @param prepared what each repository started from, in the session's order
+ */
 export async function readEnvironments(
   run: Run,
   prepared: readonly PreparedRepository[],
@@ -29,7 +34,7 @@ export async function readEnvironments(
   for (const [index, repository] of run.session.repositories.entries()) {
     const start = prepared[index];
     if (start === undefined) continue;
-    // Of the base, never of the work branch.
+    // Read from the base, never from the work branch.
     const own = await preparationAt(run, repository, start.baseSha);
     const commit = stillConfigured(repository, start.trusted ?? null);
     const same = commit?.sha === start.baseSha ? own : null;
@@ -39,15 +44,15 @@ export async function readEnvironments(
   return keepsSecretsApart(run, environments) ? environments : environments.map((each) => ({ ...each, trusted: null }));
 }
 
-/** The folders may have been laid out before an admin configured another branch. */
+/** The trusted commit, unless an admin configured another branch since the folders were made. */
 function stillConfigured({ branch }: SessionRepository, trusted: TrustedCommit | null): TrustedCommit | null {
   if (trusted === null) return null;
   return branch === (trusted.isDefault ? null : trusted.branch) ? trusted : null;
 }
 
 /**
- * Without a sandbox all setups run in the session's one home and workspace. Secrets are kept out of it if anything else was
- * there, or will be: commits that are not trusted, or an agent.
+ * Whether setup secrets can be kept from other code. Without a sandbox all setups run in the session's one home and workspace:
+ * no secrets are used if anything else was there, that is, a commit that is not trusted, or an agent.
  */
 function keepsSecretsApart(run: Run, environments: readonly RepositoryEnvironment[]): boolean {
   const { sandbox, workerId } = run.dependencies;
@@ -82,7 +87,10 @@ async function devcontainerAt(run: Run, repository: SessionRepository, sha: stri
   return none;
 }
 
-/** One of the operator's list that is on this machine: a repository's file makes nobody fetch anything, nor show others' images. */
+/**
+ * The image that a devcontainer file names, if the operator's list allows it and it is on this machine: a repository's file
+ * must not cause a download, nor show other users' images.
+ */
 async function imageOf(run: Run, { name }: SessionRepository, { image }: Devcontainer): Promise<string | null> {
   const { sandbox, devcontainerImages } = run.dependencies;
   if (image === null || sandbox.kind !== "container") return null;
@@ -105,13 +113,16 @@ function warn(run: Run, text: string): Promise<void> {
   return run.emit({ type: "notice", data: { level: "warning", text } });
 }
 
-/** Variables of the secrets for a phase; a repository's own win over the organization's. */
+/**
+ * Values of the secrets for a phase, by variable name; a repository's own override the organization's.
+ * @param repositoryId empty for the organization's alone
+ */
 export function secretsFor(run: Run, phase: SecretPhase, repositoryId: string): Record<string, string> {
   const secrets = run.secrets.filter((secret) => secret.phases.includes(phase) && isFor(secret, repositoryId));
   return Object.fromEntries(secrets.map(({ name, value }) => [name, value]));
 }
 
-/** Values of a repository's secrets for its setup that are not for its agents. */
+/** Values of the secrets that a repository's setup gets and its agents do not. */
 export function setupOnlyValues(run: Run, repositoryId: string): string[] {
   return run.secrets
     .filter((secret) => isFor(secret, repositoryId))

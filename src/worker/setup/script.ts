@@ -13,31 +13,37 @@ import { atMost } from "../sandboxed/at-most.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { inside, type InsidePlace } from "../sandboxed/inside.ts";
 
-/** Where a setup runs, and where it sees that. */
+/** Folders of a setup, the paths at which it sees them, and its environment. */
 export type SetupPlace = InsidePlace & Pick<SandboxRequest, "environment" | "aliases">;
 
+/** How a setup script ended. */
 export interface SetupResult {
   readonly code: number | null;
+  /** The limit for which it was stopped; null if for none. */
   readonly exceeded: Exceeded | null;
   readonly timedOut: boolean;
-  /** The end of what was printed. */
+  /** The end of its output, masked. */
   readonly tail: string;
 }
 
 const scriptFile = ".offstage/setup";
 const tailLength = 2_000;
-/** What the tail is masked and cut out of: a secret that was cut stands before it. */
+/**
+ * Characters of output that are kept for the tail: masked before they are cut to `tailLength`, so that no part of a secret
+ * stays.
+ */
 const keptTail = 100_000;
-/** Output of which a session's page tells; what comes after is only run. */
+/** Characters of output that a session's page shows; later output is not shown. */
 const toldLimit = 200_000;
+/** Output is gathered for this long, in ms, before it becomes an event. */
 const gatherMs = 300;
 const namedFiles = 3;
-/** Where an archive has `.git/info/exclude`, which adds to the one that is there. */
+/** Name in an archive of `.git/info/exclude`, which is appended to the existing file. */
 const excludeFile = ".git/offstage-exclude";
 
 /**
- * With a line `#!` as that says, else by bash, which stops at the first command that fails; by sh where there is no bash.
- * What it writes, tokens among it, is for no other user of the machine.
+ * Runs a script with the interpreter of its `#!` line; without one, with bash, stopping at the first command that fails, or
+ * with sh if there is no bash. The umask hides files that it writes, such as tokens, from other users of the machine.
  */
 const interpret = `
 umask 077
@@ -54,7 +60,11 @@ interface ScriptRun {
   readonly repository: SessionRepository;
 }
 
-/** Runs a repository's setup script in its sandbox, with a way out of its own, and tells what it prints. */
+/**
+ * Runs a repository's setup script in its sandbox, with a gateway of its own, and emits its output as events.
+ * @returns how it ended, also if it failed
+ * @throws RunError agent_crashed if the gateway's process ended unexpectedly; the reason of the attempt's signal
+ */
 export async function runRepositoryScript(run: Run, asked: ScriptRun): Promise<SetupResult> {
   const lost = new AbortController();
   const gateway = await openSetupGateway(run, asked.repository, (error) => lost.abort(error));
@@ -67,7 +77,7 @@ export async function runRepositoryScript(run: Run, asked: ScriptRun): Promise<S
 
 interface WayOut {
   readonly socket: string;
-  /** Aborted with why, if it is there no more. */
+  /** Aborts if the gateway is lost; the reason is the RunError. */
   readonly lost: AbortSignal;
 }
 
@@ -101,11 +111,12 @@ async function runThrough(
   return { code, exceeded, timedOut: overtime.aborted, tail: output.tail() };
 }
 
+/** Whether a setup failed: by its exit code, a limit, or its time. */
 export function hasFailed({ code, exceeded, timedOut }: SetupResult): boolean {
   return code !== 0 || exceeded !== null || timedOut;
 }
 
-/** Gathers what is printed into events; a secret that comes in pieces is not told in pieces. */
+/** Gathers output into events, and never splits a secret between two of them, so that masking finds it. */
 function createOutput(run: Run, repository: { readonly id: string; readonly name: string }) {
   let held = "";
   let toldLength = 0;
@@ -119,7 +130,7 @@ function createOutput(run: Run, repository: { readonly id: string; readonly name
     if (shown === "" && state === "running") return;
     const data = { repositoryId: repository.id, repository: repository.name, text: shown, state };
     told = told.then(() => run.emit({ type: "setup.output", data }));
-    // Heard by whoever awaits the end.
+    // `end` awaits `told`, and reports the error.
     told.catch(() => undefined);
   }
 
@@ -148,8 +159,8 @@ function createOutput(run: Run, repository: { readonly id: string; readonly name
 }
 
 /**
- * What the setup changed in files of git's is undone, and what it made beside them is none of the agent's work:
- * neither belongs in the pull request.
+ * Resets what the setup changed in tracked files, and excludes the files that it created from git: neither belongs in the pull
+ * request.
  */
 const settle = `
 set -eu
@@ -159,12 +170,18 @@ mkdir -p "$(git rev-parse --git-dir)/info"
 git -c core.quotePath=false ls-files --others --exclude-standard --directory |
   sed 's/[][\\\\*?!# ]/\\\\&/g; s/^/\\//' >> "$(git rev-parse --git-dir)/info/exclude"`;
 
-/** To be run once a script has ended well, and before anything is kept. */
+/**
+ * Removes a setup's changes to tracked files, and excludes its new files from git. To be called after a script has succeeded,
+ * before its result is archived.
+ */
 export async function settleSetup(run: Run, place: InsidePlace): Promise<void> {
   await runInside(run, place, settle, (child) => void child.stdout.resume());
 }
 
-/** What is not in git, and what says that it stays out of it; submodules that were checked out are in git by their names alone. */
+/**
+ * Archives what is not in git, with the exclude file that keeps it out. A checked-out submodule is included, since git has only
+ * its commit.
+ */
 const archiveWork = `
 set -eu
 {
@@ -178,9 +195,9 @@ set -eu
 const archiveHome = `exec tar --create --file=- --directory="$HOME" .`;
 
 /**
- * What is there already stays: files of the commit, of another repository's setup, and of an agent. Links are followed only
- * within the sandbox, which has nothing but the session's own folders. A submodule that the commit has at another place of its
- * history would be taken for a change.
+ * Existing files stay: of the commit, of another repository's setup, and of an agent. Links are followed only within the
+ * sandbox, which has only the session's own folders. A submodule that is checked out at another commit than the one in the
+ * index would show as a change.
  */
 const unpackWork = `
 set -eu
@@ -200,13 +217,14 @@ done`;
 const unpackHome = `
 umask 077
 tar --extract --file=- --no-same-owner --skip-old-files --directory="$HOME" || [ $? = 2 ]`;
-/** Words of GNU tar: at its end if it passed over files, and if that is not because of others in their place. */
+/** Messages of GNU tar: its last line if it skipped files, and reasons other than an existing file in their place. */
 const passedOver = /^tar: Exiting with failure status/mu;
 const broken = /not recoverable|No space left|quota exceeded|Unexpected EOF/iu;
 
 /**
- * Writes what a setup made: packed inside the sandbox, so that nothing out here follows a link of the script's. Both archives
- * together may be as large as the session's disk, of which they are no part.
+ * Archives a setup's result. The archives are made inside the sandbox, so that nothing outside follows a link of the script's.
+ * Both together may be as large as the session's disk limit, although they are outside that disk.
+ * @throws Error if that fails or they exceed OFFSTAGE_SANDBOX_DISK_MB
  */
 export async function archiveSetup(run: Run, place: InsidePlace, archives: Archives): Promise<void> {
   let left = run.dependencies.limits.diskBytes;
@@ -222,8 +240,9 @@ export async function archiveSetup(run: Run, place: InsidePlace, archives: Archi
 }
 
 /**
- * Puts it into another clone and home. Files that can't be there, because the commit or an agent has a link or a file in the
- * place of their folder, are passed over with a notice.
+ * Unpacks a setup's result into another clone and home. Files that can't be created, because the commit or an agent has a link
+ * or a file in place of their folder, are skipped with a notice.
+ * @throws Error if an archive can't be unpacked
  */
 export async function unpackSetup(
   run: Run,

@@ -2,14 +2,17 @@ import { spellingsOf } from "../../domain/masking/spellings.ts";
 import type { Run } from "../attempt/run.ts";
 import { inside, type InsidePlace } from "../sandboxed/inside.ts";
 
-/** Shorter ones are ordinary words in ordinary files; nor are they masked. */
+/** Shorter lines occur in ordinary files; they are not masked either. */
 const shortestLine = 8;
-/** What only a key has so many of in a row: no header of a PEM file and no address in a service account's JSON does. */
+/**
+ * So many of these characters in a row occur only in keys: not in a PEM file's header, nor in an address in a service account's
+ * JSON.
+ */
 const keyMaterial = /[\w+=-]{32}/u;
 
 /**
- * Runs inside: removes each file of the home, and of the clone what is not in git, that holds one of the lines on stdin, and
- * names it. `.git` itself is not part of a result, but for its submodules.
+ * Runs inside the sandbox: deletes each file in the home, and each file in the clone outside `.git`, that contains one of the
+ * lines on stdin, and prints its name. Of `.git` only submodules are searched, since nothing else of it is archived.
  */
 const remover = `
 const { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
@@ -26,9 +29,10 @@ for (const file of files) rmSync(file, { force: true });
 process.stdout.write(JSON.stringify(files.map((file) => file.replace(process.env.HOME, "~"))));`;
 
 /**
- * A secret of the setup phase alone is not for the agent: a file into which the script wrote one, such as `~/.npmrc`, is no part
- * of its result. As with masking, who wants to can spell a secret so that nothing recognises it.
- * @returns the names of those files, from the clone or the home (`~/`)
+ * Deletes the files into which a setup script wrote a secret, such as `~/.npmrc`: an agent must not get a secret of the setup
+ * phase alone. As with masking, a script can encode a secret so that it is not recognised.
+ * @param secrets values of the secrets
+ * @returns names of the deleted files, relative to the clone, or to the home (`~/`)
  */
 export async function removeSetupSecrets(run: Run, place: InsidePlace, secrets: readonly string[]): Promise<string[]> {
   const lines = secrets.flatMap(needlesOf);
@@ -41,7 +45,10 @@ export async function removeSetupSecrets(run: Run, place: InsidePlace, secrets: 
   return JSON.parse(written) as string[];
 }
 
-/** Lines by which a file is known to hold a value: of several lines, those that hold key material, if there are any. */
+/**
+ * Lines that show that a file contains a value: the value itself, and its single lines; only those with key material, if there
+ * are any.
+ */
 function needlesOf(value: string): string[] {
   const lines = value.split("\n").map((line) => line.trim());
   const telling = lines.filter((line) => keyMaterial.test(line));
@@ -52,7 +59,7 @@ function needlesOf(value: string): string[] {
     .filter((line) => line.length >= shortestLine && !line.includes("\n"));
 }
 
-/** A line as it is and as programs write it by themselves: in base64, hexadecimal, JSON and URLs. */
+/** A line in the encodings that programs commonly write: as it is, base64, hexadecimal, JSON and URL. */
 function writtenAs(line: string): string[] {
   const url = encodeURIComponent(line);
   return [

@@ -10,26 +10,32 @@ import type { MadeAt } from "../disk/session-folders.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { secretsFor, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 
+/** What one turn of an agent needs. */
 export interface AgentTurn {
   readonly provider: Provider;
+  /** Null: the provider's default. */
   readonly model: string | null;
   readonly gateway: Gateway;
-  /** What the repositories' settings and secrets put into the agent's environment. */
+  /** Environment variables from the repositories' settings and secrets. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Root file system of its sandbox; the sandbox's own without it. */
+  /** Root file system of the agent's sandbox; null: the server's own. */
   readonly image: string | null;
   readonly message: string;
-  /** Said before the message where the harness could not resume. */
+  /** The conversation so far, sent before the message if the harness can't resume; null if there is none. */
   readonly transcript: string | null;
-  /** The harness's own session to resume, where there was a turn before. */
+  /** The harness's session to resume; null if there was no turn before. */
   readonly resume: string | null;
+  /** Called with the harness's session id, to be stored for the next turn. */
   readonly onSession: (harnessSessionId: string) => Promise<void>;
-  /** Folders at which the agent sees the session's; where they are without it. */
+  /** Paths at which the agent sees the session's folders, if not those recorded for the session. */
   readonly seenAt?: MadeAt;
   readonly signal: AbortSignal;
 }
 
-/** One turn of the session's agent, in its sandbox. */
+/**
+ * Runs one turn of the session's agent in its sandbox.
+ * @throws RunError if the turn fails
+ */
 export function agentTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
   const { provider, model } = turn;
   const attributes = { "offstage.agent": provider.id, ...(model !== null && { "offstage.model": model }) };
@@ -62,7 +68,7 @@ async function takeTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
   });
 }
 
-/** What the repositories' settings and secrets put into the agent's environment; the first repository's win. */
+/** The agent's environment variables from the repositories' settings and secrets; of one name the first repository's is used. */
 export function variablesOf(run: Run, environments: readonly RepositoryEnvironment[]): Record<string, string> {
   const ofRepositories = environments.toReversed().map(({ repository, variables }) => ({
     ...variables,
@@ -85,7 +91,7 @@ async function turnPlaceOf(run: Run, seenAt: MadeAt | undefined) {
           { path: seen.workspace, folder: folders.workspace },
           { path: seen.home, folder: folders.home },
         ];
-  // With one repository the agent starts inside it; with more, in the folder that holds them.
+  // With one repository the agent starts in its clone; with more, in the workspace that holds them.
   const [only, ...others] = repositories;
   const alone = only === undefined || others.length > 0 ? null : only.directory;
   return {

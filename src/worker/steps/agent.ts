@@ -11,15 +11,20 @@ import { agentTurn, variablesOf, type AgentTurn } from "./agent-turn.ts";
 import { chooseAgent } from "./choose-agent.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 
+/** What the agent step needs. */
 export interface AgentStep {
   readonly environments: readonly RepositoryEnvironment[];
-  /** Where the work so far is from. */
+  /** Where the work so far comes from. */
   readonly from: "disk" | "checkpoint" | "remote";
   readonly checkpointer: Checkpointer;
   readonly safePoints: SafePoints;
 }
 
-/** One turn for each message that is not done yet, in order. Null where all were done before a crash. */
+/**
+ * Runs one turn for each message that is not answered yet, in order.
+ * @returns the last turn; null if an earlier attempt had answered all messages
+ * @throws RunError if a turn fails, BudgetUsedUp if the budget does
+ */
 export async function agentStep(run: Run, agent: AgentStep): Promise<TurnResult | null> {
   const { environments, from, checkpointer } = agent;
   const { database } = run.dependencies;
@@ -31,7 +36,7 @@ export async function agentStep(run: Run, agent: AgentStep): Promise<TurnResult 
     const text = message.interrupted ? interruptedPrompt(message.text, from) : message.text;
     const environment = { variables, image: environments[0]?.image ?? null };
     last = await turn(run, { ...message, text }, environment, agent);
-    // Its memory first: a turn that is done is not asked for again.
+    // Store the harness's memory first: a completed turn is never repeated.
     const isKept = await checkpointer.take();
     await completeMessage(database, run.session, message.id, { answer: run.mask.text(last.finalMessage), isKept });
   }
@@ -69,10 +74,10 @@ async function turn(
         model,
         gateway,
         ...environment,
-        // The first may have been cancelled before an agent heard of it.
+        // The first message may have been cancelled before an agent got it.
         message: message.position === 1 || known == null ? firstPrompt(session, text) : text,
         transcript: transcriptText(await transcript(dependencies.database, session)),
-        // Another provider's session means nothing to this one.
+        // Another provider can't load this session.
         resume: known?.provider === provider.id ? known.sessionId : null,
         onSession: async (sessionId) => {
           const harness = { provider: provider.id, sessionId };
@@ -84,16 +89,16 @@ async function turn(
     );
   } finally {
     await gateway.close();
-    // However the harness took the refusal: the turn is not over.
+    // The harness may end normally after a refused request; the turn is not done all the same.
     run.signal.throwIfAborted();
     over.signal.throwIfAborted();
   }
 }
 
-/** The harness's session as of the last turn of this run, which the claim does not know yet. */
+/** The harness's session after the last turn of this attempt; the claim has that of its start. */
 const harnesses = new WeakMap<object, { provider: string; sessionId: string }>();
 
-/** @throws RunError sandbox_unavailable */
+/** Checks that the sandbox works on this machine. @throws RunError sandbox_unavailable if it does not */
 export async function requireSandbox({ dependencies: { sandbox } }: Run): Promise<void> {
   const problem = await sandbox.check();
   if (problem !== null) {

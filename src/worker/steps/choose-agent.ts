@@ -3,7 +3,11 @@ import { splitAgentName } from "../../domain/agent.ts";
 import { RunError } from "../../domain/errors.ts";
 import type { Run } from "../attempt/run.ts";
 
-/** The agent's provider and model for a session, its own choice or the default. @throws RunError agent_unavailable */
+/**
+ * The provider and model of a session's agent: its own choice, else the organization's default, else the server's.
+ * @returns model null: the harness chooses
+ * @throws RunError agent_unavailable if there is none, or it can't run on this server
+ */
 export async function chooseAgent(run: Run): Promise<{ provider: Provider; model: string | null }> {
   const { providers, defaultAgent } = run.dependencies;
   const name = run.session.agent ?? run.session.organization.defaultAgent ?? (await defaultAgent());
@@ -15,7 +19,7 @@ export async function chooseAgent(run: Run): Promise<{ provider: Provider; model
       mend: "Run `offstage doctor` on the server; a model key (for example ANTHROPIC_API_KEY) is enough for the built-in agent.",
     });
   }
-  // A default may name the provider alone: its own default model is used then.
+  // A default may name only the provider, whose own default model is then used.
   const { provider: id, model } = name.includes(":") ? splitAgentName(name) : { provider: name, model: null };
   const provider = providers.find((known) => known.id === id);
   const problem = provider === undefined ? `there is no provider ${id}` : await provider.problem();

@@ -6,17 +6,23 @@ import type { PreparedRepository } from "../git/workspace-repository.ts";
 import { maskSlices } from "./mask-slices.ts";
 import { requireNoSecret } from "./require-no-secret.ts";
 
-/** A repository after the agent's work came out of the sandbox, with the place it has in the session. */
+/** A repository's exported work. */
 export interface Collected extends CollectedRepository {
+  /** The repository's position in the session. */
   readonly position: number;
   readonly targetBranch: string;
-  /** Whether there is something to push, or to open a pull request of. */
+  /** Whether there is something to push, or a pull request to open. */
   readonly changed: boolean;
-  /** Whether something was pushed before. */
+  /** Whether an earlier attempt pushed something. */
   readonly wasPushed: boolean;
 }
 
-/** Commits what the agent left, takes the commits out of the sandbox as objects, and keeps the diff on the session. */
+/**
+ * Commits what the agent left uncommitted, exports the commits from the sandbox as objects, checks that they hold no secret,
+ * and saves the diff on the session.
+ * @param prepared what each repository started from, in the session's order
+ * @throws RunError workspace_broken, secret_in_work, token_in_work, resources_exhausted, sandbox_unavailable
+ */
 export async function commitStep(run: Run, prepared: readonly PreparedRepository[]): Promise<Collected[]> {
   const collected = await collect(run);
   const results: Collected[] = [];
@@ -44,8 +50,8 @@ export async function commitStep(run: Run, prepared: readonly PreparedRepository
 }
 
 /**
- * What this run made is to be pushed, and so is what an earlier one left on the way there. What came to its pull request is
- * not brought there again: that may be merged by now, or closed, and its branch gone.
+ * Whether to push: yes for what this attempt made, and for what an earlier attempt made but could not push or open a pull
+ * request for. Work with a pull request is not pushed again: that may be merged or closed by now, and its branch deleted.
  */
 function isChanged(
   run: Run,
@@ -58,7 +64,8 @@ function isChanged(
   const { opensPullRequests } = run.dependencies.forgeOf(addressOf(repository));
   const isThere = told.pushed !== null && told.pushed.sha === repository.headSha;
   const isBrought = isThere && (told.pushed.hasPullRequest || !opensPullRequests);
-  // What a run that failed had made is told of nowhere; what others had made of the branch is none of the session's.
+  // No event tells of a failed attempt's commits, so the head counts too; other people's commits on the branch are not the
+  // session's.
   const isOwn = told.commits.size > 0 || headSha !== start.headSha;
   return isAhead && isOwn && !isBrought;
 }
@@ -83,7 +90,7 @@ async function collect(run: Run): Promise<CollectedRepository[]> {
   return collected;
 }
 
-/** After a failure or a cancel: what the agent wrote is kept on the session as a diff. Never throws. */
+/** Saves the diff of the agent's work on the session after a failure or a cancel. Never throws. */
 export async function salvage(run: Run): Promise<void> {
   const { logger, workspaces } = run.dependencies;
   try {

@@ -1,13 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Mask } from "../../domain/masking/mask.ts";
 
-/** What is masked between two looks at everything else that the event loop has to do, in characters. */
+/** Characters that are masked before the event loop gets to do other work. */
 const sliceLength = 64 * 1024;
 
 /**
- * Masks a text of an agent's of any length, a slice at a time, and lets the event loop go on between them. A slice ends
- * where no secret can go across: after a line that is none of a longer text in base64, else before what may be the
- * beginning of a secret.
+ * Masks a text of any length in slices, and lets the event loop run between them. A slice ends where no secret can continue:
+ * after a line that is not a full line of base64, else before the possible beginning of a secret.
  */
 export async function maskSlices(mask: Mask, text: string): Promise<string> {
   const masked: string[] = [];
@@ -22,7 +21,7 @@ export async function maskSlices(mask: Mask, text: string): Promise<string> {
   return masked.join("");
 }
 
-/** How far back a line is looked for that is none of a longer text in base64. */
+/** Characters that are searched backwards for such a line. */
 const lookBack = 16 * 1024;
 
 function safeEnd(mask: Mask, text: string): number {

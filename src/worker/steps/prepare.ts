@@ -10,20 +10,25 @@ import { withLastCheckpoint, type FetchedCheckpoint } from "../checkpoints/resto
 import type { LaidOut } from "../clones/workspace.ts";
 import type { PreparedRepository } from "../git/workspace-repository.ts";
 
+/** The session's clones, ready for the setup. */
 export interface Prepared {
+  /** What each repository started from, in the session's order. */
   readonly repositories: readonly PreparedRepository[];
-  /** Whether the folders are as they were left on this disk. */
+  /** Whether the folders were on this disk as the last attempt left them. */
   readonly isKept: boolean;
-  /** Brings what another worker kept, once the folders are set up; null where there is none. @returns whether it could */
+  /** Restores another worker's checkpoint, once the clones are set up; null if there is none. @returns whether it could */
   readonly restore: (() => Promise<boolean>) | null;
 }
 
-/** Fetches the mirrors and lays out the session's own clones, or finds them as they were left here. */
+/**
+ * Fetches the mirrors and makes the session's clones, or finds them on this disk as they were left.
+ * @throws RunError repository_not_allowed, target_branch_not_found, branch_protected, resources_exhausted, repository_*
+ */
 export async function prepareStep(run: Run): Promise<Prepared> {
   const { database, workerId, workspaces } = run.dependencies;
   const { sessionId, workspaceWorker } = run.session;
   await requireAllowed(run);
-  // Another worker has gone on since: what is left of an earlier life here is old.
+  // Another worker had the session since: the folders here are outdated.
   if (workspaceWorker !== null && workspaceWorker !== workerId) await workspaces.forget(sessionId);
   const { repositories, from, restore } = (await workspaces.exists(sessionId))
     ? { ...(await layOut(run, null)), restore: null }
@@ -38,7 +43,8 @@ export async function prepareStep(run: Run): Promise<Prepared> {
 }
 
 /**
- * The list may have become shorter since the session was made, and an automation names its repositories once for all its runs.
+ * Checks the repositories again: the organization's list may be shorter since the session was created, and an automation names
+ * its repositories once for all its sessions.
  * @throws RunError repository_not_allowed
  */
 async function requireAllowed({ dependencies, session }: Run): Promise<void> {
@@ -59,9 +65,9 @@ async function requireAllowed({ dependencies, session }: Run): Promise<void> {
 }
 
 /**
- * Brings what another worker kept: after the setup, which is to see neither its code nor its memory. From here on the newest of
- * the session is on this disk.
- * @returns where the work so far is from, as the agent is told that was cut off
+ * Restores another worker's checkpoint. To be called after the setup, which must see neither the agent's code nor its memory.
+ * From here on this disk has the newest state of the session.
+ * @returns where the work so far comes from, for the prompt after an interruption
  */
 export async function settleWorkspace(run: Run, prepared: Prepared): Promise<"disk" | "checkpoint" | "remote"> {
   const { database, workerId } = run.dependencies;
@@ -74,7 +80,7 @@ export async function settleWorkspace(run: Run, prepared: Prepared): Promise<"di
   return isRestored ? "checkpoint" : "remote";
 }
 
-/** Whether what the session had made of its repositories, as far as it was collected, is where it began here. */
+/** Whether the clones start with everything that was exported from the session so far. */
 function isOnRemote({ session }: Run, { repositories }: Prepared): boolean {
   return (
     session.repositories.length > 0 &&
@@ -87,7 +93,7 @@ function isOnRemote({ session }: Run, { repositories }: Prepared): boolean {
 async function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<LaidOut> {
   const { sessionId, branchName, targetBranch, repositories } = run.session;
   const repositoryIds = repositories.map(({ id }) => id);
-  // The default branch may be another by now, to which a second pull request would go.
+  // The remote's default branch may have changed: keep the open pull request's target, so that no second one is opened.
   const targets =
     targetBranch === null
       ? await openTargets(run.dependencies.database, { sessionId, branchName, repositoryIds })
@@ -106,7 +112,7 @@ async function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<L
   });
 }
 
-/** At most one line of progress a second is worth an event. */
+/** Shortest time between two progress events. */
 const progressEveryMs = 1_000;
 
 function createProgress(run: Run): (progress: { text: string; fraction?: number }) => void {
@@ -114,7 +120,7 @@ function createProgress(run: Run): (progress: { text: string; fraction?: number 
   return (progress) => {
     if (performance.now() - toldAt < progressEveryMs) return;
     toldAt = performance.now();
-    // Progress is for the eye: what can't be told is not worth failing for, and a lost lease shows at the next step.
+    // Progress is only shown: an error here must not fail the step, and a lost lease shows at the next step.
     run.emit({ type: "step.progress", data: { step: "prepare", ...progress } }).catch((error: unknown) => {
       run.dependencies.logger.debug({ err: error }, "could not tell the progress of a fetch");
     });

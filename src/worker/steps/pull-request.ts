@@ -6,7 +6,12 @@ import type { Collected } from "./commit.ts";
 
 const templateLimit = 20_000;
 
-/** Opens one pull request for each changed repository, or finds the one that is open already. */
+/**
+ * Opens a pull request for each changed repository, or finds the open one; if Offstage has no API for the forge, a notice says
+ * so.
+ * @param finalMessage of the agent, the body's main part
+ * @throws RunError if the forge refuses or can't be reached
+ */
 export async function pullRequestStep(run: Run, changed: readonly Collected[], finalMessage: string): Promise<void> {
   for (const collected of changed) {
     const repository = run.session.repositories.find((candidate) => candidate.position === collected.position);
@@ -50,7 +55,7 @@ async function openPullRequest(
   });
 }
 
-/** The repository's own template for pull requests, as it stands in a commit. */
+/** The repository's pull request template in a commit, its first 20,000 characters; null if there is none. */
 async function templateOf(run: Run, repository: SessionRepository, sha: string): Promise<string | null> {
   const wanted = workspaceRepository(run, repository);
   for (const path of pullRequestTemplatePaths) {

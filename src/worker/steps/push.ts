@@ -3,7 +3,10 @@ import type { Run } from "../attempt/run.ts";
 import { workspaceRepository } from "../attempt/session-repositories.ts";
 import type { Collected } from "./commit.ts";
 
-/** Pushes each changed repository's work branch, from the mirror; what is there already is not pushed again. */
+/**
+ * Pushes each changed repository's work branch from the mirror. A branch that is at the commit already is not pushed again.
+ * @throws RunError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
+ */
 export async function pushStep(run: Run, changed: readonly Collected[]): Promise<void> {
   const { database, traces, workspaces } = run.dependencies;
   const told = await toldWork(database, run.session);

@@ -9,12 +9,12 @@ import type { PreparedRepository } from "../git/workspace-repository.ts";
 import type { Place, PushFindings } from "../push/push-look.ts";
 import { ObjectsError } from "../push/pushed-objects.ts";
 
-/** How many places a failure names. */
+/** Most places that a failure names. */
 const namedLimit = 5;
 
 /**
- * What is pushed is out of our hands: a known secret in any of the commits stops them all, and so does what looks like one
- * unless the repository allows it, and what could not be looked through.
+ * Searches a repository's new commits for secrets, since a push can't be undone. A known secret in any commit stops them all.
+ * So does what looks like a secret, or could not be searched, unless the repository allows it.
  * @throws RunError secret_in_work, token_in_work, resources_exhausted
  */
 export async function requireNoSecret(
@@ -34,7 +34,7 @@ export async function requireNoSecret(
   if (found.notRead.length > 0) throw notReadInWork(repository, found.notRead);
 }
 
-/** A repository that was disconnected meanwhile allows nothing. */
+/** The findings that a repository allows; none if it was disconnected meanwhile. */
 async function allowedIn({ dependencies, session }: Run, { id }: SessionRepository): Promise<AllowedFinding[]> {
   try {
     return await getAllowedFindings(dependencies.database, session.organizationId, id);
@@ -74,7 +74,7 @@ async function lookThrough(
   }
 }
 
-/** The diff that is kept of the work shows none of it either. */
+/** Saves the diff again with the findings masked. */
 async function maskShapes(
   run: Run,
   repository: SessionRepository,
@@ -114,7 +114,7 @@ function secretInWork(run: Run, known: PushFindings["known"]): RunError {
 
 function tokenInWork({ id }: SessionRepository, shapes: PushFindings["shapes"]): RunError {
   const values = shapes.map(valueOf);
-  // A path may hold the value too.
+  // A path may contain the value too.
   const hidden = (text: string): string => values.reduce((shown, value) => shown.replaceAll(value, "[secret]"), text);
   const places = shapes.map(
     (shape) =>

@@ -7,7 +7,7 @@ import { runSetupApart, setupVariables, type AppliedSetup } from "../setup/apart
 import { secretsFor, type Preparation, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { hasFailed, runRepositoryScript, settleSetup, unpackSetup, type SetupResult } from "../setup/script.ts";
 
-/** Those whose script has not been run for this session yet. */
+/** The repositories whose setup script was not run for this session yet. */
 export async function withoutSetup(run: Run, environments: readonly RepositoryEnvironment[]) {
   const missing: RepositoryEnvironment[] = [];
   for (const environment of environments) {
@@ -18,13 +18,15 @@ export async function withoutSetup(run: Run, environments: readonly RepositoryEn
   return missing;
 }
 
-/** Of those that were left out. */
+/** Most left-out files that a notice names. */
 const namedFiles = 5;
 const hasScript = ({ script }: Preparation): boolean => script !== null && script.trim() !== "";
 
 /**
- * Runs each repository's script, or brings what the same script made before of the same inputs.
- * A setup secret meets nothing but the trusted commit: no other commit's code, no other repository, and nothing of an agent's.
+ * Runs each repository's setup script, or reuses the result of an earlier run with the same inputs.
+ * A setup secret is present only together with the trusted commit: never with another commit's code, another repository, or
+ * files of an agent.
+ * @throws RunError setup_failed, resources_exhausted
  */
 export async function setupStep(run: Run, environments: readonly RepositoryEnvironment[]): Promise<void> {
   const { sandbox, workspaces } = run.dependencies;
@@ -39,14 +41,14 @@ export async function setupStep(run: Run, environments: readonly RepositoryEnvir
   }
 }
 
-/** @returns folders in which it was made, if that was in another session */
+/** Runs a repository's setup in separate folders. @returns folders in which the result was made, if in another session */
 async function setUpApart(run: Run, environment: RepositoryEnvironment): Promise<MadeAt | null> {
   const { repository, prepared } = environment;
   const trusted = environment.trusted !== null && hasScript(environment.trusted) ? environment.trusted : null;
   const isAtTrusted = prepared.headSha === trusted?.commit.sha;
   const secrets = secretsFor(run, "setup", repository.id);
   const hasSecrets = Object.keys(secrets).length > 0;
-  // Without secrets the head's own setup lacks nothing that the trusted one could bring.
+  // Without secrets the setup of the head itself does everything that the trusted one could.
   const beneath = trusted !== null && (isAtTrusted || hasSecrets) ? await trustedSetup(run, repository, trusted) : null;
   const isWithheld = hasSecrets && !isAtTrusted;
   if (isWithheld) await tellWithheld(run, environment);
@@ -55,7 +57,7 @@ async function setUpApart(run: Run, environment: RepositoryEnvironment): Promise
   return result.madeAt;
 }
 
-/** The setup of the trusted commit, with secrets: as it was kept, or made now and kept. @throws RunError setup_failed */
+/** The trusted commit's setup, with secrets: from the cache, or run now and cached. @throws RunError setup_failed */
 async function trustedSetup(
   run: Run,
   repository: SessionRepository,
@@ -81,8 +83,8 @@ async function trustedSetup(
 }
 
 /**
- * The setup of what the session works on, without secrets. Its result is this session's alone.
- * @param options.beneath what the trusted setup made: in place before it, and used in its stead if it fails
+ * The setup of the commit that the session works on, without secrets. Its result is not cached.
+ * @param options.beneath the trusted setup's result: unpacked before, and used instead if this setup fails
  * @throws RunError setup_failed
  */
 async function headSetup(
@@ -101,7 +103,7 @@ async function headSetup(
   return beneath;
 }
 
-/** Without a sandbox: in the session's own folders, which nothing keeps apart from anything. */
+/** Runs a setup without a sandbox, in the session's own folders, which nothing isolates. @throws RunError setup_failed */
 async function setUpInPlace(run: Run, environment: RepositoryEnvironment): Promise<null> {
   const { repository, variables, script, trusted } = environment;
   const secrets = secretsFor(run, "setup", repository.id);
@@ -115,7 +117,7 @@ async function setUpInPlace(run: Run, environment: RepositoryEnvironment): Promi
   return null;
 }
 
-/** On the session and in the step's log. */
+/** Says on the session and in the step's log why the setup secrets are not used. */
 async function tellWithheld(run: Run, { repository, prepared, trusted }: RepositoryEnvironment): Promise<void> {
   const { branchName } = run.session;
   const own = "its own branch (the configured one, or else the default one)";
@@ -129,7 +131,7 @@ async function tellWithheld(run: Run, { repository, prepared, trusted }: Reposit
   await tell(run, repository, `${text}\n`, "running");
 }
 
-/** Files that the agent may miss. */
+/** Says which files the agent may miss. */
 async function tellLeftOut(run: Run, { name }: SessionRepository, files: readonly string[]): Promise<void> {
   if (files.length === 0) return;
   const others = files.length > namedFiles ? ` and ${files.length - namedFiles} more` : "";
@@ -162,9 +164,10 @@ function setupFailed(
 }
 
 /**
- * What an image's name stands for at this moment, by its content, so that what runs is what is known to have run: a name may be
- * moved to another image at any time.
+ * Resolves an image's name to its content's id, since a name may be moved to another image at any time: so what runs is what
+ * the cache key names.
  * @param image null for the server's own
+ * @returns the id; the name if this machine does not know the image, null if the sandbox has none
  */
 export async function pinnedImage(run: Run, image: string | null): Promise<string | null> {
   const { sandbox, sandboxImage } = run.dependencies;
@@ -172,7 +175,10 @@ export async function pinnedImage(run: Run, image: string | null): Promise<strin
   return name === null ? null : ((await sandbox.imageId(name)) ?? name);
 }
 
-/** Names all that a trusted setup's result depends on and that can be known before: only the same is reused. */
+/**
+ * The cache key of a trusted setup (SHA-256): a hash over everything that its result depends on and that is known before it
+ * runs. The image must be given by its id (`pinnedImage`).
+ */
 export function setupKey(
   run: Run,
   repository: SessionRepository,
