@@ -132,7 +132,7 @@ export function usageEvent({ provider, model: asked }: ModelRequest, usage: Mode
   return { type: "model.usage" as const, data: { provider, model: model ?? asked, ...tokens, costUsd } };
 }
 
-/** The label of a model in metrics, where unknown names share one label. */
+/** The label of a model in metrics: all names that the server does not know share one. */
 export function labelOf(run: Run, model: string | null): string {
   return modelLabel(model, run.dependencies.prices, namedModels(run));
 }

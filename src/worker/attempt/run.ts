@@ -52,7 +52,7 @@ export interface RunDependencies {
   readonly limits: Limits;
   /** Patterns of models that the server allows. */
   readonly allowedModels: readonly string[];
-  /** Names of what agents may ask of providers beside answers. */
+  /** What agents may ask of providers beside answers (OFFSTAGE_MODEL_ALLOW). */
   readonly modelPermits: readonly string[];
   /** Starts the sandboxes' gateways, each in a process of its own. */
   readonly gateways: GatewayProcesses;

@@ -21,8 +21,8 @@ export interface FollowOptions {
 }
 
 /**
- * Regularly asks the forges for the state of open pull requests, and records those that were merged or closed. @returns stops
- * the timer; a round under way goes on
+ * Regularly asks the forges for the state of open pull requests, and records those that were merged or closed.
+ * @returns stops the timer; a round under way goes on
  */
 export function followPullRequests(options: FollowOptions): () => void {
   if (options.minutes === 0) return () => undefined;

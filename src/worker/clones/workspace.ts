@@ -21,7 +21,6 @@ import { readCommittedFile } from "./commit-contents.ts";
 import { openKeptWork, type WaitingWork } from "./kept-work.ts";
 import { fetchHeads, goesOnFrom, layOut, trustedSince, unpin, type Room } from "./lay-out.ts";
 
-/** A session's folders. */
 /** A session's folders with its clones. */
 export interface LaidOut {
   readonly repositories: readonly PreparedRepository[];
@@ -227,8 +226,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
   }
 
   /**
-   * Makes clones at the commits that another session started from, from the mirrors alone: no remote is asked. @throws
-   * NotFoundError if the other session's folders are gone
+   * Makes clones at the commits that another session started from, from the mirrors alone: no remote is asked.
+   * @throws NotFoundError if the other session's folders are gone
    */
   async function prepareAgain(
     originalId: string,
@@ -352,7 +351,8 @@ export function createWorkspaces(options: WorkspaceOptions) {
       return { ...kept, home, mirrorObjects: join(mirror, "objects") };
     },
     /**
-     * Pushes a work branch from the mirror. @returns the commit that the branch is at
+     * Pushes a work branch from the mirror.
+     * @returns the commit that the branch is at
      * @throws RunError push_rejected, branch_diverged, branch_protected, repository_*
      */
     push: (request: {

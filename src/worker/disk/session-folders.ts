@@ -22,7 +22,7 @@ export const forgottenPrefix = "removed-";
  * Manages a session's folders on disk: `<data>/sessions/<id>/workspace` and `home`, which the agent may write, and Offstage's
  * records beside them, which it may not.
  * @param disks a disk for each session; if omitted, the folders are on the data folder's file system
- * @param giveBack called with each removed folder, so that the sandbox releases what it held for it
+ * @param giveBack called with each removed folder: the sandbox may then reuse what was the session's alone, such as its user
  */
 export function createSessionFolders(
   dataDirectory: string,
@@ -78,10 +78,7 @@ export function createSessionFolders(
     markStarted: (sessionId: string, prepared: readonly PreparedRepository[]): Promise<void> =>
       writeRecord(startedPath(sessionId), prepared),
     markMoved: (sessionId: string, madeAt: MadeAt): Promise<void> => writeRecord(movedPath(sessionId), madeAt),
-    /**
-     * Paths at which the session's harness sees the folders: where they are, or where they were on the machine that it began
-     * on.
-     */
+    /** Paths at which the session's harness sees the folders: the real ones, or those on the machine on which it began. */
     seenAt: async (sessionId: string): Promise<MadeAt> =>
       (await readRecord<MadeAt>(movedPath(sessionId))) ?? placeOf(sessionId),
     /** A new empty folder for one setup; leftovers of a killed setup are removed with the session. */

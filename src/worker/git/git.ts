@@ -137,7 +137,8 @@ export function wantedMemory(stderr: string): boolean {
 }
 
 /**
- * Like `git`, for commands that fail only if something is broken. @returns stdout, trimmed
+ * Like `git`, for commands that fail only if something is broken.
+ * @returns stdout, trimmed
  * @throws RunError resources_exhausted if it needs more memory than its limit; Error with git's message otherwise
  */
 export async function mustGit(parameters: readonly string[], options: GitOptions): Promise<string> {

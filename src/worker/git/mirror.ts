@@ -249,7 +249,8 @@ export interface Push {
 
 /**
  * Pushes a work branch, never by force. If a worker that had lost the session pushed late, the work becomes one commit on top
- * of that. @returns the commit that the branch is at
+ * of that.
+ * @returns the commit that the branch is at
  * @throws RunError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
  */
 export async function pushBranch(mirror: Mirror, push: Push, signal: AbortSignal): Promise<string> {

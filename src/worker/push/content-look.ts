@@ -26,8 +26,9 @@ export interface Found {
 /** A search through one content, piece by piece. */
 export interface ContentLook {
   /**
-   * Searches the next piece. @param isLast whether the content ends with it @returns all that was found, at the last piece;
-   * null before
+   * Searches the next piece.
+   * @param isLast whether the content ends with it
+   * @returns all that was found, at the last piece; null before
    */
   take(piece: Uint8Array, isLast: boolean): Promise<Found | null>;
 }

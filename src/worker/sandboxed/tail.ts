@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
 
 /**
- * Reads a stream to its end and returns the last part, since an agent's program may write without end. @param limit in
- * characters
+ * Reads a stream to its end and returns the last part, since an agent's program may write without end.
+ * @param limit in characters
  */
 export async function tailOf(stream: Readable, limit = 20_000): Promise<string> {
   let tail = "";

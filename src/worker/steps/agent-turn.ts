@@ -13,7 +13,7 @@ import { secretsFor, type RepositoryEnvironment } from "../setup/repository-envi
 /** What one turn of an agent needs. */
 export interface AgentTurn {
   readonly provider: Provider;
-  /** Null: the provider's default. */
+  /** Null: the harness chooses. */
   readonly model: string | null;
   readonly gateway: Gateway;
   /** Environment variables from the repositories' settings and secrets. */
@@ -68,7 +68,7 @@ async function takeTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
   });
 }
 
-/** The agent's environment variables from the repositories' settings and secrets; of one name the first repository's is used. */
+/** The agent's environment variables from the repositories' settings and secrets; the first repository's override others. */
 export function variablesOf(run: Run, environments: readonly RepositoryEnvironment[]): Record<string, string> {
   const ofRepositories = environments.toReversed().map(({ repository, variables }) => ({
     ...variables,
