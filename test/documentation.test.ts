@@ -1,5 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { exitCodes } from "../src/cli/exit-code.ts";
 import { readConfig } from "../src/config/config.ts";
@@ -47,6 +48,31 @@ describe("docs/configuration.md", () => {
 
   it.each(Object.values(exitCodes))("describes exit code %i", (code) => {
     expect(row(String(code)).length).toBeGreaterThan(3);
+  });
+});
+
+describe("every page", async () => {
+  const pages = [
+    "README.md",
+    "CONTRIBUTING.md",
+    ...(await readdir(join(root, "docs"))).filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`),
+  ];
+
+  it.each(pages)("%s names and links only files that are there", async (page) => {
+    const text = await readFile(join(root, page), "utf8");
+    const named = [...text.matchAll(/`((?:src|test|bench|docs|scripts|demo)\/[\w./-]+)`/gu)].map(
+      ([, path]) => path ?? "",
+    );
+    const linked = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/gu)].map(([, path]) =>
+      join(dirname(page), path ?? ""),
+    );
+    const paths = [...named, ...linked];
+    expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it("is in the README's table", async () => {
+    const readme = await readFile(join(root, "README.md"), "utf8");
+    expect(pages.filter((page) => page.startsWith("docs/") && !readme.includes(`](${page})`))).toEqual([]);
   });
 });
 
