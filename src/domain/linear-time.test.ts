@@ -92,6 +92,7 @@ const calls: Readonly<Record<string, Call>> = {
     ])
       withArguments(patterns, address)(exported, text);
   },
+  "retry-after.retryAfterMs": first,
   "secret-parts.partsOf": first,
   "secret-parts.joinedPartsOf": first,
   "secret-search.createSecretSearch": (exported, text) => {

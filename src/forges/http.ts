@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { RunError } from "../domain/errors.ts";
+import { retryAfterMs } from "../domain/retry-after.ts";
 
 const timeLimitMs = 20_000;
 const attempts = 4;
@@ -77,15 +78,11 @@ function isPassing({ status, headers }: Response, body: unknown): boolean {
 }
 
 /**
- * When to retry: Retry-After in seconds or as a date (RFC 9110, section 10.2.3), else when GitHub's rate limit is
+ * When to retry: the Retry-After header, else when GitHub's rate limit is
  * reset.
  */
 function askedMs(headers: Headers): number | null {
-  const after = headers.get("retry-after");
-  if (after !== null) {
-    const ms = /^\d+$/u.test(after) ? Number(after) * 1_000 : Date.parse(after) - Date.now();
-    return Number.isNaN(ms) ? null : Math.max(0, ms);
-  }
+  if (headers.has("retry-after")) return retryAfterMs(headers.get("retry-after"));
   const reset = headers.get("x-ratelimit-remaining") === "0" ? Number(headers.get("x-ratelimit-reset") ?? NaN) : NaN;
   return Number.isNaN(reset) ? null : Math.max(0, reset * 1_000 - Date.now());
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { retryAfterMs } from "../../domain/retry-after.ts";
 
 /** Statuses of temporary errors: rate limits, overload (529 is Anthropic's), proxies. */
 const passing = new Set([408, 429, 500, 502, 503, 504, 529]);
@@ -30,9 +31,5 @@ export function retryDelayMs(
 function askedDelayMs(headers: IncomingMessage["headers"]): number | null {
   const milliseconds = headers["retry-after-ms"];
   if (typeof milliseconds === "string" && /^\d+(?:\.\d+)?$/u.test(milliseconds)) return Number(milliseconds);
-  const after = headers["retry-after"];
-  if (after === undefined) return null;
-  if (/^\d+(?:\.\d+)?$/u.test(after)) return Number(after) * 1_000;
-  const at = Date.parse(after);
-  return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
+  return retryAfterMs(headers["retry-after"]);
 }

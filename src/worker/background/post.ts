@@ -2,6 +2,7 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
+import { retryAfterMs } from "../../domain/retry-after.ts";
 import { addressesOf, isPublicAddress } from "../../gateway/egress/addresses.ts";
 
 /** The result of one request. */
@@ -90,15 +91,15 @@ function post(
       isAnswered = true;
       const { statusCode: status = 0 } = response;
       const ok = status >= 200 && status < 300;
-      const retryAfter = Number(response.headers["retry-after"] ?? Number.NaN) * 1_000;
-      const retryAfterMs = Number.isFinite(retryAfter) ? Math.min(longestRetryAfterMs, retryAfter) : null;
+      const askedMs = retryAfterMs(response.headers["retry-after"]);
+      const waitMs = askedMs === null ? null : Math.min(longestRetryAfterMs, askedMs);
       if (ok) {
         response.destroy();
-        resolve({ status, error: null, retryAfterMs });
+        resolve({ status, error: null, retryAfterMs: waitMs });
         return;
       }
       wordsOf(response).then(
-        (words) => resolve({ status, error: words || `it answered ${status}`, retryAfterMs }),
+        (words) => resolve({ status, error: words || `it answered ${status}`, retryAfterMs: waitMs }),
         reject,
       );
     });

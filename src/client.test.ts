@@ -1,0 +1,64 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, it } from "vitest";
+import { createClient } from "./client.ts";
+
+const closing: (() => void)[] = [];
+
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+async function serving(answer: (response: ServerResponse) => void): Promise<string> {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "Content-Type": "text/event-stream" });
+    answer(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  closing.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const event = (seq: number): string =>
+  JSON.stringify({
+    seq,
+    createdAt: "2026-11-22T12:00:00.000Z",
+    type: "notice",
+    data: { level: "info", text: `number ${seq}` },
+  });
+
+it.each([
+  ["line feeds", "\n"],
+  ["carriage returns and line feeds", "\r\n"],
+  ["carriage returns", "\r"],
+])("an event stream is read whose lines end in %s, wherever it is cut", async (_name, end) => {
+  const first = event(1);
+  const second = event(2);
+  const half = second.indexOf('"type"');
+  const lines = [
+    ": a comment",
+    `data: ${first}`,
+    "",
+    // One message in two lines of data, which are joined by a line feed.
+    `data:${second.slice(0, half)}`,
+    `data: ${second.slice(half)}`,
+    "",
+    "event: end",
+    "data: {}",
+    "",
+    // A carriage return ends a line for sure only once it is known what follows.
+    ": another comment",
+    "",
+  ].join(end);
+  const url = await serving((response) => {
+    const bytes = Buffer.from(lines);
+    for (let at = 0; at < bytes.length; at += 7) response.write(bytes.subarray(at, at + 7));
+    response.end();
+  });
+  const heard: number[] = [];
+  for await (const { seq } of createClient({ baseUrl: url, key: "k" }).streamEvents("an-id", {})) heard.push(seq);
+  expect(heard).toEqual([1, 2]);
+});
