@@ -22,8 +22,10 @@ const roots = readdirSync(".").filter((name) => name !== ".git").map((name) => "
 if (existsSync(".git/modules")) roots.push(".git/modules");
 roots.push(process.env.HOME);
 const options = ["-rlFZ", "--devices=skip", "-f", "/tmp/offstage-needles", "--"];
-const found = spawnSync("grep", [...options, ...roots], { maxBuffer: 64 * 1024 * 1024, stdio: ["ignore", "pipe", "ignore"] });
+const found = spawnSync("grep", [...options, ...roots.filter((root) => existsSync(root))], { maxBuffer: 64 * 1024 * 1024, stdio: ["ignore", "pipe", "pipe"] });
 if (found.error) throw found.error;
+// 1: nothing found (grep(1)). Anything else means that not all was searched.
+if (found.status !== 0 && found.status !== 1) throw new Error("grep ended with " + (found.signal ?? found.status) + ": " + found.stderr);
 const files = found.stdout.toString().split("\\0").filter((name) => name !== "");
 for (const file of files) rmSync(file, { force: true });
 process.stdout.write(JSON.stringify(files.map((file) => file.replace(process.env.HOME, "~"))));`;
