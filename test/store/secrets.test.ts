@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
@@ -108,6 +108,35 @@ it("loses no value that is set while the key is rotated", async () => {
     atOnce(5, (index) => add(`MORE_${index}`, String(index))),
   ]);
   expect(Object.keys(await opened())).toHaveLength(6);
+});
+
+it("loses no value if another rotation is interrupted just when one ends", async () => {
+  await add("TOKEN", "value");
+  const { keyring } = vault;
+  let isFirst = true;
+  const interrupted: Database = {
+    ...database,
+    async transaction(work) {
+      const result = await database.transaction(work);
+      // The other one has added its key, and then its process was killed.
+      if (isFirst) await fileKeyring(keyring.source).add?.();
+      isFirst = false;
+      return result;
+    },
+  };
+  await rotateMasterKey(interrupted, vault);
+  expect(await opened()).toEqual({ TOKEN: "value" });
+  // The next one completes it, and leaves one key.
+  await rotateMasterKey(database, vault);
+  expect(await opened()).toEqual({ TOKEN: "value" });
+  expect(await keyring.keys()).toHaveLength(1);
+});
+
+it("makes one key if many ask for it at once, and no one finds half a file", async () => {
+  const path = join(folder, "fresh.key");
+  const rings = await atOnce(30, () => fileKeyring(path).keys());
+  expect(new Set(rings.map((ring) => ring.map((key) => key.toString("hex")).join())).size).toBe(1);
+  expect((await readdir(folder)).filter((name) => name.endsWith(".new"))).toEqual([]);
 });
 
 it("rotates keys of the environment by their order", async () => {

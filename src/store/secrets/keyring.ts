@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { chmod, link, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { InvalidInputError } from "../../domain/errors.ts";
 
 /** The master keys. The first one encrypts; the others only decrypt what was encrypted before a rotation. */
@@ -49,13 +49,7 @@ export function fileKeyring(path: string): Keyring {
   async function write(ring: readonly Buffer[]): Promise<void> {
     const fresh = `${path}.new`;
     await rm(fresh, { force: true });
-    const file = await open(fresh, "wx", 0o600);
-    try {
-      await file.writeFile(ring.map((key) => `${key.toString("base64")}\n`).join(""));
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeSynced(fresh, ring);
     await chmod(fresh, 0o600);
     await rename(fresh, path);
   }
@@ -78,18 +72,27 @@ export function fileKeyring(path: string): Keyring {
   };
 }
 
-/** Creates the file with one key. If two processes do this at once, one of them creates it. */
+/** Creates the file with one key, whole at once. If two processes do this at the same time, the first one's key stays. */
 async function create(path: string): Promise<void> {
+  const fresh = `${path}.${randomBytes(6).toString("hex")}.new`;
   try {
-    const file = await open(path, "wx", 0o600);
-    try {
-      await file.writeFile(`${randomBytes(keyBytes).toString("base64")}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeSynced(fresh, [randomBytes(keyBytes)]);
+    // Unlike a rename, a link replaces nothing.
+    await link(fresh, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    await rm(fresh, { force: true });
+  }
+}
+
+async function writeSynced(path: string, ring: readonly Buffer[]): Promise<void> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    await file.writeFile(ring.map((key) => `${key.toString("base64")}\n`).join(""));
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 

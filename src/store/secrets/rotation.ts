@@ -1,5 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
+import type { Keyring } from "./keyring.ts";
 import { fingerprint, type Sealed, type Vault } from "./vault.ts";
 
 /**
@@ -50,8 +51,24 @@ export async function rotateMasterKey(database: Database, vault: Vault): Promise
     }
     return sealedAnew;
   });
-  await keyring.retire?.();
+  await database.transaction(async (transaction) => {
+    await transaction.query("select pg_advisory_xact_lock($1)", [rotationLock]);
+    // Another rotation may have added a key meanwhile, and may have been interrupted before it used it.
+    if (!(await usesOlderKeys(transaction, keyring))) await keyring.retire?.();
+  });
   return count;
+}
+
+/** Whether a value is encrypted with another key than the first. */
+async function usesOlderKeys(transaction: Queryable, keyring: Keyring): Promise<boolean> {
+  const [current] = await keyring.keys();
+  for (const { table } of sealedTables) {
+    const { rows } = await transaction.query(`select 1 from ${table} where master_key <> $1 limit 1`, [
+      current === undefined ? "" : fingerprint(current),
+    ]);
+    if (rows.length > 0) return true;
+  }
+  return false;
 }
 
 /** Runs a transaction that encrypts something with a master key. */
