@@ -177,6 +177,17 @@ export function createRunDependencies(
   };
 }
 
+/** The password of an address, as it is written there and as it is. */
+function passwordsIn(address: string | null): string[] {
+  const password = address !== null && URL.canParse(address) ? new URL(address).password : "";
+  if (password === "") return [];
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
+}
+
 /** Values that must never be stored or logged: the mask removes them from all output. */
 export function serverSecrets(config: Config): string[] {
   const { anthropic, openai, google, compatible } = config.models;
@@ -188,6 +199,7 @@ export function serverSecrets(config: Config): string[] {
   );
   return [
     ...(config.masterKey?.split(",") ?? []),
+    ...passwordsIn(config.databaseUrl),
     config.oidc?.clientSecret,
     config.githubSignIn?.clientSecret,
     ...forgeSecrets,
