@@ -71,6 +71,20 @@ test("cut anywhere, what is held back makes sure that no piece shows a part of i
   );
 });
 
+test("cut anywhere, an escaped character of two halves is not shown in part", () => {
+  const odd = createMask(["key-\u{1f600}-of-\u{1f680}-mine"]);
+  const escaped = String.raw`key-\ud83d\ude00-of-\ud83d\ude80-mine`;
+  const whole = `{"a":"${escaped}"} and after`;
+  for (let at = 1; at < whole.length; at += 1) {
+    const first = whole.slice(0, at);
+    const held = first.slice(first.length - odd.unfinished(first));
+    const shown = odd.text(first.slice(0, first.length - held.length)) + odd.text(held + whole.slice(at));
+    expect(shown, `cut at ${at}`).toBe('{"a":"[secret]"} and after');
+  }
+  // A half without its other half is a character of its own, and holds nothing back.
+  expect(odd.unfinished(String.raw`\ud83d and after`)).toBeLessThan(6);
+});
+
 test("nothing is held back of a text that is no secret's beginning", () => {
   expect(createMask([secret]).unfinished("an ordinary sentence.")).toBe(0);
   expect(createMask([]).unfinished("anything")).toBe(0);

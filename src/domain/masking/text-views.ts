@@ -371,6 +371,17 @@ for (const [letter, stands] of [
   shortEscapes.set(letter, [stands]);
 }
 
+/** @returns the second half of a pair (RFC 8259, section 7); null if the text ends before that is known, undefined if it is none */
+function lowSurrogate(bytes: Uint8Array, at: number): number | null | undefined {
+  for (const [index, expected] of [backslash, 117].entries()) {
+    const byte = bytes[at + index];
+    if (byte === undefined) return null;
+    if (byte !== expected) return undefined;
+  }
+  const unit = hexadecimal(bytes, at + 2, 4);
+  return unit === null || unit === undefined || (unit >= 0xdc00 && unit <= 0xdfff) ? unit : undefined;
+}
+
 function jsonEscape(bytes: Uint8Array, at: number): Escape {
   const letter = bytes[at + 1];
   if (letter === undefined) return null;
@@ -380,8 +391,9 @@ function jsonEscape(bytes: Uint8Array, at: number): Escape {
   const unit = hexadecimal(bytes, at + 2, 4);
   if (unit === null || unit === undefined) return unit;
   if (unit < 0xd800 || unit > 0xdbff) return { stands: utf8(unit), length: 6 };
-  const low = bytes[at + 6] === backslash && bytes[at + 7] === 117 ? hexadecimal(bytes, at + 8, 4) : undefined;
-  if (low === null || low === undefined) return { stands: utf8(unit), length: 6 };
+  const low = lowSurrogate(bytes, at + 6);
+  if (low === null) return null;
+  if (low === undefined) return { stands: utf8(unit), length: 6 };
   return { stands: utf8(0x1_0000 + ((unit & 0x3ff) << 10) + (low & 0x3ff)), length: 12 };
 }
 
