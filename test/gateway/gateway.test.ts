@@ -250,7 +250,7 @@ describe("a request of a model", () => {
       headers: { authorization: `Bearer ${token}` },
     });
     expect(answer).toMatchObject({ status: 529, headers: { "retry-after": "700" } });
-    expect(gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastError: "Overloaded (HTTP 529)" });
+    expect(await gateway.traffic()).toMatchObject({ answered: 0, failed: 1, lastError: "Overloaded (HTTP 529)" });
   });
 
   it("to a server that is down is told as such", async () => {

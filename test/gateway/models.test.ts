@@ -115,7 +115,7 @@ describe("what a provider calls worth trying again", () => {
     expect(await ask(gateway, { model: "m", messages: [] })).toMatchObject({ status: 200, body: '{"ok":true}' });
     expect(seen).toHaveLength(2);
     expect(seen[0]).toBe(seen[1]);
-    expect(gateway.traffic()).toMatchObject({ answered: 1, failed: 1, lastError: null });
+    expect(await gateway.traffic()).toMatchObject({ answered: 1, failed: 1, lastError: null });
   });
 
   it("is passed on after the third time", async () => {
@@ -123,7 +123,7 @@ describe("what a provider calls worth trying again", () => {
     const gateway = await open();
     expect(await ask(gateway, { model: "m" })).toMatchObject({ status: 503, body: '{"error":{"message":"down"}}' });
     expect(seen).toHaveLength(3);
-    expect(gateway.traffic()).toMatchObject({ answered: 0, lastError: "down (HTTP 503)" });
+    expect(await gateway.traffic()).toMatchObject({ answered: 0, lastError: "down (HTTP 503)" });
   });
 
   it.each([
