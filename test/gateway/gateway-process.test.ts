@@ -300,6 +300,19 @@ describe("the end of a gateway's process", () => {
     expect(existsSync(gateway.socket)).toBe(false);
   });
 
+  it("does not wait for ever after it was closed, whatever keeps it", async () => {
+    const gateway = await open({}, { processes: createGatewayProcesses({ lingerLimitMs: 200 }) });
+    const pid = pidOfLast();
+    const asked = askModel(gateway);
+    await nextAnswer();
+    await gateway.close();
+    expect((await asked).status).toBe(0);
+    process.kill(pid, "SIGSTOP");
+    await waitFor(() => !isAlive(pid), "the process is gone");
+    expect(settled).toMatchObject([{ outputTokens: 10 }]);
+    expect(lost).toEqual([]);
+  });
+
   it("does not come by a signal that is meant for the server", async () => {
     const gateway = await open();
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(pidOfLast(), signal);
@@ -347,4 +360,38 @@ describe("a process that is started ahead", () => {
     expect((await ask(gateway, "/")).status).toBe(404);
     expect(lost).toEqual([]);
   });
+
+  it("is not missed if it does not open", async () => {
+    const processes = createGatewayProcesses({ openLimitMs: 10_000 });
+    processes.prepare();
+    await waitFor(() => gatewayPids().length === 1, "one process has started");
+    const pid = pidOfLast();
+    process.kill(pid, "SIGSTOP");
+    const gateway = await open({}, { processes });
+    expect((await ask(gateway, "/")).status).toBe(404);
+    await waitFor(() => !isAlive(pid), "the process is gone");
+    expect(lost).toEqual([]);
+  });
+});
+
+it("gateways and turns begin on a server that its operator put far behind, too", async () => {
+  const load = (file: string): string =>
+    `await import(${JSON.stringify(join(import.meta.dirname, "../../src", file))})`;
+  const program = `
+    process.setgroups([]);
+    process.setuid(65534);
+    const { createGatewayProcesses } = ${load("gateway/process/process.ts")};
+    createGatewayProcesses().prepare();
+    const { letServerComeFirst } = ${load("domain/priority.ts")};
+    letServerComeFirst(0);
+    console.log("begun", (await import("node:os")).getPriority());
+    process.exit();`;
+  const server = spawn("nice", ["-n", "15", process.execPath, "--eval", `(async () => {${program}})()`], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let said = "";
+  server.stdout.setEncoding("utf8").on("data", (piece: string) => (said += piece));
+  await once(server, "close");
+  // The tests' own priority is added.
+  expect(said).toMatch(/^begun 1[5-9]\n$/u);
 });

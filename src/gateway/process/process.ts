@@ -1,9 +1,9 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { rm } from "node:fs/promises";
-import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { childEnvironment, compileCache } from "../../domain/child-environment.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
+import { letServerComeFirst } from "../../domain/priority.ts";
 import { countedUsage } from "../costs/estimate.ts";
 import type { Refusal } from "../egress/egress.ts";
 import { modelsSeenFrom, type Gateway } from "../gateway.ts";
@@ -53,16 +53,20 @@ const youngMib = 8;
 /** Characters of a process's output kept for the error's message. */
 const keptOutput = 2_000;
 interface Patience {
-  /** How long a call may wait for a gateway that its sandbox keeps busy, in ms. */
+  /** How long it may take to open, in ms: on a busy machine it loads for seconds. After that it counts as lost. */
+  readonly openLimitMs: number;
+  /** How long a question may wait for a gateway that its sandbox keeps busy, in ms. */
   readonly answerLimitMs: number;
   /**
    * How long a gateway may take to end its connections, in ms; then it is killed, and its open requests are billed at
    * their maximum.
    */
   readonly closeLimitMs: number;
+  /** How long it may go on after it is closed, in ms: longer than it waits for answers. */
+  readonly lingerLimitMs: number;
 }
 
-const patience: Patience = { answerLimitMs: 2_000, closeLimitMs: 10_000 };
+const patience: Patience = { openLimitMs: 60_000, answerLimitMs: 2_000, closeLimitMs: 10_000, lingerLimitMs: 60_000 };
 
 /**
  * Environment variables by which Node chooses trusted certificates and proxies
@@ -70,8 +74,9 @@ const patience: Patience = { answerLimitMs: 2_000, closeLimitMs: 10_000 };
  */
 const trustVariables = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/** Keeps one process started ahead, because its start takes longer than a sandbox's. */
-export function createGatewayProcesses(limits: Patience = patience): GatewayProcesses {
+/** Keeps one process ahead, since its start takes longer than that of a sandbox. */
+export function createGatewayProcesses(changes: Partial<Patience> = {}): GatewayProcesses {
+  const limits = { ...patience, ...changes };
   let next: ChildProcess | null = null;
   function started(): ChildProcess {
     const child = start();
@@ -108,10 +113,8 @@ function start(): ChildProcess {
     serialization: "advanced",
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
-  // At once, so that the server has priority even while the program loads, which costs more than what it does for a
-  // session.
-  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
-  // It still reads models' answers, then ends.
+  // From the beginning: loading takes more than what it does for a session.
+  if (child.pid !== undefined) letServerComeFirst(child.pid);
   hold(child, false);
   return child;
 }
@@ -135,7 +138,7 @@ async function openIn(
   child: ChildProcess,
   task: GatewayTask,
   services: GatewayServices,
-  { answerLimitMs, closeLimitMs }: Patience,
+  { openLimitMs, answerLimitMs, closeLimitMs, lingerLimitMs }: Patience,
 ): Promise<Gateway> {
   const opened = Promise.withResolvers<{ readonly socket: string; readonly token: string }>();
   const closed = Promise.withResolvers<void>();
@@ -226,6 +229,8 @@ async function openIn(
   hold(child, true);
   tell({ kind: "open", task });
 
+  const late = new GatewayLostError(`the process of the session's gateway did not open within ${openLimitMs} ms`);
+  const opening = setTimeout(() => opened.reject(late), openLimitMs);
   try {
     const { socket, token } = await opened.promise;
     state = "open";
@@ -255,11 +260,15 @@ async function openIn(
         await rm(socket, { force: true });
         // It still reads models' answers, then ends.
         hold(child, false);
+        const lingering = setTimeout(() => child.kill("SIGKILL"), lingerLimitMs).unref();
+        child.once("exit", () => clearTimeout(lingering));
       },
     };
   } catch (error) {
     child.kill("SIGKILL");
     throw error;
+  } finally {
+    clearTimeout(opening);
   }
 }
 
