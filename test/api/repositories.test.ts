@@ -201,9 +201,26 @@ test("of several rows for one repository one is left, with the settings, secrets
     macro: "twice2",
     codeRepoIds: [bare, limited],
   });
+  const begun = await Promise.all(
+    [[bare], [third], [bare, limited]].map(async (codeRepoIds) => {
+      const { body } = await api.post("/session/create", { prompt: "x", codeRepoIds, queueRightAway: false });
+      return body.id as string;
+    }),
+  );
+  await api.database.pool.query(
+    `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url)
+     select gen_random_uuid(), organization_id, id, $2, branch_name, 'main', 7, 'https://github.com/twice/app/pull/7'
+     from session where id = $1`,
+    [begun[0], bare],
+  );
   await Promise.all([settle(), settle()]);
   expect(await settle()).toBe(0);
   expect(await idsOf({ repositories: [github("tWICE/aPP")] })).toEqual([limited]);
+  // Their secrets are masked, and their limits hold, for what goes on after that.
+  const goneOn = await Promise.all(begun.map(async (id) => (await api.get(`/session/${id}`)).body));
+  const idsIn = (list: { id: string }[]): string[] => list.map(({ id }) => id);
+  expect(goneOn.map(({ repositories }) => idsIn(repositories))).toEqual([[limited], [limited], [bare, limited]]);
+  expect(goneOn[0].pullRequests).toMatchObject([{ repositoryId: limited, number: 7 }]);
   expect((await api.get(`/repository/${limited}/limits`)).body).toEqual({ maxRunningSessions: 1 });
   for (const gone of [bare, third]) {
     const refused = await api.post("/session/create", { prompt: "x", codeRepoIds: [gone] });

@@ -32,9 +32,11 @@ export async function settleRepositoryKeys(database: Database, keyOf: (url: stri
       changed += 1;
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < atOnce) return changed;
+    if (last === undefined || rows.length < atOnce) break;
     after = last.id;
   }
+  await database.transaction(moveSessions);
+  return changed;
 }
 
 async function settle(database: Database, row: KeyedRow, key: string): Promise<void> {
@@ -87,5 +89,26 @@ async function merge(transaction: Queryable, { id, organization_id: organization
        then array_remove(repository_ids, $2) else array_replace(repository_ids, $2, $1) end
      where organization_id = $3 and $2 = any(repository_ids)`,
     [kept, other, organization],
+  );
+}
+
+/**
+ * Lets sessions of a row that is gone go on with the one that is left: its secrets are masked for them, and its limits hold for
+ * them. A session that has both keeps both clones. A worker that has a session just then may still open a pull request for the
+ * row that it knows, which the next server that starts moves too.
+ */
+async function moveSessions(transaction: Queryable): Promise<void> {
+  const pairs = `select gone.id as gone, kept.id as kept from repository gone join repository kept
+    on kept.organization_id = gone.organization_id and kept.address_key = gone.address_key and kept.deleted_at is null
+    where gone.deleted_at is not null`;
+  await transaction.query(
+    `update session_repository part set repository_id = kept from (${pairs}) as pair where repository_id = gone
+       and not exists (select from session_repository same where same.session_id = part.session_id and same.repository_id = kept)`,
+  );
+  await transaction.query(
+    `update pull_request moved set repository_id = kept from (${pairs}) as pair where repository_id = gone
+       and not exists (select from session_repository part where part.session_id = moved.session_id and part.repository_id = gone)
+       and not exists (select from pull_request same
+         where (same.repository_id, same.head, same.target) = (kept, moved.head, moved.target))`,
   );
 }
