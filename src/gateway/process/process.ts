@@ -1,9 +1,10 @@
 import { fork, type ChildProcess } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { constants, getPriority, setPriority } from "node:os";
 import { join } from "node:path";
 import { childEnvironment, compileCache } from "../../domain/child-environment.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
-import { letServerComeFirst } from "../../domain/priority.ts";
 import { countedUsage } from "../costs/estimate.ts";
 import type { Refusal } from "../egress/egress.ts";
 import { modelsSeenFrom, type Gateway } from "../gateway.ts";
@@ -113,13 +114,28 @@ function start(): ChildProcess {
     serialization: "advanced",
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
-  // From the beginning: loading takes more than what it does for a session.
   if (child.pid !== undefined) letServerComeFirst(child.pid);
   hold(child, false);
   return child;
 }
 
-/** @param held whether this child keeps the server's process alive */
+/** Of 1,000, by which a process seems larger to the kernel when it has to end one (proc_pid_oom_score_adj(5)). */
+const endedFirst = 500;
+
+/** From the beginning: loading takes more of the processor than what it does for a session. */
+function letServerComeFirst(pid: number): void {
+  const behind = constants.priority.PRIORITY_BELOW_NORMAL;
+  // From further behind, as by systemd's Nice=15, only root may bring it forward (setpriority(2)).
+  if (getPriority(pid) < behind) setPriority(pid, behind);
+  try {
+    // What sandboxes make it hold is the server's memory, and the server or its database may be larger than each gateway.
+    if (process.platform === "linux") writeFileSync(`/proc/${pid}/oom_score_adj`, String(endedFirst));
+  } catch {
+    // Further to the front already, or no /proc that can be written.
+  }
+}
+
+/** @param held whether the server's process goes on for as long as this one */
 function hold(child: ChildProcess, held: boolean): void {
   const { stderr } = child as { stderr: { ref?(): void; unref?(): void } | null };
   for (const each of [child, child.channel, stderr]) {
