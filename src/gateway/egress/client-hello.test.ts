@@ -120,6 +120,7 @@ describe("a ClientHello", () => {
     ["an empty record", record(22, Buffer.alloc(0))],
     ["a length of megabytes", Buffer.from([22, 3, 1, 0, 4, 1, 255, 255, 255])],
     ["SSLv2", Buffer.from([0x80, 0x2e, 1, 0, 2])],
+    ["a name that is longer than any", record(22, message([named("x".repeat(256))]))],
   ])("with %s is broken", (_, bytes) => {
     expect(readClientHello(bytes)).toBe("broken");
   });

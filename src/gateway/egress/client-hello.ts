@@ -21,7 +21,9 @@ const messageHeaderBytes = 4;
 const longestRecord = 16_384;
 /** Maximum of a ClientHello; programs send at most about 2 KiB. */
 const longestHello = 65_536;
-/** The random of a HelloRetryRequest, a ServerHello that asks for a second ClientHello (RFC 8446, section 4.1.3). */
+/** RFC 1035, section 2.3.4. A name that is refused is told in an event. */
+const longestName = 255;
+/** The random of a ServerHello that asks for another ClientHello (RFC 8446, section 4.1.3). */
 const retryRandom = Buffer.from("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c", "hex");
 
 /** Whether a connection that begins with these bytes is TLS; null if there are none. */
@@ -189,5 +191,5 @@ function readServerName(extension: Buffer): string | null {
   const [type, name] = [names.number(1), names.vector(2)];
   if (type !== 0 || name === null || !names.isAtEnd) return null;
   const text = name.toString("latin1").toLowerCase();
-  return /^[\w.-]+$/u.test(text) ? text : null;
+  return text.length <= longestName && /^[\w.-]+$/u.test(text) ? text : null;
 }
