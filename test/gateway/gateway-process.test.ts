@@ -309,6 +309,25 @@ describe("the end of a gateway's process", () => {
     expect((await asked).status).toBe(0);
     process.kill(pid, "SIGSTOP");
     await waitFor(() => !isAlive(pid), "the process is gone");
+    await waitFor(() => settled.length === 1, "its request is settled");
+    expect(settled).toMatchObject([{ outputTokens: 10 }]);
+    expect(lost).toEqual([]);
+  });
+
+  it("comes at once for the oldest if too many wait for answers", async () => {
+    const processes = createGatewayProcesses({ mostLingering: 2 });
+    const pids: number[] = [];
+    for (let turn = 0; turn < 3; turn += 1) {
+      const before = gatewayPids();
+      const gateway = await open({}, { processes });
+      pids.push(gatewayPids().find((pid) => !before.includes(pid)) ?? 0);
+      void askModel(gateway);
+      await waitFor(() => waiting.length === turn + 1, "the model is asked");
+      await gateway.close();
+    }
+    await waitFor(() => !isAlive(pids[0] ?? 0), "the oldest is gone");
+    expect(pids.map(isAlive)).toEqual([false, true, true]);
+    await waitFor(() => settled.length === 1, "its request is settled");
     expect(settled).toMatchObject([{ outputTokens: 10 }]);
     expect(lost).toEqual([]);
   });

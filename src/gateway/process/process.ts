@@ -65,9 +65,17 @@ interface Patience {
   readonly closeLimitMs: number;
   /** How long it may go on after it is closed, in ms: longer than it waits for answers. */
   readonly lingerLimitMs: number;
+  /** How many may go on so at once: no limit of sessions holds for them. The oldest is ended, as at `closeLimitMs`. */
+  readonly mostLingering: number;
 }
 
-const patience: Patience = { openLimitMs: 60_000, answerLimitMs: 2_000, closeLimitMs: 10_000, lingerLimitMs: 60_000 };
+const patience: Patience = {
+  openLimitMs: 60_000,
+  answerLimitMs: 2_000,
+  closeLimitMs: 10_000,
+  lingerLimitMs: 60_000,
+  mostLingering: 16,
+};
 
 /**
  * Environment variables by which Node chooses trusted certificates and proxies
@@ -78,6 +86,19 @@ const trustVariables = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_F
 /** Keeps one process ahead, since its start takes longer than that of a sandbox. */
 export function createGatewayProcesses(changes: Partial<Patience> = {}): GatewayProcesses {
   const limits = { ...patience, ...changes };
+  const closed = new Set<ChildProcess>();
+  const lingers = (child: ChildProcess): void => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), limits.lingerLimitMs).unref();
+    closed.add(child);
+    child.once("exit", () => {
+      clearTimeout(timer);
+      closed.delete(child);
+    });
+    const [oldest] = closed;
+    if (oldest === undefined || closed.size <= limits.mostLingering) return;
+    closed.delete(oldest);
+    oldest.kill("SIGKILL");
+  };
   let next: ChildProcess | null = null;
   function started(): ChildProcess {
     const child = start();
@@ -91,13 +112,13 @@ export function createGatewayProcesses(changes: Partial<Patience> = {}): Gateway
     async open(task, services) {
       const ahead = next;
       next = null;
-      if (ahead === null) return openIn(started(), task, services, limits);
+      if (ahead === null) return openIn(started(), task, services, { ...limits, lingers });
       try {
-        return await openIn(ahead, task, services, limits);
+        return await openIn(ahead, task, services, { ...limits, lingers });
       } catch (error) {
         // The waiting process may have ended: start another.
         if (!(error instanceof GatewayLostError)) throw error;
-        return openIn(started(), task, services, limits);
+        return openIn(started(), task, services, { ...limits, lingers });
       }
     },
   };
@@ -154,7 +175,7 @@ async function openIn(
   child: ChildProcess,
   task: GatewayTask,
   services: GatewayServices,
-  { openLimitMs, answerLimitMs, closeLimitMs, lingerLimitMs }: Patience,
+  { openLimitMs, answerLimitMs, closeLimitMs, lingers }: Patience & { readonly lingers: (child: ChildProcess) => void },
 ): Promise<Gateway> {
   const opened = Promise.withResolvers<{ readonly socket: string; readonly token: string }>();
   const closed = Promise.withResolvers<void>();
@@ -276,8 +297,7 @@ async function openIn(
         await rm(socket, { force: true });
         // It still reads models' answers, then ends.
         hold(child, false);
-        const lingering = setTimeout(() => child.kill("SIGKILL"), lingerLimitMs).unref();
-        child.once("exit", () => clearTimeout(lingering));
+        if (child.exitCode === null && child.signalCode === null) lingers(child);
       },
     };
   } catch (error) {
