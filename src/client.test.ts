@@ -62,3 +62,14 @@ it.each([
   for await (const { seq } of createClient({ baseUrl: url, key: "k" }).streamEvents("an-id", {})) heard.push(seq);
   expect(heard).toEqual([1, 2]);
 });
+
+it("an event that a newer server has is passed over, and the others are told", async () => {
+  const url = await serving((response) => {
+    const unknown = JSON.stringify({ seq: 2, createdAt: "2026-11-22T12:00:00.000Z", type: "session.dreamt", data: {} });
+    for (const data of [event(1), unknown, event(3)]) response.write(`data: ${data}\n\n`);
+    response.end("event: end\ndata: {}\n\n");
+  });
+  const heard: number[] = [];
+  for await (const { seq } of createClient({ baseUrl: url, key: "k" }).streamEvents("an-id", {})) heard.push(seq);
+  expect(heard).toEqual([1, 3]);
+});

@@ -252,10 +252,13 @@ async function* streamEvents(
         failures = 0;
         if (message.event === "end") return;
         if (message.data === "") continue;
-        const event = sessionEventSchema.parse(JSON.parse(message.data));
-        if (event.seq <= seen) continue;
-        seen = event.seq;
-        yield event;
+        const told: unknown = JSON.parse(message.data);
+        const { seq } = z.object({ seq: z.number().int() }).parse(told);
+        if (seq <= seen) continue;
+        seen = seq;
+        const event = sessionEventSchema.safeParse(told);
+        // A newer server has events that this client does not know: without them it still knows the others.
+        if (event.success) yield event.data;
       }
     } catch (error) {
       if (error instanceof OffstageError || isAborted(signal)) throw error;

@@ -72,6 +72,25 @@ test("concurrent duplicates make one session: each is answered like the first, o
   expect((await create("duplicates", "duplicates")).body).toEqual(good[0]?.body);
 });
 
+test("a rejection that says when to come again is not repeated then", async () => {
+  const { body } = await create("to be cancelled", "cancelled-session");
+  const change = (cancelRequested: boolean) =>
+    api.database.pool.query("update session set cancel_requested = $2 where id = $1", [body.id, cancelRequested]);
+  const send = () =>
+    api.post(
+      `/session/${body.id}/message`,
+      { message: "Go on." },
+      { headers: { "idempotency-key": "cancelled-message" } },
+    );
+  await change(true);
+  const early = await send();
+  expect([early.status, early.headers["retry-after"]]).toEqual([409, "1"]);
+  await change(false);
+  const later = await send();
+  expect([later.status, later.headers["idempotent-replayed"]]).toEqual([200, undefined]);
+  expect((await send()).headers["idempotent-replayed"]).toBe("true");
+});
+
 test("a request that is still under way is a conflict with Retry-After, for another body too", async () => {
   const headers = { "idempotency-key": "under-way" };
   await create("under way", "under-way");

@@ -85,7 +85,8 @@ export function idOfCreated(request: FastifyRequest): string {
 }
 
 /**
- * Runs before the answer is sent: stores it, unless the server failed, in which case a repeated request may succeed.
+ * Runs before the answer is sent: stores it, unless a repeated request may succeed: the server failed, or the answer says
+ * when to send the request again (Retry-After).
  */
 export async function keepAnswer(
   database: Database,
@@ -95,6 +96,7 @@ export async function keepAnswer(
 ): Promise<void> {
   if (request.idempotency === null) return;
   const { organizationId, key } = request.idempotency;
-  if (reply.statusCode >= 500 || typeof body !== "string") await abandonRequest(database, organizationId, key);
+  const maySucceed = reply.statusCode >= 500 || reply.hasHeader("retry-after");
+  if (maySucceed || typeof body !== "string") await abandonRequest(database, organizationId, key);
   else await finishRequest(database, organizationId, key, reply.statusCode, body);
 }
