@@ -43,7 +43,11 @@ let count = 0;
 
 beforeAll(async () => {
   world = await createWorld(script);
-  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
+  // An attempt that takes over after a lost lease is set up without secrets: no busy machine may cause one here.
+  ({ offstage, client } = await startInProcess(world, {
+    OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+    OFFSTAGE_LEASE_SECONDS: "30",
+  }));
   store = new pg.Pool({ connectionString: world.variables["DATABASE_URL"] });
 });
 
@@ -459,6 +463,7 @@ describe("without a sandbox", () => {
       ({ offstage, client } = await startInProcess(bare, {
         OFFSTAGE_SANDBOX: "none",
         OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+        OFFSTAGE_LEASE_SECONDS: "30",
       }));
       const made = await repository();
       await world.forge.commit("acme", made.name, "evil", { "install.sh": evil });
