@@ -110,7 +110,7 @@ it("a public address is pinned with its port", async () => {
 it("a git that can't be held to an address is not sent to a host that nobody named", async () => {
   const folder = await mkdtemp(join(tmpdir(), "offstage-old-git-"));
   const asked = join(folder, "asked");
-  const old = `#!/bin/sh\n[ "$1" = --version ] && echo git version 2.34.1 && exit\necho "$@" >> ${asked}\nexit 1\n`;
+  const old = `#!/bin/sh\ncase " $* " in *" --version "*) echo git version 2.34.1; exit ;; esac\necho "$@" >> ${asked}\nexit 1\n`;
   await writeFile(join(folder, "git"), old, { mode: 0o755 });
   const path = process.env["PATH"];
   process.env["PATH"] = `${folder}:${path}`;
