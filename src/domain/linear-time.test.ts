@@ -136,7 +136,6 @@ const calls: Readonly<Record<string, Call>> = {
 const withoutText: Readonly<Record<string, string>> = {
   "audit.outcomeOf": "a number",
   "child-environment.childEnvironment": "variables of the server's own",
-  "child-environment.compileCache": "variables of the server's own",
   "pace.createPace": "numbers and a clock",
   "key.hasScope": "scopes of a key, which are names of ours",
   "repository.isAddressProblem": "what parseRepositoryUrl found",

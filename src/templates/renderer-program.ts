@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { InvalidInputError } from "../domain/errors.ts";
+import { programFile } from "../programs/program-file.ts";
 import { renderCpuMs } from "./limits.ts";
 import { checkLiquid, renderLiquid } from "./liquid.ts";
 import { phases, shared, usedCpu, type Answer, type Message, type Task } from "./protocol.ts";
@@ -47,6 +48,5 @@ function warmUp(): void {
 process.once("disconnect", () => process.exit());
 process.on("message", (task) => carryOut(task as Task));
 warmUp();
-const extension = import.meta.filename.endsWith(".ts") ? "ts" : "js";
-const watchdog = new Worker(new URL(`watchdog.${extension}`, import.meta.url), { workerData: state.buffer });
+const watchdog = new Worker(programFile(import.meta.url, "watchdog"), { workerData: state.buffer });
 watchdog.once("online", () => send("ready"));

@@ -1,5 +1,6 @@
-import { fork, type ChildProcess } from "node:child_process";
-import { join } from "node:path";
+import type { ChildProcess } from "node:child_process";
+import { forkProgram, type ForkedProgram } from "../programs/forked-program.ts";
+import { programFile } from "../programs/program-file.ts";
 import { renderHeapMib, renderWallMs, startWallMs } from "./limits.ts";
 import { timeSignal, type Answer, type Message, type Task } from "./protocol.ts";
 
@@ -26,30 +27,25 @@ export interface Renderer {
   end(): Promise<void>;
 }
 
-/** Characters of the process's output that are kept for the log. */
-const keptOutput = 2_000;
 /** Size of the space for young objects, in MiB. It is not part of the heap's limit; this keeps it small. */
 const youngMib = 4;
 
 /** Starts a process that renders templates. A task may be given before the process is ready. */
 export function startRenderer(): Renderer {
-  const extension = import.meta.filename.endsWith(".ts") ? "ts" : "js";
-  const child = fork(join(import.meta.dirname, `renderer-program.${extension}`), [], {
-    // The process gets none of the server's environment and flags. Only the time zone is passed on, because dates are
-    // printed in the server's zone.
-    env: { TZ: Intl.DateTimeFormat().resolvedOptions().timeZone },
-    // The optimizing compiler is off: its threads would use more of a template's processor time than they save.
-    execArgv: [`--max-old-space-size=${renderHeapMib}`, `--max-semi-space-size=${youngMib}`, "--no-opt"],
-    stdio: ["ignore", "ignore", "pipe", "ipc"],
-  });
-  let printed = "";
-  child.stderr?.on("data", (chunk: Buffer) => (printed = (printed + chunk.toString()).slice(-keptOutput)));
-  return new ForkedRenderer(child, () => printed);
+  return new ForkedRenderer(
+    forkProgram(programFile(import.meta.url, "renderer-program"), {
+      // The process gets none of the server's environment and flags. Only the time zone is passed on, because dates are
+      // printed in the server's zone.
+      env: { TZ: Intl.DateTimeFormat().resolvedOptions().timeZone },
+      // The optimizing compiler is off: its threads would use more of a template's processor time than they save.
+      execArgv: [`--max-old-space-size=${renderHeapMib}`, `--max-semi-space-size=${youngMib}`, "--no-opt"],
+    }),
+  );
 }
 
 class ForkedRenderer implements Renderer {
+  readonly #program: ForkedProgram;
   readonly #child: ChildProcess;
-  readonly #printed: () => string;
   readonly #gone: Promise<void>;
   #alive = true;
   #ready = false;
@@ -58,9 +54,10 @@ class ForkedRenderer implements Renderer {
   #task: Task | null = null;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(child: ChildProcess, printed: () => string) {
+  constructor(program: ForkedProgram) {
+    const { child } = program;
+    this.#program = program;
     this.#child = child;
-    this.#printed = printed;
     this.#gone = new Promise((resolve) => {
       child.once("error", (error) => this.#over({ unstartable: error.message }, resolve));
       // "close" comes after all of its output was read.
@@ -81,14 +78,14 @@ class ForkedRenderer implements Renderer {
     return new Promise((resolve) => {
       this.#settle = resolve;
       this.#task = task;
-      this.#hold(true);
+      this.#program.hold(true);
       if (this.#ready) this.#begin();
       else this.#endAfter(startWallMs);
     });
   }
 
   async end(): Promise<void> {
-    if (this.#alive) this.#hold(true);
+    if (this.#alive) this.#program.hold(true);
     this.#child.kill("SIGKILL");
     await this.#gone;
   }
@@ -117,7 +114,8 @@ class ForkedRenderer implements Renderer {
   #finish(outcome: Outcome): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#hold(false);
+    // An idle process must not keep this one alive.
+    this.#program.hold(false);
     this.#settle?.(outcome);
     this.#settle = null;
     this.#task = null;
@@ -129,22 +127,12 @@ class ForkedRenderer implements Renderer {
     gone();
   }
 
-  /** An idle process must not keep this process alive. */
-  #hold(held: boolean): void {
-    const { channel } = this.#child;
-    const { stderr } = this.#child as { stderr: { ref?(): void; unref?(): void } | null };
-    for (const each of [this.#child, channel, stderr]) {
-      if (held) each?.ref?.();
-      else each?.unref?.();
-    }
-  }
-
   #outcomeOf(code: number | null, signal: NodeJS.Signals | null): Outcome {
     if (this.#starved) return { starved: true };
     if (signal === timeSignal) return { exceeded: "time" };
     // V8 aborts or traps if its heap is full; Node.js does not turn this into an exception.
     if (signal === "SIGABRT" || signal === "SIGTRAP" || code === 134) return { exceeded: "memory" };
-    const how = `ended with ${signal ?? code}: ${this.#printed()}`;
+    const how = `ended with ${signal ?? code}: ${this.#program.printed()}`;
     return this.#ready ? { died: how } : { unstartable: how };
   }
 }

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
-import { compileCache } from "../../domain/child-environment.ts";
 import type { RunError } from "../../domain/errors.ts";
+import { compileCache } from "../../programs/compile-cache.ts";
+import { programFile } from "../../programs/program-file.ts";
 import { unreadableFailure } from "./turn-failures.ts";
 import type { FromThread, ToThread, TurnCall, TurnState, TurnTask, Verdict } from "./turn-messages.ts";
 
@@ -9,8 +10,7 @@ const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 
 /** A thread that does not answer for this long is stuck in one message. */
 const silenceMs = 30_000;
 const pingMs = 5_000;
-/** With this file's extension: Node runs both the source and the built code. */
-const program = new URL(`turn-thread${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+const program = programFile(import.meta.url, "turn-thread");
 
 /** Calls from the thread to the server. Each settles when it is done. */
 export interface TurnServices {

@@ -1,13 +1,14 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { ModelProviders } from "../../domain/model.ts";
+import { programFile } from "../../programs/program-file.ts";
 import type { Provider } from "../harness.ts";
 import { defaultModelOf, noModel, routeModel, type ModelRoute } from "../models.ts";
 
 /** Offstage's own agent: needs only a model's key. */
 export function basicProvider(models: ModelProviders): Provider {
   const defaultModel = defaultModelOf(models);
-  const extension = import.meta.filename.endsWith(".ts") ? "ts" : "js";
   return {
     id: "basic",
     name: "Basic",
@@ -18,7 +19,7 @@ export function basicProvider(models: ModelProviders): Provider {
       const route = routeModel(reached, model ?? defaultModel ?? "");
       return {
         command: process.execPath,
-        arguments: [join(import.meta.dirname, `main.${extension}`)],
+        arguments: [fileURLToPath(programFile(import.meta.url, "main"))],
         model: null,
         environment: route === null ? {} : environmentOf(route),
         readOnly: programFolders(),

@@ -49,6 +49,11 @@ function mostOutput(
   return compacts === null ? { outputTokens: answer, isLimited } : { outputTokens: answer + longest, isLimited: true };
 }
 
+/** @param outputLimit maximum tokens of one answer that the budget covers; null: as many as were requested */
+export function limitedTo(most: MostUsage, outputLimit: number | null): MostUsage {
+  return { ...most, outputTokens: outputLimit ?? most.outputTokens };
+}
+
 /**
  * The usage that is billed for a request. What the provider did not report counts at its maximum: otherwise a client
  * could exceed a budget by hanging up or hiding reasoning, or a server by reporting nothing.

@@ -28,7 +28,7 @@ export interface Admission {
 export type Admit = (request: ModelRequest) => Promise<Admission | ModelRefusal>;
 
 /** Whether the request was refused. */
-export function isRefusal(answer: Admission | ModelRefusal): answer is ModelRefusal {
+export function isRefusal(answer: object): answer is ModelRefusal {
   return "status" in answer;
 }
 

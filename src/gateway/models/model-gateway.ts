@@ -5,7 +5,7 @@ import type { ModelProviderId, ModelProviders } from "../../domain/model.ts";
 import { createBodyCheck, type Understood } from "../bodies/check.ts";
 import { applyEdits, editsFor } from "../bodies/edits.ts";
 import { operations, type Operation } from "../bodies/operations.ts";
-import { countedUsage, mostUsage, type MostUsage } from "../costs/estimate.ts";
+import { countedUsage, limitedTo, mostUsage, type MostUsage } from "../costs/estimate.ts";
 import { RequestRefusedError } from "../refusal.ts";
 import { createTrafficCounter, type ModelTraffic } from "../traffic.ts";
 import { isRefusal, type Admission, type Admit } from "./admission.ts";
@@ -281,7 +281,7 @@ type Settle = (usage: Parameters<typeof countedUsage>[0] | "most" | "nothing") =
 
 function settleOnce(admission: Admission, most: MostUsage | null): Settle {
   let isSettled = false;
-  const limited = most === null ? null : { ...most, outputTokens: admission.outputLimit ?? most.outputTokens };
+  const limited = most === null ? null : limitedTo(most, admission.outputLimit);
   return (usage) => {
     if (isSettled) return;
     isSettled = true;

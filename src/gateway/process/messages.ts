@@ -3,7 +3,7 @@ import type { ModelProviderId, ModelProviders } from "../../domain/model.ts";
 import type { Prices } from "../costs/prices.ts";
 import type { ModelUsage } from "../costs/usage.ts";
 import type { Refusal } from "../egress/egress.ts";
-import type { ModelRequest } from "../models/admission.ts";
+import type { Admission, ModelRequest } from "../models/admission.ts";
 import type { ModelOutcome } from "../models/model-gateway.ts";
 import type { ModelRefusal } from "../refusal.ts";
 import type { ModelTraffic } from "../traffic.ts";
@@ -33,17 +33,18 @@ export interface RequestCount {
 /** A request that waits for its admission, without what can't be sent between processes. */
 export type AskedAdmission = Omit<ModelRequest, "signal">;
 
+/** The answer to it. */
+export type AdmissionAnswer = Pick<Admission, "outputLimit"> | ModelRefusal;
+
 /** A message to the gateway's process. It answers calls by their number. */
 export type ToGateway =
   | { readonly kind: "open"; readonly task: GatewayTask }
-  | { readonly kind: "admitted"; readonly call: number; readonly answer: { outputLimit: number | null } | ModelRefusal }
+  | { readonly kind: "admitted"; readonly call: number; readonly answer: AdmissionAnswer }
   | { readonly kind: "traffic"; readonly call: number }
   | { readonly kind: "close" };
 
 /** A message from the gateway's process. */
 export type FromGateway =
-  /** The program is loaded: send it what to open. */
-  | { readonly kind: "loaded" }
   | { readonly kind: "opened"; readonly socket: string; readonly token: string }
   /** The gateway could not be opened, for a reason that the operator can fix. */
   | { readonly kind: "unopened"; readonly message: string }

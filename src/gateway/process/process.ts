@@ -1,15 +1,17 @@
-import { fork, type ChildProcess } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { constants, getPriority, setPriority } from "node:os";
-import { join } from "node:path";
-import { childEnvironment, compileCache } from "../../domain/child-environment.ts";
+import { childEnvironment } from "../../domain/child-environment.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
-import { countedUsage } from "../costs/estimate.ts";
+import { compileCache } from "../../programs/compile-cache.ts";
+import { forkProgram, type ForkedProgram } from "../../programs/forked-program.ts";
+import { letServerComeFirst } from "../../programs/priority.ts";
+import { programFile } from "../../programs/program-file.ts";
 import type { Refusal } from "../egress/egress.ts";
 import { modelsSeenFrom, type Gateway } from "../gateway.ts";
-import { isRefusal, type Admission, type Admit } from "../models/admission.ts";
+import type { Admit } from "../models/admission.ts";
 import type { ModelTraffic } from "../traffic.ts";
+import { createHeldAdmissions } from "./held-admissions.ts";
 import {
   trafficOf,
   type AskedAdmission,
@@ -51,8 +53,7 @@ export interface GatewayProcesses {
 /** Limit of JavaScript's heap in MiB; request bodies and answers are outside of it, with limits of their own. */
 const heapMib = 128;
 const youngMib = 8;
-/** Characters of a process's output kept for the error's message. */
-const keptOutput = 2_000;
+
 interface Patience {
   /** How long it may take to open, in ms: on a busy machine it loads for seconds. After that it counts as lost. */
   readonly openLimitMs: number;
@@ -86,26 +87,14 @@ const trustVariables = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_F
 /** Keeps one process ahead, since its start takes longer than that of a sandbox. */
 export function createGatewayProcesses(changes: Partial<Patience> = {}): GatewayProcesses {
   const limits = { ...patience, ...changes };
-  const closed = new Set<ChildProcess>();
-  const lingers = (child: ChildProcess): void => {
-    const timer = setTimeout(() => child.kill("SIGKILL"), limits.lingerLimitMs).unref();
-    closed.add(child);
-    child.once("exit", () => {
-      clearTimeout(timer);
-      closed.delete(child);
-    });
-    const [oldest] = closed;
-    if (oldest === undefined || closed.size <= limits.mostLingering) return;
-    closed.delete(oldest);
-    oldest.kill("SIGKILL");
-  };
-  let next: ChildProcess | null = null;
-  function started(): ChildProcess {
-    const child = start();
-    const forget = (): void => void (next === child && (next = null));
-    child.once("exit", forget);
-    child.once("error", forget);
-    return child;
+  const lingers = createLingering(limits);
+  let next: ForkedProgram | null = null;
+  function started(): ForkedProgram {
+    const program = start();
+    const forget = (): void => void (next === program && (next = null));
+    program.child.once("exit", forget);
+    program.child.once("error", forget);
+    return program;
   }
   return {
     prepare: () => void (next ??= started()),
@@ -124,100 +113,77 @@ export function createGatewayProcesses(changes: Partial<Patience> = {}): Gateway
   };
 }
 
-function start(): ChildProcess {
-  const extension = import.meta.filename.endsWith(".ts") ? "ts" : "js";
+/** @returns what is called for each gateway that is closed and whose process still reads answers */
+function createLingering({ lingerLimitMs, mostLingering }: Patience): (child: ChildProcess) => void {
+  const closed = new Set<ChildProcess>();
+  return (child) => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), lingerLimitMs).unref();
+    closed.add(child);
+    child.once("exit", () => {
+      clearTimeout(timer);
+      closed.delete(child);
+    });
+    const [oldest] = closed;
+    if (oldest === undefined || closed.size <= mostLingering) return;
+    closed.delete(oldest);
+    oldest.kill("SIGKILL");
+  };
+}
+
+function start(): ForkedProgram {
   const trust = Object.fromEntries(
     trustVariables.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
-  const child = fork(join(import.meta.dirname, `program.${extension}`), [], {
-    env: { ...childEnvironment(process.env, trust), ...compileCache(process.env) },
+  const program = forkProgram(programFile(import.meta.url, "program"), {
+    env: childEnvironment(process.env, { ...trust, ...compileCache(process.env) }),
     execArgv: [`--max-old-space-size=${heapMib}`, `--max-semi-space-size=${youngMib}`],
     serialization: "advanced",
-    stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
-  if (child.pid !== undefined) letServerComeFirst(child.pid);
-  hold(child, false);
-  return child;
+  const { pid } = program.child;
+  if (pid !== undefined) {
+    letServerComeFirst(pid);
+    endBeforeServer(pid);
+  }
+  return program;
 }
 
 /** Of 1,000, by which a process seems larger to the kernel when it has to end one (proc_pid_oom_score_adj(5)). */
 const endedFirst = 500;
 
-/** From the beginning: loading takes more of the processor than what it does for a session. */
-function letServerComeFirst(pid: number): void {
-  const behind = constants.priority.PRIORITY_BELOW_NORMAL;
-  // From further behind, as by systemd's Nice=15, only root may bring it forward (setpriority(2)).
-  if (getPriority(pid) < behind) setPriority(pid, behind);
+/** What sandboxes make it hold is the machine's memory, of which the server or its database may have more. */
+function endBeforeServer(pid: number): void {
+  if (process.platform !== "linux") return;
   try {
-    // What sandboxes make it hold is the server's memory, and the server or its database may be larger than each gateway.
-    if (process.platform === "linux") writeFileSync(`/proc/${pid}/oom_score_adj`, String(endedFirst));
+    writeFileSync(`/proc/${pid}/oom_score_adj`, String(endedFirst));
   } catch {
-    // Further to the front already, or no /proc that can be written.
+    // It is ended before others already, or /proc can't be written.
   }
-}
-
-/** @param held whether the server's process goes on for as long as this one */
-function hold(child: ChildProcess, held: boolean): void {
-  const { stderr } = child as { stderr: { ref?(): void; unref?(): void } | null };
-  for (const each of [child, child.channel, stderr]) {
-    if (held) each?.ref?.();
-    else each?.unref?.();
-  }
-}
-
-interface Asked {
-  readonly request: AskedAdmission;
-  readonly hangUp: AbortController;
-  admission: Admission | null;
 }
 
 async function openIn(
-  child: ChildProcess,
+  program: ForkedProgram,
   task: GatewayTask,
   services: GatewayServices,
   { openLimitMs, answerLimitMs, closeLimitMs, lingers }: Patience & { readonly lingers: (child: ChildProcess) => void },
 ): Promise<Gateway> {
+  const { child } = program;
   const opened = Promise.withResolvers<{ readonly socket: string; readonly token: string }>();
   const closed = Promise.withResolvers<void>();
-  const asked = new Map<number, Asked>();
+  const admissions = createHeldAdmissions(services.admit);
   const questions = new Map<number, (traffic: ModelTraffic) => void>();
   let lastQuestion = 0;
   let lastTraffic = idleTraffic();
   let state: "opening" | "open" | "closing" = "opening";
-  let printed = "";
-  child.stderr?.on("data", (chunk: Buffer) => (printed = (printed + chunk.toString()).slice(-keptOutput)));
   // If the child has ended, its exit event reports that.
   const tell = (message: ToGateway): void => void (child.connected && child.send(message, () => undefined));
 
   async function admit(call: number, request: AskedAdmission): Promise<void> {
-    const one: Asked = { request, hangUp: new AbortController(), admission: null };
-    asked.set(call, one);
-    try {
-      const answer = await services.admit({ ...request, signal: one.hangUp.signal });
-      if (isRefusal(answer)) {
-        asked.delete(call);
-        tell({ kind: "admitted", call, answer });
-      } else if (asked.has(call)) {
-        one.admission = answer;
-        tell({ kind: "admitted", call, answer: { outputLimit: answer.outputLimit } });
-        // The child has ended meanwhile: the request was not sent.
-      } else answer.settle(null);
-    } catch (error) {
-      asked.delete(call);
-      const why = error instanceof Error ? error.message : String(error);
-      tell({ kind: "admitted", call, answer: { status: 503, message: `the budget could not be looked at: ${why}` } });
-    }
-  }
-
-  function settle(call: number, usage: Parameters<Admission["settle"]>[0]): void {
-    asked.get(call)?.admission?.settle(usage);
-    asked.delete(call);
+    const answer = await admissions.ask(call, request);
+    if (answer !== null) tell({ kind: "admitted", call, answer });
   }
 
   child.on("message", (message: FromGateway) => {
     switch (message.kind) {
-      case "loaded":
-        break;
       case "opened":
         opened.resolve(message);
         break;
@@ -228,10 +194,10 @@ async function openIn(
         void admit(message.call, message.request);
         break;
       case "hungUp":
-        asked.get(message.call)?.hangUp.abort(new Error("it hung up"));
+        admissions.hangUp(message.call);
         break;
       case "settle":
-        settle(message.call, message.usage);
+        admissions.settle(message.call, message.usage);
         break;
       case "requests":
         services.onRequests(message.counts);
@@ -249,21 +215,18 @@ async function openIn(
     }
   });
   const over = (how: string): void => {
-    const error = new GatewayLostError(`the process of the session's gateway ended (${how}): ${printed.trim()}`);
+    const error = new GatewayLostError(
+      `the process of the session's gateway ended (${how}): ${program.printed().trim()}`,
+    );
     opened.reject(error);
-    // The provider may have answered, and billed, any open request.
-    for (const { request, hangUp, admission } of asked.values()) {
-      admission?.settle(mostOf(request, admission));
-      hangUp.abort(error);
-    }
-    asked.clear();
+    admissions.end(error);
     for (const answer of questions.values()) answer(lastTraffic);
     closed.resolve();
     if (state === "open") services.onLost(error);
   };
   child.once("exit", (code, signal) => over(String(signal ?? code)));
   child.once("error", (error) => over(error.message));
-  hold(child, true);
+  program.hold(true);
   tell({ kind: "open", task });
 
   const late = new GatewayLostError(`the process of the session's gateway did not open within ${openLimitMs} ms`);
@@ -296,7 +259,7 @@ async function openIn(
         clearTimeout(timer);
         await rm(socket, { force: true });
         // It still reads models' answers, then ends.
-        hold(child, false);
+        program.hold(false);
         if (child.exitCode === null && child.signalCode === null) lingers(child);
       },
     };
@@ -306,11 +269,6 @@ async function openIn(
   } finally {
     clearTimeout(opening);
   }
-}
-
-/** The maximum that a request can cost, as the gateway itself counts an answer that was not read to its end. */
-function mostOf({ most }: AskedAdmission, { outputLimit }: Admission): Parameters<Admission["settle"]>[0] {
-  return most === null ? null : countedUsage(null, { ...most, outputTokens: outputLimit ?? most.outputTokens });
 }
 
 function idleTraffic(): ModelTraffic {

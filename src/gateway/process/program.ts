@@ -4,11 +4,17 @@ import type { ModelProviderId } from "../../domain/model.ts";
 import { createPace } from "../../domain/pace.ts";
 import { modelLabel } from "../costs/prices.ts";
 import { openGateway, type LocalGateway } from "../gateway.ts";
-import { isRefusal, type Admission, type Admit } from "../models/admission.ts";
+import { isRefusal, type Admit } from "../models/admission.ts";
 import type { ModelOutcome } from "../models/model-gateway.ts";
 import { createRecorder } from "../models/recording.ts";
-import type { ModelRefusal } from "../refusal.ts";
-import { agesOf, type FromGateway, type GatewayTask, type RequestCount, type ToGateway } from "./messages.ts";
+import {
+  agesOf,
+  type AdmissionAnswer,
+  type FromGateway,
+  type GatewayTask,
+  type RequestCount,
+  type ToGateway,
+} from "./messages.ts";
 
 /**
  * Program of one sandbox's gateway. It reads everything that the sandbox sends, so that this takes time, memory and
@@ -29,27 +35,26 @@ function say(message: FromGateway): void {
 
 /** Asks the server for admissions, one message each. */
 function createAdmissions() {
-  const asked = new Map<number, (answer: { outputLimit: number | null } | ModelRefusal) => void>();
+  const asked = new Map<number, (answer: AdmissionAnswer) => void>();
   const pace = createPace(burst, perSecond);
   let last = 0;
-  const admit: Admit = async ({ signal, ...request }): Promise<Admission | ModelRefusal> => {
+  const admit: Admit = async ({ signal, ...request }) => {
     const waitMs = pace.next();
     if (waitMs > 0) await pause(waitMs);
     last += 1;
     const call = last;
-    const answer = await new Promise<{ outputLimit: number | null } | ModelRefusal>((resolve) => {
+    const answer = await new Promise<AdmissionAnswer>((resolve) => {
       asked.set(call, resolve);
       say({ kind: "admit", call, request });
       if (signal.aborted) say({ kind: "hungUp", call });
       else signal.addEventListener("abort", () => say({ kind: "hungUp", call }), { once: true });
     });
-    if (isRefusal(answer as Admission | ModelRefusal)) return answer as ModelRefusal;
-    const { outputLimit } = answer as { outputLimit: number | null };
-    return { outputLimit, settle: (usage) => say({ kind: "settle", call, usage }) };
+    if (isRefusal(answer)) return answer;
+    return { ...answer, settle: (usage) => say({ kind: "settle", call, usage }) };
   };
   return {
     admit,
-    answer(call: number, answer: { outputLimit: number | null } | ModelRefusal): void {
+    answer(call: number, answer: AdmissionAnswer): void {
       asked.get(call)?.(answer);
       asked.delete(call);
     },
@@ -131,7 +136,6 @@ function runProgram(): void {
   process.once("disconnect", () => process.exit());
   // A terminal or service manager sends these to every process; the server decides when its gateways end.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
-  say({ kind: "loaded" });
 }
 
 runProgram();

@@ -1,6 +1,6 @@
-import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import { compileCache } from "../../domain/child-environment.ts";
+import { compileCache } from "../../programs/compile-cache.ts";
+import { programFile } from "../../programs/program-file.ts";
 import type { Found } from "./content-look.ts";
 
 /** A part of a content, as sent to the thread. */
@@ -30,7 +30,7 @@ const memoryMb = 512;
 /** Most time for one piece: an ordinary one takes 50 ms, the worst known about 3 s. */
 const usualPieceMs = 60_000;
 
-const program = new URL(`./look-thread${extname(import.meta.url)}`, import.meta.url);
+const program = programFile(import.meta.url, "look-thread");
 
 /**
  * Makes a searcher of contents that an agent chose. It runs in a thread with bounds on time and memory, and is ended beyond

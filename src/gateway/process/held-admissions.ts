@@ -1,0 +1,63 @@
+import { limitedTo, countedUsage } from "../costs/estimate.ts";
+import { isRefusal, type Admission, type Admit } from "../models/admission.ts";
+import type { AdmissionAnswer, AskedAdmission } from "./messages.ts";
+
+interface Asked {
+  readonly request: AskedAdmission;
+  readonly hangUp: AbortController;
+  /** Null until it is admitted. */
+  admission: Admission | null;
+}
+
+/** The admissions that one gateway's process has asked for and not settled, by the numbers of their calls. */
+export interface HeldAdmissions {
+  /** Asks whether a request may be sent. Never rejects. @returns what the process is to be told; null if it has ended */
+  ask(call: number, request: AskedAdmission): Promise<AdmissionAnswer | null>;
+  /** The client no longer waits for the answer. */
+  hangUp(call: number): void;
+  settle(call: number, usage: Parameters<Admission["settle"]>[0]): void;
+  /** The process has ended: settles each at its maximum, because its provider may have answered and billed it. */
+  end(error: Error): void;
+}
+
+/** @param admit as the server counts */
+export function createHeldAdmissions(admit: Admit): HeldAdmissions {
+  const asked = new Map<number, Asked>();
+  return {
+    async ask(call, request) {
+      const one: Asked = { request, hangUp: new AbortController(), admission: null };
+      asked.set(call, one);
+      try {
+        const answer = await admit({ ...request, signal: one.hangUp.signal });
+        if (isRefusal(answer)) {
+          asked.delete(call);
+          return answer;
+        }
+        if (!asked.has(call)) {
+          // The process has ended meanwhile: the request was not sent.
+          answer.settle(null);
+          return null;
+        }
+        one.admission = answer;
+        return { outputLimit: answer.outputLimit };
+      } catch (error) {
+        asked.delete(call);
+        const why = error instanceof Error ? error.message : String(error);
+        return { status: 503, message: `the budget could not be looked at: ${why}` };
+      }
+    },
+    hangUp: (call) => asked.get(call)?.hangUp.abort(new Error("it hung up")),
+    settle(call, usage) {
+      asked.get(call)?.admission?.settle(usage);
+      asked.delete(call);
+    },
+    end(error) {
+      for (const { request, hangUp, admission } of asked.values()) {
+        const most = request.most === null ? null : limitedTo(request.most, admission?.outputLimit ?? null);
+        admission?.settle(most === null ? null : countedUsage(null, most));
+        hangUp.abort(error);
+      }
+      asked.clear();
+    },
+  };
+}
