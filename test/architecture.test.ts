@@ -44,7 +44,7 @@ describe("the source", () => {
   it("is read whole: the walk sees the imports of a file that has some", async () => {
     const graph = await readImports(src);
     expect(graph.get("domain/session.ts")).toContainEqual({ to: "domain/status.ts", typeOnly: false });
-    expect(graph.get("worker/attempt/run.ts")).toContainEqual({ to: "forges/forge.ts", typeOnly: true });
+    expect(graph.get("worker/attempt/attempt.ts")).toContainEqual({ to: "forges/forge.ts", typeOnly: true });
   });
 });
 

@@ -79,10 +79,10 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
   worker: {
     steps: ["checkpoints", "setup", "attempt", "clones", "push", "disk", "sandboxed", "git"],
     checkpoints: ["attempt", "clones", "disk", "sandboxed", "git"],
-    setup: ["attempt", "disk", "sandboxed", "git"],
+    setup: ["attempt", "clones", "disk", "sandboxed", "git"],
     attempt: ["clones", "disk", "sandboxed", "git"],
     background: ["clones", "disk", "git", "look.ts"],
-    clones: ["push", "disk", "sandboxed", "git"],
+    clones: ["disk", "sandboxed", "git"],
     push: ["sandboxed", "git"],
     disk: ["git"],
     sandboxed: ["git"],

@@ -11,7 +11,7 @@ import { createLogger } from "../observability.ts";
 import { addressFile } from "../server/data-folder.ts";
 import {
   createRegistry,
-  createRunDependencies,
+  createAttemptServices,
   createSandbox,
   openVault,
   recordingsDirectory,
@@ -83,7 +83,7 @@ export function replayBeside(
   options: { readonly onEvent: (event: NewEvent) => void; readonly signal: AbortSignal },
 ): Promise<ReplayResult> {
   return withStore(config, (database, organizationId) => {
-    const run = createRunDependencies(config, {
+    const services = createAttemptServices(config, {
       database,
       logger: createLogger("error"),
       metrics: createMetrics(),
@@ -95,7 +95,7 @@ export function replayBeside(
       publicUrl: () => config.publicUrl ?? "",
       workerId: "replay",
     });
-    const recorded = { ...run, recordingsDirectory: recordingsDirectory(config) };
+    const recorded = { ...services, recordingsDirectory: recordingsDirectory(config) };
     return replaySession(recorded, { organizationId, id: sessionId }, options);
   });
 }

@@ -4,15 +4,15 @@ import { removeWorker, reportWorker } from "../store/queue/worker-nodes.ts";
 import { followPullRequests } from "../worker/background/follow-pull-requests.ts";
 import { startHousekeeping } from "../worker/background/housekeeping.ts";
 import { startRelay } from "../worker/background/relay.ts";
+import { runAttempt } from "../worker/run-attempt.ts";
 import { runJob } from "../worker/run-job.ts";
-import { runSession } from "../worker/run-session.ts";
 import { startWorker } from "../worker/worker.ts";
 import { listAgents } from "./agent-list.ts";
 import type { Parts } from "./parts.ts";
 import type { Stops } from "./stops.ts";
 import {
   chooseDefaultAgent,
-  createRunDependencies,
+  createAttemptServices,
   readWorkerId,
   recordingsDirectory,
   socketDirectory,
@@ -31,8 +31,8 @@ export async function startWork(parts: Parts, url: string, stops: Stops): Promis
   const id = await readWorkerId(config.data);
   const stopTending = sandbox.tend?.();
   if (stopTending !== undefined) stops.add(stopTending);
-  const run = createRunDependencies(config, { ...parts, publicUrl: () => url, workerId: id });
-  await run.workspaces.forgetIncoming();
+  const services = createAttemptServices(config, { ...parts, publicUrl: () => url, workerId: id });
+  await services.folders.forgetIncoming();
   const worker = await startWorker({
     database,
     logger,
@@ -44,7 +44,7 @@ export async function startWork(parts: Parts, url: string, stops: Stops): Promis
     maxRunningPerRepository: config.maxRunningPerRepository,
     hasRoom: () => hasRoom(config.data, config.minimumFreeBytes),
     drainMs: config.drainMs,
-    runSession: (session, signals) => runSession(run, session, signals),
+    runSession: (session, signals) => runAttempt(services, session, signals),
     runJob: (job) => runJob({ database, logger, traces, templates, sandboxed: sandbox.isolates }, job),
   });
   stops.add(() => worker.stop());
@@ -62,8 +62,16 @@ export async function startWork(parts: Parts, url: string, stops: Stops): Promis
   }, reportEveryMs);
   stops.add(() => (clearInterval(reporting), removeWorker(database, id)));
   const { retention } = config;
-  const { workspaces, objects } = run;
-  const house = { database, logger, objects, workspaces, recordingsDirectory: recordingsDirectory(config), retention };
+  const { folders, mirrors, objects } = services;
+  const house = {
+    database,
+    logger,
+    objects,
+    folders,
+    mirrors,
+    recordingsDirectory: recordingsDirectory(config),
+    retention,
+  };
   stops.add(startHousekeeping(house));
   const { vault, forges } = parts;
   const publicUrl = () => url;

@@ -23,10 +23,11 @@ import { createOidc } from "../sign-in/oidc.ts";
 import { environmentKeyring, fileKeyring } from "../store/secrets/keyring.ts";
 import { createVault, type Vault } from "../store/secrets/vault.ts";
 import type { Traces } from "../traces.ts";
-import type { RunDependencies } from "../worker/attempt/run.ts";
-import { createWorkspaces } from "../worker/clones/workspace.ts";
+import type { AttemptServices } from "../worker/attempt/attempt.ts";
 import { createEnvironmentCache } from "../worker/disk/environment-cache.ts";
 import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
+import { createSessionFolders } from "../worker/disk/session-folders.ts";
+import { createMirrors } from "../worker/git/mirrors.ts";
 
 /** A disk with less free space counts as full. */
 const leastRoomBytes = 1024 * 1024;
@@ -111,8 +112,8 @@ export function socketDirectory({ data }: Config): string {
   return join(data, "run");
 }
 
-/** Everything that running sessions depends on. */
-export function createRunDependencies(
+/** Everything that attempts need of this worker. */
+export function createAttemptServices(
   config: Config,
   parts: {
     readonly database: Database;
@@ -126,7 +127,7 @@ export function createRunDependencies(
     readonly publicUrl: () => string;
     readonly workerId: string;
   },
-): RunDependencies {
+): AttemptServices {
   const { workerId, database, logger, metrics, traces, vault, sandbox, providers, forges, publicUrl } = parts;
   return {
     workerId,
@@ -141,16 +142,17 @@ export function createRunDependencies(
     devcontainerImages: config.devcontainerImages,
     providers,
     publicUrl,
-    workspaces: createWorkspaces({
+    folders: createSessionFolders(
+      config.data,
+      config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks,
+      (folder) => sandbox.giveBack(folder),
+    ),
+    mirrors: createMirrors({
       dataDirectory: config.data,
-      sandbox,
-      author: config.commitAuthor,
       allowLocalRepositories: config.allowLocalRepositories,
-      limits: config.limits,
       fetch: config.fetch,
-      disks:
-        config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks,
     }),
+    author: config.commitAuthor,
     environmentCache: createEnvironmentCache({
       directory: join(config.data, "environments"),
       maximumBytes: config.setupCacheBytes,

@@ -4,15 +4,17 @@ import { openGateway } from "../gateway/gateway.ts";
 import { readRecording, type Exchange } from "../gateway/models/recording.ts";
 import { createReplay } from "../gateway/models/replay.ts";
 import { readRecordedSession, type RecordedSession } from "../store/checkpoints/recorded-session.ts";
-import { beginRun, secretsOf, type Run, type RunDependencies } from "./attempt/run.ts";
+import { beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
 import { recordingFile } from "./attempt/session-gateway.ts";
-import { workspaceRepository } from "./attempt/session-repositories.ts";
+import { cloneSource } from "./attempt/session-repositories.ts";
+import { makeClonesAgain, removeSession } from "./clones/clones.ts";
 import { readEnvironments } from "./setup/repository-environment.ts";
 import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent-turn.ts";
-import { requireSandbox } from "./steps/agent.ts";
 import { chooseAgent } from "./steps/choose-agent.ts";
+import { exportClones } from "./steps/export-work.ts";
 import { firstPrompt, transcriptText } from "./steps/prompt.ts";
-import { setupStep, withoutSetup } from "./steps/setup.ts";
+import { setUp, withoutSetup } from "./steps/set-up.ts";
+import { requireSandbox } from "./steps/take-turns.ts";
 
 /** What a replay found; both parts are empty or 0 if it repeated the session exactly. */
 export interface ReplayResult {
@@ -26,35 +28,36 @@ export interface ReplayResult {
  * Repeats a recorded session: the same commits, the same agent, and the recorded answers of the models. It stores and pushes
  * nothing and calls no model or forge. It works in folders of its own, which the agent sees at the paths of the session's
  * folders.
- * @param dependencies with the directory of the recordings
+ * @param services with the directory of the recordings
  * @param options.onEvent receives each event, masked, instead of the database
  * @throws NotFoundError if the session was not recorded, or the commits that it started from are gone
  * @throws ConflictError if the sandbox does not isolate: its folders could not have the session's paths
  * @throws RunError if a turn fails, with the failure that the session itself would have
  */
 export async function replaySession(
-  dependencies: RunDependencies & { readonly recordingsDirectory: string },
+  services: AttemptServices & { readonly recordingsDirectory: string },
   session: { readonly organizationId: string; readonly id: string },
   options: { readonly onEvent: (event: NewEvent) => void; readonly signal: AbortSignal },
 ): Promise<ReplayResult> {
-  const original = await readRecordedSession(dependencies.database, session.organizationId, session.id);
-  const recording = await recordingOf(recordingFile(dependencies.recordingsDirectory, session.id), session.id);
-  if (!dependencies.sandbox.isolates) {
+  const original = await readRecordedSession(services.database, session.organizationId, session.id);
+  const recording = await recordingOf(recordingFile(services.recordingsDirectory, session.id), session.id);
+  if (!services.sandbox.isolates) {
     throw new ConflictError(
       "a replay needs a sandbox, so that its folders have the session's paths: set OFFSTAGE_SANDBOX to bubblewrap or container",
     );
   }
   const again = { ...original.session, sessionId: `replay-${crypto.randomUUID()}` };
-  const secrets = await secretsOf(dependencies, again);
-  const run: Run = {
-    ...beginRun(dependencies, again, options.signal, secrets),
-    emit: (event) => Promise.resolve(options.onEvent(run.mask.event(event))),
+  const begun = beginAttempt({ session: again, signal: options.signal, logger: services.logger }, services);
+  const opened = await withSecrets(begun, services);
+  const attempt: Attempt = {
+    ...opened,
+    emit: (event) => Promise.resolve(options.onEvent(opened.mask.event(event))),
   };
   try {
-    await requireSandbox(run);
-    return await replay(run, original, recording);
+    await requireSandbox(services);
+    return await replay(attempt, services, original, recording);
   } finally {
-    await dependencies.workspaces.remove(again.sessionId);
+    await removeSession(services, again.sessionId);
   }
 }
 
@@ -69,67 +72,65 @@ async function recordingOf(file: string, id: string): Promise<Exchange[]> {
   }
 }
 
-async function replay(run: Run, original: RecordedSession, recording: readonly Exchange[]): Promise<ReplayResult> {
-  const { workspaces, models, modelPermits, socketDirectory } = run.dependencies;
-  const repositories = run.session.repositories.map((repository) => workspaceRepository(run, repository));
-  const { sessionId } = original.session;
-  const prepared = await workspaces.prepareAgain(sessionId, run.session.sessionId, repositories, run.signal);
-  const environments = await readEnvironments(run, prepared);
-  const missing = await withoutSetup(run, environments);
-  if (missing.length > 0) await setupStep(run, missing);
+async function replay(
+  attempt: Attempt,
+  services: AttemptServices,
+  original: RecordedSession,
+  recording: readonly Exchange[],
+): Promise<ReplayResult> {
+  const { session, signal, mask, emit } = attempt;
+  const sources = session.repositories.map((repository) => cloneSource(attempt, services, repository));
+  const wanted = { sessionId: session.sessionId, sources, signal };
+  const clones = await makeClonesAgain(services, original.session.sessionId, wanted);
+  const environments = await readEnvironments(attempt, services, clones);
+  const missing = await withoutSetup(attempt, services, environments);
+  if (missing.length > 0) await setUp(attempt, services, missing);
 
   const answers = createReplay(recording);
   const gateway = await openGateway({
-    directory: socketDirectory,
-    models,
+    directory: services.socketDirectory,
+    models: services.models,
     egress: { open: false, rules: [] },
-    onRefused: (refusal) => void run.emit({ type: "egress.refused", data: refusal }),
-    permits: modelPermits,
+    onRefused: (refusal) => void emit({ type: "egress.refused", data: refusal }),
+    permits: services.modelPermits,
     answers: answers.gateway,
   });
   try {
-    await takeTurns(run, original, {
+    await takeTurns(attempt, services, original, {
       gateway,
-      variables: variablesOf(run, environments),
+      variables: variablesOf(attempt, environments),
       image: environments[0]?.image ?? null,
     });
   } finally {
     await gateway.close();
   }
-  const collected = await workspaces.collect({
-    sessionId: run.session.sessionId,
-    repositories,
-    message: run.session.title,
-    coAuthor: null,
-    signal: run.signal,
-  });
-  const different = run.session.repositories.filter(
-    (_, index) => run.mask.text(collected[index]?.patch ?? "") !== (original.patches[index] ?? ""),
-  );
-  return { different: different.map(({ name }) => name), unused: answers.left() };
+  const exported = await exportClones({ session: { ...session, requester: null }, signal }, services, clones);
+  const different = exported.filter(({ work }, index) => mask.text(work.patch) !== (original.patches[index] ?? ""));
+  return { different: different.map(({ clone }) => clone.repository.name), unused: answers.left() };
 }
 
 async function takeTurns(
-  run: Run,
+  attempt: Attempt,
+  services: AttemptServices,
   original: RecordedSession,
   environment: Pick<AgentTurn, "gateway" | "variables" | "image">,
 ): Promise<void> {
-  const { provider, model } = await chooseAgent(run);
-  const said: { from: "user" | "agent"; text: string }[] = [];
+  const { provider, model } = await chooseAgent(attempt, services);
+  const conversation: { from: "user" | "agent"; text: string }[] = [];
   let resume: string | null = null;
   for (const [index, message] of original.messages.entries()) {
-    const { finalMessage } = await agentTurn(run, {
+    const { finalMessage } = await agentTurn(attempt, services, {
       provider,
       model,
       ...environment,
-      message: index === 0 ? firstPrompt(run.session, message) : message,
-      transcript: transcriptText(said),
+      message: index === 0 ? firstPrompt(attempt.session, message) : message,
+      transcript: transcriptText(conversation),
       resume,
       onSession: (id) => Promise.resolve(void (resume = id)),
       // The recorded answers name files by the paths of the original session.
-      seenAt: run.dependencies.workspaces.folders(original.session.sessionId, []),
-      signal: run.signal,
+      seenAt: services.folders.placeOf(original.session.sessionId),
+      signal: attempt.signal,
     });
-    said.push({ from: "user", text: message }, { from: "agent", text: finalMessage });
+    conversation.push({ from: "user", text: message }, { from: "agent", text: finalMessage });
   }
 }

@@ -5,13 +5,13 @@ import { claimJob, recoverJobs, type ClaimedJob } from "../store/automations/job
 import { wakeWaiting } from "../store/queue/budgets.ts";
 import { claimSession, type ClaimedSession } from "../store/queue/claims.ts";
 import { recoverSessions, renewClaim } from "../store/queue/lease.ts";
-import { ClaimLost, RunCancelled, WorkerDraining } from "./attempt/cancellation.ts";
-import { runLogger } from "./attempt/run.ts";
+import { ClaimLost, RunCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
+import { attemptLogger } from "./attempt/attempt.ts";
 import { createLook } from "./look.ts";
 
 /** The two ways in which a worker ends an attempt. */
 export interface RunSignals {
-  /** Ends the attempt at once; the reason, a class of `cancellation.ts`, decides what is recorded afterwards. */
+  /** Ends the attempt at once; the reason, a class of `stop-reasons.ts`, decides what is recorded afterwards. */
   readonly signal: AbortSignal;
   /** Aborts when the worker shuts down: the attempt ends at its next safe point, before `signal` ends it anywhere. */
   readonly draining: AbortSignal;
@@ -121,7 +121,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const before = [...running].find((run) => run.session.sessionId === session.sessionId)?.settled;
     const settled = Promise.resolve(before)
       .then(() => options.runSession(session, { signal: controller.signal, draining: draining.signal }))
-      .catch((error: unknown) => runLogger(logger, session).error({ err: error }, "a run broke off"))
+      .catch((error: unknown) =>
+        attemptLogger(logger, session).error({ err: error }, "an attempt ended with an unexpected error"),
+      )
       .finally(() => {
         running.delete(run);
         sessions.look();
@@ -140,7 +142,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       else if (renewed.cancelRequested) run.controller.abort(new RunCancelled());
       else run.heldUntil = askedAt + leaseMs;
     } catch (error) {
-      runLogger(logger, run.session).warn({ err: error }, "could not renew a lease; will try again");
+      attemptLogger(logger, run.session).warn({ err: error }, "could not renew a lease; will try again");
     }
   }
 

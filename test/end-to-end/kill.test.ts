@@ -1,3 +1,4 @@
+import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { SessionEvent } from "../../src/domain/event.ts";
 import { stepNames, type StepName } from "../../src/domain/step.ts";
@@ -34,12 +35,29 @@ async function untilStep(current: ServerProcess, id: string, step: StepName): Pr
 
 const prompt = "write one.txt: first, then write two.txt: second";
 
+/** The folders here count as outdated from now on, as if another worker had had the session since. */
+async function outdate(sessionId: string): Promise<void> {
+  const store = new pg.Client({ connectionString: world.variables["DATABASE_URL"] });
+  await store.connect();
+  const updated = "update session set workspace_worker = 'another' where id = $1 and workspace_worker is not null";
+  const { rowCount } = await store.query(updated, [sessionId]);
+  await store.end();
+  expect(rowCount).toBe(1);
+}
+
 async function killIn(step: StepName, overrides: Record<string, string> = {}): Promise<void> {
   const { url } = await world.forge.createRepository("acme", "survivor", { "README.md": "# Survivor\n" });
   server = await startServerProcess(world, overrides);
   const { id } = await callApi(server.url, "/repository/create", { url });
   await callApi(server.url, `/repository/${id}/environment`, { setupScript: "sleep 1; echo ready > ready" });
   const session = await server.client.session.create({ prompt, repositories: [url] });
+  if (step === "restore") {
+    // A checkpoint of the whole turn is stored before this step.
+    await untilStep(server, session.id, "commit");
+    await server.kill("SIGKILL");
+    await outdate(session.id);
+    server = await startServerProcess(world, overrides);
+  }
   await untilStep(server, session.id, step);
   await server.kill("SIGKILL");
 

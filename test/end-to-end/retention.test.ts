@@ -9,7 +9,7 @@ import { createForges } from "../../src/forges/forges.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
-import { createRegistry, createRunDependencies, createSandbox, openVault } from "../../src/server/wiring.ts";
+import { createRegistry, createAttemptServices, createSandbox, openVault } from "../../src/server/wiring.ts";
 import { noTraces } from "../../src/traces.ts";
 import { pruneWorkspaces } from "../../src/worker/background/retention.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const prune = (days: number): Promise<number> => {
   const config = readConfig(world.variables);
-  const run = createRunDependencies(config, {
+  const services = createAttemptServices(config, {
     database: offstage.database,
     logger: createLogger("warn"),
     metrics: createMetrics(),
@@ -43,7 +43,7 @@ const prune = (days: number): Promise<number> => {
     publicUrl: () => "",
     workerId: "test",
   });
-  return pruneWorkspaces(run, run.workspaces, days, new AbortController().signal);
+  return pruneWorkspaces(services, days, new AbortController().signal);
 };
 
 const folderOf = (id: string): string => join(world.data, "sessions", id);

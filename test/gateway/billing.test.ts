@@ -19,7 +19,6 @@ import { updateOrganization } from "../../src/store/people/organizations.ts";
 import type { ClaimedSession } from "../../src/store/queue/claims.ts";
 import { getSession } from "../../src/store/sessions/sessions.ts";
 import { createModelBudget, type ModelBudget } from "../../src/worker/attempt/model-budget.ts";
-import type { Run } from "../../src/worker/attempt/run.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession, requireClaim } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
@@ -142,9 +141,9 @@ async function open(settings: Parameters<typeof updateOrganization>[2] = {}, lin
   await addSession(database, organizationId);
   const session = await requireClaim(database);
   const problems: string[] = [];
-  const dependencies = { allowedModels: ["*"], database, logger: createLogger("error"), prices, models: {} };
   const budget = createModelBudget(
-    { dependencies, session } as unknown as Run,
+    { session, logger: createLogger("error") },
+    { allowedModels: ["*"], database, prices },
     ({ message }) => problems.push(message),
     () => undefined,
   );

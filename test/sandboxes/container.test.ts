@@ -8,9 +8,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import { createContainerSandbox } from "../../src/sandboxes/container/container.ts";
 import { gatewayOrigin } from "../../src/sandboxes/process/relay.ts";
 import type { Limits } from "../../src/sandboxes/sandbox.ts";
-import type { Run } from "../../src/worker/attempt/run.ts";
-import type { SessionRepository } from "../../src/worker/attempt/session-repositories.ts";
-import { pinnedImage, setupKey } from "../../src/worker/steps/setup.ts";
+import type { SessionRepository } from "../../src/worker/clones/clone.ts";
+import { pinnedImage, setupKey } from "../../src/worker/steps/set-up.ts";
 import { script } from "../end-to-end/script.ts";
 import { longestWait } from "../longest-wait.ts";
 import { createWorld, startInProcess, untilOver } from "../world.ts";
@@ -47,13 +46,12 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
   it("is known by its image's content: a setup's result is not reused once the name is another image's", async () => {
     const tag = (image: string): Promise<unknown> =>
       askEngineFor(settings.socket, "POST", `/images/${image}/tag`, { repo: "offstage-moved", tag: "latest" });
-    const dependencies = { sandbox, sandboxImage: "offstage-moved" };
-    const run = { dependencies, secrets: [] } as unknown as Run;
+    const services = { sandbox, sandboxImage: "offstage-moved" };
     const repository = { id: "one", directory: "." } as SessionRepository;
     const commit = { sha: "a".repeat(40), branch: "main", isDefault: true };
     const keyNow = async (): Promise<string> => {
-      const image = await pinnedImage(run, null);
-      return setupKey(run, repository, { commit, script: "true", variables: {}, image });
+      const image = await pinnedImage(services, null);
+      return setupKey({ secrets: [] }, services, repository, { commit, script: "true", variables: {}, image });
     };
     await tag(settings.image);
     const before = await keyNow();
@@ -61,7 +59,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     await tag(`${settings.image}-other`);
     expect(await keyNow()).not.toBe(before);
     // What runs is what the key is of, whatever becomes of the name meanwhile.
-    const image = await pinnedImage(run, null);
+    const image = await pinnedImage(services, null);
     await tag(settings.image);
     expect(await place.run("echo $IMAGE", { image: image ?? "none" })).toContain("other");
     expect(await place.run("echo is: $IMAGE", { image: "offstage-moved" })).toBe("is:");

@@ -10,7 +10,9 @@ import { readConfig } from "../../src/config/config.ts";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { giveToSandbox } from "../../src/sandboxes/process/ownership.ts";
 import { UidClaims, usualUids, type UidRange } from "../../src/sandboxes/process/uids.ts";
-import { createWorkspaces } from "../../src/worker/clones/workspace.ts";
+import { makeClones, removeSession } from "../../src/worker/clones/clones.ts";
+import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
+import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { longestWait } from "../longest-wait.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -188,24 +190,13 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     const sandbox = createBubblewrap(own);
     expect(await sandbox.check()).toBeNull();
     expect(inUse()).toEqual([]);
-    const workspaces = createWorkspaces({
-      dataDirectory: folder,
-      sandbox,
-      author: { name: "A", email: "a@example.com" },
-      allowLocalRepositories: false,
-      limits: readConfig({}).limits,
-    });
+    const folders = createSessionFolders(folder, undefined, (path) => sandbox.giveBack(path));
+    const mirrors = createMirrors({ dataDirectory: folder, allowLocalRepositories: false });
+    const services = { folders, mirrors, sandbox, limits: readConfig({}).limits };
     const { signal } = new AbortController();
-    const request = {
-      repositories: [],
-      keptWork: new Map(),
-      madeAt: null,
-      isRestored: false,
-      progress: () => undefined,
-      signal,
-    };
-    await workspaces.prepare({ sessionId: "real", ...request });
-    const { workspace, home } = workspaces.folders("real", []);
+    const request = { sessionId: "real", sources: [], progress: () => undefined, signal };
+    await makeClones(services, request, null);
+    const { workspace, home } = folders.placeOf("real");
     const setup = join(folder, "sessions/real/setups/one/home");
     await sandbox.makeWritable(setup);
     expect(inUse()).toHaveLength(2);
@@ -220,9 +211,9 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     });
     child.stdin.end();
     expect((await child.exited).code).toBe(0);
-    await workspaces.endSetups("real");
+    await folders.endSetups("real");
     expect(inUse()).toEqual([ownerOf(home)]);
-    await workspaces.remove("real");
+    await removeSession(services, "real");
     expect(inUse()).toEqual([]);
   });
 

@@ -286,7 +286,8 @@ describe("lease and fence", () => {
     await recoverSessions(database, {});
     const fresh = await requireClaim(database);
     const before = await everythingOf(old.sessionId);
-    const opened = { repositoryId, head: "h", target: "t", number: 1, url: "https://h/a/1", state: "open" } as const;
+    const pullRequest = { repositoryId, head: "h", target: "t", headSha: "s", number: 1, url: "https://h/a/1" };
+    const opened = { ...pullRequest, state: "open" } as const;
     const writes = [
       () => appendClaimEvents(database, old, [{ type: "notice", data: { level: "info", text: "late" } }]),
       () => nextMessage(database, old),

@@ -6,13 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readConfig } from "../../src/config/config.ts";
-import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { diskUsage } from "../../src/sandboxes/process/disk-usage.ts";
-import { createWorkspaces, type LaidOut, type Workspaces } from "../../src/worker/clones/workspace.ts";
+import { makeClones } from "../../src/worker/clones/clones.ts";
 import type { FetchLimits } from "../../src/worker/git/fetch.ts";
-import type { WorkspaceRepository } from "../../src/worker/git/workspace-repository.ts";
 import { longestWait } from "../longest-wait.ts";
+import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
 const megabyte = 1024 * 1024;
 const { signal } = new AbortController();
@@ -48,45 +46,16 @@ function commitTree(path: string, entries: readonly string[]): void {
 
 const blobOf = (path: string, content: Buffer): string => withInput(path, content, "hash-object", "-w", "--stdin");
 
-const repositoryAt = (url: string, directory = "clone"): WorkspaceRepository => ({
-  id: url,
-  url,
-  directory,
-  branch: "offstage/work",
-  targetBranch: "main",
-  baseSha: null,
-  headSha: null,
-  named: true,
-  credentials: () => Promise.resolve(null),
-});
-
 interface Bounds {
   readonly diskBytes?: number;
   readonly files?: number;
   readonly fetch?: FetchLimits;
 }
 
-function workspacesWith({ fetch, ...bounds }: Bounds): Workspaces {
-  return createWorkspaces({
-    dataDirectory: data,
-    sandbox: createUnsandboxed(),
-    author: { name: "Offstage", email: "offstage@localhost" },
-    allowLocalRepositories: true,
-    limits: { ...readConfig({}).limits, ...bounds },
-    ...(fetch !== undefined && { fetch }),
-  });
-}
-
-function prepare(bounds: Bounds, ...urls: readonly string[]): Promise<LaidOut> {
-  return workspacesWith(bounds).prepare({
-    sessionId: crypto.randomUUID(),
-    repositories: urls.map((url, index) => repositoryAt(url, `clone${index}`)),
-    keptWork: new Map(),
-    madeAt: null,
-    isRestored: false,
-    progress: () => undefined,
-    signal,
-  });
+function prepare(bounds: Bounds, ...urls: readonly string[]): ReturnType<typeof makeClones> {
+  const sources = urls.map((url, index) => cloneSourceAt(url, `clone${index}`, "main"));
+  const request = { sessionId: crypto.randomUUID(), sources, progress: () => undefined, signal };
+  return makeClones(cloneServicesIn(data, bounds), request, null);
 }
 
 /** What all sessions' folders hold. */
@@ -180,7 +149,7 @@ describe("a checkout", () => {
       `040000 tree ${folder}\tfolder`,
       `100644 blob ${blob}\tname\\with "marks"`,
     ]);
-    await expect(prepare({}, url)).resolves.toMatchObject({ from: "remote" });
+    await expect(prepare({}, url)).resolves.toMatchObject({ clones: [{ targetBranch: "main" }] });
   });
 });
 

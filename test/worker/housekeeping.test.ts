@@ -6,10 +6,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
 import { createObjectStore, type ObjectStore } from "../../src/objects/object-store.ts";
 import { createLogger } from "../../src/observability.ts";
-import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { tidy } from "../../src/worker/background/housekeeping.ts";
 import { pruneWorkspaces } from "../../src/worker/background/retention.ts";
-import { createWorkspaces } from "../../src/worker/clones/workspace.ts";
+import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
+import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { startS3Server } from "../objects/s3-server.ts";
 
@@ -31,13 +31,8 @@ function house(objects: ObjectStore | null = null) {
     database: testDatabase.database,
     logger: createLogger("silent"),
     objects,
-    workspaces: createWorkspaces({
-      dataDirectory: data,
-      sandbox: createUnsandboxed(),
-      author: { name: "Offstage", email: "offstage@localhost" },
-      allowLocalRepositories: false,
-      limits: readConfig({}).limits,
-    }),
+    folders: createSessionFolders(data),
+    mirrors: createMirrors({ dataDirectory: data, allowLocalRepositories: false }),
     recordingsDirectory: join(data, "recordings"),
     retention: readConfig({ OFFSTAGE_DATA: data }).retention,
   };
@@ -90,17 +85,18 @@ test("once the server stops nothing more is begun", async () => {
 });
 
 test("a worker that stops removes no more folders than the one under way", async () => {
-  const { database, logger, workspaces } = house();
+  const services = house();
+  const { folders } = services;
   const stopped = new AbortController();
   const left = [1, 2, 3].map(() => join(data, "sessions", `removed-${crypto.randomUUID()}`));
   for (const folder of left) await mkdir(folder, { recursive: true });
   const stopping = {
-    ...workspaces,
+    ...folders,
     remove: async (sessionId: string) => {
       stopped.abort();
-      await workspaces.remove(sessionId);
+      await folders.remove(sessionId);
     },
   };
-  expect(await pruneWorkspaces({ database, logger }, stopping, 14, stopped.signal)).toBe(1);
+  expect(await pruneWorkspaces({ ...services, folders: stopping }, 14, stopped.signal)).toBe(1);
   expect(left.filter((folder) => existsSync(folder))).toHaveLength(2);
 });

@@ -4,29 +4,21 @@ import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/observability.ts";
-import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { keepMirrors } from "../../src/worker/background/mirror-upkeep.ts";
 import { pruneRecordings } from "../../src/worker/background/recordings.ts";
-import { createWorkspaces, type Workspaces } from "../../src/worker/clones/workspace.ts";
+import { makeClones, openClones, removeSession, type CloneServices } from "../../src/worker/clones/clones.ts";
 import { createMirrorUse } from "../../src/worker/git/mirror-use.ts";
-import type { WorkspaceRepository } from "../../src/worker/git/workspace-repository.ts";
+import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
 let data: string;
-let workspaces: Workspaces;
+let services: CloneServices;
 const { signal } = new AbortController();
 const logger = createLogger("warn");
 
 beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), "offstage-mirrors-"));
-  workspaces = createWorkspaces({
-    dataDirectory: data,
-    sandbox: createUnsandboxed(),
-    author: { name: "Offstage", email: "offstage@localhost" },
-    allowLocalRepositories: true,
-    limits: readConfig({}).limits,
-  });
+  services = cloneServicesIn(data);
 });
 
 afterEach(() => rm(data, { recursive: true, force: true }));
@@ -51,38 +43,17 @@ async function commit(path: string, content: string): Promise<void> {
   git(path, "commit", "--quiet", "--message", content);
 }
 
-const repositoryAt = (url: string): WorkspaceRepository => ({
-  id: url,
-  url,
-  directory: "clone",
-  branch: "offstage/work",
-  targetBranch: null,
-  baseSha: null,
-  headSha: null,
-  named: true,
-  credentials: () => Promise.resolve(null),
-});
-
 /** Begins a session on the repository. @returns its id, and its clone's folder */
 async function begin(url: string, id: string = crypto.randomUUID()): Promise<{ id: string; clone: string }> {
-  const repositories = [repositoryAt(url)];
-  const progress = (): void => undefined;
-  await workspaces.prepare({
-    sessionId: id,
-    repositories,
-    keptWork: new Map(),
-    madeAt: null,
-    isRestored: false,
-    progress,
-    signal,
-  });
-  return { id, clone: join(workspaces.folders(id, []).workspace, "clone") };
+  const request = { sessionId: id, sources: [cloneSourceAt(url)], progress: () => undefined, signal };
+  const clones = (await openClones(services, request)) ?? (await makeClones(services, request, null)).clones;
+  return { id, clone: clones[0]?.folder ?? "" };
 }
 
 const keep = (days: number, maximumBytes = 0): Promise<number> =>
-  keepMirrors({ mirrors: workspaces.mirrors, logger }, { days, maximumBytes }, signal);
+  keepMirrors({ ...services, logger }, { days, maximumBytes }, signal);
 
-const mirrorOf = (url: string): string => workspaces.folders("", [url]).readOnly[0] ?? "";
+const mirrorOf = (url: string): string => services.mirrors.pathOf(url);
 
 /** As if it had been used last so many days ago. */
 async function age(url: string, days: number): Promise<void> {
@@ -96,13 +67,13 @@ test("a mirror that was not used for long goes, but not while a session has a cl
   await age(url, 31);
   expect(await keep(30)).toBe(0);
   expect(git(clone, "fsck", "--full")).not.toContain("missing");
-  await workspaces.remove(id);
+  await removeSession(services, id);
   await age(url, 29);
   expect(await keep(30)).toBe(0);
   await age(url, 31);
   expect(await keep(0)).toBe(0);
   expect(await keep(30)).toBe(1);
-  expect(await readdir(workspaces.mirrors.directory)).toEqual([]);
+  expect(await readdir(services.mirrors.directory)).toEqual([]);
   const again = await begin(url);
   expect(await readFile(join(again.clone, "file.txt"), "utf8")).toBe("first\n");
 });
@@ -116,7 +87,7 @@ test("what is beyond the size goes, the least recently used first, and what is p
     [newest, 1],
   ] as const) {
     const { id } = await begin(url ?? "");
-    if (url !== pinned) await workspaces.remove(id);
+    if (url !== pinned) await removeSession(services, id);
     await age(url ?? "", days);
   }
   const there = (): boolean[] => [oldest, middle, pinned, newest].map((url) => existsSync(mirrorOf(url ?? "")));
@@ -141,7 +112,7 @@ test("sessions that start while mirrors are removed all get whole clones", async
       const begun = await Promise.all([begin(url), begin(url)]);
       for (const { id, clone } of begun) {
         expect(git(clone, "fsck", "--full")).not.toMatch(/missing|broken|error/u);
-        await workspaces.remove(id);
+        await removeSession(services, id);
       }
     }
   } finally {
@@ -176,7 +147,7 @@ test("many packs become one, and nothing that a clone borrows is dropped, pinned
   expect([stale, fresh].map((path) => existsSync(path))).toEqual([false, true]);
   expect(git(clone, "fsck", "--full")).not.toMatch(/missing|broken|error/u);
   expect(git(clone, "show", "found:file.txt")).toBe("change 24");
-  await workspaces.remove(id);
+  await removeSession(services, id);
 });
 
 test("pins that a killed removal left are let go, and what the next fetch builds on stays", async () => {

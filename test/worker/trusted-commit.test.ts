@@ -3,9 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fetchHeads, trustedSince, type Heads } from "../../src/worker/clones/lay-out.ts";
+import { fetchHeads, trustedSince, type Heads } from "../../src/worker/clones/create-clone.ts";
 import { ensureMirror, type Mirror } from "../../src/worker/git/mirror.ts";
-import type { WorkspaceRepository } from "../../src/worker/git/workspace-repository.ts";
+import type { RemoteRepository } from "../../src/worker/git/remote-repository.ts";
 import { longestWait } from "../longest-wait.ts";
 
 const signal = AbortSignal.timeout(longestWait);
@@ -35,7 +35,7 @@ function commit(message: string): string {
   return git("rev-parse", "HEAD");
 }
 
-const fetched = (how: Partial<WorkspaceRepository> = {}): Promise<Heads> =>
+const fetched = (how: Partial<RemoteRepository> = {}): Promise<Heads> =>
   fetchHeads(
     mirror,
     "a-session",

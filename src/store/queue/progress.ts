@@ -142,6 +142,8 @@ export interface OpenedPullRequest {
   readonly repositoryId: string;
   readonly head: string;
   readonly target: string;
+  /** The pushed commit for which it was opened or found. */
+  readonly headSha: string;
   readonly number: number;
   readonly url: string;
   readonly state: "open" | "merged" | "closed";
@@ -159,10 +161,11 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
       `with before as (
          select number from pull_request where repository_id = $4 and head = $5 and target = $6),
        saved as (
-         insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state,
+           head_sha)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
          on conflict (repository_id, head, target) do update
-           set number = excluded.number, url = excluded.url, state = excluded.state,
+           set number = excluded.number, url = excluded.url, state = excluded.state, head_sha = excluded.head_sha,
              session_id = case when pull_request.number = excluded.number then pull_request.session_id
                else excluded.session_id end,
              created_at = case when pull_request.number = excluded.number then pull_request.created_at else now() end
@@ -178,42 +181,76 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
         opened.number,
         opened.url,
         opened.state,
+        opened.headSha,
       ],
     );
     return rows[0]?.isNew === true;
   });
 }
 
-/** What a session's events record of its work on one repository. */
-export interface ToldWork {
-  /** Hashes of the session's own commits. */
+/** What earlier exports and pushes recorded of a session's work on one repository. */
+export interface RecordedWork {
+  /** Index of the repository in the session. */
+  readonly position: number;
+  /** Hashes of the session's own commits, the pushed one included: it may be a merge of the session's work with the branch. */
   readonly commits: ReadonlySet<string>;
-  /** The last push, and whether a pull request was opened or found after it; null if nothing was pushed. */
-  readonly pushed: { readonly sha: string; readonly hasPullRequest: boolean } | null;
+  /** The commit of the last push; null if nothing was pushed. */
+  readonly pushedSha: string | null;
+  /** Whether a pull request was opened or found for that commit. */
+  readonly hasPullRequest: boolean;
 }
 
-const nothingTold: ToldWork = { commits: new Set(), pushed: null };
+/** Reads the recorded work of a session, in the order of its repositories. */
+export async function recordedWork(
+  database: Database,
+  { sessionId, branchName }: Claim & { readonly branchName: string },
+): Promise<RecordedWork[]> {
+  const { rows } = await database.pool.query<Omit<RecordedWork, "commits"> & { readonly commits: readonly string[] }>(
+    `select position, pushed_sha as "pushedSha",
+       array(select sha from session_commit where session_commit.session_id = session_repository.session_id
+         and session_commit.position = session_repository.position) as commits,
+       exists (select from pull_request where pull_request.repository_id = session_repository.repository_id
+         and head = $2 and coalesce(head_sha, pushed_sha) = pushed_sha) as "hasPullRequest"
+     from session_repository where session_id = $1 order by position`,
+    [sessionId, branchName],
+  );
+  return rows.map(({ commits, ...row }) => ({
+    ...row,
+    commits: new Set([...commits, ...(row.pushedSha === null ? [] : [row.pushedSha])]),
+  }));
+}
+
+/** A commit of a session's work, as its event shows it. */
+export type WorkCommit = Extract<NewEvent, { readonly type: "workspace.commit" }>["data"];
 
 /**
- * Reads the recorded work of a session.
- * @returns a function that finds the work by a repository's id
+ * Records commits that were exported, and emits an event for each that is new.
+ * @param position index of the repository in the session
+ * @param commits masked
+ * @throws LeaseLostError
  */
-export async function toldWork(database: Database, { sessionId }: Claim): Promise<(repositoryId: string) => ToldWork> {
-  const { rows } = await database.pool.query<{ type: string; repositoryId: string; sha: string | null }>(
-    `select type, data ->> 'repositoryId' as "repositoryId", data ->> 'sha' as sha from event
-     where session_id = $1 and type in ('workspace.commit', 'branch.pushed', 'pullRequest.opened') order by seq`,
-    [sessionId],
-  );
-  const told = new Map<string, { commits: Set<string>; pushed: ToldWork["pushed"] }>();
-  for (const { type, repositoryId, sha } of rows) {
-    const work = told.get(repositoryId) ?? { commits: new Set(), pushed: null };
-    told.set(repositoryId, work);
-    // A pushed commit counts too: it may be a merge of the session's work with the branch.
-    if (sha !== null) work.commits.add(sha);
-    if (type === "branch.pushed" && sha !== null) work.pushed = { sha, hasPullRequest: false };
-    if (type === "pullRequest.opened" && work.pushed !== null) work.pushed = { ...work.pushed, hasPullRequest: true };
-  }
-  return (repositoryId) => told.get(repositoryId) ?? nothingTold;
+export async function saveCommits(
+  database: Database,
+  claim: Claim,
+  position: number,
+  commits: readonly WorkCommit[],
+): Promise<void> {
+  if (commits.length === 0) return;
+  await underClaim(database, claim, async (transaction) => {
+    const { rows } = await transaction.query<{ sha: string }>(
+      `insert into session_commit (session_id, position, sha) select $1, $2, unnest($3::text[])
+       on conflict do nothing returning sha`,
+      [claim.sessionId, position, commits.map(({ sha }) => sha)],
+    );
+    const saved = new Set(rows.map(({ sha }) => sha));
+    const fresh = commits.filter(({ sha }) => saved.has(sha));
+    await appendEvents(
+      transaction,
+      claim.sessionId,
+      fresh.map((data) => ({ type: "workspace.commit", data })),
+    );
+  });
+  database.notify("offstage_event", claim.sessionId);
 }
 
 /** Limit in characters, beyond what any model reads. */

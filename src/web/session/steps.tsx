@@ -5,6 +5,7 @@ import type { StepView } from "./session-view.ts";
 const labels: Record<StepName, string> = {
   prepare: "Prepare",
   setup: "Set up",
+  restore: "Restore",
   agent: "Agent",
   commit: "Commit",
   push: "Push",

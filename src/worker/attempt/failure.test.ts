@@ -5,11 +5,15 @@ import { createLogger } from "../../observability.ts";
 import { failureOf } from "./failure.ts";
 
 const failed = (error: unknown, diskIsFull: boolean, ownDisks = false) =>
-  failureOf(error, {
-    mask: createMask(["a-secret-of-the-server"]),
-    session: { sessionId: "the session" } as never,
-    dependencies: { logger: createLogger("silent"), diskIsFull: () => Promise.resolve(diskIsFull), ownDisks },
-  });
+  failureOf(
+    error,
+    {
+      mask: createMask(["a-secret-of-the-server"]),
+      session: { sessionId: "the session" } as never,
+      logger: createLogger("silent"),
+    },
+    { diskIsFull: () => Promise.resolve(diskIsFull), ownDisks },
+  );
 
 const broken = new RunError({
   code: "workspace_broken",

@@ -1,18 +1,16 @@
 import { ObjectStoreError, RunError, type Failure } from "../../domain/errors.ts";
 import { isDiskFull } from "../disk/disk-full.ts";
-import type { Run, RunDependencies } from "./run.ts";
-
-type FailedRun = Pick<Run, "mask" | "session"> & {
-  readonly dependencies: Pick<RunDependencies, "logger" | "diskIsFull"> & Partial<Pick<RunDependencies, "ownDisks">>;
-};
+import type { Attempt, AttemptServices } from "./attempt.ts";
 
 /**
  * Turns the error that ended an attempt into the failure that its session shows: code, masked reason, remedy, and whether a
  * retry may help. Logs errors that the session's user can't fix.
  */
-export async function failureOf(error: unknown, run: FailedRun): Promise<Failure> {
-  const { mask } = run;
-  const { logger, diskIsFull, ownDisks = false } = run.dependencies;
+export async function failureOf(
+  error: unknown,
+  { session, mask, logger }: Pick<Attempt, "session" | "mask" | "logger">,
+  { diskIsFull, ownDisks }: Pick<AttemptServices, "diskIsFull" | "ownDisks">,
+): Promise<Failure> {
   if (error instanceof ObjectStoreError) {
     logger.warn({ err: error }, "the work so far could not be fetched from the object store");
     return {
@@ -44,12 +42,12 @@ export async function failureOf(error: unknown, run: FailedRun): Promise<Failure
   if (error instanceof RunError) {
     return { ...error.failure, reason: mask.text(error.message), mend: mask.text(error.mend) };
   }
-  logger.error({ err: error }, "a run failed for a reason that nobody foresaw");
+  logger.error({ err: error }, "an attempt failed with an unexpected error");
   return {
     code: "internal",
     reason: "Something broke inside Offstage while it worked on this session.",
     retryable: true,
-    mend: `Retry the session; if it fails again, look for ${run.session.sessionId} in the server's log.`,
+    mend: `Retry the session; if it fails again, look for ${session.sessionId} in the server's log.`,
   };
 }
 

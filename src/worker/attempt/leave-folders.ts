@@ -1,6 +1,8 @@
 import { diskUsage, ownDiskUsage } from "../../sandboxes/process/disk-usage.ts";
-import type { Run } from "./run.ts";
-import { foldersOf } from "./session-repositories.ts";
+import { removeSession } from "../clones/clones.ts";
+import type { Attempt, AttemptServices } from "./attempt.ts";
+
+type Services = Pick<AttemptServices, "folders" | "mirrors" | "limits">;
 
 /**
  * Checks a session's folders against its disk bounds, and removes them if they are over. To be called when no process of the
@@ -8,25 +10,27 @@ import { foldersOf } from "./session-repositories.ts";
  * have written faster than the watch measured, or while the work was exported. If they are removed, the next attempt starts
  * from the last checkpoint or the branch, as on another worker. Never throws.
  */
-export async function leaveFolders(run: Run): Promise<void> {
-  const { workspaces, logger } = run.dependencies;
-  const { sessionId } = run.session;
+export async function leaveFolders(
+  { session: { sessionId }, logger, emit }: Pick<Attempt, "session" | "logger" | "emit">,
+  services: Services,
+): Promise<void> {
+  const { folders } = services;
   try {
-    if (!(await workspaces.exists(sessionId))) return;
-    if (!(await isOverBounds(run))) return await workspaces.close(sessionId);
-    await workspaces.forget(sessionId);
-    await workspaces.remove(sessionId);
+    if ((await folders.started(sessionId)) === null) return;
+    if (!(await isOverBounds(services, sessionId))) return await folders.close(sessionId);
+    await folders.forget(sessionId);
+    await removeSession(services, sessionId);
     const text = "The session's folders were more than a sandbox may have, so this worker did not keep them.";
-    await run.emit({ type: "notice", data: { level: "warning", text } });
+    await emit({ type: "notice", data: { level: "warning", text } });
   } catch (error) {
     // This must not change the session's outcome; folders that stay are removed when they are old (retention).
-    logger.warn({ err: error }, "could not see to what a session leaves on the disk");
+    logger.warn({ err: error }, "could not check the folders that a session leaves");
   }
 }
 
-async function isOverBounds(run: Run): Promise<boolean> {
-  const { diskBytes, files = Infinity } = run.dependencies.limits;
-  const { disk } = foldersOf(run);
+async function isOverBounds({ folders, limits }: Services, sessionId: string): Promise<boolean> {
+  const { diskBytes, files = Infinity } = limits;
+  const disk = folders.diskOf(sessionId);
   const used = (await ownDiskUsage(disk)) ?? (await diskUsage([disk], null));
   return used !== null && (used.bytes > diskBytes || used.files > files);
 }

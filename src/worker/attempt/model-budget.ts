@@ -12,11 +12,14 @@ import {
   type BudgetHold,
   type BudgetLeft,
 } from "../../store/queue/budgets.ts";
-import { BudgetUsedUp } from "./cancellation.ts";
-import type { Run } from "./run.ts";
+import type { Attempt, AttemptServices } from "./attempt.ts";
+import { BudgetUsedUp } from "./stop-reasons.ts";
 
 /** Fewest output tokens that an answer may be limited to: a shorter one is of no use. */
 const leastOutput = 1_000;
+
+/** What a budget needs of the worker. */
+export type BudgetServices = Pick<AttemptServices, "database" | "allowedModels" | "prices" | "models">;
 
 /** Admits a session's model requests, and records what they cost. */
 export interface ModelBudget {
@@ -29,15 +32,14 @@ export interface ModelBudget {
  * Admits requests for allowed models while the budgets cover the most that each can cost. That amount is held in the database
  * before a request is sent, and replaced by the real cost afterwards, so budgets hold with any number of parallel requests.
  * @param onUsedUp called once, if a request is refused because the rest of the budget does not cover it
- * @param tell emits the session's usage event of a request
+ * @param onUsage emits the session's usage event of a request
  */
 export function createModelBudget(
-  run: Run,
+  { session, logger }: Pick<Attempt, "session" | "logger">,
+  { allowedModels, database, prices }: Pick<BudgetServices, "allowedModels" | "database" | "prices">,
   onUsedUp: (reason: BudgetUsedUp) => void,
-  tell: (usage: Parameters<typeof usageEvent>) => void,
+  onUsage: (usage: Parameters<typeof usageEvent>) => void,
 ): ModelBudget {
-  const { allowedModels, database, logger, prices } = run.dependencies;
-  const { session } = run;
   let stored: Promise<void> = Promise.resolve();
   let isTold = false;
   /** This session's requests that hold a part of the budget: a refused request waits until they are settled. */
@@ -61,7 +63,7 @@ export function createModelBudget(
         store(costUsd ?? 0, hold.id);
         underWay.delete(settled.promise);
         void stored.then(settled.resolve);
-        if (usage !== null) tell([request, usage, costUsd]);
+        if (usage !== null) onUsage([request, usage, costUsd]);
       },
     };
   }
@@ -97,7 +99,7 @@ export function createModelBudget(
       return { status: 403, message: `the model ${model} is not allowed by this server or organization` };
     if (most === null) return admission(request, { id: null, dollars: null }, null);
     const price = priceOf(model, prices);
-    if (price === null && (await isLimited(run)))
+    if (price === null && (await isLimited(database, session.sessionId)))
       return { status: 403, message: `the model ${model} has no price, which a budget needs: set OFFSTAGE_PRICES` };
     if (price === null) return admission(request, { id: null, dollars: null }, null);
     const got = await holdInTurn(request, most, price);
@@ -116,8 +118,8 @@ interface Shortage {
   readonly needed: number;
 }
 
-async function isLimited({ dependencies, session }: Run): Promise<boolean> {
-  const left = await budgetLeft(dependencies.database, session.sessionId);
+async function isLimited(database: AttemptServices["database"], sessionId: string): Promise<boolean> {
+  const left = await budgetLeft(database, sessionId);
   return left.session !== null || left.month !== null;
 }
 
@@ -133,11 +135,14 @@ export function usageEvent({ provider, model: asked }: ModelRequest, usage: Mode
 }
 
 /** The label of a model in metrics: all names that the server does not know share one. */
-export function labelOf(run: Run, model: string | null): string {
-  return modelLabel(model, run.dependencies.prices, namedModels(run));
+export function labelOf(
+  services: Pick<BudgetServices, "prices" | "allowedModels" | "models">,
+  model: string | null,
+): string {
+  return modelLabel(model, services.prices, namedModels(services));
 }
 
 /** Names and patterns of models in the configuration. */
-export function namedModels({ dependencies: { allowedModels, models } }: Run): string[] {
+export function namedModels({ allowedModels, models }: Pick<BudgetServices, "allowedModels" | "models">): string[] {
   return [...allowedModels, models.compatible?.model ?? []].flat();
 }

@@ -5,9 +5,16 @@ import type { NewEvent } from "../../domain/event.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { admitAll } from "../../gateway/models/admission.ts";
 import type { GatewayLostError, GatewayServices } from "../../gateway/process/process.ts";
-import type { BudgetUsedUp } from "./cancellation.ts";
-import { createModelBudget, labelOf, namedModels, usageEvent } from "./model-budget.ts";
-import type { Run } from "./run.ts";
+import type { BudgetUsedUp } from "./stop-reasons.ts";
+import { createModelBudget, labelOf, namedModels, usageEvent, type BudgetServices } from "./model-budget.ts";
+import type { Attempt, AttemptServices } from "./attempt.ts";
+import type { SessionRepository } from "../clones/clone.ts";
+
+/** What opening a gateway needs of the worker. */
+export type GatewayServicesOfAttempt = BudgetServices &
+  Pick<AttemptServices, "gateways" | "egress" | "socketDirectory" | "modelPermits" | "recordingsDirectory" | "metrics">;
+
+type Emitting = Pick<Attempt, "session" | "mask" | "logger" | "emit">;
 
 /**
  * Opens the gateway of a sandbox in which one repository is set up: no models, and the hosts on the lists of the server, the
@@ -15,12 +22,13 @@ import type { Run } from "./run.ts";
  * @param onLost called if the gateway's process ends unexpectedly
  */
 export function openSetupGateway(
-  run: Run,
-  repository: Run["session"]["repositories"][number],
+  attempt: Emitting,
+  services: Omit<GatewayServicesOfAttempt, "database" | "recordingsDirectory">,
+  repository: SessionRepository,
   onLost: (error: RunError) => void,
 ): Promise<Gateway> {
-  const task = { ...taskOf(run, [repository]), models: {}, recording: null };
-  return run.dependencies.gateways.open(task, { ...servicesOf(run, onLost), admit: admitAll });
+  const task = { ...taskOf(attempt, services, [repository]), models: {}, recording: null };
+  return services.gateways.open(task, { ...listenersOf(attempt, services, onLost), admit: admitAll });
 }
 
 /**
@@ -30,17 +38,21 @@ export function openSetupGateway(
  *   unexpectedly
  */
 export async function openSessionGateway(
-  run: Run,
+  attempt: Emitting,
+  services: GatewayServicesOfAttempt,
   onOver: (reason: BudgetUsedUp | RunError) => void,
 ): Promise<Gateway> {
-  const { models, recordingsDirectory, gateways } = run.dependencies;
-  const { admit, stored } = createModelBudget(run, onOver, (used) => tellUsage(run, usageEvent(...used)));
+  const { models, recordingsDirectory, gateways } = services;
+  const { session, mask } = attempt;
+  const { admit, stored } = createModelBudget(attempt, services, onOver, (used) =>
+    reportUsage(attempt, services, usageEvent(...used)),
+  );
   const recording =
     recordingsDirectory === null
       ? null
-      : { file: recordingFile(recordingsDirectory, run.session.sessionId), secrets: run.mask.secrets };
-  const task = { ...taskOf(run, run.session.repositories), models, recording };
-  const gateway = await gateways.open(task, { ...servicesOf(run, onOver), admit });
+      : { file: recordingFile(recordingsDirectory, session.sessionId), secrets: mask.secrets };
+  const task = { ...taskOf(attempt, services, session.repositories), models, recording };
+  const gateway = await gateways.open(task, { ...listenersOf(attempt, services, onOver), admit });
   return {
     ...gateway,
     async close() {
@@ -56,16 +68,19 @@ export function recordingFile(directory: string, sessionId: string): string {
 }
 
 /** Emits without waiting. If the lease was lost, the turn's own events report that. */
-function tell(run: Run, event: NewEvent): void {
-  const { logger } = run.dependencies;
-  run.emit(event).catch((error: unknown) => logger.debug({ err: error }, "could not tell what the gateway saw"));
+function emitSoon({ emit, logger }: Pick<Attempt, "emit" | "logger">, event: NewEvent): void {
+  emit(event).catch((error: unknown) => logger.debug({ err: error }, "could not emit what the gateway reported"));
 }
 
-function tellUsage(run: Run, event: ReturnType<typeof usageEvent>): void {
-  const { metrics } = run.dependencies;
+function reportUsage(
+  attempt: Emitting,
+  services: Pick<AttemptServices, "metrics"> & BudgetServices,
+  event: ReturnType<typeof usageEvent>,
+): void {
+  const { metrics } = services;
   const { provider, model, costUsd, ...tokens } = event.data;
-  tell(run, event);
-  const label = labelOf(run, model);
+  emitSoon(attempt, event);
+  const label = labelOf(services, model);
   metrics.modelUsed(provider, label, {
     input: tokens.inputTokens,
     output: tokens.outputTokens,
@@ -76,25 +91,35 @@ function tellUsage(run: Run, event: ReturnType<typeof usageEvent>): void {
   if (costUsd !== null) metrics.modelCost(provider, label, costUsd);
 }
 
-function taskOf(run: Run, repositories: Run["session"]["repositories"]) {
-  const { egress, socketDirectory, modelPermits, prices } = run.dependencies;
-  const { organization } = run.session;
+function taskOf(
+  { session: { organization } }: Pick<Attempt, "session">,
+  services: Pick<
+    AttemptServices,
+    "egress" | "socketDirectory" | "modelPermits" | "prices" | "allowedModels" | "models"
+  >,
+  repositories: readonly SessionRepository[],
+) {
+  const { egress, socketDirectory, modelPermits, prices } = services;
   const lists = [...organization.egress, ...repositories.flatMap(({ egress: allowed }) => allowed)];
   return {
     directory: socketDirectory,
     egress: widenEgress(egress, lists),
     permits: modelPermits,
-    labels: { prices, models: namedModels(run) },
+    labels: { prices, models: namedModels(services) },
   };
 }
 
-function servicesOf(run: Run, onLost: (error: RunError) => void): Omit<GatewayServices, "admit"> {
-  const { metrics, logger } = run.dependencies;
+function listenersOf(
+  attempt: Emitting,
+  { metrics }: Pick<AttemptServices, "metrics">,
+  onLost: (error: RunError) => void,
+): Omit<GatewayServices, "admit"> {
+  const { logger } = attempt;
   return {
     onRequests(counts) {
       for (const { provider, model, outcome, count } of counts) metrics.modelRequested(provider, model, outcome, count);
     },
-    onRefused: (refusal) => tell(run, { type: "egress.refused", data: refusal }),
+    onRefused: (refusal) => emitSoon(attempt, { type: "egress.refused", data: refusal }),
     onLost(error) {
       logger.warn({ err: error }, "a session's gateway ended by itself");
       onLost(gatewayLost(error));

@@ -11,7 +11,8 @@ import { pruneAudit } from "../../store/requests/audit.ts";
 import { pruneRequests } from "../../store/requests/idempotency.ts";
 import { pruneArrivals, pruneEvents, pruneJobs } from "../../store/retention.ts";
 import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
-import type { Workspaces } from "../clones/workspace.ts";
+import type { SessionFolders } from "../disk/session-folders.ts";
+import type { Mirrors } from "../git/mirrors.ts";
 import { keepMirrors } from "./mirror-upkeep.ts";
 import { pruneRecordings } from "./recordings.ts";
 import { pruneWorkspaces } from "./retention.ts";
@@ -25,7 +26,8 @@ export interface Housekeeping {
   readonly database: Database;
   readonly logger: Logger;
   readonly objects: ObjectStore | null;
-  readonly workspaces: Workspaces;
+  readonly folders: SessionFolders;
+  readonly mirrors: Mirrors;
   readonly recordingsDirectory: string;
   readonly retention: Config["retention"];
 }
@@ -37,7 +39,7 @@ export interface Housekeeping {
  * @returns the number of removed things by kind; a kind that failed is logged and left out
  */
 export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
-  const { database, logger, objects, workspaces, recordingsDirectory, retention } = house;
+  const { database, logger, objects, folders, mirrors, recordingsDirectory, retention } = house;
   const { mirrorDays: days, mirrorsBytes: maximumBytes } = retention;
   const tasks: Record<string, () => Promise<number>> = {
     requests: () => pruneRequests(database, signal),
@@ -52,10 +54,10 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
     // After the checkpoints, which refer to objects.
     ...(objects !== null && { objects: () => sweepObjects(database, objects, signal) }),
     deliveries: () => pruneDeliveries(database, retention.deliveryDays, signal),
-    workspaces: () => pruneWorkspaces({ database, logger }, workspaces, retention.workspaceDays, signal),
+    workspaces: () => pruneWorkspaces({ database, logger, folders, mirrors }, retention.workspaceDays, signal),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
     // After the workspaces, whose clones borrow from mirrors.
-    mirrors: () => keepMirrors({ mirrors: workspaces.mirrors, logger }, { days, maximumBytes }, signal),
+    mirrors: () => keepMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal),
   };
   const counts: Record<string, number> = {};
   for (const [name, task] of Object.entries(tasks)) {

@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
-import type { Workspaces } from "../clones/workspace.ts";
+import type { SessionFolders } from "../disk/session-folders.ts";
+import type { Mirrors } from "../git/mirrors.ts";
 import { fetchPrefix } from "../git/fetch.ts";
 import { mustGit } from "../git/git.ts";
 import { usedMark } from "../git/mirror.ts";
@@ -34,16 +35,23 @@ interface KnownMirror {
   readonly usedAtMs: number;
 }
 
+/** The mirrors, and the session folders whose clones borrow from them. */
+interface Kept {
+  readonly mirrors: Pick<Mirrors, "directory" | "use">;
+  readonly folders: Pick<SessionFolders, "isKept">;
+}
+
 /**
  * Removes mirrors that were unused for too long or exceed the size limit, except those that a session's clone borrows from, and
  * repacks the others. Errors about one mirror are logged. A removal that a crash interrupts is completed the next time.
  * @returns how many mirrors were removed
  */
 export async function keepMirrors(
-  { mirrors, logger }: { readonly mirrors: Workspaces["mirrors"]; readonly logger: Logger },
+  { logger, ...kept }: Kept & { readonly logger: Logger },
   { days, maximumBytes }: UpkeepOptions,
   signal: AbortSignal,
 ): Promise<number> {
+  const { mirrors } = kept;
   const names = await readdir(mirrors.directory).catch(() => []);
   await removeLeftovers(mirrors.directory, names);
   const known: KnownMirror[] = [];
@@ -63,10 +71,10 @@ export async function keepMirrors(
     try {
       const isOld = days > 0 && Date.now() - mirror.usedAtMs > days * dayMs;
       const isTooMuch = maximumBytes > 0 && total > maximumBytes;
-      if ((isOld || isTooMuch) && (await removeUnpinned(mirrors, mirror.path, signal))) {
+      if ((isOld || isTooMuch) && (await removeUnpinned(kept, mirror.path, signal))) {
         total -= mirror.bytes;
         count += 1;
-      } else await pack(mirrors, mirror, signal);
+      } else await pack(kept, mirror, signal);
     } catch (error) {
       if (!signal.aborted) logger.warn({ err: error, mirror: mirror.path }, "could not keep a mirror; will try again");
     }
@@ -127,9 +135,9 @@ async function pinsOf(path: string, signal: AbortSignal): Promise<{ ref: string;
     }));
 }
 
-async function isPinned(mirrors: Workspaces["mirrors"], path: string, signal: AbortSignal): Promise<boolean> {
+async function isPinned({ folders }: Pick<Kept, "folders">, path: string, signal: AbortSignal): Promise<boolean> {
   const pins = await pinsOf(path, signal);
-  return pins.some(({ sessionId }) => sessionId !== null && mirrors.isKept(sessionId));
+  return pins.some(({ sessionId }) => sessionId !== null && folders.isKept(sessionId));
 }
 
 /**
@@ -137,13 +145,13 @@ async function isPinned(mirrors: Workspaces["mirrors"], path: string, signal: Ab
  * makes it again.
  * @returns whether it was removed
  */
-async function removeUnpinned(mirrors: Workspaces["mirrors"], path: string, signal: AbortSignal): Promise<boolean> {
+async function removeUnpinned({ mirrors, folders }: Kept, path: string, signal: AbortSignal): Promise<boolean> {
   const aside = join(mirrors.directory, `${removedPrefix}${randomBytes(8).toString("hex")}`);
   const isUnused = await mirrors.use.whileUnused(path, async () => {
-    if (await isPinned(mirrors, path, signal)) return;
+    if (await isPinned({ folders }, path, signal)) return;
     await rename(path, aside);
     // A replay, which is another process, may have started to borrow from it in the meantime.
-    if (await isPinned(mirrors, aside, signal)) await rename(aside, path);
+    if (await isPinned({ folders }, aside, signal)) await rename(aside, path);
   });
   if (!isUnused || !existsSync(aside)) return false;
   await rm(aside, { recursive: true, force: true });
@@ -166,13 +174,13 @@ const packsWith = [
  * from the mirror may use them, and if a pack disappears, git searches the new one. So no session has to wait. `git gc` and
  * `git maintenance` would drop unreachable objects after some days.
  */
-async function pack(mirrors: Workspaces["mirrors"], mirror: KnownMirror, signal: AbortSignal): Promise<void> {
+async function pack({ mirrors, folders }: Kept, mirror: KnownMirror, signal: AbortSignal): Promise<void> {
   const options = { cwd: mirror.path, signal: AbortSignal.any([signal, AbortSignal.timeout(longestMs)]) };
   await mirrors.use.whileUnused(mirror.path, async () => {
     const pins = await pinsOf(mirror.path, signal);
     const latest = pins.filter(({ ref }) => ref.startsWith("refs/offstage/latest/")).slice(latestKept);
     // A session makes its folder before it pins, so pins without a folder are leftovers of an interrupted removal.
-    const left = pins.filter(({ sessionId }) => sessionId !== null && !mirrors.isKept(sessionId));
+    const left = pins.filter(({ sessionId }) => sessionId !== null && !folders.isKept(sessionId));
     for (const { ref } of [...latest, ...left]) await mustGit(["update-ref", "-d", ref], options);
   });
   if (mirror.packs <= manyPacks && mirror.loose <= manyLoose) return;

@@ -1,8 +1,9 @@
 import type { Database } from "../../database/database.ts";
 import type { Logger } from "../../observability.ts";
 import { whileOver } from "../../store/retention.ts";
-import type { Workspaces } from "../clones/workspace.ts";
-import { forgottenPrefix } from "../disk/session-folders.ts";
+import { removeSession } from "../clones/clones.ts";
+import { forgottenPrefix, type SessionFolders } from "../disk/session-folders.ts";
+import type { Mirrors } from "../git/mirrors.ts";
 
 const untouchedMs = 24 * 60 * 60 * 1_000;
 
@@ -13,23 +14,28 @@ const untouchedMs = 24 * 60 * 60 * 1_000;
  * @returns how many were removed
  */
 export async function pruneWorkspaces(
-  { database, logger }: { readonly database: Database; readonly logger: Logger },
-  workspaces: Workspaces,
+  services: {
+    readonly database: Database;
+    readonly logger: Logger;
+    readonly folders: SessionFolders;
+    readonly mirrors: Mirrors;
+  },
   days: number,
   signal: AbortSignal,
 ): Promise<number> {
+  const { database, logger, folders } = services;
   let count = 0;
-  for (const name of await workspaces.list()) {
+  for (const name of await folders.list()) {
     // Checked before each one, since removing may take long and a stopping worker must not wait for all.
     if (signal.aborted) break;
     try {
       // Its removal was interrupted when the server was killed.
       const isForgotten = name.startsWith(forgottenPrefix);
       const sessionId = isForgotten ? name.slice(forgottenPrefix.length) : name;
-      const isOver = isForgotten ? true : await whileOver(database, name, days, () => workspaces.forget(name));
+      const isOver = isForgotten ? true : await whileOver(database, name, days, () => folders.forget(name));
       // The folder of a replay has no session: another process may be using it.
-      if (isOver === false || (isOver === null && !(await workspaces.isUntouchedFor(name, untouchedMs)))) continue;
-      await workspaces.remove(sessionId);
+      if (isOver === false || (isOver === null && !(await folders.isUntouchedFor(name, untouchedMs)))) continue;
+      await removeSession(services, sessionId);
       count += 1;
     } catch (error) {
       logger.warn({ err: error, sessionId: name }, "could not remove a session's folders; will try again");

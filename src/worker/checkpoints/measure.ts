@@ -1,17 +1,22 @@
 import { stat } from "node:fs/promises";
 import { ObjectStoreError } from "../../domain/errors.ts";
 import type { CheckpointOutcome } from "../../metrics/checkpoints.ts";
+import type { Metrics } from "../../metrics/metrics.ts";
 import { LeaseLostError } from "../../store/queue/lease.ts";
-import type { Run } from "../attempt/run.ts";
 import { TooLargeError } from "../sandboxed/at-most.ts";
 
 /**
  * Takes a checkpoint and records its duration and outcome in the metrics.
+ * @param signal the one that bounds the checkpoint
  * @param before what was stored last: if `take` returns the same object, nothing had changed
  * @throws what `take` throws
  */
-export async function measured<T>(run: Run, before: T, take: () => Promise<T>): Promise<T> {
-  const { metrics } = run.dependencies;
+export async function measured<T>(
+  metrics: Pick<Metrics, "checkpointEnded">,
+  signal: AbortSignal,
+  before: T,
+  take: () => Promise<T>,
+): Promise<T> {
   const startedAt = performance.now();
   const ended = (outcome: CheckpointOutcome): void =>
     metrics.checkpointEnded(outcome, (performance.now() - startedAt) / 1_000);
@@ -20,16 +25,16 @@ export async function measured<T>(run: Run, before: T, take: () => Promise<T>): 
     ended(after === before ? "unchanged" : "taken");
     return after;
   } catch (error) {
-    ended(outcomeOf(run, error));
+    ended(outcomeOf(signal, error));
     throw error;
   }
 }
 
-function outcomeOf(run: Run, error: unknown): CheckpointOutcome {
+function outcomeOf(signal: AbortSignal, error: unknown): CheckpointOutcome {
   if (error instanceof TooLargeError) return "tooLarge";
   if (error instanceof LeaseLostError) return "stopped";
-  if (!run.signal.aborted || error instanceof ObjectStoreError) return "failed";
-  return (run.signal.reason as Error).name === "TimeoutError" ? "timedOut" : "stopped";
+  if (!signal.aborted || error instanceof ObjectStoreError) return "failed";
+  return (signal.reason as Error).name === "TimeoutError" ? "timedOut" : "stopped";
 }
 
 /** Total size of files, in bytes. */
@@ -42,7 +47,12 @@ export async function sizeOf(files: Iterable<string>): Promise<number> {
  * Counts in the metrics that a checkpoint of another worker was not restored.
  * @param how the outcome if the attempt was not stopped meanwhile
  */
-export function countUnrestored(run: Run, error: unknown, how: "failed" | "unusable"): void {
-  const isOver = run.signal.aborted || error instanceof LeaseLostError;
-  run.dependencies.metrics.checkpointRestored(isOver ? "stopped" : how);
+export function countUnrestored(
+  metrics: Pick<Metrics, "checkpointRestored">,
+  signal: AbortSignal,
+  error: unknown,
+  how: "failed" | "unusable",
+): void {
+  const isOver = signal.aborted || error instanceof LeaseLostError;
+  metrics.checkpointRestored(isOver ? "stopped" : how);
 }

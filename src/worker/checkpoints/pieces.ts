@@ -2,11 +2,13 @@ import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
-import type { Run } from "../attempt/run.ts";
 import { stageFunction } from "../clones/stage.ts";
 import { authorVariables } from "../git/git.ts";
 import { atMost } from "../sandboxed/at-most.ts";
-import { inside, type InsideCommand, type InsidePlace } from "../sandboxed/inside.ts";
+import { inside, type InsideCommand, type InsidePlace, type InsideRun } from "../sandboxed/inside.ts";
+
+/** What the pieces of a checkpoint are made with. */
+type Run = InsideRun & { readonly dependencies: { readonly checkpointBytes: number } };
 
 const sizeLimit = ({ dependencies }: Run) => atMost(dependencies.checkpointBytes, "OFFSTAGE_CHECKPOINT_MB");
 

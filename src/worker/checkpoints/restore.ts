@@ -1,116 +1,138 @@
 import { createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isConnectionError } from "../../database/connection-errors.ts";
 import { ObjectStoreError, OffstageError } from "../../domain/errors.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../../store/checkpoints/checkpoints.ts";
-import type { Run } from "../attempt/run.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { placeOf } from "../attempt/session-repositories.ts";
-import type { WaitingWork } from "../clones/kept-work.ts";
-import type { LaidOut } from "../clones/workspace.ts";
+import type { PendingRestore } from "../clones/checkpoint-repository.ts";
+import type { Clone } from "../clones/clone.ts";
+import { completeClones, type CheckpointContent } from "../clones/clones.ts";
 import { isDiskFull } from "../disk/disk-full.ts";
-import type { MadeAt } from "../disk/session-folders.ts";
-import type { KeptCheckpoint } from "../git/workspace-repository.ts";
+import type { CheckpointWork } from "../git/remote-repository.ts";
 import { inside, type InsidePlace } from "../sandboxed/inside.ts";
 import { countUnrestored } from "./measure.ts";
 import { unpackArchive } from "./pieces.ts";
 
-/** A checkpoint whose packs have been fetched to this machine. */
-export interface FetchedCheckpoint {
-  /** The work of each repository, by its folder in the workspace. */
-  readonly keptWork: ReadonlyMap<string, KeptCheckpoint>;
-  /** Folders in which the checkpoint was made; null if the harness can't be shown the session's folders at those paths. */
-  readonly madeAt: MadeAt | null;
+/** A session's last checkpoint, whose packs have been fetched to this machine. */
+export interface FetchedCheckpoint extends CheckpointContent {
+  readonly stored: StoredCheckpoint;
 }
 
-type Restorable = LaidOut & { readonly restore: (() => Promise<boolean>) | null };
+/** A fetched checkpoint, and the parts of it that the clones made for it can continue from. */
+export interface RestorableCheckpoint {
+  readonly fetched: FetchedCheckpoint;
+  readonly pending: readonly PendingRestore[];
+}
+
+type Fetching = Pick<
+  AttemptServices,
+  "database" | "vault" | "objects" | "metrics" | "folders" | "sandbox" | "limits" | "checkpointBytes"
+>;
 
 /**
- * Makes the clones of a session that has no folders on this worker, so that its last checkpoint, if there is one, can be
- * restored into them later. If the checkpoint is unusable, the clones start from the remote and the turn starts again.
- * @param layOut makes the clones; called a second time, with null, if the checkpoint turns out to be unusable
- * @returns the clones; `restore` puts the checkpoint into them and tells whether it could, null if there is none
+ * Fetches the last checkpoint of a session that has no folders on this worker. The packs are in the session's folder for incoming
+ * files, which the caller removes when the clones are made.
+ * @returns null if there is none, or it is unusable, which a notice says: the turn then starts again from the remote
  * @throws ObjectStoreError and other errors that may pass, so that the checkpoint stays for the next attempt
  */
-export async function withLastCheckpoint(
-  run: Run,
-  layOut: (checkpoint: FetchedCheckpoint | null) => Promise<LaidOut>,
-): Promise<Restorable> {
-  const { database, workspaces } = run.dependencies;
-  const checkpoint = await readCheckpoint(database, run.session.sessionId);
-  if (checkpoint === null) return { ...(await layOut(null)), restore: null };
+export async function fetchCheckpoint(attempt: Attempt, services: Fetching): Promise<FetchedCheckpoint | null> {
+  const { database, folders, sandbox } = services;
+  const { sessionId } = attempt.session;
+  const stored = await readCheckpoint(database, sessionId);
+  if (stored === null) return null;
   try {
-    return await layOutWith(run, checkpoint, layOut);
-  } catch (error) {
-    await tellUnusable(run, error);
-    await workspaces.forget(run.session.sessionId);
-    return { ...(await layOut(null)), restore: null };
-  }
-}
-
-async function tellUnusable(run: Run, error: unknown): Promise<void> {
-  // An error that may pass must not cost the work: the checkpoint stays, and the next attempt tries again.
-  const mayPass = !(error instanceof OffstageError) || error instanceof ObjectStoreError || isDiskFull(error);
-  countUnrestored(run, error, mayPass ? "failed" : "unusable");
-  run.signal.throwIfAborted();
-  if (mayPass) throw error;
-  run.dependencies.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
-  const reason = error instanceof Error ? error.message : String(error);
-  await notice(run, "warning", `The work of the previous worker could not be restored: ${reason}`);
-}
-
-/** Fetches the packs, and has the clones made at the commits where they start. */
-async function layOutWith(
-  run: Run,
-  checkpoint: StoredCheckpoint,
-  layOut: (checkpoint: FetchedCheckpoint) => Promise<LaidOut>,
-): Promise<Restorable> {
-  const folder = await run.dependencies.workspaces.incomingFolder(run.session.sessionId);
-  try {
-    const keptWork = new Map<string, KeptCheckpoint>();
-    for (const { directory, start, head, commit, packs } of checkpoint.repositories) {
+    const folder = await folders.incomingFolder(sessionId);
+    const work = new Map<string, CheckpointWork>();
+    for (const { directory, start, head, commit, packs } of stored.repositories) {
       const files: { file: string; commit: string }[] = [];
       for (const { piece, commit: upTo } of packs) {
         const file = join(folder, piece);
-        await pipeline(pieceOf(run, piece), createWriteStream(file, { mode: 0o600 }));
+        await pipeline(pieceOf(attempt, services, piece), createWriteStream(file, { mode: 0o600 }));
         files.push({ file, commit: upTo });
       }
-      keptWork.set(directory, { start, head, commit, packs: files });
+      work.set(directory, { start, head, commit, packs: files });
     }
-    const isShown = run.dependencies.sandbox.isolates && checkpoint.harness !== null;
-    const laidOut = await layOut({ keptWork, madeAt: isShown ? checkpoint.madeAt : null });
-    return {
-      ...laidOut,
-      // Only now are the folders marked as complete: before, neither saving the diff nor a later attempt may use them.
-      restore: async () => {
-        const isRestored = await restore(run, checkpoint, laidOut);
-        await run.dependencies.workspaces.markStarted(run.session.sessionId, laidOut.repositories);
-        return isRestored;
-      },
-    };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+    // Without a sandbox a harness can't see its folders at their former paths.
+    const isShown = sandbox.isolates && stored.harness !== null;
+    return { stored, work, madeAt: isShown ? stored.madeAt : null };
+  } catch (error) {
+    await reportUnusable(attempt, services, error);
+    return null;
   }
 }
 
-async function restore(run: Run, checkpoint: StoredCheckpoint, { waiting }: LaidOut): Promise<boolean> {
-  const { sandbox, metrics } = run.dependencies;
+/**
+ * Says on the session that its checkpoint can't be used, and counts that.
+ * @param error why
+ * @throws the error itself if it may pass, or the reason of the attempt's signal: the checkpoint stays, and the next attempt
+ *   tries again
+ */
+export async function reportUnusable(
+  attempt: Attempt,
+  { metrics }: Pick<AttemptServices, "metrics">,
+  error: unknown,
+): Promise<void> {
+  const mayPass = !(error instanceof OffstageError) || error instanceof ObjectStoreError || isDiskFull(error);
+  countUnrestored(metrics, attempt.signal, error, mayPass ? "failed" : "unusable");
+  attempt.signal.throwIfAborted();
+  if (mayPass) throw error;
+  attempt.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
+  const reason = error instanceof Error ? error.message : String(error);
+  await notice(attempt, "warning", `The work of the previous worker could not be restored: ${reason}`);
+}
+
+/**
+ * Restores a checkpoint into the clones that were made for it. To be called after the setup, which must see neither the agent's
+ * code nor its memory.
+ * @returns `checkpoint` if the agent's work was restored, `remote` if not, which a notice explains
+ * @throws ObjectStoreError and other errors that may pass
+ */
+export async function restoreCheckpoint(
+  attempt: Attempt,
+  services: Fetching & Pick<AttemptServices, "mirrors">,
+  clones: readonly Clone[],
+  checkpoint: RestorableCheckpoint,
+): Promise<"checkpoint" | "remote"> {
+  const isRestored = await restoreParts(attempt, services, checkpoint);
+  // Only now are the folders complete: before, neither saving the diff nor a later attempt may use them.
+  await completeClones(services, attempt.session.sessionId, clones);
+  return isRestored ? "checkpoint" : "remote";
+}
+
+async function restoreParts(
+  attempt: Attempt,
+  services: Fetching & Pick<AttemptServices, "mirrors">,
+  { fetched: { stored }, pending }: RestorableCheckpoint,
+): Promise<boolean> {
+  const { sandbox, metrics } = services;
+  const { session } = attempt;
+  const unpack = (piece: string, into: "home" | "workspace") =>
+    unpackArchive(
+      { ...attempt, dependencies: services },
+      placeOf(session, services, "."),
+      pieceOf(attempt, services, piece),
+      into,
+    );
   let remembers = true;
   try {
-    for (const work of waiting) await restoreKeptWork(run, placeOf(run, work.directory), work);
-    if (checkpoint.files !== null) await unpack(run, checkpoint.files, "workspace");
-    // Without a sandbox a harness can't see its folders at their former paths.
-    if (checkpoint.harness !== null)
-      remembers = sandbox.isolates && (await restoreMemory(run, checkpoint.harness.piece));
+    for (const work of pending) {
+      await restoreWork(attempt, services, placeOf(session, services, work.clone.repository.directory), work);
+    }
+    if (stored.files !== null) await unpack(stored.files, "workspace");
+    if (stored.harness !== null) {
+      const { piece } = stored.harness;
+      remembers = sandbox.isolates && (await restoreMemory(attempt, () => unpack(piece, "home")));
+    }
   } catch (error) {
-    await tellUnusable(run, error);
+    await reportUnusable(attempt, services, error);
     return false;
   }
   metrics.checkpointRestored(remembers ? "restored" : "withoutMemory");
-  if (waiting.length === 0 && checkpoint.files === null) return false;
-  await notice(run, "info", `This worker continues from what another had done by ${checkpoint.takenAt.toISOString()}.`);
+  if (pending.length === 0 && stored.files === null) return false;
+  await notice(attempt, "info", `This worker continues from what another had done by ${stored.takenAt.toISOString()}.`);
   return true;
 }
 
@@ -126,35 +148,39 @@ git reset --quiet --mixed "$OFFSTAGE_HEAD"`;
  * Restores a checkpoint's files into the session's clone as the agent left them: uncommitted, on its own HEAD. It runs inside
  * the sandbox, since a setup script may have run in the clone.
  */
-async function restoreKeptWork(run: Run, place: InsidePlace, work: WaitingWork): Promise<void> {
+async function restoreWork(
+  { signal }: Pick<Attempt, "signal">,
+  services: Pick<AttemptServices, "sandbox" | "limits">,
+  place: InsidePlace,
+  work: PendingRestore,
+): Promise<void> {
   const environment = { OFFSTAGE_KEPT: work.path, OFFSTAGE_COMMIT: work.commit, OFFSTAGE_HEAD: work.head };
   const command = { command: "sh", arguments: ["-c", restoreScript], environment };
-  await inside(run, { ...place, readOnly: [...place.readOnly, work.path] }, command, (child) => {
-    child.stdout.resume();
-  });
+  const seen = { ...place, readOnly: [...place.readOnly, work.path] };
+  await inside({ signal, dependencies: services }, seen, command, (child) => void child.stdout.resume());
 }
 
 /** Restores a harness's memory. If that fails, the agent gets the transcript instead. @returns whether it succeeded */
-async function restoreMemory(run: Run, piece: string): Promise<boolean> {
+async function restoreMemory({ signal, logger }: Attempt, unpack: () => Promise<void>): Promise<boolean> {
   try {
-    await unpack(run, piece, "home");
+    await unpack();
     return true;
   } catch (error) {
-    run.signal.throwIfAborted();
+    signal.throwIfAborted();
     if (isConnectionError(error) || error instanceof ObjectStoreError) throw error;
-    run.dependencies.logger.warn({ err: error }, "could not bring a harness's memory back");
+    logger.warn({ err: error }, "could not bring a harness's memory back");
     return false;
   }
 }
 
-function pieceOf(run: Run, piece: string): Readable {
-  return Readable.from(openPiece(run.dependencies, run.session.sessionId, piece, run.signal));
+function pieceOf(
+  { session, signal }: Pick<Attempt, "session" | "signal">,
+  services: Pick<AttemptServices, "database" | "vault" | "objects">,
+  piece: string,
+): Readable {
+  return Readable.from(openPiece(services, session.sessionId, piece, signal));
 }
 
-function unpack(run: Run, piece: string, into: "home" | "workspace"): Promise<void> {
-  return unpackArchive(run, placeOf(run, "."), pieceOf(run, piece), into);
-}
-
-function notice(run: Run, level: "info" | "warning", text: string): Promise<void> {
-  return run.emit({ type: "notice", data: { level, text } });
+function notice({ emit }: Pick<Attempt, "emit">, level: "info" | "warning", text: string): Promise<void> {
+  return emit({ type: "notice", data: { level, text } });
 }

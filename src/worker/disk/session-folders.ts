@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
-import type { PreparedRepository } from "../git/workspace-repository.ts";
+import type { CloneStart } from "../git/remote-repository.ts";
 import { removeFolder } from "./remove-folder.ts";
 import { watchedDisks, type SessionDisks } from "./session-disk.ts";
 
@@ -12,8 +12,14 @@ export interface MadeAt {
   readonly workspace: string;
   readonly home: string;
 }
+/** What one clone started from, in the record of a session's folders; without its folder's name in records of earlier versions. */
+export type StartRecord = CloneStart & { readonly directory?: string };
+
 /** Setups that were done, by the repository's folder in the workspace. */
 type SetupRecord = Readonly<Record<string, { readonly madeAt: MadeAt | null }>>;
+
+/** The sessions' folders on this worker's disk. */
+export type SessionFolders = ReturnType<typeof createSessionFolders>;
 
 /** Prefix of the name of a session's folder that is about to be removed. */
 export const forgottenPrefix = "removed-";
@@ -67,16 +73,16 @@ export function createSessionFolders(
     },
     /** Whether a session has folders here, whose clones borrow from mirrors. */
     isKept: (sessionId: string): boolean => existsSync(root(sessionId)),
-    /** What its repositories started from; null if its folders were not completed. */
-    async started(sessionId: string): Promise<PreparedRepository[] | null> {
+    /** What its clones started from; null if its folders were not completed. */
+    async started(sessionId: string): Promise<StartRecord[] | null> {
       await disks.open(sessionId, root(sessionId));
-      return readRecord<PreparedRepository[]>(startedPath(sessionId));
+      return readRecord<StartRecord[]>(startedPath(sessionId));
     },
     /** Closes the session's disk. To be called when no process uses it any longer. */
     close: (sessionId: string): Promise<void> => disks.close(sessionId, root(sessionId)),
     /** Records that the folders are complete. To be called last: folders without this record are made again. */
-    markStarted: (sessionId: string, prepared: readonly PreparedRepository[]): Promise<void> =>
-      writeRecord(startedPath(sessionId), prepared),
+    markStarted: (sessionId: string, starts: readonly StartRecord[]): Promise<void> =>
+      writeRecord(startedPath(sessionId), starts),
     markMoved: (sessionId: string, madeAt: MadeAt): Promise<void> => writeRecord(movedPath(sessionId), madeAt),
     /** Paths at which the session's harness sees the folders: the real ones, or those on the machine on which it began. */
     seenAt: async (sessionId: string): Promise<MadeAt> =>
@@ -101,6 +107,8 @@ export function createSessionFolders(
     piecesFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "kept", "pieces")),
     /** An empty folder for the pieces of a checkpoint that is being restored. */
     incomingFolder: (sessionId: string): Promise<string> => emptyFolder(join(incoming, sessionId)),
+    /** Path of that folder, whether or not it exists. */
+    incomingPath: (sessionId: string): string => join(incoming, sessionId),
     /** Removes what a killed server left of restored checkpoints and setup results. To be called when the server starts. */
     forgetIncoming: (): Promise<void> => rm(incoming, { recursive: true, force: true }),
     /** Whether a repository's setup script was run in the session's clone. */

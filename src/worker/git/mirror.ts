@@ -8,7 +8,7 @@ import type { GitCredentials } from "../../forges/forge.ts";
 import { fetchObjects, type FetchLimits } from "./fetch.ts";
 import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
 import { pinPublicHost } from "./remote-address.ts";
-import type { TrustedCommit } from "./workspace-repository.ts";
+import type { TrustedCommit } from "./remote-repository.ts";
 
 /** Offstage's own bare repository for a remote one: fetches add to it, clones borrow from it, and no agent writes to it. */
 export interface Mirror {

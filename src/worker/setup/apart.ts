@@ -1,6 +1,9 @@
 import { join } from "node:path";
-import type { Run } from "../attempt/run.ts";
-import { placeOf, workspaceRepository, type SessionRepository } from "../attempt/session-repositories.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import type { GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
+import { placeOf } from "../attempt/session-repositories.ts";
+import type { Clone } from "../clones/clone.ts";
+import { makeSetupClone } from "../clones/clones.ts";
 import type { Archives } from "../disk/environment-cache.ts";
 import type { MadeAt } from "../disk/session-folders.ts";
 import { setupOnlyValues, type Preparation } from "./repository-environment.ts";
@@ -25,7 +28,7 @@ export interface AppliedSetup extends Archives {
 
 /** A setup to run in folders of its own. */
 export interface SetupApart extends Preparation {
-  readonly repository: SessionRepository;
+  readonly clone: Clone;
   /** The commit to check out, and the name of its branch. */
   readonly commit: { readonly sha: string; readonly branch: string };
   /** Setup secrets by the names of their variables. */
@@ -34,6 +37,10 @@ export interface SetupApart extends Preparation {
   readonly beneath: AppliedSetup | null;
 }
 
+/** What setups need of the worker. */
+export type SetupServices = Omit<GatewayServicesOfAttempt, "recordingsDirectory"> &
+  Pick<AttemptServices, "folders" | "mirrors" | "sandbox" | "limits" | "setupLimitMs">;
+
 /**
  * Runs a repository's setup script in a clone and a home of its own, which it sees at the paths of the session's, so that its
  * result can be unpacked there. They contain nothing of another repository, commit or agent, except `beneath`.
@@ -41,13 +48,15 @@ export interface SetupApart extends Preparation {
  * @throws RunError resources_exhausted; Error if the result can't be archived
  */
 export async function runSetupApart(
-  run: Run,
-  { repository, commit, script, variables, image, secrets, beneath }: SetupApart,
+  attempt: Attempt,
+  services: SetupServices,
+  { clone, commit, script, variables, image, secrets, beneath }: SetupApart,
 ): Promise<{ readonly result: SetupResult; readonly made: AppliedSetup | null }> {
-  const { workspaces } = run.dependencies;
-  const seen = placeOf(run, repository.directory);
-  const wanted = workspaceRepository(run, repository);
-  const folders = await workspaces.beginSetup(run.session.sessionId, wanted, commit, run.signal);
+  const { session, signal } = attempt;
+  const { repository } = clone;
+  const run = { ...attempt, dependencies: services };
+  const seen = placeOf(session, services, repository.directory);
+  const folders = await makeSetupClone(services, session.sessionId, clone, commit, signal);
   const { workspace, home, disk, readOnly } = folders;
   const workingDirectory = join(workspace, repository.directory);
   // For Offstage's own commands, which see the folders at their real paths.
@@ -65,12 +74,12 @@ export async function runSetupApart(
   const result = await runRepositoryScript(run, { place, script: script ?? "", repository });
   if (hasFailed(result)) return { result, made: null };
   await settleSetup(run, ours);
-  const hidden = Object.keys(secrets).length === 0 ? [] : setupOnlyValues(run, repository.id);
+  const hidden = Object.keys(secrets).length === 0 ? [] : setupOnlyValues(attempt.secrets, repository.id);
   const leftOut = await removeSetupSecrets(run, ours, hidden);
   const archives = { work: join(folders.results, "work.tar"), home: join(folders.results, "home.tar") };
   await archiveSetup(run, ours, archives);
   // Remove these folders now: the result may need their disk space.
-  await workspaces.removeSetup(folders.folder);
+  await services.folders.removeSetup(folders.folder);
   return { result, made: { ...archives, madeAt: beneath?.madeAt ?? null, leftOut } };
 }
 

@@ -5,13 +5,18 @@ import { StringDecoder } from "node:string_decoder";
 import { handOn } from "../../agents/acp/hand-on.ts";
 import { cutMiddle } from "../../domain/text.ts";
 import type { Exceeded, SandboxRequest } from "../../sandboxes/sandbox.ts";
-import type { Run } from "../attempt/run.ts";
-import { openSetupGateway } from "../attempt/session-gateway.ts";
-import type { SessionRepository } from "../attempt/session-repositories.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { openSetupGateway, type GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
+import type { SessionRepository } from "../clones/clone.ts";
 import type { Archives } from "../disk/environment-cache.ts";
 import { atMost } from "../sandboxed/at-most.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { inside, type InsidePlace } from "../sandboxed/inside.ts";
+
+type Run = Attempt & {
+  readonly dependencies: Pick<AttemptServices, "sandbox" | "limits" | "setupLimitMs"> &
+    Omit<GatewayServicesOfAttempt, "database" | "recordingsDirectory">;
+};
 
 /** Folders of a setup, the paths at which it sees them, and its environment. */
 export type SetupPlace = InsidePlace & Pick<SandboxRequest, "environment" | "aliases">;
@@ -67,7 +72,7 @@ interface ScriptRun {
  */
 export async function runRepositoryScript(run: Run, asked: ScriptRun): Promise<SetupResult> {
   const lost = new AbortController();
-  const gateway = await openSetupGateway(run, asked.repository, (error) => lost.abort(error));
+  const gateway = await openSetupGateway(run, run.dependencies, asked.repository, (error) => lost.abort(error));
   try {
     return await runThrough(run, { socket: gateway.socket, lost: lost.signal }, asked);
   } finally {

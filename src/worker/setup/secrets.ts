@@ -1,6 +1,5 @@
 import { spellingsOf } from "../../domain/masking/spellings.ts";
-import type { Run } from "../attempt/run.ts";
-import { inside, type InsidePlace } from "../sandboxed/inside.ts";
+import { inside, type InsidePlace, type InsideRun } from "../sandboxed/inside.ts";
 
 /** Shorter lines occur in ordinary files; they are not masked either. */
 const shortestLine = 8;
@@ -36,7 +35,11 @@ process.stdout.write(JSON.stringify(files.map((file) => file.replace(process.env
  * @param secrets values of the secrets
  * @returns names of the deleted files, relative to the clone, or to the home (`~/`)
  */
-export async function removeSetupSecrets(run: Run, place: InsidePlace, secrets: readonly string[]): Promise<string[]> {
+export async function removeSetupSecrets(
+  run: InsideRun,
+  place: InsidePlace,
+  secrets: readonly string[],
+): Promise<string[]> {
   const lines = secrets.flatMap(needlesOf);
   if (lines.length === 0) return [];
   let written = "";

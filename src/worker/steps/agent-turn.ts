@@ -4,7 +4,7 @@ import type { HarnessLaunch, Provider, TurnResult } from "../../agents/harness.t
 import type { Gateway } from "../../gateway/gateway.ts";
 import { gatewayOrigin } from "../../sandboxes/process/relay.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
-import type { Run } from "../attempt/run.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { foldersOf } from "../attempt/session-repositories.ts";
 import type { MadeAt } from "../disk/session-folders.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
@@ -32,58 +32,72 @@ export interface AgentTurn {
   readonly signal: AbortSignal;
 }
 
+/** What turns need of the worker. */
+export type TurnServices = Pick<
+  AttemptServices,
+  "traces" | "folders" | "mirrors" | "sandbox" | "limits" | "stallMs" | "turnLimitMs" | "permissions"
+>;
+
+/** What a turn needs of its attempt. */
+export type TurnAttempt = Pick<Attempt, "session" | "mask" | "emit">;
+
 /**
  * Runs one turn of the session's agent in its sandbox.
  * @throws RunError if the turn fails
  */
-export function agentTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
+export function agentTurn(attempt: TurnAttempt, services: TurnServices, turn: AgentTurn): Promise<TurnResult> {
   const { provider, model } = turn;
   const attributes = { "offstage.agent": provider.id, ...(model !== null && { "offstage.model": model }) };
-  return run.dependencies.traces.span("turn", { attributes }, () => takeTurn(run, turn));
+  return services.traces.span("turn", { attributes }, () => takeTurn(attempt, services, turn));
 }
 
-async function takeTurn(run: Run, turn: AgentTurn): Promise<TurnResult> {
+async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: AgentTurn): Promise<TurnResult> {
   const { provider, model, gateway } = turn;
-  const { dependencies } = run;
-  const place = await turnPlaceOf(run, turn.seenAt);
+  const place = await turnPlaceOf(attempt, services, turn.seenAt);
   const launch = provider.launch({ model, home: place.seenAt.home, models: gateway.modelsAt(gatewayOrigin) });
-  await writeHarnessFiles(dependencies.sandbox, { ...place.folders, signal: turn.signal }, launch.files);
+  await writeHarnessFiles(services.sandbox, { ...place.folders, signal: turn.signal }, launch.files);
   return runTurn({
     provider,
     model,
     launch,
-    start: (wanted, ended) => startHarness(run, wanted, { ...turn, place, ended }),
+    start: (wanted, ended) => startHarness(services, wanted, { ...turn, place, ended }),
     workingDirectory: place.workingDirectory,
     resume: turn.resume,
     message: turn.message,
     transcript: turn.transcript,
-    emit: run.emit,
+    emit: attempt.emit,
     onSession: turn.onSession,
-    stallMs: dependencies.stallMs,
-    limitMs: dependencies.turnLimitMs,
-    permission: dependencies.permissions,
-    mask: run.mask,
+    stallMs: services.stallMs,
+    limitMs: services.turnLimitMs,
+    permission: services.permissions,
+    mask: attempt.mask,
     traffic: gateway.traffic,
     signal: turn.signal,
   });
 }
 
 /** The agent's environment variables from the repositories' settings and secrets; the first repository's override others. */
-export function variablesOf(run: Run, environments: readonly RepositoryEnvironment[]): Record<string, string> {
-  const ofRepositories = environments.toReversed().map(({ repository, variables }) => ({
+export function variablesOf(
+  { secrets }: Pick<Attempt, "secrets">,
+  environments: readonly RepositoryEnvironment[],
+): Record<string, string> {
+  const ofRepositories = environments.toReversed().map(({ clone, variables }) => ({
     ...variables,
-    ...secretsFor(run, "agent", repository.id),
+    ...secretsFor(secrets, "agent", clone.repository.id),
   }));
-  return Object.assign({}, secretsFor(run, "agent", ""), ...ofRepositories) as Record<string, string>;
+  return Object.assign({}, secretsFor(secrets, "agent", ""), ...ofRepositories) as Record<string, string>;
 }
 
 type Place = Awaited<ReturnType<typeof turnPlaceOf>>;
 
-async function turnPlaceOf(run: Run, seenAt: MadeAt | undefined) {
-  const { workspaces } = run.dependencies;
-  const { repositories, sessionId } = run.session;
-  const folders = foldersOf(run);
-  const seen = seenAt ?? (await workspaces.seenAt(sessionId));
+async function turnPlaceOf(
+  { session }: Pick<Attempt, "session">,
+  services: Pick<AttemptServices, "folders" | "mirrors">,
+  seenAt: MadeAt | undefined,
+) {
+  const { repositories, sessionId } = session;
+  const folders = foldersOf(session, services);
+  const seen = seenAt ?? (await services.folders.seenAt(sessionId));
   const moved =
     seen.workspace === folders.workspace
       ? []
@@ -97,13 +111,13 @@ async function turnPlaceOf(run: Run, seenAt: MadeAt | undefined) {
   return {
     folders,
     seenAt: { workspace: seen.workspace, home: seen.home },
-    aliases: [...(await workspaces.aliases(sessionId)), ...moved],
+    aliases: [...(await services.folders.aliases(sessionId)), ...moved],
     workingDirectory: alone === null ? seen.workspace : join(seen.workspace, alone),
   };
 }
 
 function startHarness(
-  run: Run,
+  { sandbox, limits }: Pick<AttemptServices, "sandbox" | "limits">,
   launch: HarnessLaunch,
   {
     gateway,
@@ -115,7 +129,7 @@ function startHarness(
   }: AgentTurn & { readonly place: Place; readonly ended: AbortSignal },
 ): SandboxedProcess {
   const { folders, seenAt, aliases, workingDirectory } = place;
-  return run.dependencies.sandbox.start({
+  return sandbox.start({
     command: launch.command,
     arguments: launch.arguments,
     environment: { HOME: seenAt.home, LANG: "C.UTF-8", TERM: "dumb", ...variables, ...launch.environment },
@@ -127,7 +141,7 @@ function startHarness(
     aliases,
     ...(image !== null && { image }),
     gateway: gateway.socket,
-    limits: run.dependencies.limits,
+    limits,
     signal: AbortSignal.any([signal, ended]),
   });
 }

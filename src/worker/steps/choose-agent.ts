@@ -1,16 +1,18 @@
 import type { Provider } from "../../agents/harness.ts";
 import { splitAgentName } from "../../domain/agent.ts";
 import { RunError } from "../../domain/errors.ts";
-import type { Run } from "../attempt/run.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 
 /**
  * The provider and model of a session's agent: its own choice, else the organization's default, else the server's.
  * @returns model null: the harness chooses
  * @throws RunError agent_unavailable if there is none, or it can't run on this server
  */
-export async function chooseAgent(run: Run): Promise<{ provider: Provider; model: string | null }> {
-  const { providers, defaultAgent } = run.dependencies;
-  const name = run.session.agent ?? run.session.organization.defaultAgent ?? (await defaultAgent());
+export async function chooseAgent(
+  { session }: Pick<Attempt, "session">,
+  { providers, defaultAgent }: Pick<AttemptServices, "providers" | "defaultAgent">,
+): Promise<{ provider: Provider; model: string | null }> {
+  const name = session.agent ?? session.organization.defaultAgent ?? (await defaultAgent());
   if (name === null) {
     throw new RunError({
       code: "agent_unavailable",

@@ -1,45 +1,103 @@
+import { rm } from "node:fs/promises";
 import { RunError } from "../../domain/errors.ts";
 import { allowsRepository } from "../../domain/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repository.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
-import { reopenMessages, saveRepository, saveWorkspaceWorker } from "../../store/queue/progress.ts";
+import { saveRepository } from "../../store/queue/progress.ts";
 import { openTargets } from "../../store/repositories/pull-requests.ts";
-import type { Run } from "../attempt/run.ts";
-import { workspaceRepository } from "../attempt/session-repositories.ts";
-import { withLastCheckpoint, type FetchedCheckpoint } from "../checkpoints/restore.ts";
-import type { LaidOut } from "../clones/workspace.ts";
-import type { PreparedRepository } from "../git/workspace-repository.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { cloneSource } from "../attempt/session-repositories.ts";
+import { fetchCheckpoint, reportUnusable, type RestorableCheckpoint } from "../checkpoints/restore.ts";
+import type { Clone } from "../clones/clone.ts";
+import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
+import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
+import { withoutSetup } from "./set-up.ts";
 
-/** The session's clones, ready for the setup. */
-export interface Prepared {
-  /** What each repository started from, in the session's order. */
-  readonly repositories: readonly PreparedRepository[];
-  /** Whether the folders were on this disk as the last attempt left them. */
-  readonly isKept: boolean;
-  /** Restores another worker's checkpoint, once the clones are set up; null if there is none. @returns whether it could */
-  readonly restore: (() => Promise<boolean>) | null;
+/** A session's folders, ready to be set up. */
+export interface Workspace {
+  readonly clones: readonly Clone[];
+  /** Whether the folders were on this disk as the last attempt left them, or made from the remotes. */
+  readonly origin: "disk" | "remote";
+  /** Another worker's checkpoint, to be restored into the clones when they are set up; null if there is none. */
+  readonly checkpoint: RestorableCheckpoint | null;
+  /** How each clone is set up. */
+  readonly environments: readonly RepositoryEnvironment[];
+  /** Those whose setup script was not run for this session yet. */
+  readonly missingSetups: readonly RepositoryEnvironment[];
 }
 
+type Made = Pick<Workspace, "clones" | "origin" | "checkpoint">;
+
+type Services = Pick<
+  AttemptServices,
+  | "workerId"
+  | "database"
+  | "vault"
+  | "objects"
+  | "metrics"
+  | "folders"
+  | "mirrors"
+  | "sandbox"
+  | "limits"
+  | "forgeOf"
+  | "checkpointBytes"
+  | "devcontainerImages"
+>;
+
 /**
- * Fetches the mirrors and makes the session's clones, or finds them on this disk as they were left.
+ * Finds the session's clones on this disk as they were left; if they are not there, makes them from the remotes and fetches the
+ * last checkpoint. Reads how each is set up.
  * @throws RunError repository_not_allowed, target_branch_not_found, branch_protected, resources_exhausted, repository_*
  */
-export async function prepareStep(run: Run): Promise<Prepared> {
-  const { database, workerId, workspaces } = run.dependencies;
-  const { sessionId, workspaceWorker } = run.session;
-  await requireAllowed(run);
-  // Another worker had the session since: the folders here are outdated.
-  if (workspaceWorker !== null && workspaceWorker !== workerId) await workspaces.forget(sessionId);
-  const { repositories, from, restore } = (await workspaces.exists(sessionId))
-    ? { ...(await layOut(run, null)), restore: null }
-    : await withLastCheckpoint(run, (checkpoint) => layOut(run, checkpoint));
-  for (const [index, repository] of run.session.repositories.entries()) {
-    const baseSha = repositories[index]?.baseSha;
-    if (baseSha !== undefined && baseSha !== repository.baseSha) {
-      await saveRepository(database, run.session, repository.position, { baseSha });
-    }
+export async function prepareWorkspace(attempt: Attempt, services: Services): Promise<Workspace> {
+  await requireAllowed(attempt, services);
+  await forgetOutdated(attempt, services);
+  const request = await cloneRequest(attempt, services);
+  const kept = await openClones(services, request);
+  const made: Made =
+    kept === null
+      ? await makeWorkspace(attempt, services, request)
+      : { clones: kept, origin: "disk", checkpoint: null };
+  await saveBases(attempt, services, made.clones);
+  const environments = await readEnvironments(attempt, services, made.clones);
+  return { ...made, environments, missingSetups: await withoutSetup(attempt, services, environments) };
+}
+
+/** Forgets the folders here if another worker had the session since: they are outdated. */
+async function forgetOutdated(
+  { session }: Pick<Attempt, "session">,
+  { workerId, folders }: Pick<Services, "workerId" | "folders">,
+): Promise<void> {
+  const { sessionId, workspaceWorker } = session;
+  if (workspaceWorker !== null && workspaceWorker !== workerId) await folders.forget(sessionId);
+}
+
+async function makeWorkspace(attempt: Attempt, services: Services, request: CloneRequest): Promise<Made> {
+  const { folders } = services;
+  const { sessionId } = attempt.session;
+  const fetched = await fetchCheckpoint(attempt, services);
+  try {
+    const { clones, pending } = await makeClones(services, request, fetched);
+    return { clones, origin: "remote", checkpoint: fetched && { fetched, pending } };
+  } catch (error) {
+    if (fetched === null) throw error;
+    await reportUnusable(attempt, services, error);
+    await folders.forget(sessionId);
+    const { clones } = await makeClones(services, request, null);
+    return { clones, origin: "remote", checkpoint: null };
+  } finally {
+    await rm(folders.incomingPath(sessionId), { recursive: true, force: true });
   }
-  return { repositories, isKept: from === "disk", restore };
+}
+
+async function saveBases(
+  { session }: Pick<Attempt, "session">,
+  { database }: Pick<Services, "database">,
+  clones: readonly Clone[],
+): Promise<void> {
+  for (const { repository, baseSha } of clones) {
+    if (baseSha !== repository.baseSha) await saveRepository(database, session, repository.position, { baseSha });
+  }
 }
 
 /**
@@ -47,10 +105,13 @@ export async function prepareStep(run: Run): Promise<Prepared> {
  * its repositories once for all its sessions.
  * @throws RunError repository_not_allowed
  */
-async function requireAllowed({ dependencies, session }: Run): Promise<void> {
+async function requireAllowed(
+  { session }: Pick<Attempt, "session">,
+  { database }: Pick<Services, "database">,
+): Promise<void> {
   const { organizationId, repositories } = session;
   if (repositories.length === 0) return;
-  const patterns = await allowedRepositories(dependencies.database, organizationId);
+  const patterns = await allowedRepositories(database, organizationId);
   const refused = repositories.find(({ url }) => {
     const address = parseRepositoryUrl(url);
     return isAddressProblem(address) || !allowsRepository(patterns, address);
@@ -64,65 +125,35 @@ async function requireAllowed({ dependencies, session }: Run): Promise<void> {
   });
 }
 
-/**
- * Restores another worker's checkpoint. To be called after the setup, which must see neither the agent's code nor its memory.
- * From here on this disk has the newest state of the session.
- * @returns where the work so far comes from, for the prompt after an interruption
- */
-export async function settleWorkspace(run: Run, prepared: Prepared): Promise<"disk" | "checkpoint" | "remote"> {
-  const { database, workerId } = run.dependencies;
-  const isRestored = (await prepared.restore?.()) ?? false;
-  if (!prepared.isKept && !isOnRemote(run, prepared)) {
-    await reopenMessages(database, run.session, isRestored ? "not kept" : "all");
-  }
-  await saveWorkspaceWorker(database, run.session, workerId);
-  if (prepared.isKept) return "disk";
-  return isRestored ? "checkpoint" : "remote";
-}
-
-/** Whether the clones start with everything that was exported from the session so far. */
-function isOnRemote({ session }: Run, { repositories }: Prepared): boolean {
-  return (
-    session.repositories.length > 0 &&
-    session.repositories.every(({ headSha, baseSha }, index) => {
-      return headSha !== null && (headSha === repositories[index]?.headSha || headSha === baseSha);
-    })
-  );
-}
-
-async function layOut(run: Run, checkpoint: FetchedCheckpoint | null): Promise<LaidOut> {
-  const { sessionId, branchName, targetBranch, repositories } = run.session;
+async function cloneRequest(attempt: Attempt, services: Pick<Services, "database" | "forgeOf">): Promise<CloneRequest> {
+  const { sessionId, branchName, targetBranch, repositories } = attempt.session;
   const repositoryIds = repositories.map(({ id }) => id);
   // The remote's default branch may have changed: keep the open pull request's target, so that no second one is opened.
   const targets =
     targetBranch === null
-      ? await openTargets(run.dependencies.database, { sessionId, branchName, repositoryIds })
+      ? await openTargets(services.database, { sessionId, branchName, repositoryIds })
       : new Map<string, string>();
-  return run.dependencies.workspaces.prepare({
+  return {
     sessionId,
-    repositories: repositories.map((repository) => ({
-      ...workspaceRepository(run, repository),
-      formerTarget: targets.get(repository.id) ?? null,
-    })),
-    keptWork: checkpoint?.keptWork ?? new Map(),
-    madeAt: checkpoint?.madeAt ?? null,
-    isRestored: checkpoint !== null,
-    progress: createProgress(run),
-    signal: run.signal,
-  });
+    sources: repositories.map((repository) =>
+      cloneSource(attempt, services, repository, targets.get(repository.id) ?? null),
+    ),
+    progress: createProgress(attempt),
+    signal: attempt.signal,
+  };
 }
 
 /** Shortest time between two progress events. */
 const progressEveryMs = 1_000;
 
-function createProgress(run: Run): (progress: { text: string; fraction?: number }) => void {
-  let toldAt = performance.now();
+function createProgress({ emit, logger }: Pick<Attempt, "emit" | "logger">): CloneRequest["progress"] {
+  let emittedAt = performance.now();
   return (progress) => {
-    if (performance.now() - toldAt < progressEveryMs) return;
-    toldAt = performance.now();
+    if (performance.now() - emittedAt < progressEveryMs) return;
+    emittedAt = performance.now();
     // Progress is only shown: an error here must not fail the step, and a lost lease shows at the next step.
-    run.emit({ type: "step.progress", data: { step: "prepare", ...progress } }).catch((error: unknown) => {
-      run.dependencies.logger.debug({ err: error }, "could not tell the progress of a fetch");
+    emit({ type: "step.progress", data: { step: "prepare", ...progress } }).catch((error: unknown) => {
+      logger.debug({ err: error }, "could not report the progress of a fetch");
     });
   };
 }

@@ -1,28 +1,39 @@
-import { saveRepository, toldWork } from "../../store/queue/progress.ts";
-import type { Run } from "../attempt/run.ts";
-import { workspaceRepository } from "../attempt/session-repositories.ts";
-import type { Collected } from "./commit.ts";
+import { saveRepository } from "../../store/queue/progress.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { pushBranch } from "../git/mirror.ts";
+import type { ClonedWork } from "./export-work.ts";
+
+/** Work whose branch is on the remote. */
+export interface PushedWork extends ClonedWork {
+  /** The commit that the branch is at: the exported one, or its merge with a late push of the session's own. */
+  readonly pushedSha: string;
+}
 
 /**
  * Pushes each changed repository's work branch from the mirror. A branch that is at the commit already is not pushed again.
  * @throws RunError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
  */
-export async function pushStep(run: Run, changed: readonly Collected[]): Promise<void> {
-  const { database, traces, workspaces } = run.dependencies;
-  const told = await toldWork(database, run.session);
-  for (const { position, headSha: made } of changed) {
-    const repository = run.session.repositories.find((candidate) => candidate.position === position);
-    if (repository === undefined) continue;
-    const own = told(repository.id).commits;
-    const request = { headSha: made, own, message: run.mask.text(run.session.title), signal: run.signal };
+export async function push(
+  { session, mask, signal, emit }: Attempt,
+  { database, traces, author }: Pick<AttemptServices, "database" | "traces" | "author">,
+  changes: readonly ClonedWork[],
+): Promise<PushedWork[]> {
+  const pushed: PushedWork[] = [];
+  for (const work of changes) {
+    const { repository, remote, mirror } = work.clone;
+    const request = {
+      branch: remote.branch,
+      configuredBranch: remote.configuredBranch ?? null,
+      sha: work.headSha,
+      own: work.recorded.commits,
+      message: mask.text(session.title),
+      author,
+    };
     const attributes = { "offstage.repository.id": repository.id };
-    const headSha = await traces.span("push", { kind: "client", attributes }, () =>
-      workspaces.push({ repository: workspaceRepository(run, repository), ...request }),
-    );
-    await saveRepository(database, run.session, position, { headSha, pushedSha: headSha });
-    await run.emit({
-      type: "branch.pushed",
-      data: { repositoryId: repository.id, branch: run.session.branchName, sha: headSha },
-    });
+    const sha = await traces.span("push", { kind: "client", attributes }, () => pushBranch(mirror, request, signal));
+    await saveRepository(database, session, repository.position, { headSha: sha, pushedSha: sha });
+    await emit({ type: "branch.pushed", data: { repositoryId: repository.id, branch: session.branchName, sha } });
+    pushed.push({ ...work, pushedSha: sha });
   }
+  return pushed;
 }

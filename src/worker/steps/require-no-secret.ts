@@ -2,11 +2,11 @@ import { NotFoundError, RunError } from "../../domain/errors.ts";
 import { notReadRule, type AllowedFinding } from "../../domain/finding.ts";
 import { saveRepository } from "../../store/queue/progress.ts";
 import { getAllowedFindings } from "../../store/repositories/repositories.ts";
-import type { Run } from "../attempt/run.ts";
-import { workspaceRepository, type SessionRepository } from "../attempt/session-repositories.ts";
-import type { CollectedRepository } from "../clones/workspace.ts";
-import type { PreparedRepository } from "../git/workspace-repository.ts";
-import type { Place, PushFindings } from "../push/push-look.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import type { Clone, SessionRepository } from "../clones/clone.ts";
+import type { ExportedWork } from "../clones/export.ts";
+import { knownOf } from "../git/remote-repository.ts";
+import { lookThroughPush, type Place, type PushFindings } from "../push/push-look.ts";
 import { ObjectsError } from "../push/pushed-objects.ts";
 
 /** Most places that a failure names. */
@@ -18,26 +18,35 @@ const namedLimit = 5;
  * @throws RunError secret_in_work, token_in_work, resources_exhausted
  */
 export async function requireNoSecret(
-  run: Run,
-  repository: SessionRepository,
-  work: { readonly start: PreparedRepository; readonly collected: CollectedRepository },
+  attempt: Pick<Attempt, "session" | "mask" | "secrets" | "signal">,
+  { database }: Pick<AttemptServices, "database">,
+  clone: Clone,
+  work: ExportedWork,
 ): Promise<void> {
-  const allowed = await allowedIn(run, repository);
-  const { branchName } = run.session;
-  if (run.mask.text(branchName) !== branchName) throw secretInBranch();
-  const found = await lookThrough(run, repository, { ...work, allowed });
-  if (found.known.length > 0) throw secretInWork(run, found.known);
+  const { session, mask } = attempt;
+  const { repository } = clone;
+  const allowed = await allowedIn(database, session.organizationId, repository);
+  if (mask.text(session.branchName) !== session.branchName) throw secretInBranch();
+  const found = await lookThrough(attempt, clone, work.headSha, allowed);
+  if (found.known.length > 0) throw secretInWork(attempt, found.known);
   if (found.shapes.length > 0) {
-    await maskShapes(run, repository, work.collected, found.shapes);
+    const { headSha, patch, patchTruncated } = work;
+    const shown = mask.with(found.shapes.map(valueOf)).text(patch);
+    // Saved again with the findings masked.
+    await saveRepository(database, session, repository.position, { headSha, patch: shown, patchTruncated });
     throw tokenInWork(repository, found.shapes);
   }
   if (found.notRead.length > 0) throw notReadInWork(repository, found.notRead);
 }
 
 /** The findings that a repository allows; none if it was disconnected meanwhile. */
-async function allowedIn({ dependencies, session }: Run, { id }: SessionRepository): Promise<AllowedFinding[]> {
+async function allowedIn(
+  database: AttemptServices["database"],
+  organizationId: string,
+  { id }: SessionRepository,
+): Promise<AllowedFinding[]> {
   try {
-    return await getAllowedFindings(dependencies.database, session.organizationId, id);
+    return await getAllowedFindings(database, organizationId, id);
   } catch (error) {
     if (error instanceof NotFoundError) return [];
     throw error;
@@ -45,20 +54,19 @@ async function allowedIn({ dependencies, session }: Run, { id }: SessionReposito
 }
 
 async function lookThrough(
-  run: Run,
-  repository: SessionRepository,
-  {
-    start,
-    collected,
-    allowed,
-  }: Parameters<typeof requireNoSecret>[2] & { readonly allowed: readonly AllowedFinding[] },
+  { mask, signal }: Pick<Attempt, "mask" | "signal">,
+  clone: Clone,
+  head: string,
+  allowed: readonly AllowedFinding[],
 ): Promise<PushFindings> {
   try {
-    return await run.dependencies.workspaces.lookThrough(workspaceRepository(run, repository), start, {
-      head: collected.headSha,
-      secrets: run.mask.secrets,
+    return await lookThroughPush({
+      cwd: clone.mirror.path,
+      known: knownOf(clone),
+      head,
+      secrets: mask.secrets,
       allowed,
-      signal: run.signal,
+      signal,
     });
   } catch (error) {
     if (!(error instanceof ObjectsError)) throw error;
@@ -74,18 +82,6 @@ async function lookThrough(
   }
 }
 
-/** Saves the diff again with the findings masked. */
-async function maskShapes(
-  run: Run,
-  repository: SessionRepository,
-  { headSha, patch, patchTruncated }: CollectedRepository,
-  shapes: PushFindings["shapes"],
-): Promise<void> {
-  const mask = run.mask.with(shapes.map(valueOf));
-  const shown = { headSha, patch: mask.text(patch), patchTruncated };
-  await saveRepository(run.dependencies.database, run.session, repository.position, shown);
-}
-
 function valueOf({ value }: PushFindings["shapes"][number]): string {
   return Buffer.from(value, "latin1").toString("utf8");
 }
@@ -99,10 +95,10 @@ function secretInBranch(): RunError {
   });
 }
 
-function secretInWork(run: Run, known: PushFindings["known"]): RunError {
+function secretInWork({ mask, secrets }: Pick<Attempt, "mask" | "secrets">, known: PushFindings["known"]): RunError {
   const names = known.map(({ owner }) => {
-    const value = run.mask.secrets[owner];
-    return run.secrets.find((secret) => secret.value === value)?.name ?? "a key of this server";
+    const value = mask.secrets[owner];
+    return secrets.find((secret) => secret.value === value)?.name ?? "a key of this server";
   });
   return new RunError({
     code: "secret_in_work",

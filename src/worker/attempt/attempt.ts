@@ -19,11 +19,15 @@ import { appendClaimEvents } from "../../store/queue/progress.ts";
 import { openSecrets, type OpenedSecret } from "../../store/secrets/secrets.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import type { Traces } from "../../traces.ts";
-import type { Workspaces } from "../clones/workspace.ts";
 import type { EnvironmentCache } from "../disk/environment-cache.ts";
+import type { SessionFolders } from "../disk/session-folders.ts";
+import type { Mirrors } from "../git/mirrors.ts";
 
-/** What an attempt needs of its worker: the same for all sessions. */
-export interface RunDependencies {
+/**
+ * What attempts need of their worker: the same for all sessions. Nothing takes all of it but `runAttempt`: a step's parameter
+ * picks what the step uses.
+ */
+export interface AttemptServices {
   /** Id of this worker, the same over restarts; it tells on which worker's disk a session's folders are. */
   readonly workerId: string;
   readonly database: Database;
@@ -33,7 +37,11 @@ export interface RunDependencies {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly traces: Traces;
-  readonly workspaces: Workspaces;
+  /** The sessions' folders on this worker's disk. */
+  readonly folders: SessionFolders;
+  readonly mirrors: Mirrors;
+  /** Author of the commits that Offstage makes. */
+  readonly author: { readonly name: string; readonly email: string };
   readonly environmentCache: EnvironmentCache;
   readonly sandbox: Sandbox;
   /** Root file system of containers, unless a repository names its own; null if the sandbox has none. */
@@ -80,56 +88,54 @@ export interface RunDependencies {
 }
 
 /** One attempt at a session, under one claim: what every step gets. */
-export interface Run {
-  readonly dependencies: RunDependencies;
+export interface Attempt {
   readonly session: ClaimedSession;
-  /** Ends the attempt; its reason is a class of `cancellation.ts`. */
+  /** Ends the attempt; its reason is a class of `stop-reasons.ts`. */
   readonly signal: AbortSignal;
   readonly secrets: readonly OpenedSecret[];
   /** Masks the server's secrets and the session's. */
   readonly mask: Mask;
+  /** Masks each line with the same. */
+  readonly logger: Logger;
   /** Masks an event, then stores it. @throws LeaseLostError if another worker holds the session */
   readonly emit: (event: NewEvent) => Promise<void>;
 }
 
 /**
  * Begins an attempt. Its events and its log are masked with the secrets given here.
- * @param secrets of the session, opened
+ * @param logger adds the session to each line
+ * @param secrets of the session, opened; none until `withSecrets` has opened them
  */
-export function beginRun(
-  dependencies: RunDependencies,
-  session: ClaimedSession,
-  signal: AbortSignal,
-  secrets: readonly OpenedSecret[],
-): Run {
-  const mask = dependencies.mask.with(secrets.map(({ value }) => value));
-  const emit = (event: NewEvent): Promise<void> =>
-    appendClaimEvents(dependencies.database, session, [mask.event(event)]);
-  const logger = maskErrors(dependencies.logger, mask.text);
-  return { dependencies: { ...dependencies, logger }, session, signal, secrets, mask, emit };
+export function beginAttempt(
+  { session, signal, logger }: Pick<Attempt, "session" | "signal" | "logger">,
+  { database, mask: serverMask }: Pick<AttemptServices, "database" | "mask">,
+  secrets: readonly OpenedSecret[] = [],
+): Attempt {
+  const mask = serverMask.with(secrets.map(({ value }) => value));
+  const emit = (event: NewEvent): Promise<void> => appendClaimEvents(database, session, [mask.event(event)]);
+  return { session, signal, secrets, mask, logger: maskErrors(logger, mask.text), emit };
 }
 
 /** A logger that adds the session, organization, attempt and, if given, trace to each line. */
-export function runLogger(logger: Logger, claim: Claim, traceId?: string): Logger {
+export function attemptLogger(logger: Logger, claim: Claim, traceId?: string): Logger {
   const { sessionId, organizationId, attempt } = claim;
   return logger.child({ sessionId, organizationId, attempt, ...(traceId !== undefined && { traceId }) });
 }
 
 /**
  * Decrypts the secrets of a session's organization and repositories.
+ * @returns the attempt with them, and with masks that know them
  * @throws RunError secret_unavailable if one can't be opened
  */
-export async function secretsOf(
-  { database, vault }: RunDependencies,
-  { organizationId, repositories }: ClaimedSession,
-): Promise<OpenedSecret[]> {
+export async function withSecrets(
+  attempt: Attempt,
+  services: Pick<AttemptServices, "database" | "vault" | "mask">,
+): Promise<Attempt> {
+  const { organizationId, repositories } = attempt.session;
   try {
-    return await openSecrets(
-      database,
-      vault,
-      organizationId,
-      repositories.map(({ id }) => id),
-    );
+    const ids = repositories.map(({ id }) => id);
+    const secrets = await openSecrets(services.database, services.vault, organizationId, ids);
+    return beginAttempt(attempt, services, secrets);
   } catch (error) {
     if (!(error instanceof OffstageError)) throw error;
     throw new RunError(

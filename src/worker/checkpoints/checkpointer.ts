@@ -2,15 +2,15 @@ import { createHash, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Provider } from "../../agents/harness.ts";
-import { isConnectionError } from "../../database/connection-errors.ts";
 import { ObjectStoreError } from "../../domain/errors.ts";
 import type { NewEvent } from "../../domain/event.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../../store/checkpoints/checkpoints.ts";
-import { LeaseLostError } from "../../store/queue/lease.ts";
-import { ClaimLost, RunCancelled } from "../attempt/cancellation.ts";
-import type { Run } from "../attempt/run.ts";
-import { placeOf, workspaceRepository } from "../attempt/session-repositories.ts";
-import { knownOf, type PreparedRepository } from "../git/workspace-repository.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { endOf } from "../attempt/end.ts";
+import { placeOf } from "../attempt/session-repositories.ts";
+import { openCheckpointRepository } from "../clones/checkpoint-repository.ts";
+import { startOf, type Clone } from "../clones/clone.ts";
+import { knownOf } from "../git/remote-repository.ts";
 import { measured, sizeOf } from "./measure.ts";
 import { archiveFiles, archiveState, packWork } from "./pieces.ts";
 
@@ -32,6 +32,8 @@ const longestChain = 16;
 
 /** Stores a session's work and its harness's memory while an attempt runs, so that any worker can continue from there. */
 export interface Checkpointer {
+  /** Begins to take checkpoints of these clones. Before, every call below does nothing. */
+  start(clones: readonly Clone[]): void;
   /** Sets the harness whose memory is stored from here on. */
   follow(harness: Harness): void;
   /** Receives the agent's events: a checkpoint is taken after each tool call that may have changed files. */
@@ -65,19 +67,33 @@ interface Last {
   state: { readonly provider: string; readonly piece: string; readonly digest: string } | null;
 }
 
-/**
- * Makes the checkpointer of one attempt, and starts its timer.
- * @param prepared what each repository started from, in the session's order
- */
-export function createCheckpointer(run: Run, prepared: readonly PreparedRepository[]): Checkpointer {
-  const { logger, providers } = run.dependencies;
+type Services = Pick<
+  AttemptServices,
+  | "database"
+  | "vault"
+  | "objects"
+  | "metrics"
+  | "folders"
+  | "mirrors"
+  | "sandbox"
+  | "limits"
+  | "providers"
+  | "checkpointBytes"
+>;
+
+/** Makes the checkpointer of one attempt; `start` starts its timer. */
+export function createCheckpointer(attempt: Attempt, services: Services): Checkpointer {
+  const { logger, emit, signal } = attempt;
+  const { metrics, providers } = services;
   // The harness of earlier turns, until `follow` names another.
-  let harness: Harness | null = providers.find(({ id }) => id === run.session.harness?.provider) ?? null;
-  const isOff = run.dependencies.checkpointBytes === 0;
+  let harness: Harness | null = providers.find(({ id }) => id === attempt.session.harness?.provider) ?? null;
+  /** Null until it starts, or if no checkpoints are taken. */
+  let clones: readonly Clone[] | null = null;
+  let timer: NodeJS.Timeout | undefined;
   let last: Last = { repositories: [], files: null, state: null };
   let underWay: Promise<boolean> | null = null;
   let again = false;
-  let told = false;
+  let noticed = false;
   let failures = 0;
   let storeFailedAt = Number.NEGATIVE_INFINITY;
 
@@ -87,14 +103,15 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
 
   /** Checkpoints are taken one at a time; calls during one are served by a single next one. */
   function take(): Promise<boolean> {
-    if (isOff) return Promise.resolve(false);
+    const started = clones;
+    if (started === null) return Promise.resolve(false);
     again = true;
     underWay ??= (async () => {
       try {
         let stored = false;
         while (again) {
           again = false;
-          stored = await attempt();
+          stored = await takeOne(started);
         }
         return stored;
       } finally {
@@ -105,39 +122,37 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
     return underWay;
   }
 
-  async function attempt(): Promise<boolean> {
+  async function takeOne(started: readonly Clone[]): Promise<boolean> {
     if (failures >= failureLimit || performance.now() - storeFailedAt < storePauseMs) return false;
     const overtime = AbortSignal.timeout(limitMs);
-    const bounded = { ...run, signal: AbortSignal.any([run.signal, overtime]) };
-    const sending = AbortSignal.any([run.signal, AbortSignal.timeout(limitMs + sendLimitMs)]);
+    const bounded = { ...attempt, signal: AbortSignal.any([signal, overtime]) };
+    const sending = AbortSignal.any([signal, AbortSignal.timeout(limitMs + sendLimitMs)]);
     try {
-      const taken = { prepared, harness, last, sending };
-      last = await measured(bounded, last, () => takeCheckpoint(bounded, taken));
+      const taken = { clones: started, harness, last, sending };
+      last = await measured(metrics, bounded.signal, last, () => takeCheckpoint(bounded, services, taken));
       failures = 0;
       return true;
     } catch (error) {
-      if (error instanceof LeaseLostError || run.signal.aborted || isConnectionError(error)) throw error;
+      const { why } = endOf(error, signal);
+      if (signal.aborted || (why !== "failed" && why !== "objectStore")) throw error;
       logger.warn({ err: error }, "could not take a checkpoint of a session");
       const isStore = error instanceof ObjectStoreError;
       // What an agent left there (a git filter that never ends) would delay every checkpoint. An object store recovers.
       if (isStore) storeFailedAt = performance.now();
       else failures = overtime.aborted ? failureLimit : failures + 1;
-      if (told) return false;
-      told = true;
-      const isOvertime = overtime.aborted && !isStore;
-      const reason = isOvertime
-        ? `it took longer than ${limitMs / 1_000} s`
-        : error instanceof Error
-          ? error.message
-          : String(error);
-      const text = `The work so far could not be stored outside this worker (${reason}): if the worker dies, another starts this turn again.`;
-      await run.emit({ type: "notice", data: { level: "warning", text } });
+      await noticeOnce(error, overtime.aborted && !isStore);
       return false;
     }
   }
 
-  const timer = setInterval(takeSoon, everyMs);
-  timer.unref();
+  async function noticeOnce(error: unknown, isOvertime: boolean): Promise<void> {
+    if (noticed) return;
+    noticed = true;
+    const message = error instanceof Error ? error.message : String(error);
+    const reason = isOvertime ? `it took longer than ${limitMs / 1_000} s` : message;
+    const text = `The work so far could not be stored outside this worker (${reason}): if the worker dies, another starts this turn again.`;
+    await emit({ type: "notice", data: { level: "warning", text } });
+  }
 
   async function stop(): Promise<void> {
     clearInterval(timer);
@@ -146,6 +161,12 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
   }
 
   return {
+    start(started) {
+      if (services.checkpointBytes === 0) return;
+      clones = started;
+      timer = setInterval(takeSoon, everyMs);
+      timer.unref();
+    },
     follow(next) {
       harness = next;
     },
@@ -156,16 +177,15 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
     take,
     async takeLast(error) {
       await stop();
-      const { reason } = run.signal as { reason: unknown };
+      const { why } = endOf(error, signal);
       // A cancel must not be delayed.
-      const isOver = error instanceof LeaseLostError || reason instanceof ClaimLost || reason instanceof RunCancelled;
-      if (isOff || isOver) return;
+      if (clones === null || why === "lost" || why === "cancelled") return;
       try {
-        const late = { ...run, signal: AbortSignal.timeout(lastLimitMs) };
-        const taken = { prepared, harness, last, sending: late.signal };
-        last = await measured(late, last, () => takeCheckpoint(late, taken));
+        const late = { ...attempt, signal: AbortSignal.timeout(lastLimitMs) };
+        const taken = { clones, harness, last, sending: late.signal };
+        last = await measured(metrics, late.signal, last, () => takeCheckpoint(late, services, taken));
       } catch (problem) {
-        logger.warn({ err: problem }, "could not keep the work of a run that was stopped");
+        logger.warn({ err: problem }, "could not store the work of an attempt that was stopped");
       }
     },
     stop,
@@ -178,29 +198,31 @@ export function createCheckpointer(run: Run, prepared: readonly PreparedReposito
  * @returns what is stored now; `last` itself if nothing changed
  */
 async function takeCheckpoint(
-  run: Run,
-  {
-    prepared,
-    harness,
-    last,
-    sending,
-  }: {
-    readonly prepared: readonly PreparedRepository[];
+  attempt: Attempt,
+  services: Services,
+  taken: {
+    readonly clones: readonly Clone[];
     readonly harness: Harness | null;
     readonly last: Last;
     readonly sending: AbortSignal;
   },
 ): Promise<Last> {
-  const { workspaces } = run.dependencies;
-  const folder = await workspaces.piecesFolder(run.session.sessionId);
+  const { clones, harness, last, sending } = taken;
+  const { folders, metrics } = services;
+  const { session } = attempt;
+  const folder = await folders.piecesFolder(session.sessionId);
   const fresh = new Map<string, string>();
   const draft: Draft = { last, folder, fresh };
   try {
-    const repositories = await packRepositories(run, prepared, draft);
-    const files = prepared.length > 0 ? null : await keepFiles(run, draft);
-    const state = harness === null ? last.state : await keepState(run, harness, draft);
+    const repositories: CheckpointRepository[] = [];
+    for (const clone of clones) {
+      const packed = await packClone(attempt, services, clone, draft);
+      if (packed !== null) repositories.push(packed);
+    }
+    const files = clones.length > 0 ? null : await keepFiles(attempt, services, draft);
+    const state = harness === null ? last.state : await keepState(attempt, services, harness, draft);
     if (fresh.size === 0) return last;
-    const { workspace, home } = await workspaces.seenAt(run.session.sessionId);
+    const { workspace, home } = await folders.seenAt(session.sessionId);
     const trees = repositories.map(({ directory, head, tree }) => [directory, head, tree]);
     const checkpoint: Checkpoint = {
       madeAt: { workspace, home },
@@ -212,8 +234,8 @@ async function takeCheckpoint(
       harness: state === null ? null : { provider: state.provider, piece: state.piece },
     };
     const bytes = await sizeOf(fresh.values());
-    await saveCheckpoint(run.dependencies, run.session, { checkpoint, fresh }, sending);
-    run.dependencies.metrics.checkpointStored(bytes);
+    await saveCheckpoint(services, session, { checkpoint, fresh }, sending);
+    metrics.checkpointStored(bytes);
     return { repositories, files, state };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -234,71 +256,71 @@ function newPiece({ folder }: Draft): { readonly id: string; readonly file: stri
   return { id, file: join(folder, id) };
 }
 
-async function packRepositories(
-  run: Run,
-  prepared: readonly PreparedRepository[],
+/** Packs a clone's changes since the last checkpoint. @returns null if it has none, and no checkpoint before */
+async function packClone(
+  { session, signal }: Attempt,
+  services: Services,
+  clone: Clone,
   draft: Draft,
-): Promise<readonly CheckpointRepository[]> {
-  const { workspaces } = run.dependencies;
-  const packed: CheckpointRepository[] = [];
-  for (const [index, repository] of run.session.repositories.entries()) {
-    const start = prepared[index];
-    if (start === undefined) continue;
-    const { directory } = repository;
-    const before = draft.last.repositories.find((candidate) => candidate.directory === directory) ?? null;
-    const chain = before !== null && before.packs.length < longestChain ? before : null;
-    const kept = await workspaces.keptWork(run.session.sessionId, workspaceRepository(run, repository), {
-      anew: chain === null,
-      signal: run.signal,
-    });
-    const place = placeOf(run, directory);
-    const { id, file } = newPiece(draft);
-    const work = await packWork(
-      run,
-      { ...place, home: kept.home, readOnly: [...place.readOnly, kept.path] },
-      {
-        mirror: kept.mirrorObjects,
-        kept: kept.objects,
-        known: [...knownOf(start), ...(chain === null ? [] : [chain.commit])],
-        baseSha: start.baseSha,
-        headSha: start.headSha,
-        last: before,
-      },
-      file,
-    );
-    if (work === null) {
-      if (before !== null) packed.push(before);
-      continue;
-    }
-    await kept.take(file, work.commit, knownOf(start));
-    draft.fresh.set(id, file);
-    packed.push({ directory, start, ...work, packs: [...(chain?.packs ?? []), { piece: id, commit: work.commit }] });
-  }
-  return packed;
+): Promise<CheckpointRepository | null> {
+  const { folders, sandbox } = services;
+  const { directory } = clone.repository;
+  const before = draft.last.repositories.find((candidate) => candidate.directory === directory) ?? null;
+  const chain = before !== null && before.packs.length < longestChain ? before : null;
+  const home = folders.keptHome(session.sessionId);
+  await sandbox.makeWritable(home);
+  const path = folders.keptPath(session.sessionId, directory);
+  const kept = await openCheckpointRepository(path, clone.mirror.path, { anew: chain === null, signal });
+  const place = placeOf(session, services, directory);
+  const { id, file } = newPiece(draft);
+  const work = await packWork(
+    { signal, dependencies: services },
+    { ...place, home, readOnly: [...place.readOnly, kept.path] },
+    {
+      mirror: join(clone.mirror.path, "objects"),
+      kept: kept.objects,
+      known: [...knownOf(clone), ...(chain === null ? [] : [chain.commit])],
+      baseSha: clone.baseSha,
+      headSha: clone.headSha,
+      last: before,
+    },
+    file,
+  );
+  if (work === null) return before;
+  await kept.take(file, work.commit, knownOf(clone));
+  draft.fresh.set(id, file);
+  const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
+  return { directory, start: startOf(clone), ...work, packs };
 }
 
-async function keepFiles(run: Run, draft: Draft) {
+async function keepFiles({ session, signal }: Attempt, services: Services, draft: Draft) {
   const { last, fresh } = draft;
   const { id, file } = newPiece(draft);
-  const digest = await archiveFiles(run, placeOf(run, "."), file);
+  const digest = await archiveFiles({ signal, dependencies: services }, placeOf(session, services, "."), file);
   if (digest === last.files?.digest) return last.files;
   fresh.set(id, file);
   return { piece: id, digest };
 }
 
-async function keepState(run: Run, { id: provider, state }: Harness, draft: Draft) {
+async function keepState(
+  { session, signal, logger }: Attempt,
+  services: Services,
+  { id: provider, state }: Harness,
+  draft: Draft,
+) {
   const { last, fresh } = draft;
   if (state.length === 0) return null;
   const { id, file } = newPiece(draft);
   let digest: string;
   // A database that its harness holds locked must not delay the files.
-  const bounded = { ...run, signal: AbortSignal.any([run.signal, AbortSignal.timeout(stateLimitMs)]) };
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(stateLimitMs)]);
   try {
-    digest = await archiveState(bounded, placeOf(run, "."), state, file);
+    const run = { signal: bounded, dependencies: services };
+    digest = await archiveState(run, placeOf(session, services, "."), state, file);
   } catch (error) {
-    run.signal.throwIfAborted();
+    signal.throwIfAborted();
     // The files matter more than the memory: without it the agent gets a transcript of the conversation.
-    run.dependencies.logger.warn({ err: error }, "could not keep a harness's memory");
+    logger.warn({ err: error }, "could not keep a harness's memory");
     return provider === last.state?.provider ? last.state : null;
   }
   if (provider === last.state?.provider && digest === last.state.digest) return last.state;

@@ -1,19 +1,26 @@
 import { createHash } from "node:crypto";
 import { RunError } from "../../domain/errors.ts";
-import type { Run } from "../attempt/run.ts";
-import { placeOf, type SessionRepository } from "../attempt/session-repositories.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { placeOf } from "../attempt/session-repositories.ts";
+import type { Clone, SessionRepository } from "../clones/clone.ts";
 import type { MadeAt } from "../disk/session-folders.ts";
-import { runSetupApart, setupVariables, type AppliedSetup } from "../setup/apart.ts";
+import { runSetupApart, setupVariables, type AppliedSetup, type SetupServices } from "../setup/apart.ts";
 import { secretsFor, type Preparation, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { hasFailed, runRepositoryScript, settleSetup, unpackSetup, type SetupResult } from "../setup/script.ts";
 
+type Services = SetupServices & Pick<AttemptServices, "environmentCache" | "sandboxImage">;
+
 /** The repositories whose setup script was not run for this session yet. */
-export async function withoutSetup(run: Run, environments: readonly RepositoryEnvironment[]) {
+export async function withoutSetup(
+  { session }: Pick<Attempt, "session">,
+  { folders }: Pick<AttemptServices, "folders">,
+  environments: readonly RepositoryEnvironment[],
+): Promise<RepositoryEnvironment[]> {
   const missing: RepositoryEnvironment[] = [];
   for (const environment of environments) {
     if (!hasScript(environment)) continue;
-    const { directory } = environment.repository;
-    if (!(await run.dependencies.workspaces.isSetUp(run.session.sessionId, directory))) missing.push(environment);
+    const { directory } = environment.clone.repository;
+    if (!(await folders.isSetUp(session.sessionId, directory))) missing.push(environment);
   }
   return missing;
 }
@@ -28,56 +35,73 @@ const hasScript = ({ script }: Preparation): boolean => script !== null && scrip
  * files of an agent.
  * @throws RunError setup_failed, resources_exhausted
  */
-export async function setupStep(run: Run, environments: readonly RepositoryEnvironment[]): Promise<void> {
-  const { sandbox, workspaces } = run.dependencies;
-  const { sessionId } = run.session;
+export async function setUp(
+  attempt: Attempt,
+  services: Services,
+  environments: readonly RepositoryEnvironment[],
+): Promise<void> {
+  const { sandbox, folders } = services;
+  const { sessionId } = attempt.session;
   for (const environment of environments) {
     try {
-      const madeAt = await (sandbox.isolates ? setUpApart : setUpInPlace)(run, environment);
-      await workspaces.markSetUp(sessionId, environment.repository.directory, madeAt);
+      const madeAt = await (sandbox.isolates ? setUpApart : setUpInPlace)(attempt, services, environment);
+      await folders.markSetUp(sessionId, environment.clone.repository.directory, madeAt);
     } finally {
-      await workspaces.endSetups(sessionId);
+      await folders.endSetups(sessionId);
     }
   }
 }
 
 /** Runs a repository's setup in separate folders. @returns folders in which the result was made, if in another session */
-async function setUpApart(run: Run, environment: RepositoryEnvironment): Promise<MadeAt | null> {
-  const { repository, prepared } = environment;
+async function setUpApart(
+  attempt: Attempt,
+  services: Services,
+  environment: RepositoryEnvironment,
+): Promise<MadeAt | null> {
+  const { clone } = environment;
+  const { repository } = clone;
   const trusted = environment.trusted !== null && hasScript(environment.trusted) ? environment.trusted : null;
-  const isAtTrusted = prepared.headSha === trusted?.commit.sha;
-  const secrets = secretsFor(run, "setup", repository.id);
+  const isAtTrusted = clone.headSha === trusted?.commit.sha;
+  const secrets = secretsFor(attempt.secrets, "setup", repository.id);
   const hasSecrets = Object.keys(secrets).length > 0;
   // Without secrets the setup of the head itself does everything that the trusted one could.
-  const beneath = trusted !== null && (isAtTrusted || hasSecrets) ? await trustedSetup(run, repository, trusted) : null;
+  const beneath =
+    trusted !== null && (isAtTrusted || hasSecrets) ? await trustedSetup(attempt, services, clone, trusted) : null;
   const isWithheld = hasSecrets && !isAtTrusted;
-  if (isWithheld) await tellWithheld(run, environment);
-  const result = isAtTrusted && beneath !== null ? beneath : await headSetup(run, environment, { beneath, isWithheld });
-  await unpackSetup(run, placeOf(run, repository.directory), repository, result);
+  if (isWithheld) await reportWithheld(attempt, services, environment);
+  const result =
+    isAtTrusted && beneath !== null
+      ? beneath
+      : await headSetup(attempt, services, environment, { beneath, isWithheld });
+  const place = placeOf(attempt.session, services, repository.directory);
+  await unpackSetup({ ...attempt, dependencies: services }, place, repository, result);
   return result.madeAt;
 }
 
 /** The trusted commit's setup, with secrets: from the cache, or run now and cached. @throws RunError setup_failed */
 async function trustedSetup(
-  run: Run,
-  repository: SessionRepository,
+  attempt: Attempt,
+  services: Services,
+  clone: Clone,
   trusted: NonNullable<RepositoryEnvironment["trusted"]>,
 ): Promise<AppliedSetup> {
-  const { environmentCache, workspaces, logger } = run.dependencies;
-  const place = placeOf(run, repository.directory);
-  const image = await pinnedImage(run, trusted.image);
-  const key = setupKey(run, repository, { ...trusted, image });
-  const found = await environmentCache.find(key, () => workspaces.resultFolder(run.session.sessionId));
+  const { environmentCache, folders } = services;
+  const { session, logger } = attempt;
+  const { repository } = clone;
+  const place = placeOf(session, services, repository.directory);
+  const image = await pinnedImage(services, trusted.image);
+  const key = setupKey(attempt, services, repository, { ...trusted, image });
+  const found = await environmentCache.find(key, () => folders.resultFolder(session.sessionId));
   if (found !== null) {
     const text = `Reused the result of an earlier setup of the same commit (${trusted.commit.sha.slice(0, 12)}) with the same settings.\n`;
-    await tell(run, repository, text, "completed");
-    await tellLeftOut(run, repository, found.leftOut);
+    await emitOutput(attempt, repository, text, "completed");
+    await reportLeftOut(attempt, repository, found.leftOut);
     return { ...found, madeAt: found.madeAt.workspace === place.workspace ? null : found.madeAt };
   }
-  const secrets = secretsFor(run, "setup", repository.id);
-  const { result, made } = await runSetupApart(run, { ...trusted, image, repository, secrets, beneath: null });
-  if (made === null) throw setupFailed(run, repository, result, false);
-  await tellLeftOut(run, repository, made.leftOut);
+  const secrets = secretsFor(attempt.secrets, "setup", repository.id);
+  const { result, made } = await runSetupApart(attempt, services, { ...trusted, image, clone, secrets, beneath: null });
+  if (made === null) throw setupFailed(services, repository, result, false);
+  await reportLeftOut(attempt, repository, made.leftOut);
   await environmentCache.keep(key, { ...made, madeAt: { workspace: place.workspace, home: place.home } }, logger);
   return made;
 }
@@ -88,69 +112,87 @@ async function trustedSetup(
  * @throws RunError setup_failed
  */
 async function headSetup(
-  run: Run,
+  attempt: Attempt,
+  services: Services,
   environment: RepositoryEnvironment,
   options: { readonly beneath: AppliedSetup | null; readonly isWithheld: boolean },
 ): Promise<AppliedSetup> {
-  const { repository, prepared } = environment;
+  const { clone } = environment;
+  const { repository } = clone;
   const { beneath, isWithheld } = options;
-  const commit = { sha: prepared.headSha, branch: run.session.branchName };
-  const { result, made } = await runSetupApart(run, { ...environment, commit, secrets: {}, beneath });
+  const commit = { sha: clone.headSha, branch: attempt.session.branchName };
+  const { result, made } = await runSetupApart(attempt, services, { ...environment, commit, secrets: {}, beneath });
   if (made !== null) return made;
-  if (beneath === null) throw setupFailed(run, repository, result, isWithheld);
+  if (beneath === null) throw setupFailed(services, repository, result, isWithheld);
   const text = `The setup of ${repository.name} failed there. The agent works with what the setup of ${environment.trusted?.commit.branch} made.`;
-  await run.emit({ type: "notice", data: { level: "warning", text } });
+  await attempt.emit({ type: "notice", data: { level: "warning", text } });
   return beneath;
 }
 
 /** Runs a setup without a sandbox, in the session's own folders, which nothing isolates. @throws RunError setup_failed */
-async function setUpInPlace(run: Run, environment: RepositoryEnvironment): Promise<null> {
-  const { repository, variables, script, trusted } = environment;
-  const secrets = secretsFor(run, "setup", repository.id);
+async function setUpInPlace(attempt: Attempt, services: Services, environment: RepositoryEnvironment): Promise<null> {
+  const { variables, script, trusted } = environment;
+  const { repository } = environment.clone;
+  const run = { ...attempt, dependencies: services };
+  const secrets = secretsFor(attempt.secrets, "setup", repository.id);
   const isWithheld = trusted === null && Object.keys(secrets).length > 0;
-  if (isWithheld) await tellWithheld(run, environment);
-  const folders = placeOf(run, repository.directory);
+  if (isWithheld) await reportWithheld(attempt, services, environment);
+  const folders = placeOf(attempt.session, services, repository.directory);
   const place = { ...folders, environment: setupVariables(folders.home, variables, isWithheld ? {} : secrets) };
   const result = await runRepositoryScript(run, { place, script: script ?? "", repository });
-  if (hasFailed(result)) throw setupFailed(run, repository, result, isWithheld);
+  if (hasFailed(result)) throw setupFailed(services, repository, result, isWithheld);
   await settleSetup(run, folders);
   return null;
 }
 
 /** Says on the session and in the step's log why the setup secrets are not used. */
-async function tellWithheld(run: Run, { repository, prepared, trusted }: RepositoryEnvironment): Promise<void> {
-  const { branchName } = run.session;
+async function reportWithheld(
+  attempt: Attempt,
+  { sandbox }: Pick<Services, "sandbox">,
+  { clone, trusted }: RepositoryEnvironment,
+): Promise<void> {
+  const { repository, targetBranch } = clone;
+  const { branchName } = attempt.session;
   const own = "its own branch (the configured one, or else the default one)";
-  const why = !run.dependencies.sandbox.isolates
+  const why = !sandbox.isolates
     ? `without a sandbox, they are for sessions alone in which each repository is at the tip of ${own} and no agent has worked yet`
     : trusted === null
-      ? `they are for ${own} alone, and the target branch ${prepared.targetBranch} is another commit`
+      ? `they are for ${own} alone, and the target branch ${targetBranch} is another commit`
       : `they are for ${trusted.commit.branch} alone, not for the commits of ${branchName}; what the setup of ${trusted.commit.branch} made is put beneath`;
   const text = `The setup of ${repository.name} runs without its setup secrets: ${why}.`;
-  await run.emit({ type: "notice", data: { level: "info", text } });
-  await tell(run, repository, `${text}\n`, "running");
+  await attempt.emit({ type: "notice", data: { level: "info", text } });
+  await emitOutput(attempt, repository, `${text}\n`, "running");
 }
 
 /** Says which files the agent may miss. */
-async function tellLeftOut(run: Run, { name }: SessionRepository, files: readonly string[]): Promise<void> {
+async function reportLeftOut(
+  attempt: Pick<Attempt, "emit">,
+  { name }: SessionRepository,
+  files: readonly string[],
+): Promise<void> {
   if (files.length === 0) return;
   const others = files.length > namedFiles ? ` and ${files.length - namedFiles} more` : "";
   const text = `The setup of ${name} wrote a setup secret into ${files.slice(0, namedFiles).join(", ")}${others}: agents do not get that. For them to have the secret, an admin gives it the phase agent too.`;
-  await run.emit({ type: "notice", data: { level: "warning", text } });
+  await attempt.emit({ type: "notice", data: { level: "warning", text } });
 }
 
-function tell(run: Run, { id, name }: SessionRepository, text: string, state: "running" | "completed"): Promise<void> {
-  return run.emit({ type: "setup.output", data: { repositoryId: id, repository: name, text, state } });
+function emitOutput(
+  { emit }: Pick<Attempt, "emit">,
+  { id, name }: SessionRepository,
+  text: string,
+  state: "running" | "completed",
+): Promise<void> {
+  return emit({ type: "setup.output", data: { repositoryId: id, repository: name, text, state } });
 }
 
 function setupFailed(
-  run: Run,
+  { setupLimitMs }: Pick<Services, "setupLimitMs">,
   { name }: SessionRepository,
   { code, exceeded, timedOut, tail }: SetupResult,
   isWithheld: boolean,
 ): RunError {
   const why = timedOut
-    ? `took longer than ${Math.round(run.dependencies.setupLimitMs / 60_000)} minutes`
+    ? `took longer than ${Math.round(setupLimitMs / 60_000)} minutes`
     : exceeded === null
       ? `ended with ${code}`
       : `used more ${exceeded} than its sandbox allows`;
@@ -169,8 +211,10 @@ function setupFailed(
  * @param image null for the server's own
  * @returns the id; the name if this machine does not know the image, null if the sandbox has none
  */
-export async function pinnedImage(run: Run, image: string | null): Promise<string | null> {
-  const { sandbox, sandboxImage } = run.dependencies;
+export async function pinnedImage(
+  { sandbox, sandboxImage }: Pick<Services, "sandbox" | "sandboxImage">,
+  image: string | null,
+): Promise<string | null> {
   const name = image ?? sandboxImage;
   return name === null ? null : ((await sandbox.imageId(name)) ?? name);
 }
@@ -180,11 +224,11 @@ export async function pinnedImage(run: Run, image: string | null): Promise<strin
  * runs. The image must be given by its id (`pinnedImage`).
  */
 export function setupKey(
-  run: Run,
+  attempt: Pick<Attempt, "secrets">,
+  { sandbox }: Pick<Services, "sandbox">,
   repository: SessionRepository,
   { commit, script, variables, image }: NonNullable<RepositoryEnvironment["trusted"]>,
 ): string {
-  const { sandbox } = run.dependencies;
   const inputs = {
     format: 3,
     repositoryId: repository.id,
@@ -193,7 +237,7 @@ export function setupKey(
     script,
     variables: Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)),
     image,
-    secrets: run.secrets
+    secrets: attempt.secrets
       .filter(({ phases }) => phases.includes("setup"))
       .filter(({ repositoryId }) => repositoryId === null || repositoryId === repository.id)
       .map(({ id, version, phases }) => [id, version, phases.toSorted()]),

@@ -6,14 +6,14 @@ import { git, mustGit } from "../git/git.ts";
 import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "../git/mirror.ts";
 import {
   knownOf,
-  type KeptCheckpoint,
-  type PreparedRepository,
+  type CheckpointWork,
+  type CloneStart,
+  type RemoteRepository,
   type TrustedCommit,
-  type WorkspaceRepository,
-} from "../git/workspace-repository.ts";
+} from "../git/remote-repository.ts";
 
 /** What the remote had when it was asked. */
-export interface Heads extends PreparedRepository {
+export interface Heads extends CloneStart {
   readonly branchSha: string | null;
   readonly trusted: TrustedCommit | null;
 }
@@ -26,7 +26,7 @@ export interface Heads extends PreparedRepository {
 export async function fetchHeads(
   mirror: Mirror,
   sessionId: string,
-  repository: WorkspaceRepository,
+  repository: RemoteRepository,
   progress: (progress: { text: string; fraction?: number }) => void,
   signal: AbortSignal,
 ): Promise<Heads> {
@@ -65,11 +65,11 @@ export interface Room {
  * @param folder of the clone
  * @throws RunError resources_exhausted, if possible before anything is written
  */
-export async function layOut(
+export async function createClone(
   mirror: Mirror,
   folder: string,
-  repository: WorkspaceRepository,
-  { headSha, targetBranch, baseSha }: PreparedRepository,
+  repository: RemoteRepository,
+  { headSha, targetBranch, baseSha }: CloneStart,
   { disk, bounds, written }: Room,
   signal: AbortSignal,
 ): Promise<void> {
@@ -96,8 +96,8 @@ export async function layOut(
  */
 export async function goesOnFrom(
   mirror: Mirror,
-  { start, head }: KeptCheckpoint,
-  { headSha: recorded }: WorkspaceRepository,
+  { start, head }: CheckpointWork,
+  { headSha: recorded }: RemoteRepository,
   { branchSha }: Heads,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -115,7 +115,7 @@ export async function goesOnFrom(
  */
 export async function trustedSince(
   mirror: Mirror,
-  { trusted: recorded = null }: PreparedRepository,
+  { trusted: recorded = null }: CloneStart,
   { trusted: now }: Heads,
   signal: AbortSignal,
 ): Promise<TrustedCommit | null> {

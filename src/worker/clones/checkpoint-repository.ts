@@ -2,13 +2,14 @@ import { createReadStream, existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { mustGit } from "../git/git.ts";
+import type { Clone } from "./clone.ts";
 import { takePack } from "./collect.ts";
 
 /**
  * A bare repository with the objects of a session's checkpoints, beside its folders and out of the agent's reach. It borrows
  * from the mirror. The objects are not in the mirror itself, which would keep all that any session ever tried.
  */
-export interface KeptWork {
+export interface CheckpointRepository {
   readonly path: string;
   /** Its object folder, below `path`. */
   readonly objects: string;
@@ -24,11 +25,11 @@ const ref = "refs/offstage/checkpoint";
  * @param mirror path of the mirror that it borrows from
  * @param anew whether to delete it first
  */
-export async function openKeptWork(
+export async function openCheckpointRepository(
   path: string,
   mirror: string,
   { anew, signal }: { readonly anew: boolean; readonly signal: AbortSignal },
-): Promise<KeptWork> {
+): Promise<CheckpointRepository> {
   if (anew) await rm(path, { recursive: true, force: true });
   if (!existsSync(join(path, "HEAD"))) {
     await mkdir(dirname(path), { recursive: true });
@@ -47,9 +48,8 @@ export async function openKeptWork(
 }
 
 /** A repository's checkpoint that is still to be restored into the session's clone. */
-export interface WaitingWork {
-  /** The repository's folder in the workspace. */
-  readonly directory: string;
+export interface PendingRestore {
+  readonly clone: Clone;
   /** Path of the checkpoint repository. */
   readonly path: string;
   readonly head: string;

@@ -1,7 +1,7 @@
 import type { GitCredentials } from "../../forges/forge.ts";
 
-/** A repository of a session, with what cloning it needs. */
-export interface WorkspaceRepository {
+/** A repository of a session as its remote is asked for it: where it is, and which branches matter. */
+export interface RemoteRepository {
   readonly id: string;
   readonly url: string;
   /** Its folder in the workspace. */
@@ -24,7 +24,7 @@ export interface WorkspaceRepository {
 }
 
 /** The commits that a session's clone started from. */
-export interface PreparedRepository {
+export interface CloneStart {
   /** Commit of the target branch when the session started; the diff is against it. */
   readonly baseSha: string;
   /** Commit where the work began: the base, or the tip of a work branch that existed already. */
@@ -45,9 +45,9 @@ export interface TrustedCommit {
   readonly isDefault: boolean;
 }
 
-/** A repository's work in another worker's checkpoint. */
-export interface KeptCheckpoint {
-  readonly start: PreparedRepository;
+/** A repository's work in a checkpoint, with its packs on this disk. */
+export interface CheckpointWork {
+  readonly start: CloneStart;
   /** The agent's HEAD. */
   readonly head: string;
   /** The commit on top of it with all of the agent's files. */
@@ -57,6 +57,6 @@ export interface KeptCheckpoint {
 }
 
 /** The commits that a session started from: every copy of the repository has them. */
-export function knownOf({ baseSha, headSha }: PreparedRepository): string[] {
+export function knownOf({ baseSha, headSha }: CloneStart): string[] {
   return [...new Set([baseSha, headSha])];
 }

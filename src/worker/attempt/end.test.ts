@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { ObjectStoreError, RunError } from "../../domain/errors.ts";
+import { LeaseLostError } from "../../store/queue/lease.ts";
+import { endOf } from "./end.ts";
+import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./stop-reasons.ts";
+
+const failed = new RunError({ code: "agent_crashed", reason: "It ended.", retryable: true, mend: "Retry." });
+const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect" });
+const away = new ObjectStoreError("no answer", true);
+const shortage = new BudgetUsedUp("the session's budget is used up", 1);
+const running = new AbortController().signal;
+
+test.each<[string, unknown, AbortSignal, string]>([
+  ["a failed step", failed, running, "failed"],
+  ["an error that nobody foresaw", new TypeError("x is undefined"), running, "failed"],
+  ["an object store that refuses for good", new ObjectStoreError("forbidden", false), running, "failed"],
+  ["an object store that does not answer", away, running, "objectStore"],
+  ["a database that can't be reached", refused, running, "database"],
+  ["a budget that is used up", shortage, running, "budget"],
+  ["a write under a lost lease", new LeaseLostError("lost"), running, "lost"],
+  ["a lost lease, whatever it broke", failed, AbortSignal.abort(new ClaimLost()), "lost"],
+  [
+    "a lost lease of a session that is to be cancelled",
+    new LeaseLostError("lost"),
+    AbortSignal.abort(new RunCancelled()),
+    "lost",
+  ],
+  ["a cancel, whatever it broke", failed, AbortSignal.abort(new RunCancelled()), "cancelled"],
+  ["a cancel while the object store is away", away, AbortSignal.abort(new RunCancelled()), "cancelled"],
+  ["a cancel that can't be recorded", refused, AbortSignal.abort(new RunCancelled()), "database"],
+  ["a worker that shuts down", failed, AbortSignal.abort(new WorkerDraining()), "draining"],
+  ["a worker that shuts down while the database is away", refused, AbortSignal.abort(new WorkerDraining()), "draining"],
+])("%s ends the attempt for that reason", (_, error, signal, why) => {
+  expect(endOf(error, signal)).toMatchObject({ why });
+});
+
+test("a used-up budget comes with what is missing", () => {
+  expect(endOf(shortage, running)).toEqual({ why: "budget", shortage });
+});

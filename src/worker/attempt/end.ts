@@ -1,0 +1,34 @@
+import { isConnectionError } from "../../database/connection-errors.ts";
+import { ObjectStoreError } from "../../domain/errors.ts";
+import { LeaseLostError } from "../../store/queue/lease.ts";
+import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./stop-reasons.ts";
+
+/**
+ * Why an attempt ended before its work was done:
+ * - `lost`: another worker may hold the session; nothing more may be written
+ * - `draining`: the worker is shutting down; another continues
+ * - `database`: the database could not be reached, which passes
+ * - `cancelled`: its user cancelled the session
+ * - `objectStore`: a checkpoint could not be fetched for a reason that may pass
+ * - `budget`: the budget does not cover the next model request
+ * - `failed`: anything else
+ */
+export type AttemptEnd =
+  | { readonly why: "lost" | "draining" | "database" | "cancelled" | "objectStore" | "failed" }
+  | { readonly why: "budget"; readonly shortage: BudgetUsedUp };
+
+/**
+ * Says why an attempt ended. If several things happened at once, the first of the list counts.
+ * @param error what ended it: whatever a step threw
+ * @param signal the attempt's own
+ */
+export function endOf(error: unknown, signal: AbortSignal): AttemptEnd {
+  const { reason } = signal as { readonly reason: unknown };
+  if (error instanceof LeaseLostError || reason instanceof ClaimLost) return { why: "lost" };
+  if (reason instanceof WorkerDraining) return { why: "draining" };
+  if (isConnectionError(error)) return { why: "database" };
+  if (reason instanceof RunCancelled) return { why: "cancelled" };
+  if (error instanceof ObjectStoreError && error.passing) return { why: "objectStore" };
+  if (error instanceof BudgetUsedUp) return { why: "budget", shortage: error };
+  return { why: "failed" };
+}

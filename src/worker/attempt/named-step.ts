@@ -1,0 +1,48 @@
+import type { StepName } from "../../domain/step.ts";
+import type { StepOutcome } from "../../metrics/metrics.ts";
+import type { Attempt, AttemptServices } from "./attempt.ts";
+import { endOf } from "./end.ts";
+import { failureOf } from "./failure.ts";
+
+/** Runs a named step of an attempt. */
+export type RunStep = <T>(name: StepName, work: () => Promise<T>) => Promise<T>;
+
+/**
+ * Makes what runs an attempt's steps by name: it emits their start and their end, with the failure if there is one, and measures
+ * their duration. No step starts or completes when the attempt is to end.
+ */
+export function namedSteps(
+  attempt: Attempt,
+  services: Pick<AttemptServices, "metrics" | "traces" | "diskIsFull" | "ownDisks">,
+): RunStep {
+  const { session, signal, emit } = attempt;
+
+  async function run<T>(name: StepName, work: () => Promise<T>): Promise<T> {
+    await emit({ type: "step.started", data: { step: name, attempt: session.attempt } });
+    const startedAt = performance.now();
+    const durationMs = () => Math.round(performance.now() - startedAt);
+    let outcome: StepOutcome = "stopped";
+    try {
+      const result = await work();
+      signal.throwIfAborted();
+      await emit({ type: "step.completed", data: { step: name, durationMs: durationMs() } });
+      outcome = "completed";
+      return result;
+    } catch (error) {
+      const { why } = endOf(error, signal);
+      if (!signal.aborted && (why === "failed" || why === "objectStore")) {
+        outcome = "failed";
+        const failure = await failureOf(error, attempt, services);
+        await emit({ type: "step.failed", data: { step: name, durationMs: durationMs(), failure } });
+      }
+      throw error;
+    } finally {
+      services.metrics.stepEnded(name, outcome, (performance.now() - startedAt) / 1_000);
+    }
+  }
+
+  return async (name, work) => {
+    signal.throwIfAborted();
+    return services.traces.span(`step.${name}`, {}, () => run(name, work));
+  };
+}

@@ -1,0 +1,26 @@
+import type { RepositoryAddress } from "../../domain/repository.ts";
+import type { ClaimedSession } from "../../store/queue/claims.ts";
+import type { Mirror } from "../git/mirror.ts";
+import type { CloneStart, RemoteRepository } from "../git/remote-repository.ts";
+
+/** A repository as the claim of its session has it. */
+export type SessionRepository = ClaimedSession["repositories"][number];
+
+/** One repository of a session and its clone on this disk: every step gets a list of these, in the session's order. */
+export interface Clone extends CloneStart {
+  readonly repository: SessionRepository;
+  readonly address: RepositoryAddress;
+  readonly remote: RemoteRepository;
+  /** The bare mirror that the clone borrows its objects from. */
+  readonly mirror: Mirror;
+  /** Path of the clone. */
+  readonly folder: string;
+}
+
+/** A repository whose clone is still to be made. */
+export type CloneSource = Pick<Clone, "repository" | "address" | "remote">;
+
+/** The commits that a clone started from, without the rest, as records and checkpoints store them. */
+export function startOf({ baseSha, headSha, targetBranch, trusted = null }: CloneStart): CloneStart {
+  return { baseSha, headSha, targetBranch, trusted };
+}

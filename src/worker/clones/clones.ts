@@ -1,0 +1,268 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { NotFoundError, RunError } from "../../domain/errors.ts";
+import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
+import type { Limits, Sandbox } from "../../sandboxes/sandbox.ts";
+import { namesIn, type MadeAt, type SessionFolders, type StartRecord } from "../disk/session-folders.ts";
+import { git, mustGit } from "../git/git.ts";
+import { breakLocks, ensureMirror, type Mirror } from "../git/mirror.ts";
+import type { Mirrors } from "../git/mirrors.ts";
+import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
+import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
+import { startOf, type Clone, type CloneSource } from "./clone.ts";
+import { createClone, fetchHeads, goesOnFrom, trustedSince, unpin, type Room } from "./create-clone.ts";
+
+// A session's clones borrow their objects from mirrors (git alternates), and so are made quickly. Nothing here runs git in a
+// folder that an agent could write to.
+
+/** Where clones are made, and within which bounds. */
+export interface CloneServices {
+  readonly folders: SessionFolders;
+  readonly mirrors: Mirrors;
+  readonly sandbox: Pick<Sandbox, "makeWritable">;
+  readonly limits: Limits;
+}
+
+/** Which clones to make or to find. */
+export interface CloneRequest {
+  readonly sessionId: string;
+  /** The session's repositories, in its order. */
+  readonly sources: readonly CloneSource[];
+  /** Receives git's progress; fraction is from 0 to 1. */
+  readonly progress: (progress: { text: string; fraction?: number }) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A checkpoint whose packs are on this disk. */
+export interface CheckpointContent {
+  /** The work of each repository, by its folder in the workspace. */
+  readonly work: ReadonlyMap<string, CheckpointWork>;
+  /** Folders in which the checkpoint was made; null if its harness need not find them at the same paths. */
+  readonly madeAt: MadeAt | null;
+}
+
+/**
+ * Finds a session's clones as an earlier attempt left them. If a mirror that they borrow from was removed, it is fetched again.
+ * @returns null if there are none, they were not completed, or the remote no longer has their commits
+ * @throws RunError repository_*
+ */
+export async function openClones(services: CloneServices, request: CloneRequest): Promise<Clone[] | null> {
+  const { sessionId, sources, signal } = request;
+  for (const { remote } of sources) await breakLocks(services.mirrors.of(remote).path, sessionId, signal);
+  const clones = await readClones(services, request);
+  if (clones === null || !(await hasObjects(services, request, clones))) return null;
+  await giveToAgent(services, services.folders.placeOf(sessionId));
+  return clones;
+}
+
+/** Reads which clones a session has on this disk, and changes nothing; null if there are none or they were not completed. */
+export async function readClones(
+  { folders, mirrors }: Pick<CloneServices, "folders" | "mirrors">,
+  { sessionId, sources }: Pick<CloneRequest, "sessionId" | "sources">,
+): Promise<Clone[] | null> {
+  const starts = await folders.started(sessionId);
+  if (starts === null) return null;
+  const { workspace } = folders.placeOf(sessionId);
+  const clones = sources.map((source, index) => {
+    const start = startIn(starts, source, index);
+    return start === undefined ? null : cloneOf(mirrors, workspace, source, start);
+  });
+  // A record that lacks a repository is of folders that were not completed.
+  return clones.every((clone) => clone !== null) ? clones : null;
+}
+
+/** The record of a repository's start. Earlier versions wrote no folders' names, in the order of the repositories. */
+function startIn(starts: readonly StartRecord[], { repository }: CloneSource, index: number): StartRecord | undefined {
+  const named = starts.find(({ directory }) => directory === repository.directory);
+  return named ?? starts.filter(({ directory }) => directory === undefined)[index];
+}
+
+function cloneOf(mirrors: Mirrors, workspace: string, source: CloneSource, start: CloneStart): Clone {
+  const folder = join(workspace, source.remote.directory);
+  return { ...source, ...startOf(start), mirror: mirrors.of(source.remote), folder };
+}
+
+/** Records that a session's clones are complete: to be called last, since clones without this record are made again. */
+export function completeClones(
+  { folders }: Pick<CloneServices, "folders">,
+  sessionId: string,
+  clones: readonly Clone[],
+): Promise<void> {
+  const starts = clones.map((clone) => ({ directory: clone.repository.directory, ...startOf(clone) }));
+  return folders.markStarted(sessionId, starts);
+}
+
+/**
+ * Makes a session's clones, as the remotes have them or at the start of a checkpoint. Clones with a checkpoint are complete only
+ * when it is restored: the caller then calls `completeClones`.
+ * @param checkpoint null: there is none
+ * @returns the clones, and the parts of the checkpoint that are to be restored into them
+ * @throws RunError target_branch_not_found, branch_protected, resources_exhausted, repository_*, workspace_broken
+ */
+export async function makeClones(
+  services: CloneServices,
+  request: CloneRequest,
+  checkpoint: CheckpointContent | null,
+): Promise<{ readonly clones: Clone[]; readonly pending: PendingRestore[] }> {
+  const { folders, mirrors } = services;
+  const { sessionId, sources } = request;
+  const place = await folders.begin(sessionId);
+  const room = await roomOf(services, sessionId);
+  const clones: Clone[] = [];
+  const pending: PendingRestore[] = [];
+  try {
+    for (const source of sources) {
+      const mirror = mirrors.of(source.remote);
+      const work = checkpoint?.work.get(source.repository.directory) ?? null;
+      const made = await mirrors.use.whileUsed(mirror.path, () =>
+        makeClone(services, request, { source, mirror, room, work }),
+      );
+      clones.push(made.clone);
+      if (made.pending !== null) pending.push(made.pending);
+    }
+  } catch (error) {
+    // Files over the limit do not stay on the disk until the next attempt.
+    if (error instanceof RunError && error.code === "resources_exhausted") await folders.remove(sessionId);
+    throw error;
+  }
+  await giveToAgent(services, place);
+  if (checkpoint === null) await completeClones(services, sessionId, clones);
+  else if (checkpoint.madeAt !== null) await folders.markMoved(sessionId, checkpoint.madeAt);
+  return { clones, pending };
+}
+
+/**
+ * Makes one clone: as the remote has it, or at the start of a checkpoint, which is then to be restored. The mirror has the
+ * session's pins when it ends.
+ */
+async function makeClone(
+  { folders, mirrors }: CloneServices,
+  { sessionId, progress, signal }: CloneRequest,
+  wanted: {
+    readonly source: CloneSource;
+    readonly mirror: Mirror;
+    readonly room: Room;
+    readonly work: CheckpointWork | null;
+  },
+): Promise<{ readonly clone: Clone; readonly pending: PendingRestore | null }> {
+  const { source, mirror, room, work } = wanted;
+  const { remote } = source;
+  await ensureMirror(mirror, signal);
+  // Pins of an earlier attempt on this machine, since which another worker had the session.
+  await unpin(mirror.path, sessionId);
+  const heads = await fetchHeads(mirror, sessionId, remote, progress, signal);
+  const continues = work !== null && (await goesOnFrom(mirror, work, remote, heads, signal));
+  const start = continues ? { ...work.start, trusted: await trustedSince(mirror, work.start, heads, signal) } : heads;
+  const clone = cloneOf(mirrors, folders.placeOf(sessionId).workspace, source, start);
+  await createClone(mirror, clone.folder, remote, start, room, signal);
+  if (!continues) return { clone, pending: null };
+  const path = folders.keptPath(sessionId, remote.directory);
+  const kept = await openCheckpointRepository(path, mirror.path, { anew: true, signal });
+  for (const pack of work.packs) await kept.take(pack.file, pack.commit, knownOf(start));
+  return { clone, pending: { clone, path: kept.path, head: work.head, commit: work.commit } };
+}
+
+/** Whether all objects that the clones borrow are there: a mirror that was removed is fetched again. */
+async function hasObjects(
+  { mirrors }: CloneServices,
+  { sessionId, progress, signal }: CloneRequest,
+  clones: readonly Clone[],
+): Promise<boolean> {
+  for (const { mirror, remote, baseSha, headSha } of clones) {
+    if (existsSync(mirror.path)) continue;
+    await mirrors.use.whileUsed(mirror.path, async () => {
+      await ensureMirror(mirror, signal);
+      await fetchHeads(mirror, sessionId, remote, progress, signal);
+    });
+    for (const sha of [baseSha, headSha]) {
+      const { code } = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
+      if (code !== 0) return false;
+    }
+  }
+  return true;
+}
+
+/**
+ * Makes clones at the commits that another session started from, from the mirrors alone: no remote is asked.
+ * @throws NotFoundError if the other session's folders are gone
+ */
+export async function makeClonesAgain(
+  services: CloneServices,
+  originalId: string,
+  { sessionId, sources, signal }: Pick<CloneRequest, "sessionId" | "sources" | "signal">,
+): Promise<Clone[]> {
+  const { folders, mirrors } = services;
+  const originals = await readClones(services, { sessionId: originalId, sources });
+  if (originals === null)
+    throw new NotFoundError(`the commits that session ${originalId} started from are no longer on this server`);
+  const place = await folders.begin(sessionId);
+  const room = await roomOf(services, sessionId);
+  const clones = originals.map((original) => cloneOf(mirrors, place.workspace, original, original));
+  for (const { remote, mirror, folder, ...start } of clones) {
+    // Pins keep the mirror while this session works, whatever happens to the other session.
+    const pinned = { target: start.baseSha, start: start.headSha, trusted: start.trusted?.sha ?? start.baseSha };
+    for (const [name, sha] of Object.entries(pinned)) {
+      const pin = `refs/offstage/${sessionId}/${remote.directory}/${name}`;
+      await mustGit(["update-ref", pin, sha], { cwd: mirror.path, signal });
+    }
+    await createClone(mirror, folder, remote, start, room, signal);
+  }
+  await giveToAgent(services, place);
+  await completeClones(services, sessionId, clones);
+  return clones;
+}
+
+/** Folders in which one setup runs, separate from the session's own. */
+export interface SetupFolders extends MadeAt {
+  /** Holds the workspace and the home; only the server may access it. To be removed when the result is archived. */
+  readonly folder: string;
+  /** For the setup's result; only the server may access it. */
+  readonly results: string;
+  /** The session's folder, whose disk bounds include this setup. */
+  readonly disk: string;
+  /** The mirror that the clone borrows from. */
+  readonly readOnly: readonly string[];
+}
+
+/** Makes a fresh clone of a commit and an empty home for one setup. The workspace has only this repository. */
+export async function makeSetupClone(
+  services: CloneServices,
+  sessionId: string,
+  { mirror, remote }: Pick<Clone, "mirror" | "remote">,
+  { sha, branch }: { readonly sha: string; readonly branch: string },
+  signal: AbortSignal,
+): Promise<SetupFolders> {
+  const { folders } = services;
+  const folder = await folders.setupFolder(sessionId);
+  const place = { workspace: join(folder, "workspace"), home: join(folder, "home") };
+  const start = { baseSha: sha, headSha: sha, targetBranch: branch };
+  const room = await roomOf(services, sessionId);
+  await createClone(mirror, join(place.workspace, remote.directory), { ...remote, branch }, start, room, signal);
+  await giveToAgent(services, place);
+  const results = await folders.resultFolder(sessionId);
+  return { folder, results, ...place, disk: folders.diskOf(sessionId), readOnly: [mirror.path] };
+}
+
+/** Removes a session's folders, forgotten or not, and its pins in the mirrors. */
+export async function removeSession(
+  { folders, mirrors }: Pick<CloneServices, "folders" | "mirrors">,
+  sessionId: string,
+): Promise<void> {
+  await folders.remove(sessionId);
+  for (const name of await namesIn(mirrors.directory)) {
+    const mirror = join(mirrors.directory, name);
+    if (name.endsWith(".git")) await mirrors.use.whileUsed(mirror, () => unpin(mirror, sessionId));
+  }
+}
+
+async function giveToAgent({ sandbox }: Pick<CloneServices, "sandbox">, { workspace, home }: MadeAt): Promise<void> {
+  await sandbox.makeWritable(workspace);
+  await sandbox.makeWritable(home);
+}
+
+/** The disk bounds of a session, with what it uses already. */
+async function roomOf({ folders, limits }: CloneServices, sessionId: string): Promise<Room> {
+  const disk = folders.diskOf(sessionId);
+  const { bytes, files } = (await diskUsage([disk], null)) ?? { bytes: 0, files: 0 };
+  return { disk, bounds: limits, written: { bytes, files } };
+}

@@ -1,0 +1,73 @@
+import type { Limits, Sandbox } from "../../sandboxes/sandbox.ts";
+import type { InsidePlace } from "../sandboxed/inside.ts";
+import { git, mustGit } from "../git/git.ts";
+import type { Clone } from "./clone.ts";
+import { collectRepository, type CollectedCommit } from "./collect.ts";
+
+/** One clone's work after it was taken out of the sandbox. */
+export interface ExportedWork {
+  readonly headSha: string;
+  /** The commits that are new since the last time. */
+  readonly commits: readonly CollectedCommit[];
+  /** Whether the head differs from the last time, or from the start. */
+  readonly isMoved: boolean;
+  /** Whether it has commits that the base lacks. */
+  readonly isAhead: boolean;
+  /** The diff from the base; a part of it if `patchTruncated`. */
+  readonly patch: string;
+  readonly patchTruncated: boolean;
+}
+
+/** What taking work out of a sandbox needs. */
+export interface ExportServices {
+  readonly sandbox: Sandbox;
+  readonly limits: Limits;
+  /** Author of the commit of what the agent left uncommitted. */
+  readonly author: { readonly name: string; readonly email: string };
+}
+
+/** How to take the work out of one clone. */
+export interface ExportRequest {
+  readonly sessionId: string;
+  readonly place: InsidePlace;
+  /** Message of the commit of what the agent left uncommitted. */
+  readonly message: string;
+  readonly coAuthor: { readonly name: string; readonly email: string } | null;
+  /** Most bytes of the diff. */
+  readonly patchLimit: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Takes a clone's work out of the sandbox into its mirror, and compares it with the base.
+ * @throws RunError workspace_broken, resources_exhausted, sandbox_unavailable
+ */
+export async function exportClone(
+  { sandbox, limits, author }: ExportServices,
+  { remote, mirror, baseSha, headSha: startSha }: Clone,
+  { sessionId, place, message, coAuthor, patchLimit, signal }: ExportRequest,
+): Promise<ExportedWork> {
+  const { headSha, commits, isMoved } = await collectRepository({
+    sandbox,
+    mirror: mirror.path,
+    place: { ...place, directory: remote.directory },
+    sessionId,
+    branch: remote.branch,
+    start: { baseSha, headSha: startSha },
+    identity: { author, message, coAuthor },
+    limits,
+    signal,
+  });
+  const options = { cwd: mirror.path, signal };
+  const shown = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", `${baseSha}...${headSha}`];
+  const diff = await git(shown, { ...options, maximumOutput: patchLimit });
+  const ahead = await mustGit(["rev-list", "--max-count=1", headSha, "--not", baseSha], options);
+  return {
+    headSha,
+    commits,
+    isMoved,
+    isAhead: ahead !== "",
+    patch: diff.stdout,
+    patchTruncated: diff.truncated || diff.code !== 0,
+  };
+}

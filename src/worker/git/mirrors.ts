@@ -1,0 +1,43 @@
+import { join } from "node:path";
+import type { FetchLimits } from "./fetch.ts";
+import { createMirrorUse, type MirrorUse } from "./mirror-use.ts";
+import { mirrorPath, type Mirror } from "./mirror.ts";
+import type { RemoteRepository } from "./remote-repository.ts";
+
+/** The bare mirrors of this worker's data folder, from which all clones borrow their objects. */
+export interface Mirrors {
+  /** Folder that holds them all. */
+  readonly directory: string;
+  /** Keeps a mirror from being removed while it is used. */
+  readonly use: MirrorUse;
+  /** The mirror of a repository, whether or not it was made yet. */
+  of(repository: Pick<RemoteRepository, "url" | "named" | "credentials">): Mirror;
+  /** Path of the mirror of a repository's clone URL. */
+  pathOf(url: string): string;
+}
+
+/**
+ * The mirrors below a data folder.
+ * @param options.allowLocalRepositories whether a repository's URL may be a path on this machine
+ * @param options.fetch limits of one fetch; the defaults if omitted
+ */
+export function createMirrors(options: {
+  readonly dataDirectory: string;
+  readonly allowLocalRepositories: boolean;
+  readonly fetch?: FetchLimits;
+}): Mirrors {
+  const directory = join(options.dataDirectory, "mirrors");
+  return {
+    directory,
+    use: createMirrorUse(),
+    of: ({ url, named, credentials }) => ({
+      path: mirrorPath(directory, url),
+      url,
+      named,
+      local: options.allowLocalRepositories && url.startsWith("/"),
+      credentials,
+      ...(options.fetch !== undefined && { fetchLimits: options.fetch }),
+    }),
+    pathOf: (url) => mirrorPath(directory, url),
+  };
+}

@@ -1,0 +1,183 @@
+import type { FailureCode } from "../domain/errors.ts";
+import type { RunOutcome } from "../metrics/metrics.ts";
+import {
+  finishSession,
+  mayBeTriedAgain,
+  parkSession,
+  releaseClaim,
+  type ClaimedSession,
+} from "../store/queue/claims.ts";
+import { LeaseLostError } from "../store/queue/lease.ts";
+import { attemptLogger, beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
+import { endOf } from "./attempt/end.ts";
+import { failureOf } from "./attempt/failure.ts";
+import { leaveFolders } from "./attempt/leave-folders.ts";
+import { namedSteps } from "./attempt/named-step.ts";
+import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
+import { WorkerDraining } from "./attempt/stop-reasons.ts";
+import { createCheckpointer } from "./checkpoints/checkpointer.ts";
+import { restoreCheckpoint } from "./checkpoints/restore.ts";
+import { exportWork, salvage, type ClonedWork } from "./steps/export-work.ts";
+import { openPullRequests } from "./steps/open-pull-requests.ts";
+import { prepareWorkspace } from "./steps/prepare.ts";
+import { push } from "./steps/push.ts";
+import { setUp } from "./steps/set-up.ts";
+import { takeTurns } from "./steps/take-turns.ts";
+import type { RunSignals } from "./worker.ts";
+
+/** How long saving the diff may take after the attempt is over. Short after a cancel, which it must not delay. */
+const salvageAfterCancelMs = 1_000;
+const salvageAfterFailureMs = 60_000;
+
+/**
+ * Runs one attempt at a claimed session. Each step first checks what is already done, so a later attempt can repeat all of them
+ * after a crash at any point. Settles when no process of the attempt is left; the outcome is then recorded on the session.
+ * @throws LeaseLostError if another worker holds the session when a failed attempt is recorded
+ */
+export async function runAttempt(
+  services: AttemptServices,
+  session: ClaimedSession,
+  { signal: stopped, draining }: RunSignals,
+): Promise<void> {
+  const { metrics, traces } = services;
+  const handedOver = new AbortController();
+  const signal = AbortSignal.any([stopped, handedOver.signal]);
+  const safePoints = createSafePoints(draining, () => handedOver.abort(new WorkerDraining()));
+  const attributes = {
+    "offstage.session.id": session.sessionId,
+    "offstage.organization.id": session.organizationId,
+    "offstage.attempt": session.attempt,
+  };
+  await traces.span("session.run", { traceParent: session.traceParent, kind: "consumer", attributes }, async (span) => {
+    const logger = attemptLogger(services.logger, session, span?.traceId);
+    const startedAt = performance.now();
+    logger.info("an attempt begins");
+    try {
+      const attempt = beginAttempt({ session, signal, logger }, services);
+      const { outcome, code } = await runToEnd(attempt, services, safePoints);
+      metrics.runEnded(outcome, code);
+      logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "an attempt ended");
+      span?.set({ "offstage.outcome": outcome });
+      if (code !== undefined) span?.fail(code);
+    } catch (error) {
+      if (error instanceof LeaseLostError) metrics.runEnded("lost");
+      throw error;
+    } finally {
+      safePoints.close();
+    }
+  });
+}
+
+interface Outcome {
+  readonly outcome: RunOutcome;
+  readonly code?: FailureCode;
+}
+
+async function runToEnd(begun: Attempt, services: AttemptServices, safePoints: SafePoints): Promise<Outcome> {
+  const claimedAt = performance.now();
+  let attempt = begun;
+  try {
+    attempt = await withSecrets(begun, services);
+    services.metrics.runStarted((performance.now() - claimedAt) / 1_000);
+    const summary = await runSteps(attempt, services, safePoints);
+    await leaveFolders(attempt, services);
+    const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
+    await finishSession(services.database, attempt.session, completed);
+    return { outcome: "completed" };
+  } catch (error) {
+    return endAttempt(attempt, services, error);
+  }
+}
+
+/** The attempt itself, step by step. @returns the session's summary */
+async function runSteps(attempt: Attempt, services: AttemptServices, safePoints: SafePoints): Promise<string> {
+  const step = namedSteps(attempt, services);
+  const checkpointer = createCheckpointer(attempt, services);
+  // Starting the gateway's process takes about as long as the steps before the agent, so it starts first.
+  services.gateways.prepare();
+  try {
+    const workspace = await step("prepare", () => prepareWorkspace(attempt, services));
+    const { clones, missingSetups, checkpoint } = workspace;
+    if (missingSetups.length > 0) await step("setup", () => setUp(attempt, services, missingSetups));
+    const origin =
+      checkpoint === null
+        ? workspace.origin
+        : await step("restore", () => restoreCheckpoint(attempt, services, clones, checkpoint));
+    // Not earlier: until here the folders may hold less than the last checkpoint.
+    checkpointer.start(clones);
+    const turns = { ...workspace, origin, checkpointer, safePoints };
+    const answer = await step("agent", () => takeTurns(attempt, services, turns));
+    const works = await step("commit", () => exportWork(attempt, services, clones));
+    // With this checkpoint another worker that takes over pushes the same commits.
+    await checkpointer.take();
+    const changes = works.filter(({ isChanged }) => isChanged);
+    if (changes.length === 0) return await reportNoChange(attempt, works, answer);
+    const pushed = await step("push", () => push(attempt, services, changes));
+    await step("pullRequest", () => openPullRequests(attempt, services, pushed, answer ?? ""));
+    return answer ?? "Done.";
+  } catch (error) {
+    await checkpointer.takeLast(error);
+    throw error;
+  } finally {
+    await checkpointer.stop();
+  }
+}
+
+/** Says on the session that there is nothing to push. @returns the session's summary */
+async function reportNoChange(
+  { emit }: Pick<Attempt, "emit">,
+  works: readonly ClonedWork[],
+  answer: string | null,
+): Promise<string> {
+  const wasPushed = works.some(({ recorded }) => recorded.pushedSha !== null);
+  const text = `The agent changed nothing${wasPushed ? " more" : ": there is no pull request"}.`;
+  await emit({ type: "notice", data: { level: "info", text } });
+  return answer ?? "The agent changed nothing.";
+}
+
+/** Records how an attempt ended that did not complete. @throws LeaseLostError */
+async function endAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
+  const { session, signal, logger } = attempt;
+  const { database } = services;
+  const end = endOf(error, signal);
+  switch (end.why) {
+    case "lost":
+      logger.warn("the lease was lost; another worker continues");
+      return { outcome: "lost" };
+    case "draining":
+      await releaseClaim(database, session);
+      return { outcome: "released" };
+    case "database":
+      // The session did not cause this, and it passes soon: requeue it, so that any worker continues from where it is.
+      logger.warn({ err: error }, "the database could not be reached; the session returns to the queue");
+      await releaseClaim(database, session, "no database");
+      return { outcome: "released" };
+    case "cancelled":
+      await salvage(attempt, services, AbortSignal.timeout(salvageAfterCancelMs));
+      await leaveFolders(attempt, services);
+      await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
+      return { outcome: "cancelled" };
+    case "objectStore":
+      if (!(await mayBeTriedAgain(database, session))) return failAttempt(attempt, services, error);
+      logger.warn({ err: error }, "the object store could not be reached; the session returns to the queue");
+      await releaseClaim(database, session, "no object store");
+      return { outcome: "released" };
+    case "budget":
+      await salvage(attempt, services, signal);
+      await leaveFolders(attempt, services);
+      await parkSession(database, session, end.shortage.message, end.shortage.neededUsd);
+      return { outcome: "waiting" };
+    case "failed":
+      return failAttempt(attempt, services, error);
+  }
+}
+
+async function failAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
+  const failure = await failureOf(error, attempt, services);
+  // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
+  if (failure.code !== "secret_unavailable" && failure.code !== "token_in_work")
+    await salvage(attempt, services, AbortSignal.timeout(salvageAfterFailureMs));
+  await leaveFolders(attempt, services);
+  await finishSession(services.database, attempt.session, { status: "failed", summary: null, failure });
+  return { outcome: "failed", code: failure.code };
+}

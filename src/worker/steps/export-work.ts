@@ -1,0 +1,120 @@
+import { recordedWork, saveCommits, saveRepository, type RecordedWork } from "../../store/queue/progress.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { cloneSource, placeOf } from "../attempt/session-repositories.ts";
+import type { Clone } from "../clones/clone.ts";
+import { readClones } from "../clones/clones.ts";
+import { exportClone, type ExportedWork } from "../clones/export.ts";
+import { maskSlices } from "./mask-slices.ts";
+import { requireNoSecret } from "./require-no-secret.ts";
+import { whatToPush } from "./what-to-push.ts";
+
+/** A repository's exported work. */
+export interface ClonedWork extends ExportedWork {
+  readonly clone: Clone;
+  /** What earlier exports and pushes recorded, with this export's commits. */
+  readonly recorded: RecordedWork;
+  /** Whether to push it and to open its pull request. */
+  readonly isChanged: boolean;
+}
+
+interface ExportedClone {
+  readonly clone: Clone;
+  readonly work: ExportedWork;
+}
+
+/** Most bytes of the diffs of all repositories of a session together: one API answer shows them all. */
+const patchLimit = 2 * 1024 * 1024;
+
+type Exporting = Pick<AttemptServices, "database" | "folders" | "mirrors" | "sandbox" | "limits" | "author">;
+
+/**
+ * Commits what the agent left uncommitted, exports the commits from the sandbox as objects, checks that they hold no secret,
+ * and saves the diff on the session.
+ * @throws RunError workspace_broken, secret_in_work, token_in_work, resources_exhausted, sandbox_unavailable
+ */
+export async function exportWork(
+  attempt: Attempt,
+  services: Exporting & Pick<AttemptServices, "forgeOf">,
+  clones: readonly Clone[],
+): Promise<ClonedWork[]> {
+  const { database, forgeOf } = services;
+  const { session, mask } = attempt;
+  const exported = await exportClones(attempt, services, clones);
+  await saveDiffs(attempt, services, exported);
+  for (const { clone, work } of exported) {
+    const { id: repositoryId, position } = clone.repository;
+    const commits = work.commits.map((commit) => ({ repositoryId, ...commit, subject: mask.text(commit.subject) }));
+    await saveCommits(database, session, position, commits);
+  }
+  const recorded = await recordedWork(database, session);
+  const works: ClonedWork[] = [];
+  for (const { clone, work } of exported) {
+    const known = recorded.find(({ position }) => position === clone.repository.position);
+    if (known === undefined) throw new Error(`session ${session.sessionId} has no row for ${clone.repository.name}`);
+    const decision = whatToPush({
+      ...work,
+      ...known,
+      startSha: clone.headSha,
+      recordedSha: clone.repository.headSha,
+      hasOwnCommits: known.commits.size > 0,
+      opensPullRequests: forgeOf(clone.address).opensPullRequests,
+    });
+    const isChanged = decision === "publish";
+    if (isChanged) await requireNoSecret(attempt, services, clone, work);
+    works.push({ ...work, clone, recorded: known, isChanged });
+  }
+  return works;
+}
+
+/** Takes the work of each clone out of the sandbox, in the order given. @throws RunError see `exportWork` */
+export async function exportClones(
+  { session, signal }: Pick<Attempt, "session" | "signal">,
+  services: Exporting,
+  clones: readonly Clone[],
+): Promise<ExportedClone[]> {
+  const request = {
+    sessionId: session.sessionId,
+    message: session.title,
+    coAuthor: session.requester === null ? null : { name: session.requester.name, email: "requester@localhost" },
+    patchLimit: Math.floor(patchLimit / clones.length),
+    signal,
+  };
+  const exported = [];
+  for (const clone of clones) {
+    const place = { ...placeOf(session, services, clone.remote.directory), readOnly: [clone.mirror.path] };
+    exported.push({ clone, work: await exportClone(services, clone, { ...request, place }) });
+  }
+  return exported;
+}
+
+async function saveDiffs(
+  { session, mask }: Pick<Attempt, "session" | "mask">,
+  { database }: Pick<Exporting, "database">,
+  exported: readonly ExportedClone[],
+): Promise<void> {
+  for (const { clone, work } of exported) {
+    const { headSha, patch, patchTruncated } = work;
+    const shown = await maskSlices(mask, patch);
+    await saveRepository(database, session, clone.repository.position, { headSha, patch: shown, patchTruncated });
+  }
+}
+
+/**
+ * Saves the diff of the agent's work on the session after a failure or a cancel. Never throws.
+ * @param signal bounds it, instead of the attempt's
+ */
+export async function salvage(
+  attempt: Pick<Attempt, "session" | "mask" | "logger">,
+  services: Exporting & Pick<AttemptServices, "forgeOf">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { session, logger } = attempt;
+  try {
+    const sources = session.repositories.map((repository) => cloneSource({ session, signal }, services, repository));
+    const clones = await readClones(services, { sessionId: session.sessionId, sources });
+    if (clones === null) return;
+    await saveDiffs(attempt, services, await exportClones({ session, signal }, services, clones));
+  } catch (error) {
+    logger.warn({ err: error }, "could not save the diff of an attempt that did not complete");
+  }
+}

@@ -1,0 +1,56 @@
+import { createUnsandboxed } from "../../src/sandboxes/none.ts";
+import { readConfig } from "../../src/config/config.ts";
+import type { Limits } from "../../src/sandboxes/sandbox.ts";
+import type { CloneSource } from "../../src/worker/clones/clone.ts";
+import type { CloneServices } from "../../src/worker/clones/clones.ts";
+import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
+import type { FetchLimits } from "../../src/worker/git/fetch.ts";
+import { createMirrors } from "../../src/worker/git/mirrors.ts";
+
+/** A repository at a path of this machine, as a session would have it. */
+export function cloneSourceAt(url: string, directory = "clone", branch: string | null = null): CloneSource {
+  return {
+    repository: {
+      id: crypto.randomUUID(),
+      name: directory,
+      url,
+      branch,
+      directory,
+      position: 0,
+      baseSha: null,
+      headSha: null,
+      egress: [],
+      setupScript: null,
+      variables: {},
+    },
+    address: { cloneUrl: url, key: `file:${url}`, name: directory, host: null, path: url, local: true },
+    remote: {
+      id: url,
+      url,
+      directory,
+      branch: "offstage/work",
+      targetBranch: branch,
+      baseSha: null,
+      headSha: null,
+      named: true,
+      credentials: () => Promise.resolve(null),
+    },
+  };
+}
+
+/** What clones need, with folders and mirrors below `data`, without a sandbox. */
+export function cloneServicesIn(
+  data: string,
+  { fetch, ...bounds }: Partial<Limits> & { readonly fetch?: FetchLimits } = {},
+): CloneServices {
+  return {
+    folders: createSessionFolders(data),
+    mirrors: createMirrors({
+      dataDirectory: data,
+      allowLocalRepositories: true,
+      ...(fetch !== undefined && { fetch }),
+    }),
+    sandbox: createUnsandboxed(),
+    limits: { ...readConfig({}).limits, ...bounds },
+  };
+}

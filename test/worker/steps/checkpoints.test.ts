@@ -1,0 +1,129 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
+import { ClaimLost, WorkerDraining } from "../../../src/worker/attempt/stop-reasons.ts";
+import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
+import { fetchCheckpoint, restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
+import { prepareWorkspace, type Workspace } from "../../../src/worker/steps/prepare.ts";
+import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
+
+let world: StepWorld;
+let one: StepServices;
+let two: StepServices;
+
+beforeEach(async () => {
+  world = await createStepWorld();
+  one = world.worker("one");
+  two = world.worker("two");
+});
+
+afterEach(() => world.close());
+
+const folderOf = ({ clones }: Workspace): string => clones[0]?.folder ?? "";
+
+async function begin(): Promise<{ attempt: Attempt; workspace: Workspace }> {
+  const attempt = await world.begin();
+  const workspace = await prepareWorkspace(attempt, one);
+  await world.database.pool.query("update session set workspace_worker = 'one'");
+  return { attempt, workspace };
+}
+
+async function take(attempt: Attempt, { clones }: Workspace): Promise<boolean> {
+  const checkpointer = createCheckpointer(attempt, one);
+  checkpointer.start(clones);
+  const isStored = await checkpointer.take();
+  await checkpointer.stop();
+  return isStored;
+}
+
+test("another worker continues with the files as the agent left them, on its own HEAD", async () => {
+  const { attempt, workspace } = await begin();
+  const identity = ["-c", "user.name=Agent", "-c", "user.email=agent@example.com"];
+  await writeFile(join(folderOf(workspace), "committed.txt"), "committed\n");
+  execFileSync("git", ["-C", folderOf(workspace), "add", "--all"]);
+  execFileSync("git", ["-C", folderOf(workspace), ...identity, "commit", "--quiet", "--message", "the agent's own"]);
+  await writeFile(join(folderOf(workspace), "left.txt"), "not committed\n");
+  expect(await take(attempt, workspace)).toBe(true);
+
+  const next = await world.again(attempt, "two");
+  const moved = await prepareWorkspace(next, two);
+  expect(moved.origin).toBe("remote");
+  expect(existsSync(join(folderOf(moved), "left.txt"))).toBe(false);
+  if (moved.checkpoint === null) throw new Error("no checkpoint was fetched");
+  expect(await restoreCheckpoint(next, two, moved.clones, moved.checkpoint)).toBe("checkpoint");
+  expect(await readFile(join(folderOf(moved), "left.txt"), "utf8")).toBe("not committed\n");
+  const git = (...parameters: string[]): string =>
+    execFileSync("git", ["-C", folderOf(moved), ...parameters], { encoding: "utf8" }).trim();
+  expect(git("log", "-1", "--format=%s")).toBe("the agent's own");
+  expect(git("status", "--short")).toBe("?? left.txt");
+  // What was fetched on the way is not left beside the folders.
+  expect(existsSync(two.folders.incomingPath(attempt.session.sessionId))).toBe(false);
+});
+
+test("folders are not complete until the checkpoint is restored into them", async () => {
+  const { attempt, workspace } = await begin();
+  await writeFile(join(folderOf(workspace), "left.txt"), "not committed\n");
+  await take(attempt, workspace);
+  await prepareWorkspace(await world.again(attempt, "two"), two);
+  // The worker was killed here.
+  const again = await prepareWorkspace(await world.again(attempt, "two"), two);
+  expect(again.checkpoint).not.toBeNull();
+});
+
+test("a workspace without a repository is kept by its files", async () => {
+  const attempt = await world.begin({ repositories: [] });
+  const workspace = await prepareWorkspace(attempt, one);
+  const { workspace: folder } = one.folders.placeOf(attempt.session.sessionId);
+  await mkdir(join(folder, "notes"));
+  await writeFile(join(folder, "notes/a.txt"), "a\n");
+  expect(await take(attempt, workspace)).toBe(true);
+  await world.database.pool.query("update session set workspace_worker = 'one'");
+  const next = await world.again(attempt, "two");
+  const moved = await prepareWorkspace(next, two);
+  if (moved.checkpoint === null) throw new Error("no checkpoint was fetched");
+  await restoreCheckpoint(next, two, moved.clones, moved.checkpoint);
+  const place = two.folders.placeOf(attempt.session.sessionId);
+  expect(await readFile(join(place.workspace, "notes/a.txt"), "utf8")).toBe("a\n");
+});
+
+test("a checkpoint that can't be opened is said to be unusable, and the clones start from the remote", async () => {
+  const { attempt, workspace } = await begin();
+  await writeFile(join(folderOf(workspace), "left.txt"), "not committed\n");
+  await take(attempt, workspace);
+  await world.database.pool.query(
+    "update checkpoint_piece set sealed = set_byte(sealed, 30, get_byte(sealed, 30) # 255)",
+  );
+  const next = await world.again(attempt, "two");
+  expect(await fetchCheckpoint(next, two)).toBeNull();
+  expect(await prepareWorkspace(next, two)).toMatchObject({ origin: "remote", checkpoint: null });
+  expect((await world.events(attempt)).at(-1)).toMatch(
+    /^notice The work of the previous worker could not be restored/u,
+  );
+});
+
+test("a checkpointer that was never started takes nothing, and can be stopped twice", async () => {
+  const attempt = await world.begin();
+  const checkpointer = createCheckpointer(attempt, one);
+  expect(await checkpointer.take()).toBe(false);
+  await checkpointer.takeLast(new Error("it failed"));
+  await checkpointer.stop();
+  await checkpointer.stop();
+  expect(await fetchCheckpoint(attempt, two)).toBeNull();
+});
+
+test.each([
+  ["a worker that shuts down", new WorkerDraining(), true],
+  ["a lost lease", new ClaimLost(), false],
+])("after %s the last checkpoint is taken only if it may be", async (_, reason, isTaken) => {
+  const { attempt, workspace } = await begin();
+  const ended = new AbortController();
+  const checkpointer = createCheckpointer({ ...attempt, signal: ended.signal }, one);
+  checkpointer.start(workspace.clones);
+  await writeFile(join(folderOf(workspace), "left.txt"), "not committed\n");
+  ended.abort(reason);
+  await checkpointer.takeLast(reason);
+  expect((await fetchCheckpoint(attempt, two)) !== null).toBe(isTaken);
+});

@@ -1,0 +1,80 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createGatewayProcesses } from "../../../src/gateway/process/process.ts";
+import type { Attempt, AttemptServices } from "../../../src/worker/attempt/attempt.ts";
+import { createEnvironmentCache } from "../../../src/worker/disk/environment-cache.ts";
+import { prepareWorkspace, type Workspace } from "../../../src/worker/steps/prepare.ts";
+import { setUp, withoutSetup } from "../../../src/worker/steps/set-up.ts";
+import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
+
+type SetupServices = StepServices & Parameters<typeof setUp>[1];
+
+let world: StepWorld;
+let folder: string;
+let services: SetupServices;
+
+beforeEach(async () => {
+  world = await createStepWorld();
+  // Short, since it holds sockets.
+  folder = await mkdtemp(join(tmpdir(), "o-"));
+  const ofSetups: Pick<AttemptServices, Exclude<keyof SetupServices, keyof StepServices>> = {
+    environmentCache: createEnvironmentCache({ directory: join(folder, "cache"), maximumBytes: 2 ** 30 }),
+    sandboxImage: null,
+    setupLimitMs: 60_000,
+    gateways: createGatewayProcesses(),
+    egress: { open: false, rules: [] },
+    socketDirectory: join(folder, "run"),
+    modelPermits: [],
+    models: {},
+    prices: {},
+    allowedModels: ["*"],
+  };
+  services = { ...world.worker("one"), ...ofSetups };
+});
+
+afterEach(async () => {
+  await world.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function begin(script: string): Promise<{ attempt: Attempt; workspace: Workspace }> {
+  await world.database.pool.query("update repository set setup_script = $1", [script]);
+  const attempt = await world.begin();
+  return { attempt, workspace: await prepareWorkspace(attempt, services) };
+}
+
+const folderOf = ({ clones }: Workspace): string => clones[0]?.folder ?? "";
+
+test("runs the setup script in the clone, shows its output, and does not run it again", async () => {
+  const { attempt, workspace } = await begin("echo made > made.txt; echo it was set up");
+  await setUp(attempt, services, workspace.missingSetups);
+  expect(await readFile(join(folderOf(workspace), "made.txt"), "utf8")).toBe("made\n");
+  expect((await world.events(attempt)).join("\n")).toContain("setup.output it was set up");
+  expect(await withoutSetup(attempt, services, workspace.environments)).toEqual([]);
+});
+
+test("what a setup made is no part of the work", async () => {
+  const { attempt, workspace } = await begin("echo changed > README.md; echo made > made.txt");
+  await setUp(attempt, services, workspace.missingSetups);
+  expect(await readFile(join(folderOf(workspace), "README.md"), "utf8")).toBe("An app\n");
+  expect(await readFile(join(folderOf(workspace), ".git/info/exclude"), "utf8")).toContain("/made.txt");
+});
+
+test("fails with the end of the script's output, and is to be run again", async () => {
+  const { attempt, workspace } = await begin("echo no compiler; exit 3");
+  await expect(setUp(attempt, services, workspace.missingSetups)).rejects.toMatchObject({
+    code: "setup_failed",
+    message: expect.stringMatching(/ended with 3[^]*no compiler/u) as string,
+  });
+  expect(await withoutSetup(attempt, services, workspace.environments)).toHaveLength(1);
+});
+
+test("is ended at its time limit", async () => {
+  const { attempt, workspace } = await begin("sleep 300; touch late.txt");
+  const limited = { ...services, setupLimitMs: 1_000 };
+  await expect(setUp(attempt, limited, workspace.missingSetups)).rejects.toMatchObject({ code: "setup_failed" });
+  expect(existsSync(join(folderOf(workspace), "late.txt"))).toBe(false);
+});

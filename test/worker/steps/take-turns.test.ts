@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createGatewayProcesses } from "../../../src/gateway/process/process.ts";
+import { completeMessage, nextMessage, saveRepository } from "../../../src/store/queue/progress.ts";
+import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
+import { createSafePoints } from "../../../src/worker/attempt/safe-points.ts";
+import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
+import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
+import { takeTurns, type Turns } from "../../../src/worker/steps/take-turns.ts";
+import { createStepWorld, type StepWorld } from "./step-world.ts";
+
+let world: StepWorld;
+let services: ReturnType<StepWorld["worker"]> & Parameters<typeof takeTurns>[1];
+
+beforeEach(async () => {
+  world = await createStepWorld();
+  services = {
+    ...world.worker("one"),
+    defaultAgent: () => Promise.resolve(null),
+    stallMs: 1_000,
+    turnLimitMs: 1_000,
+    permissions: "allow",
+    gateways: createGatewayProcesses(),
+    egress: { open: false, rules: [] },
+    socketDirectory: "/nonexistent",
+    modelPermits: [],
+    models: {},
+    prices: {},
+    allowedModels: ["*"],
+    recordingsDirectory: null,
+  };
+});
+
+afterEach(() => world.close());
+
+async function turnsOf(attempt: Attempt, origin: Turns["origin"]): Promise<Turns> {
+  const { clones, environments } = await prepareWorkspace(attempt, services);
+  const checkpointer = createCheckpointer(attempt, services);
+  const safePoints = createSafePoints(new AbortController().signal, () => undefined);
+  return { clones, environments, origin, checkpointer, safePoints };
+}
+
+/** An earlier attempt answered the first message; no checkpoint has what it changed, unless `isKept`. */
+async function answered(isKept: boolean): Promise<Attempt> {
+  const attempt = await world.begin();
+  const { session } = attempt;
+  const message = await nextMessage(world.database, session);
+  await completeMessage(world.database, session, message?.id ?? "", { answer: "The answer.", isKept });
+  await saveRepository(world.database, session, 1, { headSha: "1".repeat(40) });
+  return world.again(attempt, "two");
+}
+
+async function firstStatus(): Promise<unknown> {
+  return (await world.database.pool.query("select status from message")).rows[0];
+}
+
+test("if all messages are answered, the answer is that of the earlier attempt", async () => {
+  const attempt = await answered(true);
+  expect(await takeTurns(attempt, services, await turnsOf(attempt, "disk"))).toBe("The answer.");
+});
+
+test("records that this worker's disk has the newest state", async () => {
+  const attempt = await answered(true);
+  await takeTurns(attempt, services, await turnsOf(attempt, "disk"));
+  const { rows } = await world.database.pool.query("select workspace_worker from session");
+  expect(rows).toEqual([{ workspace_worker: "one" }]);
+});
+
+test("a message is asked again if what was changed for it is lost", async () => {
+  const attempt = await answered(false);
+  // No agent can run here, which shows that one would have been asked.
+  await expect(takeTurns(attempt, services, await turnsOf(attempt, "remote"))).rejects.toMatchObject({
+    code: "agent_unavailable",
+  });
+  expect(await firstStatus()).toEqual({ status: "running" });
+});
+
+test("a message is not asked again if the checkpoint has what was changed for it", async () => {
+  const attempt = await answered(true);
+  expect(await takeTurns(attempt, services, await turnsOf(attempt, "checkpoint"))).toBe("The answer.");
+  expect(await firstStatus()).toEqual({ status: "done" });
+});
+
+test("nor if the remote has it", async () => {
+  const attempt = await answered(false);
+  const turns = await turnsOf(attempt, "remote");
+  const clones = turns.clones.map((clone) => ({ ...clone, headSha: clone.repository.headSha ?? "" }));
+  expect(await takeTurns(attempt, services, { ...turns, clones })).toBe("The answer.");
+});
+
+test("fails before a turn if the sandbox does not work", async () => {
+  const attempt = await world.begin();
+  const sandbox = { ...services.sandbox, check: () => Promise.resolve("bwrap is not installed") };
+  await expect(takeTurns(attempt, { ...services, sandbox }, await turnsOf(attempt, "disk"))).rejects.toMatchObject({
+    code: "sandbox_unavailable",
+  });
+});
