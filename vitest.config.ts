@@ -1,12 +1,13 @@
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/longest-first.ts";
 
-/** Suites that only read the sources. */
+/** Suites that need no surroundings: they read the sources, or run programs that take no more than a folder. */
 const sourceSuites = [
   "test/architecture.test.ts",
   "test/dashboards.test.ts",
   "test/deployment.test.ts",
   "test/documentation.test.ts",
+  "test/programs/*.test.ts",
 ];
 
 export default defineConfig({

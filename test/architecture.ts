@@ -47,7 +47,7 @@ export const parts: Readonly<Record<string, Part>> = {
   web: { imports: ["client", "domain"] },
   store: { imports: ["objects", ...driver.imports], types: ["config"] },
   agents: { imports: ["programs", ...foundation], types: ["config", "sandboxes"] },
-  sandboxes: driver,
+  sandboxes: { imports: ["programs", ...foundation], types: ["config"] },
   gateway: { imports: ["programs", ...foundation], types: ["config"] },
   forges: driver,
   "sign-in": driver,

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { childEnvironment } from "../domain/child-environment.ts";
+import { programText } from "../programs/program-text.ts";
 import { canLimit } from "./process/cgroup.ts";
 import { startLimited } from "./process/limited.ts";
 import { nodeFolders } from "./process/node-folders.ts";
@@ -13,7 +14,7 @@ import { giveToSandbox, userOfHome } from "./process/ownership.ts";
 import { withRelay } from "./process/relay.ts";
 import { seccompFilter } from "./process/seccomp.ts";
 import { UidClaims, usualUids, type UidRange } from "./process/uids.ts";
-import type { Limits, Sandbox, SandboxRequest } from "./sandbox.ts";
+import type { Sandbox, SandboxRequest } from "./sandbox.ts";
 
 const installHint = "install bubblewrap, for example `apt-get install bubblewrap`";
 /** System settings that programs need; the rest of /etc, such as accounts and keys, is not visible. */
@@ -155,8 +156,11 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     ...(isRoot ? [...dropRoot(userOfHome(home)), "env", "--chdir", workingDirectory] : []),
     "/bin/sh",
     "-c",
-    `${limits === undefined ? "" : bounds(limits, isRoot)}${setEnvironment}`,
+    programText(import.meta.url, "enter-bubblewrap.sh"),
     "sh",
+    limits === undefined ? "" : String(Math.floor(limits.diskBytes / 512)),
+    // Without root the sandbox has its own user namespace, whose processes the kernel counts separately.
+    limits === undefined || isRoot ? "" : String(limits.processes),
     request.command,
     ...request.arguments,
   ];
@@ -171,22 +175,7 @@ function dropRoot(uid: number): string[] {
   return ["setpriv", ...ids, "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--"];
 }
 
-/**
- * Limits of each process, inherited by its children: no file larger than the disk limit, no core files, and, if the
- * sandbox has its own user namespace (whose processes the kernel counts separately), the number of processes.
- */
-function bounds({ diskBytes, processes }: Limits, isRoot: boolean): string {
-  const blocks = Math.floor(diskBytes / 512);
-  return `ulimit -f ${blocks}; ulimit -c 0; ${isRoot ? "" : `ulimit -u ${processes} 2> /dev/null || ulimit -p ${processes}; `}`;
-}
-
-/**
- * Sets the environment read from descriptor 3, as `assignments` writes it, then executes the command at a lower
- * priority than the server's.
- */
-const setEnvironment = `n=$(command -v nice); eval "$(cat <&3)"; exec 3<&-; exec \${n:+$n -n 10} "$@"`;
-
-/** The environment as shell code, with values quoted. Leaves out names that a shell can't set. */
+/** The environment as shell code, with values quoted, for `enter-bubblewrap.sh`. Leaves out names that a shell can't set. */
 function assignments(environment: Readonly<Record<string, string>>): Buffer {
   const lines = Object.entries(environment)
     .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/u.test(name))

@@ -4,12 +4,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { networkTrials, requireNoNetwork, type NetworkTrial } from "../../src/sandboxes/container/network.ts";
+import { gateFor } from "../../src/sandboxes/container/gate.ts";
+import { forbiddenAddresses, requireNoNetwork, type NetworkTrial } from "../../src/sandboxes/container/network.ts";
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0 && process.platform === "linux";
 
-/** The trial itself, in network namespaces of the test's own. */
+/** The trial itself, as the gate runs it, in network namespaces of the test's own. */
 describe.skipIf(!isRoot)("the trial of the network", () => {
   let folder = "";
   beforeAll(async () => {
@@ -26,10 +27,12 @@ describe.skipIf(!isRoot)("the trial of the network", () => {
     const attempt = async (by: NetworkTrial): Promise<string[]> => {
       tried.push(by);
       const PATH = `${dirname(process.execPath)}:${process.env["PATH"]}`;
-      const { stdout } = await run("unshare", ["--net", "sh", "-c", `${setup}\n${networkTrials[by]}\ntrue`], {
+      const [, ...gate] = gateFor([]).Entrypoint;
+      const trying = run("unshare", ["--net", "sh", "-c", `${setup}\n/bin/sh "$@"\ntrue`, "sh", ...gate], {
         env: { PATH, ...environment },
       });
-      return stdout.split("\n");
+      trying.child.stdin?.end(`try-${by} ${forbiddenAddresses.join(" ")}\n`);
+      return (await trying).stdout.split("\n");
     };
     return { tried, attempt };
   }

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
-import { networkTrials, type NetworkTrial } from "./network.ts";
+import { programText } from "../../programs/program-text.ts";
+import { forbiddenAddresses, type NetworkTrial } from "./network.ts";
 
 /** Kernel files of the container, read inside if they can't be read from outside. */
 const told = [
@@ -18,34 +19,16 @@ const told = [
 export type ToldFile = (typeof told)[number];
 
 /**
- * Runs before a container's command, and executes it when the server says so: until then none of the session's code
- * runs, and the container's limits can be verified. It uses only the shell's builtins, except for the trial of the
- * network, and reads only the words for it: the rest of the input is the command's.
+ * The gate (`gate.sh`) runs before a container's command, and executes it when the server says so.
+ * @returns entry point and parameters of a container that waits at the gate
  */
-const script = `echo ready
-while read -r word; do
-  case $word in
-    go) exec "$@" ;;
-    tell)
-      for file in ${told.join(" ")}; do
-        [ -r $file ] || continue
-        echo "=$file"
-        while IFS= read -r line; do printf ' %s\\n' "$line"; done < $file
-      done
-      echo . ;;
-    try-bash)
-      ${networkTrials.bash}
-      echo . ;;
-    try-node)
-      ${networkTrials.node}
-      echo . ;;
-  esac
-done
-exit 125`;
-
-/** @returns entry point and first parameters of a container that waits at the gate; the command follows them */
 export function gateFor(command: readonly string[]): { readonly Entrypoint: string[]; readonly Cmd: string[] } {
-  return { Entrypoint: ["sh", "-c", script, "sh"], Cmd: [...command] };
+  const [gate, ...trials] = [
+    programText(import.meta.url, "gate.sh"),
+    programText(import.meta.url, "try-network.sh"),
+    programText(import.meta.url, "try-network.cjs"),
+  ] as const;
+  return { Entrypoint: ["sh", "-c", gate, "sh", ...trials], Cmd: [...command] };
 }
 
 /** A container that waits before its command. */
@@ -64,8 +47,8 @@ export interface Gate {
  */
 export function createGate(input: Writable, output: Readable): Gate {
   /** @returns the lines before the line that ends the answer */
-  async function answerTo(word: "tell" | `try-${NetworkTrial}`): Promise<string[]> {
-    input.write(`${word}\n`);
+  async function answerTo(word: "tell" | `try-${NetworkTrial}`, words: readonly string[]): Promise<string[]> {
+    input.write(`${word} ${words.join(" ")}\n`);
     const lines: string[] = [];
     for (let length = 0; length < answerLimit;) {
       const line = await readLine(output);
@@ -85,13 +68,13 @@ export function createGate(input: Writable, output: Readable): Gate {
     async tell() {
       const files: Partial<Record<ToldFile, string>> = {};
       let file: ToldFile | null = null;
-      for (const line of await answerTo("tell")) {
+      for (const line of await answerTo("tell", told)) {
         if (line.startsWith("=")) file = line.slice(1) as ToldFile;
         else if (file !== null) files[file] = `${files[file] ?? ""}${line.slice(1)}\n`;
       }
       return files;
     },
-    tryNetwork: (by) => answerTo(`try-${by}`),
+    tryNetwork: (by) => answerTo(`try-${by}`, forbiddenAddresses),
     open: () => void input.write("go\n"),
   };
 }

@@ -4,32 +4,10 @@ import { ConflictError } from "../../domain/errors.ts";
  * Addresses that no container may reach: a host of the internet by IPv4 and by IPv6, and the metadata address of
  * clouds, which gives out credentials. Written as bash takes them after `/dev/tcp/`.
  */
-const forbidden = ["1.1.1.1/443", "169.254.169.254/80", "2606:4700:4700::1111/443"] as const;
+export const forbiddenAddresses = ["1.1.1.1/443", "169.254.169.254/80", "2606:4700:4700::1111/443"] as const;
 
-/** By bash alone, without another process: bash prints an error if an address can't be reached. */
-const bashTrial = `exec 2>&1
-for at; do if : 3<> "/dev/tcp/$at"; then echo "/dev/tcp/$at: connected"; fi; done`;
-
-/** The same by Node, if the image's bash can't connect: takes thirty times as long. */
-const nodeTrial = `for (const at of process.argv.slice(1)) {
-  const [host, port] = at.split("/");
-  const tell = (said) => { console.log("/dev/tcp/" + at + ": " + said); socket.destroy(); };
-  const socket = require("node:net").connect({ host, port: Number(port) }, () => tell("connected"));
-  socket.on("error", ({ code }) => tell(code));
-}`;
-
-const tellNothing = "< /dev/null 2> /dev/null";
-
-/**
- * Shell code that tries to connect to each forbidden address and prints the outcome. It reads no input, and no variable
- * of the command's environment can change what bash or Node execute.
- */
-export const networkTrials = {
-  bash: `LD_PRELOAD= LC_ALL=C bash -p -c '${bashTrial}' bash ${forbidden.join(" ")} ${tellNothing}`,
-  node: `LD_PRELOAD= NODE_OPTIONS= node -e '${nodeTrial}' ${forbidden.join(" ")} ${tellNothing}`,
-} as const;
-/** Program that tries the network. */
-export type NetworkTrial = keyof typeof networkTrials;
+/** Program that tries the network: `try-network.sh` in the image's bash, or `try-network.cjs` in its Node. */
+export type NetworkTrial = "bash" | "node";
 
 /** The kernel has no route to the address: the only outcome that proves that there is no network. */
 const noWay = /^(?:Network is unreachable|ENETUNREACH)$/u;
@@ -48,7 +26,7 @@ export async function requireNoNetwork(attempt: (by: NetworkTrial) => Promise<st
   // A bash built without network redirections tries to open a file of that name.
   const bashCan = byBash.size > 0 && ![...byBash.values()].includes("No such file or directory");
   const outcomes = bashCan ? byBash : outcomesIn(await attempt("node"));
-  for (const address of forbidden) {
+  for (const address of forbiddenAddresses) {
     const said = outcomes.get(address);
     if (said === undefined) {
       throw new ConflictError(

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
+import { programText } from "../../programs/program-text.ts";
 import type { Limits, Sandbox } from "../sandbox.ts";
 
 const checkLimits: Limits = { memoryBytes: 256 * 1024 ** 2, processes: 64, diskBytes: 2 ** 30, cpus: 1 };
@@ -23,7 +24,7 @@ export async function tryContainer({
     await makeWritable(home);
     const child = start({
       command: process.execPath,
-      arguments: ["-e", trialScript],
+      arguments: ["-e", programText(import.meta.url, "trial.cjs")],
       environment: {},
       workspace: home,
       home,
@@ -41,17 +42,7 @@ export async function tryContainer({
   }
 }
 
-/** Program that runs inside, and prints what it can verify. */
-const trialScript = `
-const { readFileSync, writeFileSync } = require("node:fs");
-const { spawnSync } = require("node:child_process");
-const attempt = (work) => { try { return work(); } catch { return null; } };
-const memory = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
-  .map((file) => attempt(() => Number(readFileSync(file, "utf8")))).find((limit) => limit !== null) ?? null;
-const wrote = attempt(() => (writeFileSync("works", ""), true)) === true;
-const git = spawnSync("git", ["--version"]).status === 0;
-process.stdout.write(JSON.stringify({ memory, wrote, git }));`;
-
+/** What `trial.cjs` prints. */
 const trialSchema = z.object({
   memory: z.number().nullable(),
   wrote: z.boolean(),

@@ -1,5 +1,6 @@
 import { lstat, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
+import { programText } from "../../programs/program-text.ts";
 import { runProgram } from "./run-program.ts";
 
 /** Disk space and shared memory that a sandbox uses. */
@@ -24,52 +25,6 @@ export type Holders = { readonly uid: number } | { readonly pids: readonly numbe
 const mostSaid = 64 * 1024 * 1024;
 /** A measurement that takes longer is ended. */
 const longestLookMs = 120_000;
-
-/**
- * Prints the total bytes and files of each folder, as the file system counts them. Follows no links. Prints totals
- * only, because an agent chooses the names in the folders.
- */
-const countFolders = `
-LC_ALL=C; export LC_ALL
-du -s -x -B1 -- "$@" | sed 's/^\\([0-9]*\\).*/bytes \\1/'
-du -s -x --inodes -- "$@" | sed 's/^\\([0-9]*\\).*/files \\1/'`;
-
-/**
- * Prints `device:inode blocks` of each deleted file that a process has open, executes or, if the server has the right
- * to see it, has mapped; the kilobytes of shared memory; and for each socket the number of descriptors in flight with
- * the socket's inode. Arguments: process ids, or `uid` and a user id.
- * A thread may have descriptors of its own; and if a process's first thread has ended, its data are visible only under
- * another thread's id.
- */
-const countRemoved = `
-LC_ALL=C; export LC_ALL
-cd /proc || exit 0
-if [ "$1" = uid ]; then
-  set -- $(grep -ls "^Uid:[[:space:]]*$2[[:space:]]" [0-9]*/status | sed 's|/status$||')
-fi
-[ $# -gt 0 ] || exit 0
-shown=""
-for pid; do
-  if ! [ -e "$pid/exe" ]; then
-    for thread in "$pid"/task/*; do
-      if [ -e "$thread/exe" ]; then pid="\${thread##*/}"; break; fi
-    done
-  fi
-  shown="$shown $pid"
-done
-of_threads() { for pid; do for thread in "$pid"/task/*; do echo "$thread"; done; done; }
-threads="$(of_threads "$@")"
-maps=map_files; [ "$(id -u)" = 0 ] || maps=
-{
-  for thread in $threads; do echo "$thread/fd"; done
-  for pid in $shown; do echo "$pid/exe"; [ -z "$maps" ] || echo "$pid/$maps"; done
-} | tr '\\n' '\\0' | xargs -0 sh -c 'exec find -L "$@" -maxdepth 1 -type f -links 0 -printf "open %D:%i %b\\n" 2> /dev/null' sh
-for pid in $shown; do echo "$pid/smaps_rollup"; done | tr '\\n' '\\0' | xargs -0 cat 2> /dev/null |
-  sed -n 's/^Pss_Shmem: *\\([0-9]*\\) kB/shared \\1/p'
-for thread in $threads; do echo "$thread/fdinfo"; done | tr '\\n' '\\0' |
-  xargs -0 sh -c 'exec find "$@" -maxdepth 1 -type f -print0 2> /dev/null' sh | xargs -0 cat 2> /dev/null |
-  sed -n '/^ino:/h; /^scm_fds:[[:space:]]*[1-9]/{G;s/\\n/ /;p;}'
-exit 0`;
 
 /**
  * Measures disk usage of folders, in separate processes because an agent decides how long that takes.
@@ -110,7 +65,7 @@ export async function ownDiskUsage(folder: string): Promise<Pick<DiskUsage, "byt
 const asOwner = ["--unshare-user", "--uid", "0", "--gid", "0", "--cap-drop", "ALL", "--cap-add", "CAP_DAC_READ_SEARCH"];
 
 async function countNamed(folders: readonly string[]): Promise<{ bytes: number; files: number } | null> {
-  const counting = ["-c", countFolders, "sh", ...folders];
+  const counting = ["-c", programText(import.meta.url, "count-folders.sh"), "sh", ...folders];
   let { stdout, stderr } = await said("sh", counting);
   if (process.getuid?.() !== 0 && stderr.includes("Permission denied")) {
     const again = await said("bwrap", [...asOwner, "--ro-bind", "/", "/", "--", "sh", ...counting]);
@@ -139,7 +94,7 @@ async function countOpen(folders: readonly string[], holders: Holders): Promise<
       ),
     ),
   );
-  const { stdout } = await said("sh", ["-c", countRemoved, "sh", ...processes]);
+  const { stdout } = await said("sh", ["-c", programText(import.meta.url, "count-open.sh"), "sh", ...processes]);
   const seen = new Map<string, { onDisk: boolean; bytes: number }>();
   for (const [, device, inode, blocks] of stdout.matchAll(/^open (\d+):(\d+) (\d+)$/gmu)) {
     seen.set(`${device}:${inode}`, { onDisk: devices.has(Number(device)), bytes: Number(blocks) * 512 });

@@ -1,41 +1,8 @@
+import { programText } from "../../programs/program-text.ts";
 import type { SandboxRequest } from "../sandbox.ts";
 
 /** Placeholder in a sandbox's environment and arguments for the relay's address: its port is known only inside. */
 export const gatewayOrigin = "http://127.0.0.1:{gatewayPort}";
-
-/**
- * Program that runs inside: forwards connections on loopback to the gateway's socket, because few programs can use a
- * unix socket, and starts the command with the port filled in.
- */
-const relay = `
-const net = require("node:net");
-const { spawn } = require("node:child_process");
-const [socket, kind, command, ...parameters] = process.argv.slice(1);
-const server = net.createServer({ allowHalfOpen: true }, (inner) => {
-  const outer = net.connect({ path: socket, allowHalfOpen: true });
-  for (const [end, other] of [[inner, outer], [outer, inner]]) {
-    end.on("error", () => other.destroy());
-    end.on("close", () => other.destroy());
-    end.pipe(other);
-  }
-});
-server.listen(0, "127.0.0.1", () => {
-  const port = String(server.address().port);
-  const fill = (text) => text.replaceAll("{gatewayPort}", port);
-  const env = Object.fromEntries(Object.entries(process.env).map(([name, value]) => [name, fill(value)]));
-  if (kind === "closed") {
-    // What programs look at to find a proxy; Node itself only when it is told to.
-    for (const name of ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]) env[name] = "http://127.0.0.1:" + port;
-    for (const name of ["NO_PROXY", "no_proxy"]) env[name] = "127.0.0.1,localhost,::1";
-    env.NODE_USE_ENV_PROXY = "1";
-  }
-  const child = spawn(fill(command), parameters.map(fill), { stdio: "inherit", env });
-  child.on("error", (error) => {
-    process.stderr.write(error.message + "\\n");
-    process.exit(127);
-  });
-  child.on("exit", (code, signal) => process.exit(code ?? 128 + (require("node:os").constants.signals[signal] ?? 0)));
-});`;
 
 /** A command with its arguments and environment. */
 export interface Relayed {
@@ -45,7 +12,7 @@ export interface Relayed {
 }
 
 /**
- * Wraps the request's command in a relay; unchanged if the request has no gateway.
+ * Wraps the request's command in a relay (`relay.cjs`), which forwards connections on loopback to the gateway's socket; unchanged if the request has no gateway.
  * @param closed whether the gateway is the only way to the network, so that proxy variables must name it
  */
 export function withRelay(request: SandboxRequest, closed: boolean): Relayed {
@@ -53,7 +20,15 @@ export function withRelay(request: SandboxRequest, closed: boolean): Relayed {
   if (gateway === undefined) return { command, arguments: request.arguments, environment };
   return {
     command: process.execPath,
-    arguments: ["-e", relay, "--", gateway, closed ? "closed" : "open", command, ...request.arguments],
+    arguments: [
+      "-e",
+      programText(import.meta.url, "relay.cjs"),
+      "--",
+      gateway,
+      closed ? "closed" : "open",
+      command,
+      ...request.arguments,
+    ],
     environment,
   };
 }

@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isConnectionError } from "../../database/connection-errors.ts";
 import { ObjectStoreError, OffstageError } from "../../domain/errors.ts";
+import { programText } from "../../programs/program-text.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { placeOf } from "../attempt/session-repositories.ts";
@@ -136,14 +137,6 @@ async function restoreParts(
   return true;
 }
 
-const restoreScript = `
-set -eu
-objects="$(git rev-parse --path-format=absolute --git-path objects)"
-mkdir -p "$objects/pack"
-cp "$OFFSTAGE_KEPT"/objects/pack/pack-* "$objects/pack/"
-git reset --quiet --hard "$OFFSTAGE_COMMIT"
-git reset --quiet --mixed "$OFFSTAGE_HEAD"`;
-
 /**
  * Restores a checkpoint's files into the session's clone as the agent left them: uncommitted, on its own HEAD. It runs inside
  * the sandbox, since a setup script may have run in the clone.
@@ -155,7 +148,7 @@ async function restoreWork(
   work: PendingRestore,
 ): Promise<void> {
   const environment = { OFFSTAGE_KEPT: work.path, OFFSTAGE_COMMIT: work.commit, OFFSTAGE_HEAD: work.head };
-  const command = { command: "sh", arguments: ["-c", restoreScript], environment };
+  const command = { command: "sh", arguments: ["-c", programText(import.meta.url, "restore-work.sh")], environment };
   const seen = { ...place, readOnly: [...place.readOnly, work.path] };
   await inside({ signal, dependencies: services }, seen, command, (child) => void child.stdout.resume());
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { RunError } from "../../domain/errors.ts";
+import { programText } from "../../programs/program-text.ts";
 import type { Limits, Sandbox, SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import { authorVariables, git, insideVariables, mustGit, type GitOptions } from "../git/git.ts";
 import { atMost, TooLargeError } from "../sandboxed/at-most.ts";
@@ -50,46 +51,9 @@ const usualLimitMs = 30 * 60_000;
 const moreDisk = 4;
 /** Columns of a commit's subject that are reported: it may be as long as a file. */
 const subjectLength = 500;
+/** Marks of the lines in which `export-work.sh` reports commits. */
 const committedMark = "offstage-committed ";
 const headMark = "offstage-head ";
-
-/**
- * Runs inside the sandbox, where the agent's hooks and settings can do no more than the agent could.
- * Nothing else runs there by then: a lock file is a leftover of a killed git, and would stop every later one.
- * If the agent broke its repository or began another one, its files still count, on top of the last known commit.
- * The script commits what is uncommitted, writes all new objects as a pack to stdout (nothing if there are none), and reports
- * the commit that counts. That is HEAD, on whatever branch; if HEAD has nothing new, the agent only looked there, and the
- * session's branch counts, which may also have gone back.
- */
-const script = `
-set -eu
-${stageFunction}
-if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
-  export GIT_DIR="$HOME/.offstage-repository" GIT_WORK_TREE="$PWD"
-  rm -rf "$GIT_DIR"
-  git init --quiet
-  echo "$OFFSTAGE_OBJECTS" > "$GIT_DIR/objects/info/alternates"
-  git update-ref HEAD "$OFFSTAGE_BEFORE"
-  git read-tree HEAD
-fi
-find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
-stage
-if ! git diff --cached --quiet; then
-  git commit --quiet --no-verify --no-gpg-sign --message "$OFFSTAGE_MESSAGE"
-  echo "${committedMark}$(git rev-parse HEAD)" >&2
-fi
-newest() { git rev-list --max-count=1 "$1" --not $OFFSTAGE_KNOWN; }
-head="$(git rev-parse HEAD)"
-if [ -z "$(newest "$head")" ] && git merge-base "refs/heads/$OFFSTAGE_BRANCH" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
-  if [ "$(git symbolic-ref --quiet HEAD)" != "refs/heads/$OFFSTAGE_BRANCH" ]; then
-    git checkout --quiet --force "$OFFSTAGE_BRANCH" -- 2> /dev/null || true
-  fi
-  head="$(git rev-parse "refs/heads/$OFFSTAGE_BRANCH^{commit}")"
-fi
-if [ -n "$(newest "$head")" ]; then
-  printf '%s\\n' "$head" $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
-fi
-echo "${headMark}$head" >&2`;
 
 /**
  * Takes one repository's work out of the sandbox into the mirror: only as checked objects, under a ref of Offstage's.
@@ -182,7 +146,7 @@ async function writePack(collection: Collection, pack: string, before: string): 
     coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
   const child = sandbox.start({
     command: "sh",
-    arguments: ["-c", script],
+    arguments: ["-c", `${stageFunction()}\n${programText(import.meta.url, "export-work.sh")}`],
     workspace: place.workspace,
     workingDirectory: join(place.workspace, place.directory),
     home: place.home,

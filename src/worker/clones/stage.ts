@@ -1,26 +1,6 @@
-/**
- * A shell function `stage`, for scripts that run among a session's files: adds everything in the folder to the index. Files
- * count in whatever state the agent left them:
- * - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and
- *   record only the commit of one with commits. A repository cloned from elsewhere stays a nested repository to git
- * - another worktree of the same repository is left out
- * - an unreadable file is made readable
- */
-export const stageFunction = `
-stage() {
-  while [ -n "$(git -c core.quotePath=false ls-files --others --exclude-standard | grep '/$' | while IFS= read -r inner; do
-    [ -d "$inner.git" ] || continue
-    if git --git-dir="$inner.git" rev-parse --verify --quiet HEAD > /dev/null &&
-      [ -n "$(git --git-dir="$inner.git" remote)" ]; then continue; fi
-    # With one entry in the index git looks inside; it goes again at once, since there is no such file.
-    git update-index --add --replace --cacheinfo "100644,$(git hash-object --stdin < /dev/null),$inner.offstage"
-    echo found
-  done)" ]; do :; done
-  git add --all || {
-    find . -name .git -prune -o -type f ! -perm -400 -exec chmod u+r {} + || true
-    git add --all
-  }
-  git worktree list --porcelain | sed -n "s|^worktree $PWD/||p" | while IFS= read -r inner; do
-    if [ -f "$inner/.git" ]; then git update-index --force-remove "$inner"; fi
-  done
-}`;
+import { programText } from "../../programs/program-text.ts";
+
+/** The shell function `stage` of `stage.sh`, to be put before a program that calls it. */
+export function stageFunction(): string {
+  return programText(import.meta.url, "stage.sh");
+}

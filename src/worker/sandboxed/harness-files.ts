@@ -1,14 +1,6 @@
+import { programText } from "../../programs/program-text.ts";
 import type { Sandbox, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import { tailOf } from "./tail.ts";
-
-/** Runs inside the sandbox: reads {path: content} as JSON from stdin and writes each file, creating its folders. */
-const writer = `
-const { mkdirSync, readFileSync, writeFileSync } = require("node:fs");
-const { dirname } = require("node:path");
-for (const [path, content] of Object.entries(JSON.parse(readFileSync(0, "utf8")))) {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, content);
-}`;
 
 const limitMs = 60_000;
 
@@ -29,7 +21,7 @@ export async function writeHarnessFiles(
     // If an agent left a pipe in a file's place, writing may never end.
     signal: AbortSignal.any([place.signal, AbortSignal.timeout(limitMs)]),
     command: process.execPath,
-    arguments: ["-e", writer],
+    arguments: ["-e", programText(import.meta.url, "write-files.cjs")],
     environment: { HOME: place.home },
     workingDirectory: place.home,
     readOnly: [],

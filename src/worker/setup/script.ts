@@ -4,6 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { handOn } from "../../agents/acp/hand-on.ts";
 import { cutMiddle } from "../../domain/text.ts";
+import { programText } from "../../programs/program-text.ts";
 import type { Exceeded, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { openSetupGateway, type GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
@@ -11,7 +12,7 @@ import type { SessionRepository } from "../clones/clone.ts";
 import type { Archives } from "../disk/environment-cache.ts";
 import { atMost } from "../sandboxed/at-most.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
-import { inside, type InsidePlace } from "../sandboxed/inside.ts";
+import { inside, type InsideCommand, type InsidePlace } from "../sandboxed/inside.ts";
 
 type Run = Attempt & {
   readonly dependencies: Pick<AttemptServices, "sandbox" | "limits" | "setupLimitMs"> &
@@ -43,21 +44,6 @@ const toldLimit = 200_000;
 /** Output is gathered for this long, in ms, before it becomes an event. */
 const gatherMs = 300;
 const namedFiles = 3;
-/** Name in an archive of `.git/info/exclude`, which is appended to the existing file. */
-const excludeFile = ".git/offstage-exclude";
-
-/**
- * Runs a script with the interpreter of its `#!` line; without one, with bash, stopping at the first command that fails, or
- * with sh if there is no bash. The umask hides files that it writes, such as tokens, from other users of the machine.
- */
-const interpret = `
-umask 077
-file="$HOME/${scriptFile}"
-chmod +x "$file"
-exec 2>&1 < /dev/null
-case "$(head -c 2 "$file")" in "#!") exec "$file" ;; esac
-command -v bash > /dev/null && exec bash -eo pipefail "$file"
-exec sh -e "$file"`;
 
 interface ScriptRun {
   readonly place: SetupPlace;
@@ -98,7 +84,7 @@ async function runThrough(
   const child = sandbox.start({
     ...place,
     command: "sh",
-    arguments: ["-c", interpret],
+    arguments: ["-c", programText(import.meta.url, "run-script.sh"), "sh", scriptFile],
     gateway: socket,
     limits,
     signal: over,
@@ -164,64 +150,13 @@ function createOutput(run: Run, repository: { readonly id: string; readonly name
 }
 
 /**
- * Resets what the setup changed in tracked files, and excludes the files that it created from git: neither belongs in the pull
- * request.
- */
-const settle = `
-set -eu
-rm -rf "$HOME/.offstage"
-git reset --quiet --hard
-mkdir -p "$(git rev-parse --git-dir)/info"
-git -c core.quotePath=false ls-files --others --exclude-standard --directory |
-  sed 's/[][\\\\*?!# ]/\\\\&/g; s/^/\\//' >> "$(git rev-parse --git-dir)/info/exclude"`;
-
-/**
  * Removes a setup's changes to tracked files, and excludes its new files from git. To be called after a script has succeeded,
  * before its result is archived.
  */
 export async function settleSetup(run: Run, place: InsidePlace): Promise<void> {
-  await runInside(run, place, settle, (child) => void child.stdout.resume());
+  await runInside(run, place, shell("settle.sh"), (child) => void child.stdout.resume());
 }
 
-/**
- * Archives what is not in git, with the exclude file that keeps it out. A checked-out submodule is included, since git has only
- * its commit.
- */
-const archiveWork = `
-set -eu
-{
-  git ls-files --others -z
-  git -c core.quotePath=false ls-files --stage | grep '^160000' | while read -r _ _ _ inner; do
-    if [ -e "$inner/.git" ]; then printf '%s\\0' "$inner"; fi
-  done
-  if [ -d .git/modules ]; then printf '.git/modules\\0'; fi
-  printf '.git/info/exclude\\0'
-} | tar --create --file=- --null --verbatim-files-from --files-from=- --transform='s,^\\.git/info/exclude$,${excludeFile},'`;
-const archiveHome = `exec tar --create --file=- --directory="$HOME" .`;
-
-/**
- * Existing files stay: of the commit, of another repository's setup, and of an agent. Links are followed only within the
- * sandbox, which has only the session's own folders. A submodule that is checked out at another commit than the one in the
- * index would show as a change.
- */
-const unpackWork = `
-set -eu
-umask 077
-tar --extract --file=- --no-same-owner --skip-old-files || [ $? = 2 ]
-if [ -f ${excludeFile} ]; then
-  mkdir -p .git/info
-  cat ${excludeFile} >> .git/info/exclude
-  rm -f ${excludeFile}
-fi
-git -c core.quotePath=false ls-files --stage | grep '^160000' | while read -r _ sha _ inner; do
-  [ -e "$inner/.git" ] || continue
-  if [ "$(git -C "$inner" rev-parse HEAD)" = "$sha" ] || git -C "$inner" checkout --quiet --force "$sha" 2> /dev/null; then continue; fi
-  rm -rf "$inner"
-  mkdir "$inner"
-done`;
-const unpackHome = `
-umask 077
-tar --extract --file=- --no-same-owner --skip-old-files --directory="$HOME" || [ $? = 2 ]`;
 /** Messages of GNU tar: its last line if it skipped files, and reasons other than an existing file in their place. */
 const passedOver = /^tar: Exiting with failure status/mu;
 const broken = /not recoverable|No space left|quota exceeded|Unexpected EOF/iu;
@@ -233,11 +168,12 @@ const broken = /not recoverable|No space left|quota exceeded|Unexpected EOF/iu;
  */
 export async function archiveSetup(run: Run, place: InsidePlace, archives: Archives): Promise<void> {
   let left = run.dependencies.limits.diskBytes;
-  for (const [script, file] of [
-    [archiveWork, archives.work],
-    [archiveHome, archives.home],
+  const home = { command: "tar", arguments: ["--create", "--file=-", `--directory=${place.home}`, "."] };
+  for (const [command, file] of [
+    [shell("archive-work.sh"), archives.work],
+    [home, archives.home],
   ] as const) {
-    await runInside(run, place, script, (child) =>
+    await runInside(run, place, command, (child) =>
       pipeline(child.stdout, atMost(left, "OFFSTAGE_SANDBOX_DISK_MB"), createWriteStream(file, { mode: 0o600 })),
     );
     left -= (await stat(file)).size;
@@ -255,11 +191,11 @@ export async function unpackSetup(
   { name }: SessionRepository,
   archives: Archives,
 ): Promise<void> {
-  for (const [script, file] of [
-    [unpackWork, archives.work],
-    [unpackHome, archives.home],
+  for (const [program, file] of [
+    ["unpack-work.sh", archives.work],
+    ["unpack-home.sh", archives.home],
   ] as const) {
-    const said = await runInside(run, place, script, async (child) => {
+    const said = await runInside(run, place, shell(program), async (child) => {
       child.stdout.resume();
       await pipeline(createReadStream(file), child.stdin);
     });
@@ -271,14 +207,19 @@ export async function unpackSetup(
   }
 }
 
+/** A shell program of this folder, as a command. */
+function shell(program: string): InsideCommand {
+  return { command: "sh", arguments: ["-c", programText(import.meta.url, program)] };
+}
+
 async function runInside(
   run: Run,
   place: InsidePlace,
-  script: string,
+  command: InsideCommand,
   use: Parameters<typeof inside>[3],
 ): Promise<string> {
   try {
-    return await inside(run, place, { command: "sh", arguments: ["-c", script] }, use);
+    return await inside(run, place, command, use);
   } catch (cause) {
     run.signal.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);

@@ -1,4 +1,5 @@
 import { spellingsOf } from "../../domain/masking/spellings.ts";
+import { programText } from "../../programs/program-text.ts";
 import { inside, type InsidePlace, type InsideRun } from "../sandboxed/inside.ts";
 
 /** Shorter lines occur in ordinary files; they are not masked either. */
@@ -8,26 +9,6 @@ const shortestLine = 8;
  * JSON.
  */
 const keyMaterial = /[\w+=-]{32}/u;
-
-/**
- * Runs inside the sandbox: deletes each file in the home, and each file in the clone outside `.git`, that contains one of the
- * lines on stdin, and prints its name. Of `.git` only submodules are searched, since nothing else of it is archived.
- */
-const remover = `
-const { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
-const { spawnSync } = require("node:child_process");
-writeFileSync("/tmp/offstage-needles", readFileSync(0));
-const roots = readdirSync(".").filter((name) => name !== ".git").map((name) => "./" + name);
-if (existsSync(".git/modules")) roots.push(".git/modules");
-roots.push(process.env.HOME);
-const options = ["-rlFZ", "--devices=skip", "-f", "/tmp/offstage-needles", "--"];
-const found = spawnSync("grep", [...options, ...roots.filter((root) => existsSync(root))], { maxBuffer: 64 * 1024 * 1024, stdio: ["ignore", "pipe", "pipe"] });
-if (found.error) throw found.error;
-// 1: nothing found (grep(1)). Anything else means that not all was searched.
-if (found.status !== 0 && found.status !== 1) throw new Error("grep ended with " + (found.signal ?? found.status) + ": " + found.stderr);
-const files = found.stdout.toString().split("\\0").filter((name) => name !== "");
-for (const file of files) rmSync(file, { force: true });
-process.stdout.write(JSON.stringify(files.map((file) => file.replace(process.env.HOME, "~"))));`;
 
 /**
  * Deletes the files into which a setup script wrote a secret, such as `~/.npmrc`: an agent must not get a secret of the setup
@@ -43,6 +24,7 @@ export async function removeSetupSecrets(
   const lines = secrets.flatMap(needlesOf);
   if (lines.length === 0) return [];
   let written = "";
+  const remover = programText(import.meta.url, "remove-secrets.cjs");
   await inside(run, place, { command: process.execPath, arguments: ["-e", remover] }, async (child) => {
     child.stdin.end(`${[...new Set(lines)].join("\n")}\n`);
     for await (const chunk of child.stdout.setEncoding("utf8")) written += String(chunk);

@@ -1,0 +1,19 @@
+import { readFileSync } from "node:fs";
+
+/** Texts that have been read, by the file's address: a new version that is installed meanwhile must not mix with this one. */
+const texts = new Map<string, string>();
+
+/**
+ * The text of a program that runs where our installation is not visible, as in a sandbox: it is handed to `sh -c` or
+ * `node -e` as an argument. The file is beside the file that starts it, in the source and in what is built of it, and is read
+ * once. An argument has at most 128 KiB (MAX_ARG_STRLEN, execve(2)).
+ * @param starter `import.meta.url` of the file that starts it
+ * @param name the program's file, relative to that file, with its extension: `.sh` or `.cjs`
+ * @throws the system's error if the file can't be read
+ */
+export function programText(starter: string, name: string): string {
+  const file = new URL(name, starter);
+  const text = texts.get(file.href) ?? readFileSync(file, "utf8");
+  texts.set(file.href, text);
+  return text;
+}

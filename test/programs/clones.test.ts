@@ -1,0 +1,130 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { awkwardNames, createRepository, filesIn, receive, type Repository } from "./repository.ts";
+import { runProgram, shells, useFolder } from "./run.ts";
+
+const folder = useFolder();
+
+/** Exports a repository's work as the worker does. @returns the reported commits, and the files of the one that counts */
+async function exportWork(repository: Repository, shell: string) {
+  const end = await runProgram(["worker/clones/stage.sh", "worker/clones/export-work.sh"], {
+    shell,
+    cwd: repository.path,
+    environment: {
+      ...repository.environment,
+      OFFSTAGE_BASE: repository.base,
+      OFFSTAGE_BEFORE: repository.base,
+      OFFSTAGE_KNOWN: repository.base,
+      OFFSTAGE_BRANCH: "work",
+      OFFSTAGE_OBJECTS: join(repository.mirror, "objects"),
+      OFFSTAGE_MESSAGE: "What was left\n\nwith 'quotes' and $(nothing)",
+    },
+  });
+  const reported = (mark: string) => new RegExp(`^${mark} ([0-9a-f]{40})$`, "mu").exec(end.stderr)?.[1] ?? null;
+  const head = reported("offstage-head");
+  if (end.stdout.length > 0) await receive(repository.mirror, end.stdout);
+  return { ...end, head, committed: reported("offstage-committed") };
+}
+
+describe.each(shells)("export-work.sh in %s", (shell) => {
+  test("commits what is uncommitted, and packs it with the agent's commits", async () => {
+    const repository = await createRepository(folder.path);
+    await repository.run("echo b > b && git add b && git commit -qm B && echo c > c && echo more >> a");
+    const { head, committed } = await exportWork(repository, shell);
+    expect(committed).toBe(head);
+    expect(await filesIn(repository.mirror, head)).toEqual(["a", "b", "c"]);
+    expect(await repository.git("log", "-1", "--format=%B", head ?? "")).toBe(
+      "What was left\n\nwith 'quotes' and $(nothing)",
+    );
+    expect(await repository.git("rev-parse", "HEAD~2")).toBe(repository.base);
+  });
+
+  test("packs nothing if nothing is new", async () => {
+    const repository = await createRepository(folder.path);
+    const { stdout, head, committed } = await exportWork(repository, shell);
+    expect([stdout.length, head, committed]).toEqual([0, repository.base, null]);
+  });
+
+  test("takes files whatever their names are", async () => {
+    const repository = await createRepository(folder.path);
+    for (const name of awkwardNames) await writeFile(repository.pathOf(name), "x");
+    const { head } = await exportWork(repository, shell);
+    const expected = ["a", ...awkwardNames.map((name) => name.toString("latin1"))];
+    expect((await filesIn(repository.mirror, head)).toSorted()).toEqual(expected.toSorted());
+  });
+
+  test("takes the session's branch if the agent only looked elsewhere", async () => {
+    const repository = await createRepository(folder.path);
+    await repository.run("git branch old && echo b > b && git add b && git commit -qm B && git checkout -q old");
+    const { head, committed } = await exportWork(repository, shell);
+    expect([head, committed]).toEqual([await repository.git("rev-parse", "work"), null]);
+  });
+
+  test("is stopped by no lock of a git that was killed", async () => {
+    const repository = await createRepository(folder.path);
+    await repository.run("touch .git/index.lock .git/HEAD.lock .git/refs/heads/work.lock && echo b > b");
+    const { code, head } = await exportWork(repository, shell);
+    expect([code, await filesIn(repository.mirror, head)]).toEqual([0, ["a", "b"]]);
+  });
+
+  test.each([
+    ["a repository that lost its objects", "rm -rf .git/objects/*"],
+    ["another repository", "rm -rf .git && git init -q && git add a && git commit -qm other"],
+    ["no repository", "rm -rf .git"],
+  ])("takes the files of %s, on top of the last known commit", async (_, spoil) => {
+    const repository = await createRepository(folder.path);
+    await repository.run(`echo b > b; ${spoil}`);
+    const { head } = await exportWork(repository, shell);
+    expect(await filesIn(repository.mirror, head)).toEqual(["a", "b"]);
+    expect(await repository.gitInMirror("rev-parse", `${head}^`)).toBe(repository.base);
+  });
+
+  test("runs none of the agent's hooks", async () => {
+    const repository = await createRepository(folder.path);
+    await repository.run("echo 'exit 1' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit && echo b > b");
+    const { code, head } = await exportWork(repository, shell);
+    expect([code, await filesIn(repository.mirror, head)]).toEqual([0, ["a", "b"]]);
+  });
+
+  test("fails with git's message if the files can't be taken", async () => {
+    const repository = await createRepository(folder.path);
+    await repository.run("git config filter.own.clean false && git config filter.own.required true");
+    await repository.run("echo 'b filter=own' > .gitattributes && echo b > b");
+    const { code, head, stderr } = await exportWork(repository, shell);
+    expect([code !== 0, head]).toEqual([true, null]);
+    expect(stderr).toContain("own");
+  });
+
+  test.each([
+    ["without a commit", "git init -q inner && echo b > inner/b", ["a", "inner/b"]],
+    ["with commits", "git init -q inner && cd inner && echo b > b && git add b && git commit -qm B", ["a", "inner/b"]],
+    [
+      "in one that the agent made too",
+      "git init -q inner && git init -q inner/most && echo b > inner/most/b",
+      ["a", "inner/most/b"],
+    ],
+    ["whose name has spaces at its ends", "git init -q ' in ' && echo b > ' in /b'", [" in /b", "a"]],
+  ])("takes the files of a repository %s inside", async (_, commands, files) => {
+    const repository = await createRepository(folder.path);
+    await repository.run(commands);
+    const { head } = await exportWork(repository, shell);
+    expect(await filesIn(repository.mirror, head)).toEqual(files);
+  });
+
+  test("keeps a repository that was cloned from elsewhere as one, and leaves another worktree out", async () => {
+    const repository = await createRepository(folder.path);
+    await repository.run("git clone -q . clone && git worktree add -q tree");
+    const { head } = await exportWork(repository, shell);
+    expect(await filesIn(repository.mirror, head)).toEqual(["a", "clone"]);
+    expect(await repository.gitInMirror("ls-tree", head ?? "", "clone")).toMatch(/^160000 commit /u);
+  });
+
+  test("takes a file that its owner may not read", async () => {
+    const repository = await createRepository(folder.path);
+    await mkdir(join(repository.path, "folder"));
+    await repository.run("echo b > folder/b && chmod 000 folder/b");
+    const { head } = await exportWork(repository, shell);
+    expect(await filesIn(repository.mirror, head)).toEqual(["a", "folder/b"]);
+  });
+});

@@ -1,0 +1,76 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { glob, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { programText } from "../../src/programs/program-text.ts";
+import { shells } from "./run.ts";
+
+const root = join(import.meta.dirname, "../..");
+const src = join(root, "src");
+const programs = await filesOf(src, "**/*.{sh,cjs}");
+
+async function filesOf(folder: string, pattern: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const file of glob(pattern, { cwd: folder })) found.push(file);
+  return found.toSorted();
+}
+
+/** Programs that the files of a folder start, by the starting file and by their own path, both from the folder. */
+async function startedIn(folder: string, extension: "ts" | "js") {
+  const started: { starter: string; name: string; program: string }[] = [];
+  for (const starter of await filesOf(folder, `**/*.${extension}`)) {
+    const text = await readFile(join(folder, starter), "utf8");
+    // Those of setup/script.ts are named where they are asked for.
+    for (const [, name = ""] of text.matchAll(/"([a-z-]+\.(?:sh|cjs))"/gu))
+      started.push({ starter, name, program: join(dirname(starter), name) });
+  }
+  return started;
+}
+
+test("there are programs, and none that nothing starts", async () => {
+  expect(programs.length).toBeGreaterThan(10);
+  const started = await startedIn(src, "ts");
+  expect([...new Set(started.map(({ program }) => program))].toSorted()).toEqual(programs);
+});
+
+describe.each(programs)("%s", (program) => {
+  test("fits into one argument of a command", async () => {
+    const text = await readFile(join(src, program), "utf8");
+    // MAX_ARG_STRLEN is 128 KiB; another program may stand in front of it.
+    expect(Buffer.byteLength(text)).toBeLessThan(32 * 1024);
+    expect(text).not.toContain("\0");
+  });
+});
+
+describe.each(shells)("%s", (shell) => {
+  test.each(programs.filter((program) => program.endsWith(".sh")))("understands %s", (program) => {
+    const { status, stderr } = spawnSync(shell, ["-n", join(src, program)], { encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  });
+});
+
+describe("what is built", () => {
+  let dist = "";
+
+  beforeAll(async () => {
+    dist = await mkdtemp(join(tmpdir(), "offstage-dist-"));
+    execFileSync(process.execPath, [join(root, "scripts/build-server.ts"), dist], { stdio: "pipe" });
+  });
+
+  afterAll(() => rm(dist, { recursive: true, force: true }));
+
+  test("finds each program beside the file that starts it", async () => {
+    const reader = pathToFileURL(join(dist, "programs/program-text.js")).href;
+    const { programText: read } = (await import(reader)) as { programText: typeof programText };
+    const started = await startedIn(dist, "js");
+    for (const { starter, name, program } of started)
+      expect(read(pathToFileURL(join(dist, starter)).href, name)).toBe(await readFile(join(src, program), "utf8"));
+    expect(new Set(started.map(({ program }) => program))).toEqual(new Set(programs));
+  });
+
+  test("has all SQL that the source has", async () => {
+    expect(await filesOf(dist, "**/*.sql")).toEqual(await filesOf(src, "**/*.sql"));
+  });
+});

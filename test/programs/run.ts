@@ -1,0 +1,62 @@
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer, text } from "node:stream/consumers";
+import { afterEach, beforeEach } from "vitest";
+import { inherited } from "../inherited.ts";
+
+/** Shells of this machine in which a program must work: an image's `sh` is one or the other. */
+export const shells = ["dash", "bash"].filter((shell) => {
+  try {
+    execFileSync(shell, ["-c", "true"]);
+    return true;
+  } catch {
+    return false;
+  }
+});
+
+interface ProgramRun {
+  readonly cwd: string;
+  readonly arguments?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly input?: string | Buffer;
+  /** For a shell program; `sh` if omitted. */
+  readonly shell?: string;
+}
+
+/** How a program ended, and what it wrote. */
+export interface ProgramEnd {
+  readonly code: number | null;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+/** The text of programs below `src`, put together in this order. */
+export function textOf(...programs: readonly string[]): string {
+  return programs.map((program) => readFileSync(join(import.meta.dirname, "../../src", program), "utf8")).join("\n");
+}
+
+/** Runs programs below `src` as a sandbox does: their text is an argument, and the environment has only what is named. */
+export async function runProgram(programs: string | readonly string[], run: ProgramRun): Promise<ProgramEnd> {
+  const files = typeof programs === "string" ? [programs] : programs;
+  const isShell = files[0]?.endsWith(".sh") === true;
+  const start = isShell ? [run.shell ?? "sh", "-c"] : [process.execPath, "--no-warnings", "-e"];
+  const [command = "", ...parameters] = [...start, textOf(...files), isShell ? "sh" : "--", ...(run.arguments ?? [])];
+  const child = spawn(command, parameters, { cwd: run.cwd, env: { ...inherited(), ...run.environment } });
+  child.stdin.on("error", () => undefined).end(run.input ?? "");
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  const [stdout, stderr, code] = await Promise.all([buffer(child.stdout), text(child.stderr), ended]);
+  return { code, stdout, stderr };
+}
+
+/** An empty folder for each test of a file. */
+export function useFolder(): { readonly path: string } {
+  const folder = { path: "" };
+  beforeEach(async () => {
+    folder.path = await mkdtemp(join(tmpdir(), "offstage-program-"));
+  });
+  afterEach(() => rm(folder.path, { recursive: true, force: true }));
+  return folder;
+}
