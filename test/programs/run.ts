@@ -7,7 +7,7 @@ import { buffer, text } from "node:stream/consumers";
 import { afterEach, beforeEach } from "vitest";
 import { inherited } from "../inherited.ts";
 
-/** Shells of this machine in which a program must work: an image's `sh` is one or the other. */
+/** Shells of this machine that are some image's `sh`, to be started under that name: bash then keeps to POSIX. */
 export const shells = ["dash", "bash"].filter((shell) => {
   try {
     execFileSync(shell, ["-c", "true"]);
@@ -44,7 +44,11 @@ export async function runProgram(programs: string | readonly string[], run: Prog
   const isShell = files[0]?.endsWith(".sh") === true;
   const start = isShell ? [run.shell ?? "sh", "-c"] : [process.execPath, "--no-warnings", "-e"];
   const [command = "", ...parameters] = [...start, textOf(...files), isShell ? "sh" : "--", ...(run.arguments ?? [])];
-  const child = spawn(command, parameters, { cwd: run.cwd, env: { ...inherited(), ...run.environment } });
+  const child = spawn(command, parameters, {
+    ...(isShell && { argv0: "sh" }),
+    cwd: run.cwd,
+    env: { ...inherited(), ...run.environment },
+  });
   child.stdin.on("error", () => undefined).end(run.input ?? "");
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   const [stdout, stderr, code] = await Promise.all([buffer(child.stdout), text(child.stderr), ended]);

@@ -1,0 +1,246 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { chmod, mkdir, mkdtemp, open, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createGate } from "../../src/sandboxes/container/gate.ts";
+import { inherited } from "../inherited.ts";
+import { runProgram, shells, textOf, useFolder } from "./run.ts";
+
+const folder = useFolder();
+
+describe.each(shells)("gate.sh in %s", (shell) => {
+  let child: ChildProcessWithoutNullStreams;
+
+  /** Starts a gate before a command. The trials print what they get. */
+  function start(command: readonly string[], environment: Record<string, string> = {}) {
+    const trials = ['echo "bash: $# $*"', "console.log('node:', ...process.argv.slice(1))"];
+    child = spawn(shell, ["-c", textOf("sandboxes/container/gate.sh"), "sh", ...trials, ...command], {
+      argv0: "sh",
+      env: { ...inherited(), ...environment },
+    });
+    return {
+      gate: createGate(child.stdin, child.stdout),
+      exited: new Promise((resolve) => child.once("exit", resolve)),
+    };
+  }
+
+  afterEach(() => void child.kill("SIGKILL"));
+
+  test("executes the command when it is told to, with its arguments and the rest of the input", async () => {
+    const print = ["sh", "-c", 'printf "%s|" "$@"; cat', "sh", "a b", "", "$HOME", "-n", "new\nline"];
+    const { gate, exited } = start(print);
+    await gate.ready();
+    gate.open();
+    child.stdin.end("go\ntell\n");
+    expect(await text(child.stdout)).toBe("a b||$HOME|-n|new\nline|go\ntell\n");
+    expect(await exited).toBe(0);
+  });
+
+  test("tells the kernel's files, and leaves out those that are not there", async () => {
+    const { gate } = start(["true"]);
+    await gate.ready();
+    const files = await gate.tell();
+    expect(files["/proc/self/mountinfo"]).toContain(" / ");
+    expect(files["/proc/self/status"]).toMatch(/^Name:\t/u);
+    expect(Object.keys(files)).not.toContain("/sys/fs/cgroup/nothing");
+  });
+
+  test("hands the addresses to the trials, of which no variable makes anything else", async () => {
+    const { gate } = start(["true"], {
+      BASH_ENV: "/dev/stdin",
+      NODE_OPTIONS: "--require /nowhere",
+      LD_PRELOAD: "/none",
+    });
+    await gate.ready();
+    expect(await gate.tryNetwork("bash")).toEqual([expect.stringMatching(/^bash: 3 1\.1\.1\.1\/443 /u)]);
+    expect(await gate.tryNetwork("node")).toEqual([expect.stringMatching(/^node: 1\.1\.1\.1\/443 /u)]);
+  });
+
+  test("executes nothing if its input ends", async () => {
+    const { gate, exited } = start(["sh", "-c", "echo ran"]);
+    await gate.ready();
+    child.stdin.end();
+    expect([await text(child.stdout), await exited]).toEqual(["", 125]);
+  });
+});
+
+describe("trial.cjs", () => {
+  test("prints what it found as JSON", async () => {
+    const { code, stdout } = await runProgram("sandboxes/container/trial.cjs", { cwd: folder.path });
+    const found = JSON.parse(stdout.toString()) as { memory: number | null };
+    expect([code, found]).toEqual([0, { memory: found.memory, wrote: true, git: true }]);
+  });
+
+  test("tells a folder that it can't write to, and an image without git", async () => {
+    const environment = { PATH: folder.path };
+    // Not even root can write here.
+    const { stdout } = await runProgram("sandboxes/container/trial.cjs", { cwd: "/proc/self", environment });
+    expect(JSON.parse(stdout.toString())).toMatchObject({ wrote: false, git: false });
+  });
+});
+
+describe("relay.cjs", () => {
+  const run = (kind: "closed" | "open", command: readonly string[], socket = "/nowhere") =>
+    runProgram("sandboxes/process/relay.cjs", {
+      cwd: folder.path,
+      arguments: [socket, kind, ...command],
+      environment: { AT: "{gatewayPort}", HTTP_PROXY: "mine" },
+      input: "input",
+    });
+
+  test("carries both directions of a connection to the gateway's socket", async () => {
+    const socket = join(folder.path, "gateway.sock");
+    const server = createServer({ allowHalfOpen: true }, (one) => void text(one).then((said) => one.end(`${said}!`)));
+    await new Promise<void>((resolve) => server.listen(socket, resolve));
+    const ask = `
+      const one = require("node:net").connect({ port: Number(process.argv[1]), allowHalfOpen: true });
+      one.end("hello").pipe(process.stdout)`;
+    const { stdout, code } = await run("open", [process.execPath, "-e", ask, "{gatewayPort}"], socket);
+    server.close();
+    expect([stdout.toString(), code]).toEqual(["hello!", 0]);
+  });
+
+  test("fills the port into arguments and environment, and hands input, output and exit code on", async () => {
+    const command = ["sh", "-c", 'cat; echo " $1 $AT $HTTP_PROXY"; echo wrong >&2; exit 3', "sh", "x{gatewayPort}y"];
+    const { code, stdout, stderr } = await run("open", command);
+    expect([code, stderr]).toEqual([3, "wrong\n"]);
+    expect(stdout.toString()).toMatch(/^input x(\d+)y \1 mine\n$/u);
+  });
+
+  test("names itself as proxy if the gateway is the only way out", async () => {
+    const { stdout } = await run("closed", [
+      "sh",
+      "-c",
+      'echo "$AT $HTTP_PROXY $https_proxy $NO_PROXY $NODE_USE_ENV_PROXY"',
+    ]);
+    expect(stdout.toString()).toMatch(
+      /^(\d+) http:\/\/127\.0\.0\.1:\1 http:\/\/127\.0\.0\.1:\1 127\.0\.0\.1,localhost,::1 1\n$/u,
+    );
+  });
+
+  test("tells a command that is not there, and one that a signal ended", async () => {
+    expect(await run("open", ["no-such-program"])).toMatchObject({
+      code: 127,
+      stderr: expect.stringContaining("ENOENT"),
+    });
+    expect(await run("open", ["sh", "-c", "kill -TERM $$"])).toMatchObject({ code: 143 });
+  });
+});
+
+describe.each(shells)("enter-bubblewrap.sh in %s", (shell) => {
+  async function enter(parameters: readonly string[], assignments: string): Promise<string> {
+    const child = spawn(shell, ["-c", textOf("sandboxes/enter-bubblewrap.sh"), "sh", ...parameters], {
+      argv0: "sh",
+      env: inherited(),
+      stdio: ["ignore", "pipe", "inherit", "pipe"],
+    });
+    const [, stdout, , descriptor] = child.stdio as unknown as [
+      null,
+      NodeJS.ReadableStream,
+      null,
+      NodeJS.WritableStream,
+    ];
+    descriptor.end(assignments);
+    return text(stdout);
+  }
+
+  test("sets the environment and the command's arguments as they are, whatever their names", async () => {
+    const print = ["sh", "-c", 'echo "$n $nice $A|$*"; { true <&3; } 2> /dev/null || echo closed', "sh", "a b", "$A"];
+    const said = await enter(["", "", ...print], "export n='false'\nexport nice='x'\nexport A='it'\\''s $B'\n");
+    expect(said).toMatch(/^false x it's \$B\|a b \$A\nclosed\n$/u);
+  });
+
+  test("limits the size of files and core dumps, and lets the server come first", async () => {
+    const print = ["sh", "-c", "ulimit -f; ulimit -c; nice"];
+    expect(await enter(["2048", "", ...print], "")).toBe("2048\n0\n10\n");
+    expect(await enter(["", "", "sh", "-c", "ulimit -f"], "")).toBe("unlimited\n");
+  });
+});
+
+describe.each(shells)("remove-folder.sh in %s", (shell) => {
+  const remove = (path: string) =>
+    runProgram("worker/disk/remove-folder.sh", { shell, cwd: folder.path, arguments: [path] });
+
+  test("removes a folder that its owner may not change, and follows no link", async () => {
+    const target = join(folder.path, "-rf it's");
+    await mkdir(join(target, "inner"), { recursive: true });
+    await writeFile(join(folder.path, "outside"), "x");
+    await writeFile(join(target, "inner/new\nline"), "x");
+    await symlink(join(folder.path, "outside"), join(target, "inner/link"));
+    await chmod(join(target, "inner"), 0o500);
+    expect(await remove(target)).toMatchObject({ code: 0, stderr: "" });
+    await expect(readFile(target)).rejects.toMatchObject({ code: "ENOENT" });
+    expect(await readFile(join(folder.path, "outside"), "utf8")).toBe("x");
+  });
+
+  test("is content if nothing is there, and says what it could not remove", async () => {
+    expect(await remove(join(folder.path, "none"))).toMatchObject({ code: 0 });
+    const { code, stderr } = await remove("/proc/self/task");
+    expect([code, stderr.length <= 500]).toEqual([1, true]);
+    expect(stderr).toContain("/proc/self/task");
+  });
+});
+
+describe.each(shells)("count-folders.sh and count-open.sh in %s", (shell) => {
+  let path: string;
+
+  beforeEach(async () => {
+    path = await mkdtemp(join(tmpdir(), "-offstage count"));
+  });
+
+  afterEach(() => rm(path, { recursive: true, force: true }));
+
+  test("print totals alone, whatever names a folder has", async () => {
+    await writeFile(join(path, "bytes 999\nfiles 999"), Buffer.alloc(1_000_000));
+    const { stdout } = await runProgram("sandboxes/process/count-folders.sh", { shell, cwd: "/", arguments: [path] });
+    const lines = stdout.toString().split("\n");
+    expect(lines.filter((line) => line.startsWith("files "))).toEqual(["files 2"]);
+    expect(lines.filter((line) => line.startsWith("bytes ")).map((line) => Number(line.slice(6)) >= 1_000_000)).toEqual(
+      [true],
+    );
+  });
+
+  test("count a deleted file that a process has open, by process and by user", async () => {
+    const name = join(path, "deleted");
+    const file = await open(name, "w");
+    await file.write(Buffer.alloc(1_000_000));
+    const { dev, ino } = await file.stat();
+    await rm(name);
+    const holders = [[String(process.pid)], ["uid", String(process.getuid?.())]];
+    for (const parameters of holders) {
+      const { stdout } = await runProgram("sandboxes/process/count-open.sh", {
+        shell,
+        cwd: "/",
+        arguments: parameters,
+      });
+      expect(stdout.toString()).toMatch(new RegExp(`^open ${dev}:${ino} \\d+$`, "mu"));
+    }
+    await file.close();
+  });
+
+  test("print nothing of a process that is gone", async () => {
+    const parameters = { shell, cwd: "/", arguments: ["999999999"] };
+    expect(await runProgram("sandboxes/process/count-open.sh", parameters)).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("write-files.cjs", () => {
+  const write = (files: Record<string, string>) =>
+    runProgram("worker/sandboxed/write-files.cjs", { cwd: folder.path, input: JSON.stringify(files) });
+
+  test("writes each file, and creates its folders", async () => {
+    const files = { ".h/-n/new\nline": 'it\'s "a"\n', ü: "\u{1f600}\0", b: "" };
+    expect(await write(files)).toMatchObject({ code: 0, stderr: "" });
+    for (const [name, content] of Object.entries(files))
+      expect(await readFile(join(folder.path, name), "utf8")).toBe(content);
+  });
+
+  test("fails if a file is in a folder's place", async () => {
+    await writeFile(join(folder.path, "a"), "x");
+    const { code, stderr } = await write({ "a/b": "y" });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/EEXIST|ENOTDIR/u)]);
+  });
+});
