@@ -6,10 +6,10 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { RunError } from "../../domain/errors.ts";
 import { programText } from "../../programs/program-text.ts";
-import type { Limits, Sandbox, SandboxedProcess } from "../../sandboxes/sandbox.ts";
+import type { Limits, Sandbox } from "../../sandboxes/sandbox.ts";
 import { authorVariables, git, insideVariables, mustGit, type GitOptions } from "../git/git.ts";
 import { atMost, TooLargeError } from "../sandboxed/at-most.ts";
-import { tailOf } from "../sandboxed/tail.ts";
+import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
 import { stageFunction } from "./stage.ts";
 
 /** A commit that was taken out of the sandbox. */
@@ -140,11 +140,10 @@ interface Written {
 
 async function writePack(collection: Collection, pack: string, before: string): Promise<Written> {
   const { sandbox, mirror, place, branch, start, identity, limits, limitMs = usualLimitMs, signal } = collection;
-  const overtime = AbortSignal.timeout(limitMs);
   const { author, message, coAuthor } = identity;
   const trailer =
     coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
-  const child = sandbox.start({
+  const request = {
     command: "sh",
     arguments: ["-c", `${stageFunction()}\n${programText(import.meta.url, "export-work.sh")}`],
     workspace: place.workspace,
@@ -162,40 +161,24 @@ async function writePack(collection: Collection, pack: string, before: string): 
       OFFSTAGE_KNOWN: [...new Set([start.baseSha, start.headSha, before])].join(" "),
     },
     limits: { ...limits, diskBytes: limits.diskBytes * moreDisk },
-    signal: AbortSignal.any([signal, overtime]),
-  });
-  child.stdin.end();
-  const { said, code } = await listen(child, pack, limits).catch((error: unknown) => {
-    signal.throwIfAborted();
-    throw error instanceof TooLargeError ? tooMuch(`its objects: ${error.message}`) : error;
-  });
-  signal.throwIfAborted();
-  if (overtime.aborted) throw tooMuch(`it took more than ${Math.round(limitMs / 60_000)} minutes`);
-  const exceeded = child.exceeded();
+  };
+  const { code, exceeded, timedOut, printed, thrown } = await runInSandbox(
+    sandbox,
+    request,
+    { limitMs, signal },
+    async (child) => {
+      child.stdin.end();
+      const bounded = atMost(limits.diskBytes, "OFFSTAGE_SANDBOX_DISK_MB");
+      await pipeline(child.stdout, bounded, createWriteStream(pack, { mode: 0o600 }));
+    },
+  );
+  if (thrown?.error instanceof TooLargeError) throw tooMuch(`its objects: ${thrown.error.message}`);
+  if (thrown !== null) throw thrown.error;
+  if (timedOut) throw tooMuch(`it took more than ${Math.round(limitMs / 60_000)} minutes`);
   if (exceeded !== null) throw tooMuch(`it used more ${exceeded} than a sandbox may`);
-  if (code === notStarted) throw noSandbox(said);
-  if (code !== 0) throw brokenWorkspace(said);
-  return { head: marked(said, headMark), committed: marked(said, committedMark) };
-}
-
-/** Reads the process's output, and settles when nothing of it runs any more. @throws TooLargeError */
-async function listen(
-  child: SandboxedProcess,
-  pack: string,
-  { diskBytes }: Limits,
-): Promise<{ said: string; code: number | null }> {
-  try {
-    const file = createWriteStream(pack, { mode: 0o600 });
-    const [, said, { code }] = await Promise.all([
-      pipeline(child.stdout, atMost(diskBytes, "OFFSTAGE_SANDBOX_DISK_MB"), file),
-      tailOf(child.stderr),
-      child.exited,
-    ]);
-    return { said, code };
-  } finally {
-    child.kill();
-    await child.exited;
-  }
+  if (code === notStarted) throw noSandbox(printed);
+  if (code !== 0) throw brokenWorkspace(printed);
+  return { head: marked(printed, headMark), committed: marked(printed, committedMark) };
 }
 
 /** The commit named in the script's line with this mark; null if it is not a commit's name. */

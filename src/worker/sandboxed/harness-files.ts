@@ -1,6 +1,6 @@
 import { programText } from "../../programs/program-text.ts";
 import type { Sandbox, SandboxRequest } from "../../sandboxes/sandbox.ts";
-import { tailOf } from "./tail.ts";
+import { runInSandbox } from "./run-in-sandbox.ts";
 
 const limitMs = 60_000;
 
@@ -16,19 +16,20 @@ export async function writeHarnessFiles(
   files: Readonly<Record<string, string>>,
 ): Promise<void> {
   if (Object.keys(files).length === 0) return;
-  const process_ = sandbox.start({
-    ...place,
-    // If an agent left a pipe in a file's place, writing may never end.
-    signal: AbortSignal.any([place.signal, AbortSignal.timeout(limitMs)]),
+  const { signal, ...folders } = place;
+  const request = {
+    ...folders,
     command: process.execPath,
     arguments: ["-e", programText(import.meta.url, "write-files.cjs")],
     environment: { HOME: place.home },
     workingDirectory: place.home,
     readOnly: [],
+  };
+  // The limit: if an agent left a pipe in a file's place, writing may never end.
+  const { code, printed, thrown } = await runInSandbox(sandbox, request, { limitMs, signal }, (child) => {
+    child.stdin.end(JSON.stringify(files));
+    child.stdout.resume();
   });
-  process_.stdin.end(JSON.stringify(files));
-  process_.stdout.resume();
-  const [{ code }, said] = await Promise.all([process_.exited, tailOf(process_.stderr)]);
-  place.signal.throwIfAborted();
-  if (code !== 0) throw new Error(`the harness's settings could not be written: ${said.slice(-500)}`);
+  if (thrown !== null) throw thrown.error;
+  if (code !== 0) throw new Error(`the harness's settings could not be written: ${printed.slice(-500)}`);
 }

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { RunError } from "../../domain/errors.ts";
 import type { Exceeded, Limits, Sandbox, SandboxedProcess, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import { insideVariables } from "../git/git.ts";
-import { tailOf } from "./tail.ts";
+import { runInSandbox } from "./run-in-sandbox.ts";
 
 /** Folders and image that a command in the sandbox sees. */
 export type InsidePlace = Pick<
@@ -28,7 +28,7 @@ const limitMs = 30 * 60_000;
  * @param use reads the command's stdout, and writes its stdin
  * @returns the end of its stderr
  * @throws RunError resources_exhausted if it exceeds a limit; Error with the end of its stderr if it fails otherwise, or what
- *   `use` throws
+ *   `use` throws; the reason of the attempt's signal
  */
 export async function inside(
   run: InsideRun,
@@ -37,28 +37,20 @@ export async function inside(
   use: (child: SandboxedProcess) => Promise<void> | void,
 ): Promise<string> {
   await mkdir(place.home, { recursive: true });
-  const child = run.dependencies.sandbox.start({
-    ...place,
-    ...command,
-    environment: { ...insideVariables(place.home), ...command.environment },
-    limits: run.dependencies.limits,
-    signal: AbortSignal.any([run.signal, AbortSignal.timeout(limitMs)]),
-  });
-  try {
-    const [said] = await Promise.all([tailOf(child.stderr), use(child)]);
-    const { code } = await child.exited;
-    run.signal.throwIfAborted();
-    if (code !== 0) throw new Error(`a command in the folder ended with ${code}: ${said.trim().slice(-500)}`);
-    return said;
-  } catch (error) {
-    // A command that was ended at a limit breaks whatever reads it; the limit is the reason to report.
-    const exceeded = child.exceeded();
-    throw exceeded === null || run.signal.aborted ? error : tooMuch(exceeded);
-  } finally {
-    child.stdin.end();
-    child.kill();
-    await child.exited;
-  }
+  const { sandbox, limits } = run.dependencies;
+  const environment = { ...insideVariables(place.home), ...command.environment };
+  const request = { ...place, ...command, environment, limits };
+  const { code, exceeded, printed, thrown } = await runInSandbox(
+    sandbox,
+    request,
+    { limitMs, signal: run.signal },
+    use,
+  );
+  if (code === 0 && thrown === null) return printed;
+  // A command that was ended at a limit breaks whatever reads it; the limit is the reason to report.
+  if (exceeded !== null) throw tooMuch(exceeded);
+  if (thrown !== null) throw thrown.error;
+  throw new Error(`a command in the folder ended with ${code}: ${printed.trim().slice(-500)}`);
 }
 
 function tooMuch(exceeded: Exceeded): RunError {

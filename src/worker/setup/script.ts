@@ -3,7 +3,6 @@ import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { handOn } from "../../agents/acp/hand-on.ts";
-import { cutMiddle } from "../../domain/text.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { Exceeded, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
@@ -13,6 +12,8 @@ import type { Archives } from "../disk/environment-cache.ts";
 import { atMost } from "../sandboxed/at-most.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { inside, type InsideCommand, type InsidePlace } from "../sandboxed/inside.ts";
+import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
+import { createOutput } from "./output.ts";
 
 type Run = Attempt & {
   readonly dependencies: Pick<AttemptServices, "sandbox" | "limits" | "setupLimitMs"> &
@@ -33,16 +34,6 @@ export interface SetupResult {
 }
 
 const scriptFile = ".offstage/setup";
-const tailLength = 2_000;
-/**
- * Characters of output that are kept for the tail: masked before they are cut to `tailLength`, so that no part of a secret
- * stays.
- */
-const keptTail = 100_000;
-/** Characters of output that a session's page shows; later output is not shown. */
-const toldLimit = 200_000;
-/** Output is gathered for this long, in ms, before it becomes an event. */
-const gatherMs = 300;
 const namedFiles = 3;
 
 interface ScriptRun {
@@ -79,74 +70,32 @@ async function runThrough(
 ): Promise<SetupResult> {
   const { sandbox, limits, setupLimitMs } = run.dependencies;
   await writeHarnessFiles(sandbox, { ...place, signal: run.signal }, { [scriptFile]: script });
-  const overtime = AbortSignal.timeout(setupLimitMs);
-  const over = AbortSignal.any([run.signal, overtime, lost]);
-  const child = sandbox.start({
+  const request = {
     ...place,
     command: "sh",
     arguments: ["-c", programText(import.meta.url, "run-script.sh"), "sh", scriptFile],
     gateway: socket,
     limits,
-    signal: over,
-  });
-  child.stdin.end();
-  child.stderr.resume();
+  };
+  const bounds = { limitMs: setupLimitMs, signal: AbortSignal.any([run.signal, lost]) };
   const output = createOutput(run, repository);
-  const decoder = new StringDecoder("utf8");
-  await handOn(child.stdout, (piece) => output.take(decoder.write(piece)), over);
-  const { code } = await child.exited;
-  run.signal.throwIfAborted();
-  lost.throwIfAborted();
-  const exceeded = child.exceeded();
-  await output.end(code === 0 && exceeded === null && !overtime.aborted ? "completed" : "failed");
-  return { code, exceeded, timedOut: overtime.aborted, tail: output.tail() };
+  const { code, exceeded, timedOut, thrown } = await runInSandbox(sandbox, request, bounds, (child, over) => {
+    child.stdin.end();
+    const decoder = new StringDecoder("utf8");
+    return handOn(child.stdout, (piece) => output.take(decoder.write(piece)), over);
+  }).catch((error: unknown) => {
+    // The end of the attempt comes before that of its gateway.
+    run.signal.throwIfAborted();
+    throw error;
+  });
+  if (thrown !== null) throw thrown.error;
+  await output.end(code === 0 && exceeded === null && !timedOut ? "completed" : "failed");
+  return { code, exceeded, timedOut, tail: output.tail() };
 }
 
 /** Whether a setup failed: by its exit code, a limit, or its time. */
 export function hasFailed({ code, exceeded, timedOut }: SetupResult): boolean {
   return code !== 0 || exceeded !== null || timedOut;
-}
-
-/** Gathers output into events, and never splits a secret between two of them, so that masking finds it. */
-function createOutput(run: Run, repository: { readonly id: string; readonly name: string }) {
-  let held = "";
-  let toldLength = 0;
-  let tail = "";
-  let timer: NodeJS.Timeout | null = null;
-  let told: Promise<void> = Promise.resolve();
-
-  function tell(printed: string, state: "running" | "completed" | "failed"): void {
-    const shown = toldLength > toldLimit ? "" : cutMiddle(printed, toldLimit);
-    toldLength += shown.length;
-    if (shown === "" && state === "running") return;
-    const data = { repositoryId: repository.id, repository: repository.name, text: shown, state };
-    told = told.then(() => run.emit({ type: "setup.output", data }));
-    // `end` awaits `told`, and reports the error.
-    told.catch(() => undefined);
-  }
-
-  function flush(keep: number): void {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
-    const ready = held.slice(0, held.length - keep);
-    held = held.slice(held.length - keep);
-    tail = `${tail}${ready}`.slice(-keptTail);
-    tell(ready, "running");
-  }
-
-  return {
-    take(chunk: string) {
-      held += chunk.replaceAll("\0", "\u2400");
-      if (held.length > toldLimit / 10) flush(run.mask.unfinished(held));
-      else timer ??= setTimeout(() => flush(run.mask.unfinished(held)), gatherMs);
-    },
-    async end(state: "completed" | "failed") {
-      flush(0);
-      tell("", state);
-      await told;
-    },
-    tail: () => run.mask.text(tail).slice(-tailLength).trim(),
-  };
 }
 
 /**

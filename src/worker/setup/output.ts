@@ -1,0 +1,67 @@
+import { cutMiddle } from "../../domain/text.ts";
+import type { Run } from "../attempt/run.ts";
+
+const tailLength = 2_000;
+/**
+ * Characters of output that are kept for the tail: masked before they are cut to `tailLength`, so that no part of a secret
+ * stays.
+ */
+const keptTail = 100_000;
+/** Characters of output that a session's page shows; later output is not shown. */
+const toldLimit = 200_000;
+/** Output is gathered for this long, in ms, before it becomes an event. */
+const gatherMs = 300;
+
+/** The output of a setup script on its way into events. */
+export interface SetupOutput {
+  take(chunk: string): void;
+  /** Emits what is left, and how the script ended; settles when all events are stored. @throws what `emit` throws */
+  end(state: "completed" | "failed"): Promise<void>;
+  /** The end of the output, masked. */
+  tail(): string;
+}
+
+/** Gathers output into events, and never splits a secret between two of them, so that masking finds it. */
+export function createOutput(
+  run: Pick<Run, "emit" | "mask">,
+  repository: { readonly id: string; readonly name: string },
+): SetupOutput {
+  let held = "";
+  let toldLength = 0;
+  let tail = "";
+  let timer: NodeJS.Timeout | null = null;
+  let told: Promise<void> = Promise.resolve();
+
+  function tell(printed: string, state: "running" | "completed" | "failed"): void {
+    const shown = toldLength > toldLimit ? "" : cutMiddle(printed, toldLimit);
+    toldLength += shown.length;
+    if (shown === "" && state === "running") return;
+    const data = { repositoryId: repository.id, repository: repository.name, text: shown, state };
+    told = told.then(() => run.emit({ type: "setup.output", data }));
+    // `end` awaits `told`, and reports the error.
+    told.catch(() => undefined);
+  }
+
+  function flush(keep: number): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    const ready = held.slice(0, held.length - keep);
+    held = held.slice(held.length - keep);
+    tail = `${tail}${ready}`.slice(-keptTail);
+    tell(ready, "running");
+  }
+
+  return {
+    take(chunk) {
+      held += chunk.replaceAll("\0", "\u2400");
+      if (held.length > toldLimit / 10) flush(run.mask.unfinished(held));
+      else timer ??= setTimeout(() => flush(run.mask.unfinished(held)), gatherMs);
+    },
+    async end(state) {
+      flush(0);
+      tell("", state);
+      await told;
+    },
+    tail: () => run.mask.text(tail).slice(-tailLength).trim(),
+  };
+}
