@@ -17,6 +17,8 @@ export interface SetupOutput {
   take(chunk: string): void;
   /** Emits what is left, and how the script ended; settles when all events are stored. @throws what `emit` throws */
   end(state: "completed" | "failed"): Promise<void>;
+  /** Emits nothing that is not on its way yet; may be called in any case, and after `end`. */
+  close(): void;
   /** The end of the output, masked. */
   tail(): string;
 }
@@ -42,9 +44,13 @@ export function createOutput(
     told.catch(() => undefined);
   }
 
-  function flush(keep: number): void {
+  function close(): void {
     if (timer !== null) clearTimeout(timer);
     timer = null;
+  }
+
+  function flush(keep: number): void {
+    close();
     const ready = held.slice(0, held.length - keep);
     held = held.slice(held.length - keep);
     tail = `${tail}${ready}`.slice(-keptTail);
@@ -62,6 +68,7 @@ export function createOutput(
       tell("", state);
       await told;
     },
+    close,
     tail: () => run.mask.text(tail).slice(-tailLength).trim(),
   };
 }

@@ -79,18 +79,22 @@ async function runThrough(
   };
   const bounds = { limitMs: setupLimitMs, signal: AbortSignal.any([run.signal, lost]) };
   const output = createOutput(run, repository);
-  const { code, exceeded, timedOut, thrown } = await runInSandbox(sandbox, request, bounds, (child, over) => {
-    child.stdin.end();
-    const decoder = new StringDecoder("utf8");
-    return handOn(child.stdout, (piece) => output.take(decoder.write(piece)), over);
-  }).catch((error: unknown) => {
-    // The end of the attempt comes before that of its gateway.
-    run.signal.throwIfAborted();
-    throw error;
-  });
-  if (thrown !== null) throw thrown.error;
-  await output.end(code === 0 && exceeded === null && !timedOut ? "completed" : "failed");
-  return { code, exceeded, timedOut, tail: output.tail() };
+  try {
+    const { code, exceeded, timedOut, thrown } = await runInSandbox(sandbox, request, bounds, (child, over) => {
+      child.stdin.end();
+      const decoder = new StringDecoder("utf8");
+      return handOn(child.stdout, (piece) => output.take(decoder.write(piece)), over);
+    }).catch((error: unknown) => {
+      // The end of the attempt comes before that of its gateway.
+      run.signal.throwIfAborted();
+      throw error;
+    });
+    if (thrown !== null) throw thrown.error;
+    await output.end(code === 0 && exceeded === null && !timedOut ? "completed" : "failed");
+    return { code, exceeded, timedOut, tail: output.tail() };
+  } finally {
+    output.close();
+  }
 }
 
 /** Whether a setup failed: by its exit code, a limit, or its time. */
