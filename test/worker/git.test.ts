@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { git } from "../../src/worker/git/git.ts";
+import { git, mustGit } from "../../src/worker/git/git.ts";
 
 const { signal } = new AbortController();
 let folder: string;
@@ -27,4 +27,12 @@ test("a connection by ssh whose other end is gone is given up", async () => {
   const { stderr } = await git(["ls-remote", "ssh://git@example.com/acme/one"], { cwd: folder, signal });
   for (const option of ["ConnectTimeout", "ServerAliveInterval", "ServerAliveCountMax"])
     expect(stderr).toContain(option);
+});
+
+test.each([
+  ["init", ["init", "--no-such-option"]],
+  ["commit", ["-c", "user.name=A", "-c", "user.email=a@example", "commit"]],
+  ["status", ["-C", "/", "--no-pager", "status"]],
+])("a failure of git %s names that command, whatever options stand before it", async (command, parameters) => {
+  await expect(mustGit(parameters, { cwd: folder, signal })).rejects.toThrow(`git ${command} failed: `);
 });

@@ -143,9 +143,16 @@ export function wantedMemory(stderr: string): boolean {
  */
 export async function mustGit(parameters: readonly string[], options: GitOptions): Promise<string> {
   const { code, stdout, stderr } = await git(parameters, options);
-  if (code !== 0 && wantedMemory(stderr)) throw tooMuchMemory(parameters[0] ?? "", options);
-  if (code !== 0) throw new Error(`git ${parameters[0]} failed: ${stderr.trim().slice(-2_000)}`);
+  if (code !== 0 && wantedMemory(stderr)) throw tooMuchMemory(subcommandOf(parameters), options);
+  if (code !== 0) throw new Error(`git ${subcommandOf(parameters)} failed: ${stderr.trim().slice(-2_000)}`);
   return stdout.trim();
+}
+
+/** The command that git runs, for a message: the first parameter after options of git itself, of which two take a value. */
+function subcommandOf(parameters: readonly string[]): string {
+  const takesNext = (index: number): boolean => /^-[cC]$/u.test(parameters[index] ?? "");
+  const isOption = (parameter: string, index: number): boolean => parameter.startsWith("-") || takesNext(index - 1);
+  return parameters.find((parameter, index) => !isOption(parameter, index)) ?? parameters[0] ?? "";
 }
 
 function tooMuchMemory(command: string, { memoryBytes = looksWithBytes }: GitOptions): RunError {
