@@ -4,5 +4,6 @@ set -eu
 rm -rf "$HOME/.offstage"
 git reset --quiet --hard
 mkdir -p "$(git rev-parse --git-dir)/info"
-git -c core.quotePath=false ls-files --others --exclude-standard --directory |
-  sed 's/[][\\*?!# ]/\\&/g; s/^/\//' >> "$(git rev-parse --git-dir)/info/exclude"
+# A pattern is a line without a carriage return at its end: `?` stands for either in a name.
+git ls-files --others --exclude-standard --directory -z | tr '\n\r\0' '\001\001\n' |
+  LC_ALL=C sed 's/[][\\*?!# ]/\\&/g; s/^/\//' | tr '\001' '?' >> "$(git rev-parse --git-dir)/info/exclude"
