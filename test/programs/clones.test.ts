@@ -112,6 +112,19 @@ describe.each(shells)("export-work.sh in %s", (shell) => {
     expect(await filesIn(repository.mirror, head)).toEqual(files);
   });
 
+  test("takes the files of repositories inside whatever their names are", async () => {
+    const repository = await createRepository(folder.path);
+    for (const name of awkwardNames) {
+      await mkdir(repository.pathOf(name));
+      await writeFile(repository.pathOf(Buffer.concat([name, Buffer.from("/b")])), "x");
+    }
+    await repository.run("find . -mindepth 1 -maxdepth 1 ! -name .git -type d -exec git init --quiet {} ';'");
+    const { head, stderr } = await exportWork(repository, shell);
+    expect(stderr).toBe(`offstage-committed ${head}\noffstage-head ${head}\n`);
+    const expected = ["a", ...awkwardNames.map((name) => `${name.toString("latin1")}/b`)];
+    expect((await filesIn(repository.mirror, head)).toSorted()).toEqual(expected.toSorted());
+  });
+
   test("keeps a repository that was cloned from elsewhere as one, and leaves another worktree out", async () => {
     const repository = await createRepository(folder.path);
     await repository.run("git clone -q . clone && git worktree add -q tree");

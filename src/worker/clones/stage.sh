@@ -1,3 +1,9 @@
+# Prints the folders into which git does not look, one a line, with a byte that names do not have for a line break in a name.
+# Names need be no text: with another locale grep would take the list for binary.
+folders_left() {
+  git ls-files --others --exclude-standard -z | tr '\n\0' '\001\n' | LC_ALL=C grep '/$'
+}
+
 # A function for programs that run among a session's files: adds everything in the working directory to the index. Files
 # count in whatever state the agent left them:
 # - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and
@@ -5,7 +11,9 @@
 # - another worktree of the same repository is left out
 # - an unreadable file is made readable
 stage() {
-  while [ -n "$(git -c core.quotePath=false ls-files --others --exclude-standard | grep '/$' | while IFS= read -r inner; do
+  while [ -n "$(folders_left | while IFS= read -r inner; do
+    inner="$(printf '%s' "$inner" | tr '\001' '\n' && echo .)"
+    inner="${inner%.}"
     [ -d "$inner.git" ] || continue
     if git --git-dir="$inner.git" rev-parse --verify --quiet HEAD > /dev/null &&
       [ -n "$(git --git-dir="$inner.git" remote)" ]; then continue; fi
