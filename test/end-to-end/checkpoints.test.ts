@@ -164,7 +164,8 @@ test("a repository is set up before the work comes back, which the setup neither
   expect(await untilOver(fleet.api(0), session.id)).toMatchObject({ status: "completed", failure: null });
   const events = await eventsOf(session.id);
   const printed = events.flatMap((event) => (event.type === "setup.output" ? event.data.text : []));
-  expect(printed.filter((text) => text.includes("old.txt"))).toHaveLength(2);
+  // An event may end in a name: what could be the beginning of a secret waits for what comes next.
+  expect(printed.join("").match(/old\.txt/gu)).toHaveLength(2);
   expect(printed.join("")).not.toContain("mine.txt");
   const starts = events.filter((event) => event.type === "agent.started");
   expect(starts.map(({ data }) => data.resumed)).toEqual([false, true]);
