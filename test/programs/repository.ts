@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
-import { authorVariables, insideVariables } from "../../src/worker/git/git.ts";
+import { authorVariables, sandboxGitVariables } from "../../src/worker/git/git.ts";
 import { inherited } from "../inherited.ts";
 
 const runFile = promisify(execFile);
@@ -53,7 +53,7 @@ export async function createRepository(folder: string, name = "clone"): Promise<
     string,
   ];
   await Promise.all([path, home].map((one) => mkdir(one, { recursive: true })));
-  const environment = { ...insideVariables(home), ...authorVariables({ name: "A", email: "a@example" }) };
+  const environment = { ...sandboxGitVariables(home), ...authorVariables({ name: "A", email: "a@example" }) };
   const run = async (commands: string): Promise<string> => {
     const { stdout } = await runFile("sh", ["-ec", commands], { cwd: path, env: { ...inherited(), ...environment } });
     return stdout.trim();

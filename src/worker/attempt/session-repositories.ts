@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repository.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import type { CloneSource, SessionRepository } from "../clones/clone.ts";
-import type { InsidePlace } from "../sandboxed/inside.ts";
+import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 
 /**
@@ -63,7 +63,7 @@ export function placeOf(
   session: Pick<ClaimedSession, "sessionId" | "repositories">,
   services: Pick<AttemptServices, "folders" | "mirrors">,
   directory: string,
-): InsidePlace & { readonly workingDirectory: string } {
+): SandboxFolders & { readonly workingDirectory: string } {
   const place = foldersOf(session, services);
   return { ...place, workingDirectory: join(place.workspace, directory) };
 }

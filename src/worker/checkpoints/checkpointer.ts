@@ -274,7 +274,7 @@ async function packClone(
   const place = placeOf(session, services, directory);
   const { id, file } = newPiece(draft);
   const work = await packWork(
-    { signal, dependencies: services },
+    { ...services, signal },
     { ...place, home, readOnly: [...place.readOnly, kept.path] },
     {
       mirror: join(clone.mirror.path, "objects"),
@@ -296,7 +296,7 @@ async function packClone(
 async function keepFiles({ session, signal }: Attempt, services: Services, draft: Draft) {
   const { last, fresh } = draft;
   const { id, file } = newPiece(draft);
-  const digest = await archiveFiles({ signal, dependencies: services }, placeOf(session, services, "."), file);
+  const digest = await archiveFiles({ ...services, signal }, placeOf(session, services, "."), file);
   if (digest === last.files?.digest) return last.files;
   fresh.set(id, file);
   return { piece: id, digest };
@@ -315,8 +315,7 @@ async function keepState(
   // A database that its harness holds locked must not delay the files.
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(stateLimitMs)]);
   try {
-    const run = { signal: bounded, dependencies: services };
-    digest = await archiveState(run, placeOf(session, services, "."), state, file);
+    digest = await archiveState({ ...services, signal: bounded }, placeOf(session, services, "."), state, file);
   } catch (error) {
     signal.throwIfAborted();
     // The files matter more than the memory: without it the agent gets a transcript of the conversation.

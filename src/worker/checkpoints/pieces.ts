@@ -6,12 +6,15 @@ import { programText } from "../../programs/program-text.ts";
 import { stageFunction } from "../clones/stage.ts";
 import { authorVariables } from "../git/git.ts";
 import { atMost } from "../sandboxed/at-most.ts";
-import { inside, type InsideCommand, type InsidePlace, type InsideRun } from "../sandboxed/inside.ts";
+import { runCommand, type SandboxCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
 
 /** What the pieces of a checkpoint are made with. */
-type Run = InsideRun & { readonly dependencies: { readonly checkpointBytes: number } };
+export interface PieceRun extends SandboxedRun {
+  /** Most bytes of one piece. */
+  readonly checkpointBytes: number;
+}
 
-const sizeLimit = ({ dependencies }: Run) => atMost(dependencies.checkpointBytes, "OFFSTAGE_CHECKPOINT_MB");
+const sizeLimit = ({ checkpointBytes }: PieceRun) => atMost(checkpointBytes, "OFFSTAGE_CHECKPOINT_MB");
 
 /** What a repository's checkpoint builds on. */
 export interface PackRequest {
@@ -43,8 +46,8 @@ export interface PackedWork {
  * @throws RunError resources_exhausted; Error if the script fails
  */
 export async function packWork(
-  run: Run,
-  place: InsidePlace,
+  run: PieceRun,
+  place: SandboxFolders,
   request: PackRequest,
   file: string,
 ): Promise<PackedWork | null> {
@@ -58,7 +61,7 @@ export async function packWork(
     OFFSTAGE_LAST: request.last === null ? "" : `${request.last.head} ${request.last.tree}`,
   };
   const program = `${stageFunction()}\n${programText(import.meta.url, "pack-work.sh")}`;
-  const said = await inside(run, place, { command: "sh", arguments: ["-c", program], environment }, (child) =>
+  const said = await runCommand(run, place, { command: "sh", arguments: ["-c", program], environment }, (child) =>
     pipeline(child.stdout, sizeLimit(run), createWriteStream(file, { mode: 0o600 })),
   );
   const name = "([0-9a-f]{40,64})";
@@ -71,20 +74,25 @@ export async function packWork(
  * @param state paths below the home whose last part may contain `*`
  * @returns the SHA-256 of the tar
  */
-export function archiveState(run: Run, place: InsidePlace, state: readonly string[], file: string): Promise<string> {
+export function archiveState(
+  run: PieceRun,
+  place: SandboxFolders,
+  state: readonly string[],
+  file: string,
+): Promise<string> {
   const parameters = ["--no-warnings", "-e", programText(import.meta.url, "archive-memory.cjs"), "--", ...state];
   return archive(run, place, { command: process.execPath, arguments: parameters }, file);
 }
 
 /** Writes all files of a workspace without a repository into `file`, as a gzipped tar. @returns the SHA-256 of the tar */
-export function archiveFiles(run: Run, place: InsidePlace, file: string): Promise<string> {
+export function archiveFiles(run: PieceRun, place: SandboxFolders, file: string): Promise<string> {
   const parameters = ["-c", programText(import.meta.url, "archive-files.sh")];
   return archive(run, place, { command: "sh", arguments: parameters }, file);
 }
 
-async function archive(run: Run, place: InsidePlace, command: InsideCommand, file: string): Promise<string> {
+async function archive(run: PieceRun, place: SandboxFolders, command: SandboxCommand, file: string): Promise<string> {
   const hash = createHash("sha256");
-  await inside(run, place, command, (child) => {
+  await runCommand(run, place, command, (child) => {
     child.stdout.on("data", (chunk: Buffer) => hash.update(chunk));
     return pipeline(child.stdout, sizeLimit(run), createGzip({ level: 1 }), createWriteStream(file, { mode: 0o600 }));
   });
@@ -96,13 +104,13 @@ async function archive(run: Run, place: InsidePlace, command: InsideCommand, fil
  * own files.
  */
 export async function unpackArchive(
-  run: Run,
-  place: InsidePlace,
+  run: SandboxedRun,
+  place: SandboxFolders,
   content: NodeJS.ReadableStream,
   into: "home" | "workspace",
 ): Promise<void> {
   const parameters = ["--extract", "--file=-", "--no-same-owner", `--directory=${place[into]}`];
-  await inside(run, place, { command: "tar", arguments: parameters }, async (child) => {
+  await runCommand(run, place, { command: "tar", arguments: parameters }, async (child) => {
     child.stdout.resume();
     await pipeline(content, createGunzip(), child.stdin).catch((error: NodeJS.ErrnoException) => {
       // tar may end before it has read the padding; its exit code tells whether it failed.

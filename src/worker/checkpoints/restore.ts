@@ -13,7 +13,7 @@ import type { Clone } from "../clones/clone.ts";
 import { completeClones, type CheckpointContent } from "../clones/clones.ts";
 import { isDiskFull } from "../disk/disk-full.ts";
 import type { CheckpointWork } from "../git/remote-repository.ts";
-import { inside, type InsidePlace } from "../sandboxed/inside.ts";
+import { runCommand, type SandboxFolders } from "../sandboxed/run-command.ts";
 import { countUnrestored } from "./measure.ts";
 import { unpackArchive } from "./pieces.ts";
 
@@ -112,7 +112,7 @@ async function restoreParts(
   const { session } = attempt;
   const unpack = (piece: string, into: "home" | "workspace") =>
     unpackArchive(
-      { ...attempt, dependencies: services },
+      { ...services, signal: attempt.signal },
       placeOf(session, services, "."),
       pieceOf(attempt, services, piece),
       into,
@@ -144,13 +144,13 @@ async function restoreParts(
 async function restoreWork(
   { signal }: Pick<Attempt, "signal">,
   services: Pick<AttemptServices, "sandbox" | "limits">,
-  place: InsidePlace,
+  place: SandboxFolders,
   work: PendingRestore,
 ): Promise<void> {
   const environment = { OFFSTAGE_KEPT: work.path, OFFSTAGE_COMMIT: work.commit, OFFSTAGE_HEAD: work.head };
   const command = { command: "sh", arguments: ["-c", programText(import.meta.url, "restore-work.sh")], environment };
   const seen = { ...place, readOnly: [...place.readOnly, work.path] };
-  await inside({ signal, dependencies: services }, seen, command, (child) => void child.stdout.resume());
+  await runCommand({ ...services, signal }, seen, command, (child) => void child.stdout.resume());
 }
 
 /** Restores a harness's memory. If that fails, the agent gets the transcript instead. @returns whether it succeeded */

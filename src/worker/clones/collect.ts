@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { RunError } from "../../domain/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { Limits, Sandbox } from "../../sandboxes/sandbox.ts";
-import { authorVariables, git, insideVariables, mustGit, type GitOptions } from "../git/git.ts";
+import { authorVariables, git, sandboxGitVariables, mustGit, type GitOptions } from "../git/git.ts";
 import { atMost, TooLargeError } from "../sandboxed/at-most.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
 import { stageFunction } from "./stage.ts";
@@ -151,7 +151,7 @@ async function writePack(collection: Collection, pack: string, before: string): 
     home: place.home,
     readOnly: place.readOnly,
     environment: {
-      ...insideVariables(place.home),
+      ...sandboxGitVariables(place.home),
       ...authorVariables(author),
       OFFSTAGE_MESSAGE: `${message}${trailer}`,
       OFFSTAGE_OBJECTS: join(mirror, "objects"),

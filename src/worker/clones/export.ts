@@ -1,5 +1,5 @@
 import type { Limits, Sandbox } from "../../sandboxes/sandbox.ts";
-import type { InsidePlace } from "../sandboxed/inside.ts";
+import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit } from "../git/git.ts";
 import type { Clone } from "./clone.ts";
 import { collectRepository, type CollectedCommit } from "./collect.ts";
@@ -29,7 +29,7 @@ export interface ExportServices {
 /** How to take the work out of one clone. */
 export interface ExportRequest {
   readonly sessionId: string;
-  readonly place: InsidePlace;
+  readonly place: SandboxFolders;
   /** Message of the commit of what the agent left uncommitted. */
   readonly message: string;
   readonly coAuthor: { readonly name: string; readonly email: string } | null;

@@ -248,7 +248,7 @@ function settingVariables(settings: Readonly<Record<string, string>>): Record<st
  * Environment of a command of Offstage's inside the sandbox, which may run git in a repository that an agent changed.
  * @param home the session's home, as the command sees it
  */
-export function insideVariables(home: string): Record<string, string> {
+export function sandboxGitVariables(home: string): Record<string, string> {
   return { HOME: home, LC_ALL: "C.UTF-8", ...settingVariables(startsNothing) };
 }
 

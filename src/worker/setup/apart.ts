@@ -54,7 +54,7 @@ export async function runSetupApart(
 ): Promise<{ readonly result: SetupResult; readonly made: AppliedSetup | null }> {
   const { session, signal } = attempt;
   const { repository } = clone;
-  const run = { ...attempt, dependencies: services };
+  const run = { ...services, signal };
   const seen = placeOf(session, services, repository.directory);
   const folders = await makeSetupClone(services, session.sessionId, clone, commit, signal);
   const { workspace, home, disk, readOnly } = folders;
@@ -70,8 +70,8 @@ export async function runSetupApart(
     ]),
     environment: setupVariables(seen.home, variables, secrets),
   };
-  if (beneath !== null) await unpackSetup(run, ours, repository, beneath);
-  const result = await runRepositoryScript(run, { place, script: script ?? "", repository });
+  if (beneath !== null) await unpackSetup(attempt, services, ours, repository, beneath);
+  const result = await runRepositoryScript(attempt, services, { place, script: script ?? "", repository });
   if (hasFailed(result)) return { result, made: null };
   await settleSetup(run, ours);
   const hidden = Object.keys(secrets).length === 0 ? [] : setupOnlyValues(attempt.secrets, repository.id);

@@ -1,5 +1,5 @@
 import { cutMiddle } from "../../domain/text.ts";
-import type { Run } from "../attempt/run.ts";
+import type { Attempt } from "../attempt/attempt.ts";
 
 const tailLength = 2_000;
 /**
@@ -25,7 +25,7 @@ export interface SetupOutput {
 
 /** Gathers output into events, and never splits a secret between two of them, so that masking finds it. */
 export function createOutput(
-  run: Pick<Run, "emit" | "mask">,
+  { emit, mask }: Pick<Attempt, "emit" | "mask">,
   repository: { readonly id: string; readonly name: string },
 ): SetupOutput {
   let held = "";
@@ -39,7 +39,7 @@ export function createOutput(
     toldLength += shown.length;
     if (shown === "" && state === "running") return;
     const data = { repositoryId: repository.id, repository: repository.name, text: shown, state };
-    told = told.then(() => run.emit({ type: "setup.output", data }));
+    told = told.then(() => emit({ type: "setup.output", data }));
     // `end` awaits `told`, and reports the error.
     told.catch(() => undefined);
   }
@@ -60,8 +60,8 @@ export function createOutput(
   return {
     take(chunk) {
       held += chunk.replaceAll("\0", "\u2400");
-      if (held.length > toldLimit / 10) flush(run.mask.unfinished(held));
-      else timer ??= setTimeout(() => flush(run.mask.unfinished(held)), gatherMs);
+      if (held.length > toldLimit / 10) flush(mask.unfinished(held));
+      else timer ??= setTimeout(() => flush(mask.unfinished(held)), gatherMs);
     },
     async end(state) {
       flush(0);
@@ -69,6 +69,6 @@ export function createOutput(
       await told;
     },
     close,
-    tail: () => run.mask.text(tail).slice(-tailLength).trim(),
+    tail: () => mask.text(tail).slice(-tailLength).trim(),
   };
 }

@@ -11,17 +11,15 @@ import type { SessionRepository } from "../clones/clone.ts";
 import type { Archives } from "../disk/environment-cache.ts";
 import { atMost } from "../sandboxed/at-most.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
-import { inside, type InsideCommand, type InsidePlace } from "../sandboxed/inside.ts";
+import { runCommand, type SandboxCommand, type SandboxedRun, type SandboxFolders } from "../sandboxed/run-command.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
 import { createOutput } from "./output.ts";
 
-type Run = Attempt & {
-  readonly dependencies: Pick<AttemptServices, "sandbox" | "limits" | "setupLimitMs"> &
-    Omit<GatewayServicesOfAttempt, "database" | "recordingsDirectory">;
-};
+type Services = Pick<AttemptServices, "sandbox" | "limits" | "setupLimitMs"> &
+  Omit<GatewayServicesOfAttempt, "database" | "recordingsDirectory">;
 
 /** Folders of a setup, the paths at which it sees them, and its environment. */
-export type SetupPlace = InsidePlace & Pick<SandboxRequest, "environment" | "aliases">;
+export type SetupPlace = SandboxFolders & Pick<SandboxRequest, "environment" | "aliases">;
 
 /** How a setup script ended. */
 export interface SetupResult {
@@ -47,11 +45,15 @@ interface ScriptRun {
  * @returns how it ended, also if it failed
  * @throws RunError agent_crashed if the gateway's process ended unexpectedly; the reason of the attempt's signal
  */
-export async function runRepositoryScript(run: Run, asked: ScriptRun): Promise<SetupResult> {
+export async function runRepositoryScript(
+  attempt: Attempt,
+  services: Services,
+  asked: ScriptRun,
+): Promise<SetupResult> {
   const lost = new AbortController();
-  const gateway = await openSetupGateway(run, run.dependencies, asked.repository, (error) => lost.abort(error));
+  const gateway = await openSetupGateway(attempt, services, asked.repository, (error) => lost.abort(error));
   try {
-    return await runThrough(run, { socket: gateway.socket, lost: lost.signal }, asked);
+    return await runThrough(attempt, services, { socket: gateway.socket, lost: lost.signal }, asked);
   } finally {
     await gateway.close();
   }
@@ -64,12 +66,12 @@ interface WayOut {
 }
 
 async function runThrough(
-  run: Run,
+  attempt: Attempt,
+  { sandbox, limits, setupLimitMs }: Pick<Services, "sandbox" | "limits" | "setupLimitMs">,
   { socket, lost }: WayOut,
   { place, script, repository }: ScriptRun,
 ): Promise<SetupResult> {
-  const { sandbox, limits, setupLimitMs } = run.dependencies;
-  await writeHarnessFiles(sandbox, { ...place, signal: run.signal }, { [scriptFile]: script });
+  await writeHarnessFiles(sandbox, { ...place, signal: attempt.signal }, { [scriptFile]: script });
   const request = {
     ...place,
     command: "sh",
@@ -77,8 +79,8 @@ async function runThrough(
     gateway: socket,
     limits,
   };
-  const bounds = { limitMs: setupLimitMs, signal: AbortSignal.any([run.signal, lost]) };
-  const output = createOutput(run, repository);
+  const bounds = { limitMs: setupLimitMs, signal: AbortSignal.any([attempt.signal, lost]) };
+  const output = createOutput(attempt, repository);
   try {
     const { code, exceeded, timedOut, thrown } = await runInSandbox(sandbox, request, bounds, (child, over) => {
       child.stdin.end();
@@ -86,7 +88,7 @@ async function runThrough(
       return handOn(child.stdout, (piece) => output.take(decoder.write(piece)), over);
     }).catch((error: unknown) => {
       // The end of the attempt comes before that of its gateway.
-      run.signal.throwIfAborted();
+      attempt.signal.throwIfAborted();
       throw error;
     });
     if (thrown !== null) throw thrown.error;
@@ -106,8 +108,8 @@ export function hasFailed({ code, exceeded, timedOut }: SetupResult): boolean {
  * Removes a setup's changes to tracked files, and excludes its new files from git. To be called after a script has succeeded,
  * before its result is archived.
  */
-export async function settleSetup(run: Run, place: InsidePlace): Promise<void> {
-  await runInside(run, place, shell("settle.sh"), (child) => void child.stdout.resume());
+export async function settleSetup(run: SandboxedRun, place: SandboxFolders): Promise<void> {
+  await keep(run, place, shell("settle.sh"), (child) => void child.stdout.resume());
 }
 
 /** Messages of GNU tar: its last line if it skipped files, and reasons other than an existing file in their place. */
@@ -119,14 +121,14 @@ const broken = /not recoverable|No space left|quota exceeded|Unexpected EOF/iu;
  * Both together may be as large as the session's disk limit, although they are outside that disk.
  * @throws Error if that fails or they exceed OFFSTAGE_SANDBOX_DISK_MB
  */
-export async function archiveSetup(run: Run, place: InsidePlace, archives: Archives): Promise<void> {
-  let left = run.dependencies.limits.diskBytes;
+export async function archiveSetup(run: SandboxedRun, place: SandboxFolders, archives: Archives): Promise<void> {
+  let left = run.limits.diskBytes;
   const home = { command: "tar", arguments: ["--create", "--file=-", `--directory=${place.home}`, "."] };
   for (const [command, file] of [
     [shell("archive-work.sh"), archives.work],
     [home, archives.home],
   ] as const) {
-    await runInside(run, place, command, (child) =>
+    await keep(run, place, command, (child) =>
       pipeline(child.stdout, atMost(left, "OFFSTAGE_SANDBOX_DISK_MB"), createWriteStream(file, { mode: 0o600 })),
     );
     left -= (await stat(file)).size;
@@ -139,8 +141,9 @@ export async function archiveSetup(run: Run, place: InsidePlace, archives: Archi
  * @throws Error if an archive can't be unpacked
  */
 export async function unpackSetup(
-  run: Run,
-  place: InsidePlace,
+  { signal, emit }: Pick<Attempt, "signal" | "emit">,
+  services: Pick<AttemptServices, "sandbox" | "limits">,
+  place: SandboxFolders,
   { name }: SessionRepository,
   archives: Archives,
 ): Promise<void> {
@@ -148,7 +151,7 @@ export async function unpackSetup(
     ["unpack-work.sh", archives.work],
     ["unpack-home.sh", archives.home],
   ] as const) {
-    const said = await runInside(run, place, shell(program), async (child) => {
+    const said = await keep({ ...services, signal }, place, shell(program), async (child) => {
       child.stdout.resume();
       await pipeline(createReadStream(file), child.stdin);
     });
@@ -156,23 +159,24 @@ export async function unpackSetup(
     if (!passedOver.test(said)) continue;
     const files = said.split("\n").filter((line) => line.startsWith("tar: ") && !passedOver.test(line));
     const text = `Not all that the setup of ${name} made could be put beneath what is there: ${files.slice(0, namedFiles).join("; ")}`;
-    await run.emit({ type: "notice", data: { level: "warning", text } });
+    await emit({ type: "notice", data: { level: "warning", text } });
   }
 }
 
 /** A shell program of this folder, as a command. */
-function shell(program: string): InsideCommand {
+function shell(program: string): SandboxCommand {
   return { command: "sh", arguments: ["-c", programText(import.meta.url, program)] };
 }
 
-async function runInside(
-  run: Run,
-  place: InsidePlace,
-  command: InsideCommand,
-  use: Parameters<typeof inside>[3],
+/** Runs a command that keeps what a setup made, and says so if it fails. */
+async function keep(
+  run: SandboxedRun,
+  place: SandboxFolders,
+  command: SandboxCommand,
+  use: Parameters<typeof runCommand>[3],
 ): Promise<string> {
   try {
-    return await inside(run, place, command, use);
+    return await runCommand(run, place, command, use);
   } catch (cause) {
     run.signal.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);

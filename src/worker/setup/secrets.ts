@@ -1,6 +1,6 @@
 import { spellingsOf } from "../../domain/masking/spellings.ts";
 import { programText } from "../../programs/program-text.ts";
-import { inside, type InsidePlace, type InsideRun } from "../sandboxed/inside.ts";
+import { runCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
 
 /** Shorter lines occur in ordinary files; they are not masked either. */
 const shortestLine = 8;
@@ -17,15 +17,15 @@ const keyMaterial = /[\w+=-]{32}/u;
  * @returns names of the deleted files, relative to the clone, or to the home (`~/`)
  */
 export async function removeSetupSecrets(
-  run: InsideRun,
-  place: InsidePlace,
+  run: SandboxedRun,
+  place: SandboxFolders,
   secrets: readonly string[],
 ): Promise<string[]> {
   const lines = secrets.flatMap(needlesOf);
   if (lines.length === 0) return [];
   let written = "";
   const remover = programText(import.meta.url, "remove-secrets.cjs");
-  await inside(run, place, { command: process.execPath, arguments: ["-e", remover] }, async (child) => {
+  await runCommand(run, place, { command: process.execPath, arguments: ["-e", remover] }, async (child) => {
     child.stdin.end(`${[...new Set(lines)].join("\n")}\n`);
     for await (const chunk of child.stdout.setEncoding("utf8")) written += String(chunk);
   });

@@ -74,7 +74,7 @@ async function setUpApart(
       ? beneath
       : await headSetup(attempt, services, environment, { beneath, isWithheld });
   const place = placeOf(attempt.session, services, repository.directory);
-  await unpackSetup({ ...attempt, dependencies: services }, place, repository, result);
+  await unpackSetup(attempt, services, place, repository, result);
   return result.madeAt;
 }
 
@@ -133,15 +133,14 @@ async function headSetup(
 async function setUpInPlace(attempt: Attempt, services: Services, environment: RepositoryEnvironment): Promise<null> {
   const { variables, script, trusted } = environment;
   const { repository } = environment.clone;
-  const run = { ...attempt, dependencies: services };
   const secrets = secretsFor(attempt.secrets, "setup", repository.id);
   const isWithheld = trusted === null && Object.keys(secrets).length > 0;
   if (isWithheld) await reportWithheld(attempt, services, environment);
   const folders = placeOf(attempt.session, services, repository.directory);
   const place = { ...folders, environment: setupVariables(folders.home, variables, isWithheld ? {} : secrets) };
-  const result = await runRepositoryScript(run, { place, script: script ?? "", repository });
+  const result = await runRepositoryScript(attempt, services, { place, script: script ?? "", repository });
   if (hasFailed(result)) throw setupFailed(services, repository, result, isWithheld);
-  await settleSetup(run, folders);
+  await settleSetup({ ...services, signal: attempt.signal }, folders);
   return null;
 }
 

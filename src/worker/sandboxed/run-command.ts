@@ -1,21 +1,22 @@
 import { mkdir } from "node:fs/promises";
 import { RunError } from "../../domain/errors.ts";
 import type { Exceeded, Limits, Sandbox, SandboxedProcess, SandboxRequest } from "../../sandboxes/sandbox.ts";
-import { insideVariables } from "../git/git.ts";
+import { sandboxGitVariables } from "../git/git.ts";
 import { runInSandbox } from "./run-in-sandbox.ts";
 
 /** Folders and image that a command in the sandbox sees. */
-export type InsidePlace = Pick<
+export type SandboxFolders = Pick<
   SandboxRequest,
   "workspace" | "workingDirectory" | "home" | "disk" | "readOnly" | "image"
 >;
 /** A command of Offstage's to run in the sandbox. */
-export type InsideCommand = Pick<SandboxRequest, "command" | "arguments"> &
+export type SandboxCommand = Pick<SandboxRequest, "command" | "arguments"> &
   Partial<Pick<SandboxRequest, "environment">>;
 
-/** The parts of an attempt that a command among its session's files needs. */
-export interface InsideRun {
-  readonly dependencies: { readonly sandbox: Sandbox; readonly limits: Limits };
+/** The sandbox that a command runs in, its limits, and what ends it early. */
+export interface SandboxedRun {
+  readonly sandbox: Sandbox;
+  readonly limits: Limits;
   readonly signal: AbortSignal;
 }
 
@@ -30,22 +31,16 @@ const limitMs = 30 * 60_000;
  * @throws RunError resources_exhausted if it exceeds a limit; Error with the end of its stderr if it fails otherwise, or what
  *   `use` throws; the reason of the attempt's signal
  */
-export async function inside(
-  run: InsideRun,
-  place: InsidePlace,
-  command: InsideCommand,
+export async function runCommand(
+  { sandbox, limits, signal }: SandboxedRun,
+  place: SandboxFolders,
+  command: SandboxCommand,
   use: (child: SandboxedProcess) => Promise<void> | void,
 ): Promise<string> {
   await mkdir(place.home, { recursive: true });
-  const { sandbox, limits } = run.dependencies;
-  const environment = { ...insideVariables(place.home), ...command.environment };
+  const environment = { ...sandboxGitVariables(place.home), ...command.environment };
   const request = { ...place, ...command, environment, limits };
-  const { code, exceeded, printed, thrown } = await runInSandbox(
-    sandbox,
-    request,
-    { limitMs, signal: run.signal },
-    use,
-  );
+  const { code, exceeded, printed, thrown } = await runInSandbox(sandbox, request, { limitMs, signal }, use);
   if (code === 0 && thrown === null) return printed;
   // A command that was ended at a limit breaks whatever reads it; the limit is the reason to report.
   if (exceeded !== null) throw tooMuch(exceeded);
