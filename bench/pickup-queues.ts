@@ -8,7 +8,7 @@ import type { Logger } from "../src/observability.ts";
 import { completeJob, createJobs } from "../src/store/automations/jobs.ts";
 import { finishSession } from "../src/store/queue/claims.ts";
 import { createSession } from "../src/store/sessions/new-session.ts";
-import { startWorker } from "../src/worker/worker.ts";
+import { createWorker } from "../src/worker/worker.ts";
 
 /** Handlers that run at once, in every queue that has such a number. */
 export const concurrency = 20;
@@ -41,7 +41,7 @@ export async function offstage({ database, organizationId, logger, picked }: Pla
      values ($1, $2, 'bench', 'bench', 'Fix it', '{}', 5, false)`,
     [automation, organizationId],
   );
-  const worker = await startWorker({
+  const worker = createWorker({
     database,
     logger,
     metrics: createMetrics(),
@@ -59,6 +59,7 @@ export async function offstage({ database, organizationId, logger, picked }: Pla
       await completeJob(database, job, job.id);
     },
   });
+  await worker.start();
   return {
     sessions: {
       async add(id) {

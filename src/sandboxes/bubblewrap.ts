@@ -107,7 +107,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
     start,
     makeWritable,
     giveBack: (folder) => claims.giveBack(folder),
-    ...(isRoot && { tend: () => claims.tend() }),
+    ...(isRoot && { upkeep: claims.upkeep }),
   };
 }
 

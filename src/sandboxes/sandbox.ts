@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import type { Service } from "../lifecycle/service.ts";
 
 /** Limits on what all processes of one sandbox may use together. */
 export interface Limits {
@@ -91,9 +92,6 @@ export interface Sandbox {
    * one, once no process has it.
    */
   giveBack(folder: string): Promise<void>;
-  /**
-   * Removes leftovers from time to time, if the sandbox can leave any.
-   * @returns a function that stops it, which may be called twice
-   */
-  tend?(): () => Promise<void>;
+  /** Removes leftovers now and then periodically, if the sandbox can leave any. */
+  readonly upkeep?: Service;
 }

@@ -1,12 +1,12 @@
 import { rm } from "node:fs/promises";
 import { hasRoom } from "../database/room.ts";
-import { removeWorker, reportWorker } from "../store/queue/worker-nodes.ts";
 import { followPullRequests } from "../worker/background/follow-pull-requests.ts";
-import { startHousekeeping } from "../worker/background/housekeeping.ts";
-import { startRelay } from "../worker/background/relay.ts";
+import { createHeartbeat } from "../worker/background/heartbeat.ts";
+import { createHousekeeping } from "../worker/background/housekeeping.ts";
+import { createRelay } from "../worker/background/relay.ts";
 import { runAttempt } from "../worker/run-attempt.ts";
 import { runJob } from "../worker/run-job.ts";
-import { startWorker } from "../worker/worker.ts";
+import { createWorker } from "../worker/worker.ts";
 import { listAgents } from "./agent-list.ts";
 import type { Parts } from "./parts.ts";
 import type { Stops } from "./stops.ts";
@@ -18,8 +18,6 @@ import {
   socketDirectory,
 } from "./wiring.ts";
 
-const reportEveryMs = 15_000;
-
 /**
  * Starts the worker: sessions, jobs, and the background tasks of every worker.
  * @param url address of the web app
@@ -29,11 +27,10 @@ export async function startWork(parts: Parts, url: string, stops: Stops): Promis
   // Removes the sockets that a killed server left behind.
   await rm(socketDirectory(config), { recursive: true, force: true });
   const id = await readWorkerId(config.data);
-  const stopTending = sandbox.tend?.();
-  if (stopTending !== undefined) stops.add(stopTending);
+  if (sandbox.upkeep !== undefined) await stops.start(sandbox.upkeep);
   const services = createAttemptServices(config, { ...parts, publicUrl: () => url, workerId: id });
   await services.folders.forgetIncoming();
-  const worker = await startWorker({
+  const worker = createWorker({
     database,
     logger,
     metrics,
@@ -47,20 +44,14 @@ export async function startWork(parts: Parts, url: string, stops: Stops): Promis
     runSession: (session, signals) => runAttempt(services, session, signals),
     runJob: (job) => runJob({ database, logger, traces, templates, sandboxed: sandbox.isolates }, job),
   });
-  stops.add(() => worker.stop());
+  await stops.start(worker);
   const defaultAgent = () => chooseDefaultAgent(config, providers);
-  const report = async (): Promise<void> =>
-    reportWorker(database, {
-      id,
-      agents: await listAgents(providers, defaultAgent),
-      defaultAgent: await defaultAgent(),
-      concurrency: config.concurrency,
-    });
-  await report();
-  const reporting = setInterval(() => {
-    report().catch((error: unknown) => logger.warn({ err: error }, "could not say that this worker is there"));
-  }, reportEveryMs);
-  stops.add(() => (clearInterval(reporting), removeWorker(database, id)));
+  const describe = async () => ({
+    agents: await listAgents(providers, defaultAgent),
+    defaultAgent: await defaultAgent(),
+    concurrency: config.concurrency,
+  });
+  await stops.start(createHeartbeat({ database, logger, id, describe }));
   const { retention } = config;
   const { folders, mirrors, objects } = services;
   const house = {
@@ -72,15 +63,10 @@ export async function startWork(parts: Parts, url: string, stops: Stops): Promis
     recordingsDirectory: recordingsDirectory(config),
     retention,
   };
-  stops.add(startHousekeeping(house));
+  await stops.start(createHousekeeping(house));
   const { vault, forges } = parts;
   const publicUrl = () => url;
-  stops.add(startRelay({ database, vault, logger, metrics, publicUrl, privateHosts: config.webhookHosts }));
-  const stopFollowing = followPullRequests({
-    database,
-    logger,
-    forgeOf: forges.forgeOf,
-    minutes: config.pullRequestMinutes,
-  });
-  stops.add(stopFollowing);
+  await stops.start(createRelay({ database, vault, logger, metrics, publicUrl, privateHosts: config.webhookHosts }));
+  const { pullRequestMinutes: minutes } = config;
+  await stops.start(followPullRequests({ database, logger, forgeOf: forges.forgeOf, minutes }));
 }

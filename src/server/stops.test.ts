@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createService } from "../lifecycle/service.ts";
 import { createStops } from "./stops.ts";
 
 test("what was started last stops first, each once", async () => {
@@ -18,4 +19,17 @@ test("one that fails keeps none of the others from stopping, and is told", async
   stops.add(() => void stopped.push("worker"));
   await expect(stops.run()).rejects.toThrow("no answer");
   expect(stopped).toEqual(["worker", "database"]);
+});
+
+test("a service whose start fails halfway stops with the others", async () => {
+  const stopped: string[] = [];
+  const stops = createStops();
+  stops.add(() => void stopped.push("database"));
+  const api = createService({
+    start: () => Promise.reject(new Error("the port is taken")),
+    stop: () => Promise.resolve(void stopped.push("api")),
+  });
+  await expect(stops.start(api)).rejects.toThrow("the port is taken");
+  await stops.run();
+  expect(stopped).toEqual(["api", "database"]);
 });

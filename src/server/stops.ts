@@ -1,7 +1,14 @@
-/** Functions to call when the process stops. */
+import { stopAll, type Service } from "../lifecycle/service.ts";
+
+/** What stops when the process stops. */
 export interface Stops {
   /** Adds a function. Functions are called in reverse order, so what started last stops first. */
   add(stop: () => Promise<void> | void): void;
+  /**
+   * Starts a service, which stops in its turn, even if its start fails halfway.
+   * @throws what its start throws
+   */
+  start(service: Service): Promise<void>;
   /**
    * Calls each function once, even if an earlier one fails.
    * @throws the first failure
@@ -9,21 +16,15 @@ export interface Stops {
   run(): Promise<void>;
 }
 
-/** Makes an empty list of functions. */
+/** Makes an empty list. */
 export function createStops(): Stops {
   const stops: (() => Promise<void> | void)[] = [];
   return {
     add: (stop) => void stops.push(stop),
-    async run() {
-      const failures: unknown[] = [];
-      for (const stop of stops.splice(0).reverse()) {
-        try {
-          await stop();
-        } catch (error) {
-          failures.push(error);
-        }
-      }
-      if (failures.length > 0) throw failures[0];
+    async start(service) {
+      stops.push(() => service.stop());
+      await service.start();
     },
+    run: () => stopAll(stops.splice(0)),
   };
 }

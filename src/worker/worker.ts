@@ -1,13 +1,15 @@
 import type { Database } from "../database/database.ts";
+import type { Subscription } from "../database/notifications.ts";
+import { createPeriodic } from "../lifecycle/periodic.ts";
+import { createService, type Service } from "../lifecycle/service.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
 import { claimJob, recoverJobs, type ClaimedJob } from "../store/automations/jobs.ts";
 import { wakeWaiting } from "../store/queue/budgets.ts";
 import { claimSession, type ClaimedSession } from "../store/queue/claims.ts";
 import { recoverSessions, renewClaim } from "../store/queue/lease.ts";
-import { ClaimLost, RunCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
 import { attemptLogger } from "./attempt/attempt.ts";
-import { createLook } from "./look.ts";
+import { ClaimLost, RunCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
 
 /** The two ways in which a worker ends an attempt. */
 export interface RunSignals {
@@ -40,13 +42,7 @@ export interface WorkerOptions {
   readonly runJob: (job: ClaimedJob) => Promise<void>;
 }
 
-/** A started worker. */
-export interface Worker {
-  /** Claims nothing more, returns running sessions to the queue, and settles when nothing runs. Safe to call twice. */
-  stop(): Promise<void>;
-}
-
-/** Interval of the poll that finds work if a notification was lost; usually LISTEN/NOTIFY wakes the worker. */
+/** Interval, in ms, of the poll that finds work if a notification was lost; usually LISTEN/NOTIFY wakes the worker. */
 const pollMs = 2_000;
 
 interface Running {
@@ -57,45 +53,46 @@ interface Running {
 }
 
 /**
- * Claims queued sessions, up to `concurrency` at once, and triggered jobs, one at a time; renews the leases of its sessions.
- * First requeues what the worker of this id held before it restarted.
- * @throws Error if the database can't be reached at the start
+ * Makes a worker, which claims queued sessions, up to `concurrency` at once, and triggered jobs, one at a time, and renews the
+ * leases of its sessions.
+ * `start` first requeues what the worker of this id held before it restarted; it throws if the database can't be reached.
+ * `stop` claims nothing more, returns running sessions to the queue, and settles when nothing runs.
  */
-export async function startWorker(options: WorkerOptions): Promise<Worker> {
+export function createWorker(options: WorkerOptions): Service {
   const { database, logger, leaseMs, metrics } = options;
   const running = new Set<Running>();
   const draining = new AbortController();
-  const stopping = new AbortController();
   let full = false;
 
-  const recovered = await recoverSessions(database, { worker: options.id });
-  metrics.sessionsRecovered(recovered);
-  if (recovered > 0) logger.info({ sessions: recovered }, "took up what this worker held when it was killed");
-  await recoverJobs(database, { worker: options.id });
-
-  const untilStopped = {
-    stopping: stopping.signal,
+  const looks = {
+    everyMs: pollMs,
     onFailure: (error: unknown) => logger.error({ err: error }, "could not look for work; will look again"),
   };
-  const jobs = createLook(takeJobs, untilStopped);
-  const sessions = createLook(takeSessions, untilStopped);
+  const jobs = createPeriodic({ ...looks, round: takeJobs });
+  const sessions = createPeriodic({ ...looks, round: takeSessions });
+  const recovery = createPeriodic({
+    round: recoverExpired,
+    everyMs: leaseMs / 2,
+    firstAfterMs: leaseMs / 2,
+    onFailure: (error) => logger.warn({ err: error }, "could not recover expired leases; will try again"),
+  });
 
   /** The two looks are independent: many jobs delay no session. */
   function look(): void {
-    jobs.look();
-    sessions.look();
+    jobs.now();
+    sessions.now();
   }
 
-  async function takeJobs(): Promise<void> {
-    while (!stopping.signal.aborted) {
+  async function takeJobs(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
       const job = await claimJob(database, { worker: options.id, leaseMs });
       if (job === null) return;
       await options.runJob(job);
     }
   }
 
-  async function takeSessions(): Promise<void> {
-    while (!stopping.signal.aborted && running.size < options.concurrency) {
+  async function takeSessions(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted && running.size < options.concurrency) {
       const isFull = (await options.hasRoom?.()) === false;
       if (isFull && !full) {
         logger.warn("the disk is nearly full: no session is taken until there is room (OFFSTAGE_MIN_FREE_MB)");
@@ -126,7 +123,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       )
       .finally(() => {
         running.delete(run);
-        sessions.look();
+        sessions.now();
       });
     const run: Running = { session, controller, settled, heldUntil: Date.now() + leaseMs };
     running.add(run);
@@ -151,51 +148,55 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     for (const run of running) if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
   }
 
-  const work = await database.listen("offstage_work", (what) => {
-    // Any other payload: notifications were lost, or an older node sent one without a kind.
-    if (what === "job") jobs.look();
-    else if (what === "session") sessions.look();
-    else look();
-  });
-  const cancels = await database.listen("offstage_cancel", (sessionId) => {
-    for (const run of running) if (sessionId === "" || run.session.sessionId === sessionId) void renew(run);
-  });
-  const poll = setInterval(look, pollMs);
-  const renewal = setInterval(() => {
-    letGo();
-    for (const run of running) void renew(run);
-  }, leaseMs / 3);
-  let recovering = false;
-  const recovery = setInterval(() => {
-    if (recovering) return;
-    recovering = true;
-    void Promise.all([recoverSessions(database, {}), recoverJobs(database, {}), wakeWaiting(database)])
-      .then(
-        (counts) => {
-          metrics.sessionsRecovered(counts[0]);
-          if (counts.some((count) => count > 0)) look();
-        },
-        (error: unknown) => logger.warn({ err: error }, "could not recover expired leases; will try again"),
-      )
-      .finally(() => {
-        recovering = false;
-      });
-  }, leaseMs / 2);
-  look();
-
-  let stopped: Promise<void> | null = null;
-  async function stop(): Promise<void> {
-    stopping.abort();
-    clearInterval(poll);
-    clearInterval(recovery);
-    await Promise.all([work.close(), cancels.close(), jobs.settled(), sessions.settled()]);
-    draining.abort();
-    const grace = setTimeout(() => {
-      for (const run of running) run.controller.abort(new WorkerDraining());
-    }, options.drainMs ?? 0);
-    await Promise.all([...running].map((run) => run.settled));
-    clearTimeout(grace);
-    clearInterval(renewal);
+  async function recoverOwn(): Promise<void> {
+    const recovered = await recoverSessions(database, { worker: options.id });
+    metrics.sessionsRecovered(recovered);
+    if (recovered > 0) logger.info({ sessions: recovered }, "took up what this worker held when it was killed");
+    await recoverJobs(database, { worker: options.id });
   }
-  return { stop: () => (stopped ??= stop()) };
+
+  async function recoverExpired(): Promise<void> {
+    const counts = await Promise.all([recoverSessions(database, {}), recoverJobs(database, {}), wakeWaiting(database)]);
+    metrics.sessionsRecovered(counts[0]);
+    if (counts.some((count) => count > 0)) look();
+  }
+
+  const subscriptions: Subscription[] = [];
+  async function listen(): Promise<void> {
+    const work = await database.listen("offstage_work", (what) => {
+      // Any other payload: notifications were lost, or an older node sent one without a kind.
+      if (what === "job") jobs.now();
+      else if (what === "session") sessions.now();
+      else look();
+    });
+    subscriptions.push(work);
+    const cancels = await database.listen("offstage_cancel", (sessionId) => {
+      for (const run of running) if (sessionId === "" || run.session.sessionId === sessionId) void renew(run);
+    });
+    subscriptions.push(cancels);
+  }
+
+  let renewal: NodeJS.Timeout | undefined;
+  return createService({
+    async start() {
+      await recoverOwn();
+      await listen();
+      renewal = setInterval(() => {
+        letGo();
+        for (const run of running) void renew(run);
+      }, leaseMs / 3);
+      await Promise.all([recovery.start(), jobs.start(), sessions.start()]);
+    },
+    async stop() {
+      const claiming = [recovery.stop(), jobs.stop(), sessions.stop()];
+      await Promise.all([...claiming, ...subscriptions.map((subscription) => subscription.close())]);
+      draining.abort();
+      const grace = setTimeout(() => {
+        for (const run of running) run.controller.abort(new WorkerDraining());
+      }, options.drainMs ?? 0);
+      await Promise.all([...running].map((run) => run.settled));
+      clearTimeout(grace);
+      clearInterval(renewal);
+    },
+  });
 }

@@ -303,7 +303,10 @@ test("a pull request that was merged is told, once, and shown on its session", a
   const look = async (): Promise<void> => {
     await offstage.database.pool.query("update pull_request set checked_at = now() - interval '1 hour'");
     const { database } = offstage;
-    await lookAtPullRequests({ database, logger: createLogger("silent"), forgeOf, minutes: 5 });
+    await lookAtPullRequests(
+      { database, logger: createLogger("silent"), forgeOf, minutes: 5 },
+      new AbortController().signal,
+    );
   };
   await look();
   expect((await client.session.get(session.id)).pullRequests).toMatchObject([{ state: "open" }]);

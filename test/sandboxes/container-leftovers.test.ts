@@ -78,11 +78,11 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     const child = sandbox.start(place.request("true"));
     expect((await outcome(child)).code).toBe(0);
     await waitFor(() => proxy.calls.filter((call) => call.startsWith("DELETE ")).length >= 2, "it was tried again");
-    const stop = sandbox.tend?.();
+    await sandbox.upkeep?.start();
     proxy.mend();
     await waitFor(async () => (await containers()) === 0, "the sweep removed it");
-    await stop?.();
-    await stop?.();
+    await sandbox.upkeep?.stop();
+    await sandbox.upkeep?.stop();
   });
 
   it("of a server that was killed is removed by its next life, on a host of another name too", async () => {
@@ -101,9 +101,9 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     own.kill();
     await own.exited;
     for (const child of living) await kill(child);
-    const stop = direct.tend?.();
+    await direct.upkeep?.start();
     await waitFor(async () => (await containers()) === 1, "what its own process left is gone");
-    await stop?.();
+    await direct.upkeep?.stop();
     const left = await containersOf(found.socket);
     expect(left.map(({ Labels }) => Labels["dev.offstage.server"])).toEqual(["another-server"]);
     for (const { Id } of left) await removeContainer(found.socket, Id);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Service } from "../../src/lifecycle/service.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createAutomation } from "../../src/store/automations/automations.ts";
@@ -6,7 +7,7 @@ import { claimJob, createJobs, getJob, recoverJobs, type JobRecord } from "../..
 import { createTemplates } from "../../src/templates/templates.ts";
 import { noTraces } from "../../src/traces.ts";
 import { runJob } from "../../src/worker/run-job.ts";
-import { startWorker, type Worker } from "../../src/worker/worker.ts";
+import { createWorker } from "../../src/worker/worker.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization } from "../store/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
@@ -49,10 +50,10 @@ async function trigger(organizationId: string, automationId: string): Promise<st
 }
 
 /** A worker whose sessions run until they are told to end. */
-async function work(running: Set<string>): Promise<Worker> {
+async function work(running: Set<string>): Promise<Service> {
   const { database } = testDatabase;
   const logger = createLogger("silent");
-  return startWorker({
+  const worker = createWorker({
     database,
     logger,
     metrics: createMetrics(),
@@ -67,6 +68,8 @@ async function work(running: Set<string>): Promise<Worker> {
     },
     runJob: (job) => runJob({ database, logger, traces: noTraces, templates, sandboxed: true }, job),
   });
+  await worker.start();
+  return worker;
 }
 
 test("jobs whose templates are poison fail once with the limit, and other jobs and sessions of the worker go on", async () => {

@@ -13,13 +13,24 @@ export interface Patience {
 /** Default time limits. */
 export const usualPatience: Patience = { workMs: 60_000, answerMs: 15_000, endMs: 5_000 };
 
+/** A caller that may stop, and the milliseconds that it still waits then. */
+export interface Until {
+  readonly signal: AbortSignal;
+  readonly endMs: number;
+}
+
+/** @returns what lets a call of background work end soon after that is stopped; undefined if nothing stops it */
+export function untilStopped(stopping: AbortSignal | undefined, { endMs }: Patience): Until | undefined {
+  return stopping === undefined ? undefined : { signal: stopping, endMs };
+}
+
 /** Description of one call. */
 export interface Call {
   /** The action, for the error's message: "make a container". */
   readonly toDo: string;
   readonly limitMs: number;
   /** After this signal aborts, the call has at most `endMs` left. */
-  readonly until?: { readonly signal: AbortSignal; readonly endMs: number };
+  readonly until?: Until | undefined;
 }
 
 /**

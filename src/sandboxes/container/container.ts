@@ -1,4 +1,5 @@
 import { OffstageError } from "../../domain/errors.ts";
+import { joinServices } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { giveToSandbox } from "../process/ownership.ts";
 import { UidClaims, usualUids, type UidRange } from "../process/uids.ts";
@@ -117,11 +118,6 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     start,
     makeWritable,
     giveBack,
-    tend() {
-      const stops = [upkeep.tend(), ...(process.getuid?.() === 0 ? [claims.tend()] : [])];
-      return async () => {
-        await Promise.all(stops.map((stop) => stop()));
-      };
-    },
+    upkeep: joinServices([upkeep.sweeps, ...(process.getuid?.() === 0 ? [claims.upkeep] : [])]),
   };
 }

@@ -1,6 +1,6 @@
 import type { Logger } from "../../observability.ts";
 import type { EngineApi, Listed } from "./api.ts";
-import { callEngine, type Patience } from "./call.ts";
+import { callEngine, untilStopped, type Patience } from "./call.ts";
 import { containerLabel, processLabel, serverLabel } from "./labels.ts";
 import type { Maker } from "./maker.ts";
 
@@ -18,19 +18,20 @@ export interface Sweep {
   readonly remove: (id: string) => Promise<boolean>;
   readonly patience: Patience;
   readonly logger: Logger | null;
+  /** Ends the sweep after the removal under way. */
+  readonly stopping?: AbortSignal | undefined;
 }
 
 /**
  * Removes the containers of this server that no process needs any more: those of its ended processes, whether they ever
  * started and whatever they are called now, and those that this process released. Leaves every other container alone,
  * even if the engine lists more than was asked for.
- * @throws the engine's first error, after all were tried
+ * @throws the engine's first error, after all were tried; the reason of `stopping` if that aborts
  */
 export async function sweepContainers(sweep: Sweep): Promise<void> {
-  const { engine, server, maker, patience, logger } = sweep;
-  const listed = await callEngine({ toDo: "list its containers", limitMs: patience.answerMs }, (signal) =>
-    engine.list(`${serverLabel}=${server}`, signal),
-  );
+  const { engine, server, maker, patience, logger, stopping } = sweep;
+  const call = { toDo: "list its containers", limitMs: patience.answerMs, until: untilStopped(stopping, patience) };
+  const listed = await callEngine(call, (signal) => engine.list(`${serverLabel}=${server}`, signal));
   const own = listed.filter(({ Labels }) => Labels?.[serverLabel] === server);
   const alive = new Map<string, boolean>();
   const problems: unknown[] = [];
@@ -39,6 +40,7 @@ export async function sweepContainers(sweep: Sweep): Promise<void> {
     if (!alive.has(by)) alive.set(by, by === sweep.process || (await maker.isAlive(by)));
     const isNeeded = by === sweep.process ? sweep.isHeld(nameOf(one)) : alive.get(by) === true;
     if (isNeeded) continue;
+    stopping?.throwIfAborted();
     try {
       await sweep.remove(one.Id);
       logger?.info({ container: nameOf(one) }, "removed a container that was left");

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { createService, type Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import type { EngineApi } from "./api.ts";
-import { callEngine, type Patience } from "./call.ts";
+import { callEngine, untilStopped, type Patience } from "./call.ts";
 import { containerLabel, processLabel, serverLabel } from "./labels.ts";
 import type { Maker } from "./maker.ts";
 import { EngineError } from "./socket.ts";
@@ -59,8 +61,8 @@ export interface Upkeep {
    * @throws Error of the engine
    */
   sweep(): Promise<void>;
-  /** Sweeps now and then periodically. @returns a function that stops it, which may be called twice */
-  tend(): () => Promise<void>;
+  /** Sweeps at its start and then periodically. When it stops, no removal is tried again: the next process does that. */
+  readonly sweeps: Service;
 }
 
 /** Creates the upkeep of this process's containers. */
@@ -70,9 +72,10 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   const waiting = new Map<string, NodeJS.Timeout>();
 
   /** @returns false if there is no container of that id or name */
-  function removeNow(idOrName: string): Promise<boolean> {
+  function removeNow(idOrName: string, stopping?: AbortSignal): Promise<boolean> {
+    const until = untilStopped(stopping, patience);
     return removals.take(() =>
-      callEngine({ toDo: "remove a container", limitMs: patience.workMs }, (signal) =>
+      callEngine({ toDo: "remove a container", limitMs: patience.workMs, until }, (signal) =>
         engine.remove(idOrName, signal).then(
           () => true,
           (error: unknown) => {
@@ -121,48 +124,41 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     else logger?.debug({ container: name, problem }, "left a container to the sweep");
   }
 
-  async function sweep(): Promise<void> {
+  async function sweep(stopping?: AbortSignal): Promise<void> {
     await sweepContainers({
       engine,
       server: await serverId(),
       process: await maker.name(),
       maker,
       isHeld: (name) => held.has(name),
-      remove: removeNow,
+      remove: (id) => removeNow(id, stopping),
       patience,
       logger,
+      stopping,
     });
   }
 
-  function tend(): () => Promise<void> {
-    let isSweeping = false;
-    let failed = false;
-    async function sweepOnce(): Promise<void> {
-      // One at a time: if the engine hangs, a sweep takes longer than the time between two.
-      if (isSweeping) return;
-      isSweeping = true;
-      try {
-        await sweep();
-        failed = false;
-      } catch (error) {
-        // Logged once, not at every sweep while the engine is down.
-        if (!failed) logger?.warn({ err: error }, "could not remove containers that were left; will try again");
-        failed = true;
-      } finally {
-        isSweeping = false;
-      }
-    }
-    void sweepOnce();
-    const timer = setInterval(() => void sweepOnce(), retries.sweepMs);
-    timer.unref();
-    return () => {
-      clearInterval(timer);
-      // The next process removes what is left.
+  let failed = false;
+  const rounds = createPeriodic({
+    everyMs: retries.sweepMs,
+    async round(stopping) {
+      await sweep(stopping);
+      failed = false;
+    },
+    onFailure(error) {
+      // Logged once, not at every sweep while the engine is down.
+      if (!failed) logger?.warn({ err: error }, "could not remove containers that were left; will try again");
+      failed = true;
+    },
+  });
+  const sweeps = createService({
+    start: () => rounds.start(),
+    async stop() {
+      await rounds.stop();
       for (const each of waiting.values()) clearTimeout(each);
       waiting.clear();
-      return Promise.resolve();
-    };
-  }
+    },
+  });
 
   return {
     hold() {
@@ -177,7 +173,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     }),
     remove,
     removeLater,
-    sweep,
-    tend,
+    sweep: () => sweep(),
+    sweeps,
   };
 }

@@ -4,6 +4,8 @@ import { lstat, mkdir, readdir, readlink, rename, rm, symlink } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RunError } from "../../domain/errors.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import type { Service } from "../../lifecycle/service.ts";
 import { runProgram } from "./run-program.ts";
 
 /** User ids for sandboxes; `last` is included. */
@@ -42,7 +44,7 @@ const claimFolders = ["/run/offstage-uids", join(tmpdir(), "offstage-uids")];
 /** The folders of a claim younger than this may not exist yet. */
 const youngMs = 60 * 60_000;
 const luckyTries = 20;
-const tendEveryMs = 60 * 60_000;
+const upkeepEveryMs = 60 * 60_000;
 
 /**
  * Assigns user ids of this machine to sessions. A claim is a symbolic link, created atomically, named by the user id;
@@ -57,6 +59,13 @@ export class UidClaims {
   /** Ids that this process claimed, by folder. */
   readonly #given = new Map<string, Set<number>>();
   #folder: Promise<string | null> | null = null;
+  /** Releases stale claims of killed servers, at its start and every hour. */
+  readonly upkeep: Service = createPeriodic({
+    round: () => this.#removeStale(),
+    everyMs: upkeepEveryMs,
+    // Another round, or the next claim that finds no free id, tries again.
+    onFailure: () => undefined,
+  });
 
   /** @param folders candidates for the claims' folder: the first that can be created is used */
   constructor(range: UidRange, folders: readonly string[] = claimFolders) {
@@ -79,7 +88,7 @@ export class UidClaims {
 
   /**
    * Releases the ids of a deleted folder's children. An id that a process still has, as in a container that its engine
-   * did not end, stays claimed until `tend` finds no such process.
+   * did not end, stays claimed until `upkeep` finds no such process.
    */
   async giveBack(holder: string): Promise<void> {
     for (const [known, uids] of this.#given) {
@@ -87,23 +96,6 @@ export class UidClaims {
       this.#given.delete(known);
       for (const uid of uids) if (await isIdle(uid)) await this.#drop(uid, known);
     }
-  }
-
-  /**
-   * Releases stale claims of killed servers, now and every hour.
-   * @returns a function that stops it, and settles when nothing runs any more
-   */
-  tend(): () => Promise<void> {
-    let tending = Promise.resolve();
-    const look = (): void => {
-      tending = tending.then(() => this.#removeStale()).catch(() => undefined);
-    };
-    look();
-    const timer = setInterval(look, tendEveryMs).unref();
-    return async () => {
-      clearInterval(timer);
-      await tending;
-    };
   }
 
   async #find(holder: string): Promise<number> {

@@ -1,6 +1,8 @@
 import type { Database } from "../../database/database.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repository.ts";
 import type { Forge } from "../../forges/forge.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { joinServices, type Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import {
   claimOpenPullRequests,
@@ -20,41 +22,47 @@ export interface FollowOptions {
   readonly minutes: number;
 }
 
-/**
- * Regularly asks the forges for the state of open pull requests, and records those that were merged or closed.
- * @returns stops the timer; a round under way goes on
- */
-export function followPullRequests(options: FollowOptions): () => void {
-  if (options.minutes === 0) return () => undefined;
-  const { logger } = options;
-  const timer = setInterval(() => {
-    lookAtPullRequests(options).catch((error: unknown) =>
-      logger.warn({ err: error }, "could not look at pull requests; will look again"),
-    );
-  }, lookEveryMs);
-  timer.unref();
-  return () => clearInterval(timer);
+/** Regularly asks the forges for the state of open pull requests, and records those that were merged or closed. */
+export function followPullRequests(options: FollowOptions): Service {
+  if (options.minutes === 0) return joinServices([]);
+  return createPeriodic({
+    round: async (stopping) => void (await lookAtPullRequests(options, stopping)),
+    everyMs: lookEveryMs,
+    firstAfterMs: lookEveryMs,
+    onFailure: (error) => options.logger.warn({ err: error }, "could not look at pull requests; will look again"),
+  });
 }
 
-/** One round over the pull requests that are due, at most 20. A forge's error is logged. @returns how many were due */
-export async function lookAtPullRequests(options: FollowOptions): Promise<number> {
+/**
+ * One round over the pull requests that are due, at most 20. A forge's error is logged.
+ * @param stopping ends the round, and its request under way; pull requests that it leaves out are due in the next interval
+ * @returns how many were due
+ */
+export async function lookAtPullRequests(options: FollowOptions, stopping: AbortSignal): Promise<number> {
   const { database, logger, minutes } = options;
   const due = await claimOpenPullRequests(database, { minutes, limit: batch });
   for (const pullRequest of due) {
+    if (stopping.aborted) break;
     try {
-      await lookAt(options, pullRequest);
+      await lookAt(options, pullRequest, stopping);
     } catch (error) {
+      if (stopping.aborted) break;
       logger.info({ err: error, sessionId: pullRequest.sessionId }, "could not ask how a pull request stands");
     }
   }
   return due.length;
 }
 
-async function lookAt({ database, forgeOf }: FollowOptions, pullRequest: OpenPullRequest): Promise<void> {
+async function lookAt(
+  { database, forgeOf }: FollowOptions,
+  pullRequest: OpenPullRequest,
+  stopping: AbortSignal,
+): Promise<void> {
   const address = parseRepositoryUrl(pullRequest.repositoryUrl);
   if (isAddressProblem(address)) return;
   const forge = forgeOf(address);
   if (!forge.opensPullRequests) return;
-  const { state } = await forge.readPullRequest(address, pullRequest.number, AbortSignal.timeout(lookEveryMs));
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(lookEveryMs)]);
+  const { state } = await forge.readPullRequest(address, pullRequest.number, signal);
   if (state !== "open") await closePullRequest(database, pullRequest, state);
 }

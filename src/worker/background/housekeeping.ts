@@ -1,5 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import type { Database } from "../../database/database.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import type { Service } from "../../lifecycle/service.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 import type { Logger } from "../../observability.ts";
 import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
@@ -72,24 +74,12 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
   return counts;
 }
 
-/** Starts hourly housekeeping. @returns stops it, and settles when the round under way has ended */
-export function startHousekeeping(house: Housekeeping): () => Promise<void> {
-  const stopped = new AbortController();
-  let tidying: Promise<void> = Promise.resolve();
-  const tidyUp = (): void => {
-    // Rounds run one after another: one that takes longer than the interval is not started twice.
-    tidying = tidying.then(async () => {
-      if (stopped.signal.aborted) return;
-      house.logger.debug(await tidy(house, stopped.signal), "removed what is no longer kept");
-    });
-  };
-  const first = setTimeout(tidyUp, firstAfterMs);
-  const timer = setInterval(tidyUp, everyMs);
-  for (const each of [first, timer]) each.unref();
-  return async () => {
-    clearTimeout(first);
-    clearInterval(timer);
-    stopped.abort();
-    await tidying;
-  };
+/** Makes hourly housekeeping. */
+export function createHousekeeping(house: Housekeeping): Service {
+  return createPeriodic({
+    round: async (stopping) => house.logger.debug(await tidy(house, stopping), "removed what is no longer kept"),
+    firstAfterMs,
+    everyMs,
+    onFailure: (error) => house.logger.warn({ err: error }, "could not tidy; will try again"),
+  });
 }

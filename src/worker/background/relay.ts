@@ -1,6 +1,8 @@
 import { createHmac } from "node:crypto";
 import type { Database } from "../../database/database.ts";
 import { retryPauseMs } from "../../domain/webhook.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { createService, type Service } from "../../lifecycle/service.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
@@ -11,7 +13,6 @@ import {
   type AttemptResult,
   type ClaimedDelivery,
 } from "../../store/webhooks/deliveries.ts";
-import { createLook } from "../look.ts";
 import { postTo, type Posted } from "./post.ts";
 
 /** What sending webhooks needs. */
@@ -35,47 +36,46 @@ const leaseMs = 60_000;
 const gone = 410;
 
 /**
- * Sends the webhook deliveries of the outbox, by Standard Webhooks (https://www.standardwebhooks.com): each at least once, with
- * an id that stays the same over attempts. Any number of senders may run at the same time.
- * @returns stops it; settles when the deliveries under way have ended
+ * Makes the sender of the outbox's webhook deliveries, by Standard Webhooks (https://www.standardwebhooks.com): each at least
+ * once, with an id that stays the same over attempts. Any number of senders may run at the same time.
+ * `stop` settles when the deliveries under way have ended.
  */
-export function startRelay(options: RelayOptions): () => Promise<void> {
+export function createRelay(options: RelayOptions): Service {
   const { database, logger } = options;
   const underWay = new Map<Promise<void>, string>();
-  const stopping = new AbortController();
-  const { look, settled } = createLook(claimDue, {
-    stopping: stopping.signal,
+  const looks = createPeriodic({
+    round: claimDue,
+    everyMs: lookEveryMs,
     onFailure: (error) => logger.warn({ err: error }, "could not look for webhooks to send; will look again"),
   });
 
-  async function claimDue(): Promise<void> {
-    while (!stopping.signal.aborted && underWay.size < together) {
+  async function claimDue(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted && underWay.size < together) {
       const counts = Map.groupBy(underWay.values(), (id) => id);
       const busy = [...counts].filter(([, all]) => all.length >= togetherForOne).map(([id]) => id);
       const claimed = await claimDeliveries(database, { limit: togetherForOne, leaseMs, busy });
       if (claimed.length === 0) return;
-      for (const delivery of claimed) carryOut(delivery);
+      for (const delivery of claimed) carryOut(delivery, stopping);
     }
   }
 
-  function carryOut(delivery: ClaimedDelivery): void {
-    const sent: Promise<void> = send(options, delivery, stopping.signal)
+  function carryOut(delivery: ClaimedDelivery, stopping: AbortSignal): void {
+    const sent: Promise<void> = send(options, delivery, stopping)
       .catch((error: unknown) => logger.warn({ err: error, deliveryId: delivery.id }, "could not send a webhook"))
       .finally(() => {
         underWay.delete(sent);
-        look();
+        looks.now();
       });
     underWay.set(sent, delivery.webhookId);
   }
 
-  const timer = setInterval(look, lookEveryMs);
-  look();
-  return async () => {
-    clearInterval(timer);
-    stopping.abort();
-    await settled();
-    await Promise.all(underWay.keys());
-  };
+  return createService({
+    start: () => looks.start(),
+    async stop() {
+      await looks.stop();
+      await Promise.all(underWay.keys());
+    },
+  });
 }
 
 async function send(options: RelayOptions, delivery: ClaimedDelivery, stopping: AbortSignal): Promise<void> {

@@ -1,0 +1,127 @@
+import { afterEach, expect, it } from "vitest";
+import { createPeriodic, type Periodic, type PeriodicOptions } from "./periodic.ts";
+
+const made: Periodic[] = [];
+
+/** A periodic task whose rounds each last until they are ended. */
+function heldRounds(options: Partial<PeriodicOptions> = {}) {
+  const begun: (PromiseWithResolvers<void> & { readonly stopping: AbortSignal })[] = [];
+  const failures: unknown[] = [];
+  const task = createPeriodic({
+    round: (stopping) => {
+      const held = { ...Promise.withResolvers<void>(), stopping };
+      begun.push(held);
+      return held.promise;
+    },
+    everyMs: 1_000_000,
+    onFailure: (error) => failures.push(error),
+    ...options,
+  });
+  made.push(task);
+  return { task, begun, failures };
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+}
+
+afterEach(async () => {
+  await Promise.all(made.splice(0).map((task) => task.stop()));
+});
+
+it("does a round at its start, and others from time to time", async () => {
+  let rounds = 0;
+  const { task } = heldRounds({ everyMs: 1, round: () => Promise.resolve(void (rounds += 1)) });
+  await task.start();
+  expect(rounds).toBe(1);
+  await expect.poll(() => rounds).toBeGreaterThan(3);
+});
+
+it("waits with its first round if it is told to", async () => {
+  const { task, begun } = heldRounds({ firstAfterMs: 5 });
+  await task.start();
+  expect(begun).toHaveLength(0);
+  await expect.poll(() => begun.length).toBe(1);
+  begun[0]?.resolve();
+});
+
+it("begins no round beside another, however long that takes", async () => {
+  let inRound = 0;
+  let most = 0;
+  let rounds = 0;
+  const { task } = heldRounds({
+    everyMs: 1,
+    round: async () => {
+      most = Math.max(most, (inRound += 1));
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      inRound -= 1;
+      rounds += 1;
+    },
+  });
+  await task.start();
+  await expect.poll(() => rounds).toBeGreaterThan(3);
+  expect(most).toBe(1);
+});
+
+it("does one more round for all calls during a round", async () => {
+  const { task, begun } = heldRounds();
+  await task.start();
+  for (let call = 0; call < 3; call += 1) task.now();
+  expect(begun).toHaveLength(1);
+  begun[0]?.resolve();
+  await expect.poll(() => begun.length).toBe(2);
+  begun[1]?.resolve();
+  await turns();
+  expect(begun).toHaveLength(2);
+});
+
+it("hands on the error of a round, thrown at once too, and goes on", async () => {
+  let rounds = 0;
+  const { task, failures } = heldRounds({
+    everyMs: 1,
+    round: () => {
+      rounds += 1;
+      if (rounds === 1) throw new Error("at once");
+      return rounds === 2 ? Promise.reject(new Error("later")) : Promise.resolve();
+    },
+  });
+  await task.start();
+  await expect.poll(() => rounds).toBeGreaterThan(3);
+  expect(failures).toEqual([new Error("at once"), new Error("later")]);
+});
+
+it("tells the round under way that it stops, waits for it, and begins no other", async () => {
+  const { task, begun } = heldRounds({ everyMs: 1 });
+  await task.start();
+  task.now();
+  let isStopped = false;
+  const stopped = task.stop().then(() => (isStopped = true));
+  expect(task.stop()).toBe(task.stop());
+  await turns();
+  expect([begun[0]?.stopping.aborted, isStopped]).toEqual([true, false]);
+  begun[0]?.resolve();
+  await stopped;
+  task.now();
+  await turns();
+  expect(begun).toHaveLength(1);
+});
+
+it("reports no failure of a round that ends because it is stopped", async () => {
+  const { task, failures } = heldRounds({
+    round: (stopping) =>
+      new Promise((_, reject) => stopping.addEventListener("abort", () => reject(stopping.reason as Error))),
+  });
+  await task.start();
+  await task.stop();
+  expect(failures).toEqual([]);
+});
+
+it("does nothing before its start, nor if it was stopped before", async () => {
+  const { task, begun } = heldRounds();
+  task.now();
+  await task.stop();
+  await task.start();
+  task.now();
+  await turns();
+  expect(begun).toHaveLength(0);
+});

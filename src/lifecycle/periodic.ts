@@ -1,0 +1,70 @@
+import { createOneAtATime } from "./one-at-a-time.ts";
+import { createService, type Service } from "./service.ts";
+
+/** A background task that comes round again and again. */
+export interface Periodic extends Service {
+  /** Begins a round now, or once more after the round under way. Does nothing before `start` and after `stop`. */
+  now(): void;
+}
+
+/** What a periodic task does, and when. */
+export interface PeriodicOptions {
+  /**
+   * One round. There is one at a time, and `stop` waits for the one under way.
+   * @param stopping aborts when the task is stopped: a long round should end soon after
+   */
+  readonly round: (stopping: AbortSignal) => Promise<void>;
+  /** Milliseconds from the beginning of one round to the next. Rounds for which a longer one leaves no time are left out. */
+  readonly everyMs: number;
+  /** Milliseconds from the start to the first round; default 0: `start` begins it, and does not wait for it. */
+  readonly firstAfterMs?: number;
+  /**
+   * Gets the error of a failed round, to log it; the next round takes place nevertheless. A round that throws the reason of
+   * `stopping` has not failed.
+   */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Makes a background task of rounds. */
+export function createPeriodic({ round, everyMs, firstAfterMs = 0, onFailure }: PeriodicOptions): Periodic {
+  const stopping = new AbortController();
+  let isRunning = false;
+  let isInRound = false;
+  let timer: NodeJS.Timeout | null = null;
+  const rounds = createOneAtATime(async () => {
+    isInRound = true;
+    try {
+      await round(stopping.signal);
+    } catch (error) {
+      if (error !== stopping.signal.reason) onFailure(error);
+    } finally {
+      isInRound = false;
+    }
+  });
+
+  function tick(): void {
+    timer = setTimeout(tick, everyMs);
+    if (!isInRound) void rounds.run();
+  }
+
+  const service = createService({
+    start() {
+      isRunning = true;
+      if (firstAfterMs > 0) timer = setTimeout(tick, firstAfterMs);
+      else tick();
+      return Promise.resolve();
+    },
+    async stop() {
+      isRunning = false;
+      if (timer !== null) clearTimeout(timer);
+      stopping.abort();
+      await rounds.stop();
+    },
+  });
+  return {
+    ...service,
+    now() {
+      if (isRunning) void rounds.run();
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import type { Database } from "../../database/database.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { createService, type Service } from "../../lifecycle/service.ts";
+import type { Logger } from "../../observability.ts";
+import { removeWorker, reportWorker, type WorkerNode } from "../../store/queue/worker-nodes.ts";
+
+/** Well within the time after which a worker without a heartbeat does not count (`countedFor`). */
+const everyMs = 15_000;
+
+/** What a worker's heartbeat needs. */
+export interface HeartbeatOptions {
+  readonly database: Database;
+  readonly logger: Logger;
+  /** Id of the worker. */
+  readonly id: string;
+  /** What the worker can do now: a key may have been added since, or a program installed. */
+  readonly describe: () => Promise<Omit<WorkerNode, "id">>;
+  /** Milliseconds between two heartbeats, if they are not the usual 15,000. */
+  readonly everyMs?: number;
+}
+
+/**
+ * Makes the heartbeat that lists this worker, with its agents, among the workers of the fleet. `start` settles when the worker
+ * is listed, and throws if it can't be; `stop` takes it off the list, and no heartbeat puts it back.
+ */
+export function createHeartbeat({ database, logger, id, describe, ...options }: HeartbeatOptions): Service {
+  const report = async (): Promise<void> => reportWorker(database, { id, ...(await describe()) });
+  const intervalMs = options.everyMs ?? everyMs;
+  const reports = createPeriodic({
+    round: report,
+    everyMs: intervalMs,
+    firstAfterMs: intervalMs,
+    onFailure: (error) => logger.warn({ err: error }, "could not say that this worker is there"),
+  });
+  return createService({
+    async start() {
+      await report();
+      await reports.start();
+    },
+    async stop() {
+      await reports.stop();
+      await removeWorker(database, id);
+    },
+  });
+}

@@ -1,0 +1,95 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createForges } from "../../src/forges/forges.ts";
+import { createLogger } from "../../src/observability.ts";
+import { listWorkers } from "../../src/store/queue/worker-nodes.ts";
+import { lookAtPullRequests } from "../../src/worker/background/follow-pull-requests.ts";
+import { createHeartbeat } from "../../src/worker/background/heartbeat.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { addOrganization, addSession } from "../store/fixtures.ts";
+
+const logger = createLogger("silent");
+let testDatabase: TestDatabase;
+/** A forge that never answers. */
+let forge: Server;
+let calls = 0;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  forge = createServer(() => void (calls += 1));
+  await new Promise<void>((resolve) => forge.listen(0, "127.0.0.1", resolve));
+});
+afterAll(async () => {
+  forge.closeAllConnections();
+  await new Promise((resolve) => forge.close(resolve));
+  await testDatabase.close();
+});
+
+test("a worker that stopped is off the list, though a heartbeat was under way", async () => {
+  const { database } = testDatabase;
+  const held = Promise.withResolvers<void>();
+  const described = Promise.withResolvers<void>();
+  let descriptions = 0;
+  const heartbeat = createHeartbeat({
+    database,
+    logger,
+    id: "worker",
+    everyMs: 1,
+    describe: async () => {
+      descriptions += 1;
+      if (descriptions === 2) {
+        described.resolve();
+        await held.promise;
+      }
+      return { agents: [], defaultAgent: null, concurrency: 1 };
+    },
+  });
+  await heartbeat.start();
+  expect((await listWorkers(database)).map(({ id }) => id)).toEqual(["worker"]);
+  await described.promise;
+  const stopped = heartbeat.stop();
+  // A removal that does not wait for the heartbeat would be over now.
+  await untilIdle();
+  held.resolve();
+  await stopped;
+  await untilIdle();
+  expect(await listWorkers(database)).toEqual([]);
+});
+
+/** Until nothing that was begun asks the database any more. */
+async function untilIdle(): Promise<void> {
+  const { pool } = testDatabase.database;
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  await expect.poll(() => pool.totalCount - pool.idleCount).toBe(0);
+}
+
+test("a worker that stops waits for no forge that does not answer, and asks about no further pull request", async () => {
+  const { database } = testDatabase;
+  const url = `http://127.0.0.1:${(forge.address() as AddressInfo).port}`;
+  await addOpenPullRequests(`${url}/acme/widgets`, 2);
+  const { forgeOf } = createForges([{ kind: "gitea", webUrl: url, apiUrl: `${url}/api/v1` }]);
+  const stopping = new AbortController();
+  const round = lookAtPullRequests({ database, logger, forgeOf, minutes: 5 }, stopping.signal);
+  await expect.poll(() => calls).toBe(1);
+  stopping.abort();
+  expect(await round).toBe(2);
+  expect(calls).toBe(1);
+});
+
+async function addOpenPullRequests(repositoryUrl: string, count: number): Promise<void> {
+  const { database } = testDatabase;
+  const organizationId = await addOrganization(database);
+  const { id: sessionId } = await addSession(database, organizationId);
+  const repositoryId = crypto.randomUUID();
+  await database.pool.query(
+    "insert into repository (id, organization_id, url, address_key, name) values ($1, $2, $3, $3, 'widgets')",
+    [repositoryId, organizationId, repositoryUrl],
+  );
+  await database.pool.query(
+    `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, checked_at)
+     select gen_random_uuid(), $1, $2, $3, 'head', 'target-' || number, number, 'https://forge.example', now() - interval '1 hour'
+     from generate_series(1, $4) as number`,
+    [organizationId, sessionId, repositoryId, count],
+  );
+}
