@@ -30,7 +30,7 @@ export interface Templates {
    * @throws the same errors
    */
   check(instructions: string, asker: Asker): Promise<void>;
-  /** Ends the processes. Waiting callers get an UnavailableError. */
+  /** Ends the processes. Waiting callers get an UnavailableError. Can be called twice. */
   close(): Promise<void>;
 }
 
@@ -93,7 +93,10 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
 
   async function serve({ task, resolve, reject }: Waiting): Promise<void> {
     let outcome = await carryOut(task);
-    for (let attempt = 1; attempt < attempts && isUnexplained(outcome); attempt += 1) outcome = await carryOut(task);
+    // A renderer that `close` ended died of no fault of its template's, and must have no successor.
+    for (let attempt = 1; attempt < attempts && isUnexplained(outcome) && !closed; attempt += 1) {
+      outcome = await carryOut(task);
+    }
     if (closed) reject(stopping());
     else if ("prompt" in outcome) resolve(outcome.prompt);
     else reject(errorOf(outcome));

@@ -274,6 +274,24 @@ test("a renderer has nothing of the server's environment", async () => {
   expect(names).toEqual(new Set(["NODE_CHANNEL_FD", "NODE_CHANNEL_SERIALIZATION_MODE", "TZ"]));
 });
 
+test("a server that stops starts no renderer for the template that it ends", async () => {
+  const mine: Renderer[] = [];
+  const pool = createTemplates({
+    processes: 1,
+    start: () => {
+      const renderer = startRenderer();
+      mine.push(renderer);
+      return renderer;
+    },
+  });
+  const [, loops = "", event = {}] = poisons[0] ?? [];
+  const rendering = pool.render(loops, event, asker).catch((error: unknown) => error);
+  await pool.close();
+  await pool.close();
+  expect(await rendering).toBeInstanceOf(UnavailableError);
+  expect(mine.map(({ alive }) => alive)).toEqual([false]);
+});
+
 test("a renderer ends when it has had nothing to do for a while, and when the server stops", async () => {
   const mine: Renderer[] = [];
   const pool = createTemplates({
