@@ -21,7 +21,7 @@ export interface Notifications {
    * Never throws: workers also poll slowly, which finds the work of a lost notification.
    */
   notify(channel: string, payload: string): void;
-  /** Sends the remaining notifications and closes the connection. */
+  /** Sends the remaining notifications and closes the connection, even one that is being made. Can be called twice. */
   close(): Promise<void>;
 }
 
@@ -56,13 +56,18 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         fresh.on("error", (error) => lost(fresh, error));
         fresh.once("end", () => lost(fresh, null));
         for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
+        if (closed) {
+          await fresh.end();
+          return;
+        }
         // Not earlier: until here, only this loop handles a lost connection.
         client = fresh;
         if (attempt > 0) for (const all of listeners.values()) for (const heard of all) heard("");
         return;
       } catch (error) {
-        logger.warn({ err: error }, "could not listen on the database; will try again");
         await fresh.end().catch(() => undefined);
+        if (closed) return;
+        logger.warn({ err: error }, "could not listen on the database; will try again");
         await pause(Math.min(longestPauseMs, 100 * 2 ** attempt));
       }
     }

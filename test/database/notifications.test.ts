@@ -113,3 +113,19 @@ test.skipIf(process.platform !== "linux")("the kernel looks whether the database
   expect(connections.length).toBeGreaterThanOrEqual(2);
   expect(connections.map((columns) => columns[5]?.slice(0, 2))).toEqual(connections.map(() => "02"));
 });
+
+test("a node that closes while it begins to listen leaves no connection behind", async () => {
+  const own = await createTestDatabase();
+  closing.push(own.close);
+  const node = await openDatabase({ url: own.url, directory: "", logger: createLogger("error") });
+  const listening = node.listen("channel", () => undefined);
+  await node.close();
+  await listening;
+  await waitFor(async () => {
+    const { rows } = await own.database.pool.query(
+      `select pid from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`,
+    );
+    return rows.length === 0;
+  }, "its connections are gone");
+});
