@@ -9,6 +9,7 @@ import {
   type EventContext,
   type updateAutomationSchema,
 } from "./domain/automation.ts";
+import { backoffMs } from "./domain/backoff.ts";
 import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/event.ts";
 import { OffstageError } from "./domain/errors.ts";
 import { jobSchema, queuedJobSchema } from "./domain/job.ts";
@@ -85,7 +86,8 @@ const ledgerPage = z.object({ entries: z.array(ledgerEntrySchema), nextCursor: z
 const webhooksPage = z.object({ webhooks: z.array(webhookSchema), nextCursor: z.string().nullable() });
 const deliveriesPage = z.object({ deliveries: z.array(deliverySchema), nextCursor: z.string().nullable() });
 const egressSchema = z.object({ egress: z.array(z.string()) });
-const longestPauseMs = 10_000;
+/** Pauses before a lost stream is asked for again. */
+const reconnecting = { fromMs: 200, toMs: 10_000, jitter: 0.5 };
 
 /** The API's client. */
 export type Client = ReturnType<typeof createClient>;
@@ -264,7 +266,7 @@ async function* streamEvents(
       if (error instanceof OffstageError || isAborted(signal)) throw error;
     }
     onConnection?.(false);
-    await pause(Math.min(longestPauseMs, 200 * 2 ** failures) * (0.5 + Math.random() / 2), signal);
+    await pause(backoffMs(failures + 1, reconnecting), signal);
   }
 }
 

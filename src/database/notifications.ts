@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
+import { backoffMs } from "../domain/backoff.ts";
 import type { Logger } from "../observability.ts";
 import { keepAlive } from "./keep-alive.ts";
 
@@ -30,7 +31,8 @@ export interface Notifications {
  * the first at once, those of the next milliseconds together.
  */
 const gatherMs = 5;
-const longestPauseMs = 5_000;
+/** Pauses between attempts to connect: all nodes lose a database that restarts at the same moment. */
+const reconnecting = { fromMs: 100, toMs: 5_000 };
 
 /** Makes LISTEN and NOTIFY over one connection of the process. */
 export function createNotifications(pool: pg.Pool, url: string, logger: Logger): Notifications {
@@ -39,10 +41,10 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
   let sending: Promise<void> | null = null;
   let client: pg.Client | null = null;
   let connecting: Promise<void> | null = null;
-  let closed = false;
+  const closing = new AbortController();
 
   async function connect(): Promise<void> {
-    for (let attempt = 0; !closed; attempt += 1) {
+    for (let attempt = 0; !closing.signal.aborted; attempt += 1) {
       const fresh = new pg.Client({ connectionString: url, ...keepAlive });
       try {
         await fresh.connect();
@@ -56,7 +58,7 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         fresh.on("error", (error) => lost(fresh, error));
         fresh.once("end", () => lost(fresh, null));
         for (const channel of listeners.keys()) await fresh.query(`listen ${pg.escapeIdentifier(channel)}`);
-        if (closed) {
+        if (closing.signal.aborted) {
           await fresh.end();
           return;
         }
@@ -66,15 +68,16 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         return;
       } catch (error) {
         await fresh.end().catch(() => undefined);
-        if (closed) return;
+        if (closing.signal.aborted) return;
         logger.warn({ err: error }, "could not listen on the database; will try again");
-        await pause(Math.min(longestPauseMs, 100 * 2 ** attempt));
+        const pauseMs = backoffMs(attempt + 1, reconnecting);
+        await pause(pauseMs, undefined, { signal: closing.signal }).catch(() => undefined);
       }
     }
   }
 
   function lost(which: pg.Client, error: Error | null): void {
-    if (client !== which || closed) return;
+    if (client !== which || closing.signal.aborted) return;
     client = null;
     logger.warn({ err: error }, "lost the connection that listens on the database; connecting again");
     connecting = connect().then(() => {
@@ -105,7 +108,8 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
           values: [words.map(([channel]) => channel), words.map(([, payload]) => payload)],
         });
       } catch (error) {
-        if (!closed) logger.warn({ err: error }, "could not notify; those who wait will find out by themselves");
+        if (!closing.signal.aborted)
+          logger.warn({ err: error }, "could not notify; those who wait will find out by themselves");
       }
       await pause(gatherMs);
     }
@@ -129,7 +133,7 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
       sending ??= send().finally(() => (sending = null));
     },
     async close() {
-      closed = true;
+      closing.abort();
       await sending;
       await client?.end().catch(() => undefined);
     },

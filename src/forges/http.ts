@@ -1,9 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { backoffMs } from "../domain/backoff.ts";
 import { RunError } from "../domain/errors.ts";
 import { retryAfterMs } from "../domain/retry-after.ts";
 
 const timeLimitMs = 20_000;
 const attempts = 4;
+const retrying = { fromMs: 1_000, toMs: 4_000, jitter: 0.5 };
 /** If the forge asks for a longer wait, the call fails: waiting would hold the session up. */
 const longestWaitMs = 120_000;
 
@@ -30,7 +32,7 @@ export async function callForge(
   for (let attempt = 1; ; attempt += 1) {
     request.signal.throwIfAborted();
     let problem: string;
-    let waitMs = 250 * 2 ** attempt;
+    let waitMs = backoffMs(attempt, retrying);
     try {
       const response = await fetch(url, {
         method: request.method,

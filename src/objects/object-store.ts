@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { AwsV4Signer } from "aws4fetch";
 import type { Config } from "../config/config.ts";
+import { backoffMs } from "../domain/backoff.ts";
 import { ObjectStoreError } from "../domain/errors.ts";
 
 /**
@@ -42,8 +43,7 @@ export interface ObjectStoreLimits {
 }
 
 const usualLimits: ObjectStoreLimits = { requestMs: 15_000, totalMs: 30_000, putMs: 4_000 };
-const firstWaitMs = 250;
-const longestWaitMs = 5_000;
+const retrying = { fromMs: 250, toMs: 5_000, jitter: 0.5 };
 /** Limit of the body of an error that is read. */
 const problemBytes = 64 * 1024;
 
@@ -124,13 +124,13 @@ export function createObjectStore(
     // By the wall clock: a process that was suspended for long must not retry, because a sweep may already have
     // removed what it puts.
     const until = Date.now() + (method === "PUT" ? limits.putMs : limits.totalMs);
-    for (let attempt = 0; ; attempt += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         request.signal.throwIfAborted();
         return await ask(method, key, request);
       } catch (error) {
         if (request.signal.aborted) throw endedBy(request.signal, name);
-        const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** attempt) * (0.5 + Math.random() / 2);
+        const waitMs = backoffMs(attempt, retrying);
         const mayPass = error instanceof ObjectStoreError && error.passing;
         if (!mayPass || Date.now() + waitMs > until) throw error;
         await pause(waitMs, undefined, { signal: request.signal }).catch(() => undefined);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { open, readFile, rename, stat } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
+import { backoffMs } from "../../domain/backoff.ts";
 import type { Logger } from "../../observability.ts";
 import { connect, ownerLock } from "./connection.ts";
 import type { Place } from "./place.ts";
@@ -18,8 +19,8 @@ export interface EmbeddedServer {
 
 /** Limit of the first start. After a restart, queries simply fail until the server is up. */
 const startTimeoutMs = 30_000;
-/** Pause between attempts to restart the server: doubled each time, from `first` to `last`. */
-const relaunchMs = { first: 100, last: 10_000 };
+/** Pauses between attempts to restart the server, without chance: there is one server, and nobody to keep apart from. */
+const relaunching = { fromMs: 100, toMs: 10_000, jitter: 0 };
 /** Only warnings and errors are logged there, but over a long time these add up. */
 const logLimit = 16 * 1024 * 1024;
 
@@ -43,11 +44,13 @@ export async function supervise(program: string, place: Place, logger: Logger): 
   }
 
   async function keepUp(): Promise<void> {
-    let pauseMs = 0;
+    let failures = 0;
     let problem: unknown;
     for (;;) {
       await ended(child);
       if (stopping.signal.aborted) return;
+      // A server that had started is started again at once.
+      const pauseMs = failures === 0 ? 0 : backoffMs(failures, relaunching);
       logger.error(
         { code: child.exitCode, signal: child.signalCode, err: problem, log: path, againInMs: pauseMs },
         "the embedded database ended by itself; starting it again",
@@ -57,10 +60,10 @@ export async function supervise(program: string, place: Place, logger: Logger): 
       child = launch(program, place, log.fd);
       try {
         await own(Infinity);
-        [pauseMs, problem] = [0, undefined];
+        [failures, problem] = [0, undefined];
       } catch (error) {
         problem = error;
-        pauseMs = Math.min(Math.max(pauseMs * 2, relaunchMs.first), relaunchMs.last);
+        failures += 1;
       }
     }
   }

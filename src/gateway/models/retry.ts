@@ -1,11 +1,13 @@
 import type { IncomingMessage } from "node:http";
+import { backoffMs } from "../../domain/backoff.ts";
 import { retryAfterMs } from "../../domain/retry-after.ts";
 
 /** Statuses of temporary errors: rate limits, overload (529 is Anthropic's), proxies. */
 const passing = new Set([408, 429, 500, 502, 503, 504, 529]);
 /** If the provider asks for a longer wait, its error is passed on: the harness may do something else meanwhile. */
 const longestWaitMs = 60_000;
-const firstWaitMs = 300;
+/** At 225 to 375 ms, and later pauses always longer: a harness waits for the answer. */
+const retrying = { fromMs: 375, toMs: longestWaitMs, jitter: 0.4 };
 
 /**
  * How long to wait before a request to a model is sent again, in ms; null if it should not be. Retry-After is RFC 9110,
@@ -17,7 +19,7 @@ export function retryDelayMs(
   answer: Pick<IncomingMessage, "statusCode" | "headers"> | Error,
   attempt: number,
 ): number | null {
-  const backoff = firstWaitMs * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
+  const backoff = backoffMs(attempt, retrying);
   if (answer instanceof Error) return backoff;
   const { statusCode = 0, headers } = answer;
   if (headers["x-should-retry"] === "false" || !(passing.has(statusCode) || headers["x-should-retry"] === "true")) {

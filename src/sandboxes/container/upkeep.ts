@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { backoffMs } from "../../domain/backoff.ts";
 import { createPeriodic } from "../../lifecycle/periodic.ts";
 import { createService, type Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
@@ -11,8 +12,8 @@ import { sweepContainers } from "./sweep.ts";
 import type { Turns } from "./turns.ts";
 
 /**
- * After a failed removal: the pause before the next try, doubled each time, and how many tries before it is left to the
- * sweep.
+ * After a failed removal: the longest pause before the next try (see `backoffMs`), and how many tries before it is left to
+ * the sweep.
  */
 export interface Retries {
   readonly firstMs: number;
@@ -105,7 +106,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
   }
 
   function again(one: Held, attempt: number): void {
-    const afterMs = Math.min(retries.longestMs, retries.firstMs * 2 ** (attempt - 1));
+    const afterMs = backoffMs(attempt, { fromMs: retries.firstMs, toMs: retries.longestMs });
     const timer = setTimeout(() => void tryAgain(one, attempt), afterMs);
     timer.unref();
     waiting.set(one.name, timer);
