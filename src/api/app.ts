@@ -3,6 +3,7 @@ import cookie from "@fastify/cookie";
 import Fastify, { LogController, type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
 import { UnavailableError } from "../domain/errors.ts";
+import { statusPaths } from "../metrics/status.ts";
 import { noteDuplicate } from "../store/automations/ledger.ts";
 import { addDocumentation } from "./documentation.ts";
 import { createAdmission } from "./http/admission.ts";
@@ -16,7 +17,6 @@ import { checkNesting } from "./http/json-value.ts";
 import { noteMethods, type Methods } from "./http/methods.ts";
 import { observeRequests } from "./http/observe.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
-import { addMetrics, metricsPath } from "./metrics.ts";
 import { addAgentOperations } from "./operations/agents.ts";
 import { addAuditOperations, createAudit } from "./operations/audit.ts";
 import { addAutomationOperations } from "./operations/automations.ts";
@@ -37,15 +37,13 @@ import { addSessionOperations } from "./operations/sessions.ts";
 import { addSignInOperations } from "./operations/sign-in.ts";
 import { addUserOperations } from "./operations/users.ts";
 import { addDeliveryOperations, addWebhookOperations } from "./operations/webhooks.ts";
+import { addStatus } from "./status.ts";
 import { addWebApp, asksForPage } from "./web-app.ts";
 
 /** Failed sign-ins from one address. */
 const failuresPerMinute = 20;
-/**
- * Paths that probes and scrapers of a cluster request under any host name. `addMetrics` itself decides who may read
- * the metrics.
- */
-const clusterPaths: ReadonlySet<string> = new Set(["/healthz", "/readyz", metricsPath]);
+/** Any host name may be used for these: probes and scrapers of a cluster use addresses. */
+const clusterPaths: ReadonlySet<string> = new Set(statusPaths);
 /** Browsers must not guess another content type, and must not send our URLs to other sites. */
 const answerHeaders = { "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
 const bodyLimit = 1024 * 1024;
@@ -111,8 +109,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addDeliveryOperations(app, options);
   addAgentOperations(app, options);
   addOlderOperations(app, options);
-  addHealth(app, options);
-  addMetrics(app, options);
+  addStatus(app, options);
   const sendPage = await addWebApp(app, options.webDirectory);
   app.setNotFoundHandler((request, reply) =>
     sendPage !== null && asksForPage(request) ? sendPage(reply.status(404)) : methods.refuse(request),
@@ -186,15 +183,5 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
     const trace = span === null ? {} : { traceId: span.traceId };
     request.log.info({ method, url: withoutKey(url), status: reply.statusCode, ms, ...trace }, "request");
     done();
-  });
-}
-
-function addHealth(app: App, { ready }: ApiOptions): void {
-  app.get("/healthz", { schema: { hide: true } }, () => ({ status: "ok" }));
-  app.get("/readyz", { schema: { hide: true } }, async (_request, reply) => {
-    const isReady = await ready().catch(() => false);
-    return reply
-      .status(isReady ? 200 : 503)
-      .send(isReady ? { status: "ready" } : { error: "the database does not answer" });
   });
 }

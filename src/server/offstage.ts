@@ -9,7 +9,7 @@ import { bootstrap } from "../store/people/organizations.ts";
 import { readFleetState } from "../store/queue/fleet.ts";
 import { createTemplates } from "../templates/templates.ts";
 import { createTraces } from "../traces.ts";
-import { startStatusServer } from "../worker/background/status-server.ts";
+import { createStatusServer } from "../worker/background/status-server.ts";
 import { closeDataFolder } from "./data-folder.ts";
 import { listenError } from "./listen-error.ts";
 import type { Parts } from "./parts.ts";
@@ -94,10 +94,10 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
   if (role === "worker" && config.metricsPort !== null) {
     const { host, metricsPort: port, metricsToken: token } = config;
     const { metrics, ready } = parts;
-    const status = await startStatusServer({ host, port, token, metrics, logger, ready }).catch((error: unknown) => {
+    const status = createStatusServer({ host, port, token, metrics, logger, ready, publicUrl: () => null });
+    await stops.start(status).catch((error: unknown) => {
       throw listenError(error, { host, port }, "OFFSTAGE_METRICS_PORT");
     });
-    stops.add(() => status.close());
     logger.info({ port: status.port }, "tells of itself over HTTP");
   }
   let stopped: Promise<void> | null = null;

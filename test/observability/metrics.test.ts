@@ -191,6 +191,12 @@ test("a worker alone serves its metrics and its health on a port of their own", 
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
     expect((await fetch(`${url}/session/list`)).status).toBe(404);
+    for (const server of [url, offstage.url]) {
+      for (const path of ["/healthz", "/readyz", "/metrics"]) {
+        const refused = await fetch(server + path, { method: "POST" });
+        expect([refused.status, refused.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+      }
+    }
     expect((await fetch(`${url}/metrics`, { headers: { "X-Forwarded-For": "203.0.113.7" } })).status).toBe(404);
   } finally {
     await worker.stop();

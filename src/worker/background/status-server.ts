@@ -1,84 +1,69 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { metricsAccess } from "../../metrics/access.ts";
-import type { Metrics } from "../../metrics/metrics.ts";
+import { createService, type Service } from "../../lifecycle/service.ts";
+import {
+  answerStatus,
+  json,
+  statusMethods,
+  statusPaths,
+  type StatusAnswer,
+  type StatusOptions,
+} from "../../metrics/status.ts";
 import type { Logger } from "../../observability.ts";
 
 /** The HTTP server of a worker that runs without the API. */
-export interface StatusServer {
+export interface StatusServer extends Service {
+  /** The port on which it listens, once it has started. */
   readonly port: number;
-  /** Safe to call twice. */
-  close(): Promise<void>;
 }
 
 /**
- * Serves the health and metrics of a worker that runs without the API: `/metrics`, `/healthz`, `/readyz`, and nothing else.
+ * Makes the server of the health and metrics of a worker that runs without the API: `/metrics`, `/healthz`, `/readyz`, and
+ * nothing else. `start` throws if it can't listen on the address.
  * @param options.port 0: any free port
- * @param options.token bearer token for the metrics; null: only programs on this machine may read them
- * @param options.ready whether the database answers; a rejection counts as no
- * @throws Error if it can't listen on the address
  */
-export async function startStatusServer(options: {
-  readonly host: string;
-  readonly port: number;
-  readonly token: string | null;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
-  readonly ready: () => Promise<boolean>;
-}): Promise<StatusServer> {
-  const { host, port, token, metrics, logger, ready } = options;
-
-  async function answer(
-    { url = "", method, headers, socket }: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
-    if (method !== "GET" && method !== "HEAD")
-      return send(response, 404, { error: "there is nothing to post here: use GET" });
-    switch (url.split("?")[0]) {
-      case "/healthz":
-        return send(response, 200, { status: "ok" });
-      case "/readyz": {
-        const isReady = await ready().catch(() => false);
-        return isReady
-          ? send(response, 200, { status: "ready" })
-          : send(response, 503, { error: "the database does not answer" });
-      }
-      case "/metrics": {
-        const access = metricsAccess({ remoteAddress: socket.remoteAddress, headers }, { token, publicUrl: null });
-        if (access === "wrong token") return send(response, 401, { error: "send the token of OFFSTAGE_METRICS_TOKEN" });
-        if (access === "hidden")
-          return send(response, 404, { error: "set OFFSTAGE_METRICS_TOKEN to read the metrics" });
-        const { contentType, text } = await metrics.scrape();
-        response.writeHead(200, { "Content-Type": contentType, "Cache-Control": "no-store" }).end(text);
-        return undefined;
-      }
-      default:
-        return send(response, 404, { error: "a worker has only /metrics, /healthz and /readyz" });
-    }
-  }
-
+export function createStatusServer(
+  options: StatusOptions & { readonly host: string; readonly port: number; readonly logger: Logger },
+): StatusServer {
+  const { host, port, logger } = options;
   const server = createServer((request, response) => {
-    answer(request, response).catch((error: unknown) => {
-      logger.error({ err: error }, "a worker could not tell of itself");
-      if (response.headersSent) response.destroy();
-      else send(response, 500, { error: "something broke inside Offstage; the worker's log has the reason" });
-    });
+    answerOf(request, options)
+      .catch((error: unknown) => {
+        logger.error({ err: error }, "could not answer a request for the worker's health or metrics");
+        return json(500, { error: "something broke inside Offstage; the worker's log has the reason" });
+      })
+      .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
+      .catch(() => response.destroy());
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, resolve);
-  });
-  let closed: Promise<void> | null = null;
   return {
-    port: (server.address() as AddressInfo).port,
-    close: () =>
-      (closed ??= new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      })),
+    get port() {
+      return (server.address() as AddressInfo).port;
+    },
+    ...createService({
+      start: () =>
+        new Promise((resolve, reject) => {
+          server.once("error", reject);
+          server.listen(port, host, resolve);
+        }),
+      stop: () =>
+        new Promise((resolve) => {
+          server.close(() => resolve());
+          server.closeAllConnections();
+        }),
+    }),
   };
 }
 
-function send(response: ServerResponse, status: number, body: Record<string, string>): void {
-  response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(JSON.stringify(body));
+async function answerOf(
+  { url = "", method = "", headers, socket }: IncomingMessage,
+  options: StatusOptions,
+): Promise<StatusAnswer> {
+  const asked = url.split("?")[0];
+  const path = statusPaths.find((each) => each === asked);
+  if (path === undefined) return json(404, { error: `a worker has only ${statusPaths.join(", ")}` });
+  if (!statusMethods.some((each) => each === method)) {
+    const allow = statusMethods.join(", ");
+    return json(405, { error: `there is no ${method} ${path}: use ${allow}` }, { Allow: allow });
+  }
+  return answerStatus(path, { remoteAddress: socket.remoteAddress, headers }, options);
 }
