@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { Check } from "../cli/commands.ts";
 import type { Config } from "../config/config.ts";
 import { childEnvironment } from "../domain/child-environment.ts";
-import { ObjectStoreError, OffstageError } from "../domain/errors.ts";
+import { messageOf, ObjectStoreError, OffstageError } from "../domain/errors.ts";
 import { createObjectStore } from "../objects/object-store.ts";
 import { chooseDefaultAgent, createRegistry, createSandbox } from "../server/wiring.ts";
 import { imageProblem } from "../worker/disk/session-disk.ts";
@@ -119,7 +119,7 @@ async function databaseCheck(config: Config): Promise<Check> {
     await database.close();
     return { name, ok: true, detail: `PostgreSQL ${rows[0]?.server_version}`, mend: null };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const mend =
       error instanceof OffstageError ? reason : `${reason}: check DATABASE_URL, or the folder ${config.data}`;
     return { name, ok: false, detail: "can't be opened", mend };
@@ -141,7 +141,7 @@ async function objectStoreCheck(settings: NonNullable<Config["objects"]>): Promi
     const mend = `the bucket ${settings.bucket} gave back another object than was put there: check OFFSTAGE_S3_ENDPOINT`;
     return { name, ok: false, detail: "does not keep objects", mend };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const mend = error instanceof ObjectStoreError && error.passing ? `${reason}: check OFFSTAGE_S3_ENDPOINT` : reason;
     return { name, ok: false, detail: "can't be used", mend };
   }

@@ -137,3 +137,8 @@ export class RunError extends OffstageError {
     return { code: this.code, reason: this.message, retryable: this.retryable, mend: this.mend };
   }
 }
+
+/** The message of anything that was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

@@ -1,6 +1,6 @@
 import { Liquid, LiquidError } from "liquidjs";
 import type { EventContext } from "../domain/automation.ts";
-import { InvalidInputError } from "../domain/errors.ts";
+import { InvalidInputError, messageOf } from "../domain/errors.ts";
 import { renderHeapMib } from "./limits.ts";
 
 /**
@@ -109,7 +109,7 @@ function attempt<T>(action: () => T): T {
 }
 
 function problemOf(error: unknown): string {
-  const said = error instanceof Error ? error.message : String(error);
+  const said = messageOf(error);
   if (/memory alloc limit|Invalid (?:string|array) length/u.test(said)) return tooMuchMemory;
   if (said.includes("Maximum call stack size")) return "instructions: are nested too deeply";
   const [line = ""] = said.split("\n", 1);

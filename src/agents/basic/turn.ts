@@ -11,6 +11,7 @@ import {
   type ModelMessage,
   type TextStreamPart,
 } from "ai";
+import { messageOf } from "../../domain/errors.ts";
 import type { ToolOutcome, Tools } from "./tools.ts";
 
 /** Ends a conversation that goes in circles. */
@@ -137,7 +138,7 @@ function textContent(text: string) {
 
 function modelError(error: unknown): RequestError {
   const cause = RetryError.isInstance(error) ? error.lastError : error;
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = messageOf(cause);
   const status = APICallError.isInstance(cause) ? cause.statusCode : undefined;
   const text = status === undefined || message.includes(String(status)) ? message : `${message} (HTTP ${status})`;
   return new RequestError(-32_603, text, { source: "model", ...(status !== undefined && { status }) });

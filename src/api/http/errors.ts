@@ -4,16 +4,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { z } from "zod";
-import {
-  ConflictError,
-  ForbiddenError,
-  InvalidInputError,
-  NotFoundError,
-  OffstageError,
-  TooManyRequestsError,
-  UnauthenticatedError,
-  UnavailableError,
-} from "../../domain/errors.ts";
+import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../../domain/errors.ts";
 import { problemOf } from "../../domain/problem.ts";
 
 /** The body of every error. */
@@ -35,6 +26,19 @@ export class MethodNotAllowedError extends OffstageError {
     this.allow = allow;
   }
 }
+
+/** HTTP statuses by the codes of errors; any other code is an internal error. */
+const statuses: Readonly<Record<string, number>> = {
+  invalid_input: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  misdirected: 421,
+  too_many_requests: 429,
+  unavailable: 503,
+};
 
 /**
  * Turns an error into an answer. All errors of operations pass here. Headers carry what a client evaluates in
@@ -58,7 +62,7 @@ export function sendError(error: FastifyError, request: FastifyRequest, reply: F
 }
 
 function answerOf(error: FastifyError): { status: number; sentence: string } {
-  if (error instanceof OffstageError) return { status: statusOf(error), sentence: error.message };
+  if (error instanceof OffstageError) return { status: statuses[error.code] ?? 500, sentence: error.message };
   if (hasZodFastifySchemaValidationErrors(error)) return { status: 400, sentence: sentenceOf(error) };
   switch (error.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
@@ -81,18 +85,6 @@ function answerOf(error: FastifyError): { status: number; sentence: string } {
     status: 500,
     sentence: "something broke inside Offstage; the server's log has the reason under this X-Request-Id",
   };
-}
-
-function statusOf(error: OffstageError): number {
-  if (error instanceof InvalidInputError) return 400;
-  if (error instanceof UnauthenticatedError) return 401;
-  if (error instanceof ForbiddenError) return 403;
-  if (error instanceof NotFoundError) return 404;
-  if (error instanceof MethodNotAllowedError) return 405;
-  if (error instanceof ConflictError) return 409;
-  if (error instanceof MisdirectedError) return 421;
-  if (error instanceof TooManyRequestsError) return 429;
-  return error instanceof UnavailableError ? 503 : 500;
 }
 
 const unreadable: Readonly<Record<string, { readonly status: number; readonly sentence: string }>> = {

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
+import { messageOf } from "../../domain/errors.ts";
 import type { ModelProviderId, ModelProviders } from "../../domain/model.ts";
 import { createBodyCheck, type Understood } from "../bodies/check.ts";
 import { applyEdits, editsFor } from "../bodies/edits.ts";
@@ -88,7 +89,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     } catch (error) {
       // The client has hung up.
       if (response.closed) return;
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       traffic.failed(message);
       const isRefused = error instanceof RequestRefusedError;
       if (provider !== null) options.onRequest(provider, null, isRefused ? "refused" : "failed");

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { messageOf } from "../../domain/errors.ts";
 import { createBodyCheck } from "../bodies/check.ts";
 import { operations } from "../bodies/operations.ts";
 import { RequestRefusedError } from "../refusal.ts";
@@ -47,7 +48,7 @@ function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
     idle: () => Promise.resolve(),
     serve: (request, response) =>
       void serve(request, response).catch((error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = messageOf(error);
         traffic.failed(message);
         answerRefusal(response, error instanceof RequestRefusedError ? error.status : 502, message);
       }),

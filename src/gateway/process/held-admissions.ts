@@ -1,3 +1,4 @@
+import { messageOf } from "../../domain/errors.ts";
 import { limitedTo, countedUsage } from "../costs/estimate.ts";
 import { isRefusal, type Admission, type Admit } from "../models/admission.ts";
 import type { AdmissionAnswer, AskedAdmission } from "./messages.ts";
@@ -42,7 +43,7 @@ export function createHeldAdmissions(admit: Admit): HeldAdmissions {
         return { outputLimit: answer.outputLimit };
       } catch (error) {
         asked.delete(call);
-        const why = error instanceof Error ? error.message : String(error);
+        const why = messageOf(error);
         return { status: 503, message: `the budget could not be looked at: ${why}` };
       }
     },

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { messageOf } from "../../domain/errors.ts";
 import { createMask } from "../../domain/masking/mask.ts";
 import type { ModelProviderId } from "../../domain/model.ts";
 import { createPace } from "../../domain/pace.ts";
@@ -125,7 +126,7 @@ function runProgram(): void {
     if (message.kind === "open") {
       gateway = open(message.task);
       gateway.catch((error: unknown) => {
-        say({ kind: "unopened", message: error instanceof Error ? error.message : String(error) });
+        say({ kind: "unopened", message: messageOf(error) });
       });
     } else if (message.kind === "admitted")
       void gateway?.then(({ admitted }) => admitted(message.call, message.answer));

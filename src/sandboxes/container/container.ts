@@ -1,4 +1,4 @@
-import { OffstageError } from "../../domain/errors.ts";
+import { messageOf, OffstageError } from "../../domain/errors.ts";
 import { joinServices } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { giveToSandbox } from "../process/ownership.ts";
@@ -6,7 +6,7 @@ import { UidClaims, usualUids, type UidRange } from "../process/uids.ts";
 import type { Sandbox, SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import { createEngineApi } from "./api.ts";
 import { callEngine, usualPatience, type Patience } from "./call.ts";
-import { askEngine, messageOf, type Engine } from "./engine.ts";
+import { askEngine, type Engine } from "./engine.ts";
 import { createMaker } from "./maker.ts";
 import { optionsOf } from "./options.ts";
 import { runContainer } from "./run.ts";

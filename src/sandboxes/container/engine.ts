@@ -71,8 +71,3 @@ export function ownLimits(): Ulimit[] {
     return [{ Name, Soft: value, Hard: value }];
   });
 }
-
-/** The message of anything that was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

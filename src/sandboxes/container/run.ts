@@ -1,5 +1,6 @@
 import { PassThrough, type Duplex } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
+import { messageOf } from "../../domain/errors.ts";
 import type { Logger } from "../../observability.ts";
 import { holdersOf, watched } from "../process/limited.ts";
 import { endProcess } from "../process/process-table.ts";
@@ -7,7 +8,7 @@ import { watchUsage } from "../process/watch.ts";
 import type { Exceeded, SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import type { CreateOptions, EngineApi, Inspected } from "./api.ts";
 import { callEngine, type Call, type Patience } from "./call.ts";
-import { messageOf, type Engine } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 import { createDemultiplexer } from "./frames.ts";
 import { createGate, type Gate } from "./gate.ts";
 import { isOf, proveContainer } from "./proof.ts";

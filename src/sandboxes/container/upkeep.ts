@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { backoffMs } from "../../domain/backoff.ts";
+import { messageOf } from "../../domain/errors.ts";
 import { createPeriodic } from "../../lifecycle/periodic.ts";
 import { createService, type Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
@@ -116,7 +117,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     const { name, id } = one;
     const problem = await removeNow(id ?? name).then(
       (wasThere) => (wasThere || id !== null ? null : "it is not there, and may yet come to be"),
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+      messageOf,
     );
     if (!waiting.has(name)) return;
     waiting.delete(name);

@@ -1,6 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { eventContextSchema, type Automation, type EventContext } from "../../domain/automation.ts";
+import { messageOf } from "../../domain/errors.ts";
 import { CloseDialog } from "../elements/dialog.tsx";
 import { Field } from "../elements/field.tsx";
 import { ErrorText } from "../layout.tsx";
@@ -78,7 +79,7 @@ function eventOf(text: string): EventContext {
   try {
     value = JSON.parse(text.trim() === "" ? "{}" : text);
   } catch (error) {
-    throw new NoEvent(`This is no JSON: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new NoEvent(`This is no JSON: ${messageOf(error)}`, { cause: error });
   }
   const event = eventContextSchema.safeParse(value);
   if (!event.success) throw new NoEvent("An event is a JSON object: write it in { and }.");

@@ -2,6 +2,7 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
+import { messageOf } from "../../domain/errors.ts";
 import { retryAfterMs } from "../../domain/retry-after.ts";
 import { addressesOf, isPublicAddress } from "../../gateway/egress/addresses.ts";
 
@@ -42,7 +43,7 @@ export async function postTo(
     return await post(url, protocol === "https:" ? requestHttps : requestHttp, address, call);
   } catch (error) {
     const timedOut = call.signal.aborted && (call.signal.reason as Error).name === "TimeoutError";
-    const reason = timedOut ? "it did not answer in time" : error instanceof Error ? error.message : String(error);
+    const reason = timedOut ? "it did not answer in time" : messageOf(error);
     return { status: null, error: reason.slice(0, wordsLimit), retryAfterMs: null };
   }
 }

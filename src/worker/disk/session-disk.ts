@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { RunError } from "../../domain/errors.ts";
+import { messageOf, RunError } from "../../domain/errors.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 import type { DiskBounds } from "./checkout-size.ts";
 
@@ -133,7 +133,7 @@ export async function imageProblem(): Promise<string | null> {
     await disks.make("trial", place);
     return (await isMounted(place)) ? null : "a file system was mounted, and is not there";
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   } finally {
     await disks.remove("trial", place);
     await rm(folder, { recursive: true, force: true });
