@@ -1,6 +1,6 @@
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createApp } from "../api/app.ts";
+import { replaceFile } from "../atomic-file.ts";
 import type { Config } from "../config/config.ts";
 import { hasRoom } from "../database/room.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../domain/repository.ts";
@@ -67,7 +67,7 @@ export async function startApi(parts: Parts, stops: Stops, options: { readonly a
   stops.add(() => app.close());
   const url = await listen(app, config);
   listening = config.publicUrl ?? url;
-  await writeFile(addressFile(config), `${listening}\n`, { mode: 0o600 });
+  await replaceFile(addressFile(config), `${listening}\n`, { mode: 0o600 });
   return listening;
 }
 

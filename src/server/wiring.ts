@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Provider } from "../agents/harness.ts";
 import { createProviders } from "../agents/providers.ts";
+import { replaceFile } from "../atomic-file.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
 import { hasRoom } from "../database/room.ts";
@@ -65,7 +66,7 @@ export async function readWorkerId(dataDirectory: string): Promise<string> {
   }
   const id = `${hostname()}-${randomUUID()}`;
   await mkdir(dataDirectory, { recursive: true });
-  await writeFile(file, id, { mode: 0o600 });
+  await replaceFile(file, id, { mode: 0o600, durable: true });
   return id;
 }
 

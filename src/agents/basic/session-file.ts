@@ -1,7 +1,8 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { modelMessageSchema, type ModelMessage } from "ai";
 import { z } from "zod";
+import { replaceFile } from "../../atomic-file.ts";
 
 /** A conversation as stored in the agent's home, for a later process to resume. */
 export interface StoredSession {
@@ -15,9 +16,8 @@ const schema = z.object({ id: z.string(), messages: z.array(modelMessageSchema) 
 export async function saveSession(home: string, session: StoredSession): Promise<void> {
   const file = fileOf(home, session.id);
   await mkdir(dirname(file), { recursive: true });
-  // Written atomically: the process can be killed at any time.
-  await writeFile(`${file}.new`, JSON.stringify(session));
-  await rename(`${file}.new`, file);
+  // The process can be killed at any time.
+  await replaceFile(file, JSON.stringify(session));
 }
 
 /** Loads a conversation; null if there is none of that id. */

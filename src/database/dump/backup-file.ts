@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import { open, rename, rm, stat } from "node:fs/promises";
+import { rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
+import { syncFolder } from "../../atomic-file.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors.ts";
 import type { DumpPart } from "./dump.ts";
 import { damaged, decodeDump, encodeDump } from "./format.ts";
@@ -47,16 +48,6 @@ export async function writeBackup(
 /** The error of an interrupted backup or restore, whose changes are undone. */
 export function interrupted(): ConflictError {
   return new ConflictError("interrupted: nothing was kept");
-}
-
-/** A file's name is durable only after a sync of its folder. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, "r");
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 /**

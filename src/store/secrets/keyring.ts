@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { chmod, link, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
+import { createFile, replaceFile } from "../../atomic-file.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
 
 /** The master keys. The first one encrypts; the others only decrypt what was encrypted before a rotation. */
@@ -45,14 +46,9 @@ export function fileKeyring(path: string): Keyring {
     return readKeys(lines, path);
   }
 
-  /** Replaces the file atomically, so that a crash leaves the old or the new content. */
-  async function write(ring: readonly Buffer[]): Promise<void> {
-    const fresh = `${path}.new`;
-    await rm(fresh, { force: true });
-    await writeSynced(fresh, ring);
-    await chmod(fresh, 0o600);
-    await rename(fresh, path);
-  }
+  /** Durable before a secret is sealed with the new key: with the key, a loss of power would take the secret. */
+  const written = { mode: 0o600, durable: true };
+  const write = (ring: readonly Buffer[]): Promise<void> => replaceFile(path, textOf(ring), written);
 
   async function keys(): Promise<readonly Buffer[]> {
     try {
@@ -60,7 +56,8 @@ export function fileKeyring(path: string): Keyring {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
-    await create(path);
+    // If two processes do this at the same time, the first one's key stays.
+    await createFile(path, textOf([randomBytes(keyBytes)]), written);
     return read();
   }
 
@@ -72,28 +69,8 @@ export function fileKeyring(path: string): Keyring {
   };
 }
 
-/** Creates the file with one key, whole at once. If two processes do this at the same time, the first one's key stays. */
-async function create(path: string): Promise<void> {
-  const fresh = `${path}.${randomBytes(6).toString("hex")}.new`;
-  try {
-    await writeSynced(fresh, [randomBytes(keyBytes)]);
-    // Unlike a rename, a link replaces nothing.
-    await link(fresh, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  } finally {
-    await rm(fresh, { force: true });
-  }
-}
-
-async function writeSynced(path: string, ring: readonly Buffer[]): Promise<void> {
-  const file = await open(path, "wx", 0o600);
-  try {
-    await file.writeFile(ring.map((key) => `${key.toString("base64")}\n`).join(""));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+function textOf(ring: readonly Buffer[]): string {
+  return ring.map((key) => `${key.toString("base64")}\n`).join("");
 }
 
 function readKeys(lines: readonly string[], source: string): readonly Buffer[] {

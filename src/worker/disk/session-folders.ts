@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceFile } from "../../atomic-file.ts";
 import type { Sandbox } from "../../sandboxes/sandbox.ts";
 import type { CloneStart } from "../git/remote-repository.ts";
 import { removeFolder } from "./remove-folder.ts";
@@ -188,8 +189,7 @@ async function readRecord<T>(path: string): Promise<T | null> {
   }
 }
 
-/** Writes a record whole or not at all, by renaming a finished file. */
+/** Not durable: see `readRecord`. */
 async function writeRecord(path: string, content: unknown): Promise<void> {
-  await writeFile(`${path}.new`, JSON.stringify(content));
-  await rename(`${path}.new`, path);
+  await replaceFile(path, JSON.stringify(content));
 }
