@@ -16,6 +16,7 @@ import { jobSchema, queuedJobSchema } from "./domain/job.ts";
 import { createdKeySchema, keySchema, type createKeySchema } from "./domain/key.ts";
 import { loginSchema } from "./domain/login.ts";
 import { ledgerEntrySchema, type LedgerOutcome } from "./domain/ledger.ts";
+import { pageOf } from "./domain/list.ts";
 import { organizationSchema, type UpdateOrganization } from "./domain/organization.ts";
 import { repositorySchema } from "./domain/repository.ts";
 import { secretSchema, type createSecretSchema } from "./domain/secret.ts";
@@ -72,19 +73,19 @@ export interface StreamOptions {
   readonly onConnection?: (connected: boolean) => void;
 }
 
-const sessionsPage = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
-const repositoriesPage = z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() });
-const secretsPage = z.object({ secrets: z.array(secretSchema), nextCursor: z.string().nullable() });
-const keysPage = z.object({ keys: z.array(keySchema), nextCursor: z.string().nullable() });
-const loginsPage = z.object({ logins: z.array(loginSchema), nextCursor: z.string().nullable() });
-const usersPage = z.object({ users: z.array(userSchema), nextCursor: z.string().nullable() });
+const sessionsPage = pageOf("sessions", sessionDetailSchema);
+const repositoriesPage = pageOf("codeRepositories", repositorySchema);
+const secretsPage = pageOf("secrets", secretSchema);
+const keysPage = pageOf("keys", keySchema);
+const loginsPage = pageOf("logins", loginSchema);
+const usersPage = pageOf("users", userSchema);
 const signInMethods = z.object({ methods: z.array(z.object({ id: z.string(), name: z.string() })) });
-const auditPage = z.object({ entries: z.array(auditEntrySchema), nextCursor: z.string().nullable() });
-const automationsPage = z.object({ automations: z.array(automationSchema), nextCursor: z.string().nullable() });
-const runsPage = z.object({ runs: z.array(jobSchema), nextCursor: z.string().nullable() });
-const ledgerPage = z.object({ entries: z.array(ledgerEntrySchema), nextCursor: z.string().nullable() });
-const webhooksPage = z.object({ webhooks: z.array(webhookSchema), nextCursor: z.string().nullable() });
-const deliveriesPage = z.object({ deliveries: z.array(deliverySchema), nextCursor: z.string().nullable() });
+const auditPage = pageOf("entries", auditEntrySchema);
+const automationsPage = pageOf("automations", automationSchema);
+const runsPage = pageOf("runs", jobSchema);
+const ledgerPage = pageOf("entries", ledgerEntrySchema);
+const webhooksPage = pageOf("webhooks", webhookSchema);
+const deliveriesPage = pageOf("deliveries", deliverySchema);
 const egressSchema = z.object({ egress: z.array(z.string()) });
 /** Pauses before a lost stream is asked for again. */
 const reconnecting = { fromMs: 200, toMs: 10_000, jitter: 0.5 };

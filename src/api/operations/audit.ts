@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Database } from "../../database/database.ts";
 import { auditEntrySchema, auditOutcomes, outcomeOf, type NewAuditEntry } from "../../domain/audit.ts";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import type { Logger } from "../../observability.ts";
 import { appendAudit, listAudit } from "../../store/requests/audit.ts";
 import { principalOfRequest } from "../http/auth.ts";
@@ -92,7 +92,7 @@ export function addAuditOperations(app: App, { database }: ApiOptions): void {
           action: z.string().max(100).optional(),
           outcome: z.enum(auditOutcomes).optional(),
         }),
-        response: answers(z.object({ entries: z.array(auditEntrySchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("entries", auditEntrySchema)),
       },
     },
     async (request) => {

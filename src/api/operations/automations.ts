@@ -12,7 +12,7 @@ import {
 import { ForbiddenError, NotFoundError } from "../../domain/errors.ts";
 import { queuedJobSchema, jobSchema, type QueuedJob } from "../../domain/job.ts";
 import type { Principal } from "../../domain/key.ts";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import {
   createAutomation,
   deleteAutomation,
@@ -75,7 +75,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
         operationId: "listAutomations",
         summary: "List automations",
         querystring: pageQuerySchema,
-        response: answers(z.object({ automations: z.array(automationSchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("automations", automationSchema)),
       },
     },
     async (request) => {
@@ -183,7 +183,7 @@ function addRuns(app: App, options: ApiOptions): void {
         summary: "List the jobs of an automation",
         params: keyOrIdParameters,
         querystring: pageQuerySchema,
-        response: answers(z.object({ runs: z.array(jobSchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("runs", jobSchema)),
       },
     },
     async (request) => {

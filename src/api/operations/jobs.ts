@@ -1,7 +1,6 @@
-import { z } from "zod";
 import { NotFoundError } from "../../domain/errors.ts";
 import { jobSchema, type Job } from "../../domain/job.ts";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { getJob, listJobs, type JobRecord } from "../../store/automations/jobs.ts";
 import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -26,7 +25,7 @@ export function addJobOperations(app: App, options: ApiOptions): void {
         operationId: "listJobs",
         summary: "List jobs",
         querystring: pageQuerySchema,
-        response: answers(z.object({ jobs: z.array(jobSchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("jobs", jobSchema)),
       },
     },
     async (request) => {

@@ -1,8 +1,7 @@
-import { z } from "zod";
 import type { Database } from "../../database/database.ts";
 import { InvalidInputError } from "../../domain/errors.ts";
 import { createdKeySchema, createKeySchema, keySchema } from "../../domain/key.ts";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { scopesOf } from "../../domain/user.ts";
 import { getAutomation } from "../../store/automations/automations.ts";
 import { createKey, listKeys, revokeKey } from "../../store/people/keys.ts";
@@ -46,7 +45,7 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
         operationId: "listKeys",
         summary: "List API keys, by their prefix",
         querystring: pageQuerySchema,
-        response: answers(z.object({ keys: z.array(keySchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("keys", keySchema)),
       },
     },
     async (request) => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { queuedJobSchema } from "../../domain/job.ts";
 import { ledgerEntrySchema, ledgerOutcomes } from "../../domain/ledger.ts";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../../store/automations/ledger.ts";
 import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -25,7 +25,7 @@ export function addLedgerOperations(app: App, { database, intake }: ApiOptions):
           automationId: z.uuid().optional(),
           outcome: z.enum(ledgerOutcomes).optional(),
         }),
-        response: answers(z.object({ entries: z.array(ledgerEntrySchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("entries", ledgerEntrySchema)),
       },
     },
     async (request) => {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ForbiddenError, UnauthenticatedError } from "../../domain/errors.ts";
 import { hasScope } from "../../domain/key.ts";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { loginSchema } from "../../domain/login.ts";
 import { findPrincipal } from "../../store/people/keys.ts";
 import {
@@ -113,7 +113,7 @@ function addSignInList(app: App, { database, signInDays: days }: ApiOptions): vo
         operationId: "listLogins",
         summary: "List browsers that are signed in: your own, as an admin all",
         querystring: pageQuerySchema,
-        response: answers(z.object({ logins: z.array(loginSchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("logins", loginSchema)),
       },
     },
     async (request) => {

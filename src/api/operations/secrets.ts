@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { createSecretSchema, secretSchema, updateSecretSchema } from "../../domain/secret.ts";
 import { createSecret, deleteSecret, listSecrets, updateSecret } from "../../store/secrets/secrets.ts";
 import { principalOfRequest } from "../http/auth.ts";
@@ -43,7 +43,7 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
         operationId: "listSecrets",
         summary: "List secrets, without their values",
         querystring: pageQuerySchema.extend({ repositoryId: z.uuid().optional() }),
-        response: answers(z.object({ secrets: z.array(secretSchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("secrets", secretSchema)),
       },
     },
     async (request) => {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { InvalidInputError, NotFoundError } from "../../domain/errors.ts";
 import { eventPageSchema } from "../../domain/event.ts";
 import type { Principal } from "../../domain/key.ts";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { newSession } from "../../domain/new-session.ts";
 import {
   createSessionFields,
@@ -44,7 +44,7 @@ const sessionQuerySchema = pageQuerySchema.extend({
   status: z.enum(sessionStatuses).optional(),
   automationId: z.uuid().optional(),
 });
-const sessionPageSchema = z.object({ sessions: z.array(sessionDetailSchema), nextCursor: z.string().nullable() });
+const sessionPageSchema = pageOf("sessions", sessionDetailSchema);
 
 /** A session as the API shows it: the record with its address in the web app. */
 export function toSession(options: ApiOptions, record: SessionRecord): SessionDetail {

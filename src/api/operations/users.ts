@@ -1,5 +1,4 @@
-import { z } from "zod";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { updateUserSchema, userSchema } from "../../domain/user.ts";
 import { listUsers, updateUser } from "../../store/people/users.ts";
 import { principalOfRequest } from "../http/auth.ts";
@@ -19,7 +18,7 @@ export function addUserOperations(app: App, { database }: ApiOptions): void {
         operationId: "listUsers",
         summary: "List users",
         querystring: pageQuerySchema,
-        response: answers(z.object({ users: z.array(userSchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("users", userSchema)),
       },
     },
     async (request) => {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import {
   createdWebhookSchema,
   createWebhookSchema,
@@ -57,7 +57,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
         operationId: "listWebhooks",
         summary: "List webhooks",
         querystring: pageQuerySchema,
-        response: answers(z.object({ webhooks: z.array(webhookSchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("webhooks", webhookSchema)),
       },
     },
     async (request) => {
@@ -164,7 +164,7 @@ export function addDeliveryOperations(app: App, { database }: ApiOptions): void 
           webhookId: z.uuid().optional(),
           status: z.enum(deliveryStatuses).optional(),
         }),
-        response: answers(z.object({ deliveries: z.array(deliverySchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("deliveries", deliverySchema)),
       },
     },
     async (request) => {

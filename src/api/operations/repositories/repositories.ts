@@ -1,7 +1,6 @@
-import { z } from "zod";
 import { ForbiddenError } from "../../../domain/errors.ts";
 import { hasScope } from "../../../domain/key.ts";
-import { pageQuerySchema } from "../../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../../domain/list.ts";
 import {
   createRepositorySchema,
   repositorySchema,
@@ -61,7 +60,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
         operationId: "listRepositories",
         summary: "List repositories",
         querystring: pageQuerySchema,
-        response: answers(z.object({ codeRepositories: z.array(repositorySchema), nextCursor: z.string().nullable() })),
+        response: answers(pageOf("codeRepositories", repositorySchema)),
       },
     },
     async (request) => {
