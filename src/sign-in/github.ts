@@ -16,6 +16,9 @@ export interface GitHubSignInSettings {
 }
 
 const timeLimitMs = 10_000;
+/** The most that GitHub gives on one page, and how many pages are read. */
+const pageSize = 100;
+const mostPages = 20;
 const userSchema = z.object({ id: z.number().int(), login: z.string(), name: z.string().nullish() });
 const emailsSchema = z.array(z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() }));
 const organizationsSchema = z.array(z.object({ login: z.string() }));
@@ -50,6 +53,17 @@ export function createGitHubSignIn(settings: GitHubSignInSettings): SignInMethod
     return schema.parse(await response.json());
   }
 
+  /** Reads the pages of a list to its end, or as many as a sign-in has time for. */
+  async function readList<T>(schema: z.ZodType<T[]>, path: string, token: string): Promise<T[]> {
+    const items: T[] = [];
+    for (let page = 1; page <= mostPages; page += 1) {
+      const found = await read(schema, `${path}?per_page=${pageSize}&page=${page}`, token);
+      items.push(...found);
+      if (found.length < pageSize) break;
+    }
+    return items;
+  }
+
   return {
     id: "github",
     name: "GitHub",
@@ -71,9 +85,9 @@ export function createGitHubSignIn(settings: GitHubSignInSettings): SignInMethod
           pkceCodeVerifier: verifier,
         });
         const user = await read(userSchema, "/user", token);
-        const emails = await read(emailsSchema, "/user/emails", token);
+        const emails = await readList(emailsSchema, "/user/emails", token);
         const organizations = settings.asksOrganizations
-          ? await read(organizationsSchema, "/user/orgs?per_page=100", token)
+          ? await readList(organizationsSchema, "/user/orgs", token)
           : [];
         return {
           issuer: webUrl,

@@ -53,7 +53,11 @@ export async function startGitHub(person: () => GitHubPerson) {
         ],
       };
     }
-    if (pathname === "/user/orgs") return { body: organizations.map((name) => ({ login: name })) };
+    if (pathname === "/user/orgs") {
+      const perPage = Math.min(100, Number(searchParams.get("per_page") ?? 30));
+      const first = (Number(searchParams.get("page") ?? 1) - 1) * perPage;
+      return { body: organizations.slice(first, first + perPage).map((name) => ({ login: name })) };
+    }
     return { status: 404, body: { message: "Not Found" } };
   }
 

@@ -261,6 +261,15 @@ describe("by GitHub", () => {
     expect((await users())[0].role).toBe("admin");
   });
 
+  it("lets in whom an organization has that GitHub names on a later page", async () => {
+    const others = Array.from({ length: 200 }, (_, index) => `other-${index}`);
+    person = { ...person, organizations: [...others, "Company"] };
+    const { session } = await signInByGitHub();
+    expect((await as(session, "/session/list")).status).toBe(200);
+    person = { ...person, id: 9, organizations: others };
+    expect(await signInByGitHub()).toMatchObject({ to: "/sign-in?problem=refused" });
+  });
+
   it("does not take an address that GitHub did not verify", async () => {
     person = { ...person, email: "x@company.example", verified: false, organizations: [] };
     expect(await signInByGitHub()).toMatchObject({ to: "/sign-in?problem=refused" });
