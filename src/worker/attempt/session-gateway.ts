@@ -21,14 +21,17 @@ type Emitting = Pick<Attempt, "session" | "mask" | "logger" | "emit">;
  * organization and that repository.
  * @param onLost called if the gateway's process ends unexpectedly
  */
-export function openSetupGateway(
+export async function openSetupGateway(
   attempt: Emitting,
   services: Omit<GatewayServicesOfAttempt, "database" | "recordingsDirectory">,
   repository: SessionRepository,
   onLost: (error: RunError) => void,
 ): Promise<Gateway> {
   const task = { ...taskOf(attempt, services, [repository]), models: {}, recording: null };
-  return services.gateways.open(task, { ...listenersOf(attempt, services, onLost), admit: admitAll });
+  const gateway = await services.gateways.open(task, { ...listenersOf(attempt, services, onLost), admit: admitAll });
+  // It took the process that was started ahead for the agent.
+  services.gateways.prepare();
+  return gateway;
 }
 
 /**
