@@ -115,9 +115,12 @@ async function databaseCheck(config: Config): Promise<Check> {
   try {
     await mkdir(config.data, { recursive: true });
     const database = await openBeside(config);
-    const { rows } = await database.pool.query<{ server_version: string }>("show server_version");
-    await database.close();
-    return { name, ok: true, detail: `PostgreSQL ${rows[0]?.server_version}`, mend: null };
+    try {
+      const { rows } = await database.pool.query<{ server_version: string }>("show server_version");
+      return { name, ok: true, detail: `PostgreSQL ${rows[0]?.server_version}`, mend: null };
+    } finally {
+      await database.close();
+    }
   } catch (error) {
     const reason = messageOf(error);
     const mend =
