@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { Agent, get } from "node:http";
 import { cpus, tmpdir } from "node:os";
@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import { openDatabase, type Database } from "../src/database/database.ts";
 import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
 import { createLogger } from "../src/observability.ts";
+import { gatewayPids } from "../test/gateway/gateway-pids.ts";
 import { startServerProcess, type ServerProcess } from "../test/server-process.ts";
 import { createWorld } from "../test/world.ts";
 import { quantile, table } from "./measure.ts";
@@ -39,16 +40,9 @@ const lookMs = 10;
 
 /** Of the server and of its sessions' gateways. */
 function residentBytes(server: number): number {
-  return [server, ...gatewaysOf(server)]
+  return [server, ...gatewayPids(server)]
     .map((pid) => Number(/^VmRSS:\s+(\d+) kB/mu.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * 1024)
     .reduce((sum, bytes) => sum + bytes, 0);
-}
-
-function gatewaysOf(server: number): string[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/u.test(name))
-    .filter((pid) => read(`/proc/${pid}/stat`).split(") ").at(-1)?.split(" ")[1] === String(server))
-    .filter((pid) => read(`/proc/${pid}/cmdline`).includes("gateway/process/program"));
 }
 
 /** Empty if its process is gone. */
