@@ -87,6 +87,9 @@ const ledgerPage = pageOf("entries", ledgerEntrySchema);
 const webhooksPage = pageOf("webhooks", webhookSchema);
 const deliveriesPage = pageOf("deliveries", deliverySchema);
 const egressSchema = z.object({ egress: z.array(z.string()) });
+/** What every event has, those of a newer server too. */
+const numbered = z.object({ seq: z.number().int() });
+const errorSchema = z.object({ error: z.string() });
 /** Pauses before a lost stream is asked for again. */
 const reconnecting = { fromMs: 200, toMs: 10_000, jitter: 0.5 };
 
@@ -226,7 +229,7 @@ function query(parameters: Record<string, string | number | undefined>): string 
 
 async function refusal(response: Response): Promise<ClientError> {
   const body: unknown = await response.json().catch(() => null);
-  const parsed = z.object({ error: z.string() }).safeParse(body);
+  const parsed = errorSchema.safeParse(body);
   return new ClientError(response.status, parsed.data?.error ?? `the server answered ${response.status}`);
 }
 
@@ -256,7 +259,7 @@ async function* streamEvents(
         if (message.event === "end") return;
         if (message.data === "") continue;
         const told: unknown = JSON.parse(message.data);
-        const { seq } = z.object({ seq: z.number().int() }).parse(told);
+        const { seq } = numbered.parse(told);
         if (seq <= seen) continue;
         seen = seq;
         const event = sessionEventSchema.safeParse(told);
