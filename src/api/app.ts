@@ -7,7 +7,7 @@ import { statusPaths } from "../metrics/status.ts";
 import { noteDuplicate } from "../store/automations/ledger.ts";
 import { addDocumentation } from "./documentation.ts";
 import { createAdmission } from "./http/admission.ts";
-import { authenticate, principalOfRequest, withoutKey } from "./http/auth.ts";
+import { authenticate, organizationOf, withoutKey } from "./http/auth.ts";
 import type { ApiOptions, App } from "./http/context.ts";
 import { answerUnreadable, sendError } from "./http/errors.ts";
 import { createFailureLimit } from "./http/failure-limit.ts";
@@ -167,10 +167,10 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
     const { operation } = request.routeOptions.config;
     if (operation?.creates === true) await replayOrBegin(options, request, reply);
     if (operation?.ledger === true && reply.sent && request.duplicateOf !== null) {
-      await noteDuplicate(database, principalOfRequest(request).organizationId, request.duplicateOf);
+      await noteDuplicate(database, organizationOf(request), request.duplicateOf);
     }
     // A request that was accepted before gets its answer again, even if the queue is full now.
-    if (operation?.queues === true && !reply.sent) await admit(principalOfRequest(request).organizationId);
+    if (operation?.queues === true && !reply.sent) await admit(organizationOf(request));
   });
   app.addHook("onSend", async (request, reply, body) => {
     await keepAnswer(database, request, reply, body);

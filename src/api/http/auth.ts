@@ -91,6 +91,11 @@ export function principalOfRequest(request: FastifyRequest): Principal {
   return request.principal;
 }
 
+/** The organization on whose behalf the caller asks. @throws UnauthenticatedError without a key */
+export function organizationOf(request: FastifyRequest): string {
+  return principalOfRequest(request).organizationId;
+}
+
 const secretParameters: ReadonlySet<string> = new Set(["apikey", "code", "state"]);
 
 /**

@@ -22,3 +22,12 @@ export function requireUuid(noun: string, id: string): string {
   if (!isUuid(id)) throw new NotFoundError(`${noun} ${id.slice(0, 100)} was not found`);
   return id.toLowerCase();
 }
+
+/**
+ * The id of the object that an operation is about, from the path.
+ * @param noun for the message
+ * @throws NotFoundError as `requireUuid`
+ */
+export function idOf({ params }: { readonly params: { readonly id: string } }, noun: string): string {
+  return requireUuid(noun, params.id);
+}

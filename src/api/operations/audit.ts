@@ -5,7 +5,7 @@ import { auditEntrySchema, auditOutcomes, outcomeOf, type NewAuditEntry } from "
 import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import type { Logger } from "../../observability.ts";
 import { appendAudit, listAudit } from "../../store/requests/audit.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers } from "../http/shapes.ts";
 
@@ -97,7 +97,7 @@ export function addAuditOperations(app: App, { database }: ApiOptions): void {
     },
     async (request) => {
       const { action, ...query } = request.query;
-      const page = await listAudit(database, principalOfRequest(request).organizationId, {
+      const page = await listAudit(database, organizationOf(request), {
         ...query,
         action: action?.replaceAll("\0", ""),
       });

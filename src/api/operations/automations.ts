@@ -22,7 +22,7 @@ import {
 } from "../../store/automations/automations.ts";
 import { listJobs } from "../../store/automations/jobs.ts";
 import type { Asker } from "../../templates/turns.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { idOfCreated } from "../http/idempotency.ts";
 import { checkJsonValue } from "../http/json-value.ts";
@@ -79,7 +79,7 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request) => {
-      const page = await listAutomations(database, principalOfRequest(request).organizationId, request.query);
+      const page = await listAutomations(database, organizationOf(request), request.query);
       return { automations: page.items, nextCursor: page.nextCursor };
     },
   );

@@ -2,9 +2,9 @@ import { NotFoundError } from "../../domain/errors.ts";
 import { jobSchema, type Job } from "../../domain/job.ts";
 import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { getJob, listJobs, type JobRecord } from "../../store/automations/jobs.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Jobs"];
 
@@ -29,7 +29,7 @@ export function addJobOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request) => {
-      const page = await listJobs(options.database, principalOfRequest(request).organizationId, request.query);
+      const page = await listJobs(options.database, organizationOf(request), request.query);
       return { jobs: page.items.map((job) => toJob(options, job)), nextCursor: page.nextCursor };
     },
   );
@@ -47,7 +47,7 @@ export function addJobOperations(app: App, options: ApiOptions): void {
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
-      const job = await getJob(options.database, organizationId, requireUuid("job", request.params.id));
+      const job = await getJob(options.database, organizationId, idOf(request, "job"));
       if (job === null) throw new NotFoundError(`job ${request.params.id} was not found`);
       return toJob(options, job);
     },

@@ -5,10 +5,10 @@ import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { scopesOf } from "../../domain/user.ts";
 import { getAutomation } from "../../store/automations/automations.ts";
 import { createKey, listKeys, revokeKey } from "../../store/people/keys.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { refuseIdempotencyKey } from "../http/idempotency.ts";
-import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Keys"];
 
@@ -49,7 +49,7 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
       },
     },
     async (request) => {
-      const page = await listKeys(database, principalOfRequest(request).organizationId, request.query);
+      const page = await listKeys(database, organizationOf(request), request.query);
       return { keys: page.items, nextCursor: page.nextCursor };
     },
   );
@@ -65,10 +65,7 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
         response: answers(keySchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("key", request.params.id);
-      return revokeKey(database, principalOfRequest(request).organizationId, id);
-    },
+    async (request) => revokeKey(database, organizationOf(request), idOf(request, "key")),
   );
 }
 

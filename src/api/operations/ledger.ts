@@ -3,10 +3,10 @@ import { queuedJobSchema } from "../../domain/job.ts";
 import { ledgerEntrySchema, ledgerOutcomes } from "../../domain/ledger.ts";
 import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../../store/automations/ledger.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { originOf } from "../http/origin.ts";
-import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+import { answers, idOf, idParameters } from "../http/shapes.ts";
 import { requireNotPaused } from "./resolve.ts";
 
 const tags = ["Ledger"];
@@ -29,7 +29,7 @@ export function addLedgerOperations(app: App, { database, intake }: ApiOptions):
       },
     },
     async (request) => {
-      const page = await listLedger(database, principalOfRequest(request).organizationId, request.query);
+      const page = await listLedger(database, organizationOf(request), request.query);
       return { entries: page.items, nextCursor: page.nextCursor };
     },
   );
@@ -47,7 +47,7 @@ export function addLedgerOperations(app: App, { database, intake }: ApiOptions):
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
-      return getLedgerEntry(database, organizationId, requireUuid("ledger entry", request.params.id));
+      return getLedgerEntry(database, organizationId, idOf(request, "ledger entry"));
     },
   );
   app.post(
@@ -64,7 +64,7 @@ export function addLedgerOperations(app: App, { database, intake }: ApiOptions):
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
-      const replayOf = requireUuid("ledger entry", request.params.id);
+      const replayOf = idOf(request, "ledger entry");
       const { paused, macro, ...job } = await readRepeatable(database, organizationId, replayOf);
       requireNotPaused({ paused, macro });
       return intake.createJob({ ...originOf(request), ...job, organizationId, replayOf });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { createSessionSchema, sessionSchema } from "../../domain/session.ts";
 import { pageSessions } from "../../store/sessions/sessions.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { originOf } from "../http/origin.ts";
 import { answers } from "../http/shapes.ts";
@@ -49,7 +49,7 @@ export function addOlderOperations(app: App, options: ApiOptions): void {
         response: answers(z.object({ issues: z.array(sessionSchema), meta: metaSchema })),
       },
     },
-    (request) => numberedPage(options, principalOfRequest(request).organizationId, request.query),
+    (request) => numberedPage(options, organizationOf(request), request.query),
   );
   app.get(
     "/task/search",
@@ -64,7 +64,7 @@ export function addOlderOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request) => ({
-      ...(await numberedPage(options, principalOfRequest(request).organizationId, request.query)),
+      ...(await numberedPage(options, organizationOf(request), request.query)),
       query: request.query.q,
     }),
   );

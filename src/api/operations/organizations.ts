@@ -1,6 +1,6 @@
 import { organizationSchema, updateOrganizationSchema } from "../../domain/organization.ts";
 import { getOrganization, updateOrganization } from "../../store/people/organizations.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers } from "../http/shapes.ts";
 import { checkAgent } from "./resolve.ts";
@@ -21,7 +21,7 @@ export function addOrganizationOperations(app: App, options: ApiOptions): void {
         response: answers(organizationSchema),
       },
     },
-    (request) => getOrganization(database, principalOfRequest(request).organizationId),
+    (request) => getOrganization(database, organizationOf(request)),
   );
   app.post(
     "/organization/update",
@@ -37,7 +37,7 @@ export function addOrganizationOperations(app: App, options: ApiOptions): void {
     },
     async (request) => {
       await checkAgent(options, request.body.defaultAgent, "defaultAgent");
-      return updateOrganization(database, principalOfRequest(request).organizationId, request.body);
+      return updateOrganization(database, organizationOf(request), request.body);
     },
   );
 }

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { createSecretSchema, secretSchema, updateSecretSchema } from "../../domain/secret.ts";
 import { createSecret, deleteSecret, listSecrets, updateSecret } from "../../store/secrets/secrets.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { idOfCreated } from "../http/idempotency.ts";
-import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+import { answers, idOf, idParameters, requireUuid } from "../http/shapes.ts";
 
 const tags = ["Secrets"];
 
@@ -25,7 +25,7 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
     },
     async (request) => {
       const { name, value, phases = ["setup"], repositoryId } = request.body;
-      return createSecret(database, vault, principalOfRequest(request).organizationId, {
+      return createSecret(database, vault, organizationOf(request), {
         id: idOfCreated(request),
         name,
         value,
@@ -47,7 +47,7 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
       },
     },
     async (request) => {
-      const page = await listSecrets(database, principalOfRequest(request).organizationId, request.query);
+      const page = await listSecrets(database, organizationOf(request), request.query);
       return { secrets: page.items, nextCursor: page.nextCursor };
     },
   );
@@ -64,10 +64,7 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
         response: answers(secretSchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("secret", request.params.id);
-      return updateSecret(database, vault, principalOfRequest(request).organizationId, id, request.body);
-    },
+    async (request) => updateSecret(database, vault, organizationOf(request), idOf(request, "secret"), request.body),
   );
   app.post(
     "/secret/:id/delete",
@@ -81,9 +78,6 @@ export function addSecretOperations(app: App, { database, vault }: ApiOptions): 
         response: answers(secretSchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("secret", request.params.id);
-      return deleteSecret(database, principalOfRequest(request).organizationId, id);
-    },
+    async (request) => deleteSecret(database, organizationOf(request), idOf(request, "secret")),
   );
 }

@@ -30,11 +30,11 @@ import {
   queueSession,
   type SessionRecord,
 } from "../../store/sessions/sessions.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { idOfCreated } from "../http/idempotency.ts";
 import { originOf } from "../http/origin.ts";
-import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+import { answers, idOf, idParameters, requireUuid } from "../http/shapes.ts";
 import type { EventStreams } from "./event-stream.ts";
 import { checkAgent, resolveRepositories } from "./resolve.ts";
 
@@ -131,7 +131,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       },
     },
     async (request) => {
-      const page = await listSessions(database, principalOfRequest(request).organizationId, request.query);
+      const page = await listSessions(database, organizationOf(request), request.query);
       return { sessions: page.items.map(show), nextCursor: page.nextCursor };
     },
   );
@@ -198,10 +198,7 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
           response: answers(sessionDetailSchema),
         },
       },
-      async (request) => {
-        const id = requireUuid("session", request.params.id);
-        return show(await change(database, principalOfRequest(request).organizationId, id));
-      },
+      async (request) => show(await change(database, organizationOf(request), idOf(request, "session"))),
     );
   }
   app.post(
@@ -219,7 +216,7 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
     },
     async (request) => {
       const { organizationId, keyId } = principalOfRequest(request);
-      const id = requireUuid("session", request.params.id);
+      const id = idOf(request, "session");
       const message = { id: idOfCreated(request), text: request.body.message, from: keyId };
       return show(await addMessage(database, organizationId, id, message));
     },
@@ -243,7 +240,7 @@ function addBudget(app: App, options: ApiOptions, show: (record: SessionRecord) 
     },
     async (request) => {
       const principal = principalOfRequest(request);
-      const id = requireUuid("session", request.params.id);
+      const id = idOf(request, "session");
       await setSessionBudget(database, principal.organizationId, id, request.body.budgetUsd);
       return show(await requireSession(options, principal, id));
     },
@@ -299,7 +296,7 @@ function addProgress(app: App, options: ApiOptions, streams: EventStreams): void
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
-      const diff = await getDiff(database, organizationId, requireUuid("session", request.params.id));
+      const diff = await getDiff(database, organizationId, idOf(request, "session"));
       if (diff === null) throw new NotFoundError(`session ${request.params.id} was not found`);
       return diff;
     },

@@ -1,9 +1,9 @@
 import { pageOf, pageQuerySchema } from "../../domain/list.ts";
 import { updateUserSchema, userSchema } from "../../domain/user.ts";
 import { listUsers, updateUser } from "../../store/people/users.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
-import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Users"];
 
@@ -22,7 +22,7 @@ export function addUserOperations(app: App, { database }: ApiOptions): void {
       },
     },
     async (request) => {
-      const page = await listUsers(database, principalOfRequest(request).organizationId, request.query);
+      const page = await listUsers(database, organizationOf(request), request.query);
       return { users: page.items, nextCursor: page.nextCursor };
     },
   );
@@ -39,9 +39,6 @@ export function addUserOperations(app: App, { database }: ApiOptions): void {
         response: answers(userSchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("user", request.params.id);
-      return updateUser(database, principalOfRequest(request).organizationId, id, request.body);
-    },
+    async (request) => updateUser(database, organizationOf(request), idOf(request, "user"), request.body),
   );
 }

@@ -20,10 +20,10 @@ import {
   testWebhook,
   updateWebhook,
 } from "../../store/webhooks/webhooks.ts";
-import { principalOfRequest } from "../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { refuseIdempotencyKey } from "../http/idempotency.ts";
-import { answers, idParameters, requireUuid } from "../http/shapes.ts";
+import { answers, idOf, idParameters } from "../http/shapes.ts";
 
 const tags = ["Webhooks"];
 const config = { operation: { scope: "admin" } } as const;
@@ -61,7 +61,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
       },
     },
     async (request) => {
-      const page = await listWebhooks(database, principalOfRequest(request).organizationId, request.query);
+      const page = await listWebhooks(database, organizationOf(request), request.query);
       return { webhooks: page.items, nextCursor: page.nextCursor };
     },
   );
@@ -77,8 +77,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
         response: answers(webhookSchema),
       },
     },
-    async (request) =>
-      getWebhook(database, principalOfRequest(request).organizationId, requireUuid("webhook", request.params.id)),
+    async (request) => getWebhook(database, organizationOf(request), idOf(request, "webhook")),
   );
   app.post(
     "/webhook/:id/update",
@@ -93,10 +92,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
         response: answers(webhookSchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("webhook", request.params.id);
-      return updateWebhook(database, principalOfRequest(request).organizationId, id, request.body);
-    },
+    async (request) => updateWebhook(database, organizationOf(request), idOf(request, "webhook"), request.body),
   );
   app.post(
     "/webhook/:id/rotate",
@@ -110,10 +106,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
         response: answers(createdWebhookSchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("webhook", request.params.id);
-      return rotateWebhookSecret(database, vault, principalOfRequest(request).organizationId, id);
-    },
+    async (request) => rotateWebhookSecret(database, vault, organizationOf(request), idOf(request, "webhook")),
   );
   app.post(
     "/webhook/:id/delete",
@@ -127,8 +120,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
         response: answers(webhookSchema),
       },
     },
-    async (request) =>
-      deleteWebhook(database, principalOfRequest(request).organizationId, requireUuid("webhook", request.params.id)),
+    async (request) => deleteWebhook(database, organizationOf(request), idOf(request, "webhook")),
   );
   app.post(
     "/webhook/:id/test",
@@ -144,7 +136,7 @@ export function addWebhookOperations(app: App, { database, vault }: ApiOptions):
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
-      const id = await testWebhook(database, organizationId, requireUuid("webhook", request.params.id));
+      const id = await testWebhook(database, organizationId, idOf(request, "webhook"));
       return getDelivery(database, organizationId, id);
     },
   );
@@ -168,7 +160,7 @@ export function addDeliveryOperations(app: App, { database }: ApiOptions): void 
       },
     },
     async (request) => {
-      const page = await listDeliveries(database, principalOfRequest(request).organizationId, request.query);
+      const page = await listDeliveries(database, organizationOf(request), request.query);
       return { deliveries: page.items, nextCursor: page.nextCursor };
     },
   );
@@ -184,8 +176,7 @@ export function addDeliveryOperations(app: App, { database }: ApiOptions): void 
         response: answers(deliveryDetailSchema),
       },
     },
-    async (request) =>
-      getDelivery(database, principalOfRequest(request).organizationId, requireUuid("delivery", request.params.id)),
+    async (request) => getDelivery(database, organizationOf(request), idOf(request, "delivery")),
   );
   app.post(
     "/delivery/:id/replay",
@@ -199,7 +190,6 @@ export function addDeliveryOperations(app: App, { database }: ApiOptions): void 
         response: answers(deliveryDetailSchema),
       },
     },
-    async (request) =>
-      replayDelivery(database, principalOfRequest(request).organizationId, requireUuid("delivery", request.params.id)),
+    async (request) => replayDelivery(database, organizationOf(request), idOf(request, "delivery")),
   );
 }

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { egressRuleSchema } from "../../../domain/egress.ts";
 import { allowEgress, getEgress, setEgress } from "../../../store/repositories/repositories.ts";
-import { principalOfRequest } from "../../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+import { answers, idOf, idParameters } from "../../http/shapes.ts";
 
 const tags = ["Repositories"];
 const egressSchema = z.object({ egress: z.array(z.string()) });
@@ -25,10 +25,9 @@ export function addEgressOperations(app: App, { database }: ApiOptions): void {
         response: answers(egressSchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("repository", request.params.id);
-      return { egress: await getEgress(database, principalOfRequest(request).organizationId, id) };
-    },
+    async (request) => ({
+      egress: await getEgress(database, organizationOf(request), idOf(request, "repository")),
+    }),
   );
   app.post(
     "/repository/:id/egress",
@@ -44,7 +43,7 @@ export function addEgressOperations(app: App, { database }: ApiOptions): void {
       },
     },
     async (request) => {
-      const id = requireUuid("repository", request.params.id);
+      const id = idOf(request, "repository");
       const { organizationId } = principalOfRequest(request);
       return { egress: await setEgress(database, organizationId, id, request.body.egress) };
     },
@@ -63,7 +62,7 @@ export function addEgressOperations(app: App, { database }: ApiOptions): void {
       },
     },
     async (request) => {
-      const id = requireUuid("repository", request.params.id);
+      const id = idOf(request, "repository");
       const { organizationId } = principalOfRequest(request);
       return { egress: await allowEgress(database, organizationId, id, request.body.host.toLowerCase()) };
     },

@@ -1,8 +1,8 @@
 import { environmentSchema, updateEnvironmentSchema } from "../../../domain/environment.ts";
 import { getEnvironment, updateEnvironment } from "../../../store/repositories/repositories.ts";
-import { principalOfRequest } from "../../http/auth.ts";
+import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+import { answers, idOf, idParameters } from "../../http/shapes.ts";
 
 const tags = ["Repositories"];
 
@@ -23,10 +23,7 @@ export function addEnvironmentOperations(app: App, { database }: ApiOptions): vo
         response: answers(environmentSchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("repository", request.params.id);
-      return getEnvironment(database, principalOfRequest(request).organizationId, id);
-    },
+    async (request) => getEnvironment(database, organizationOf(request), idOf(request, "repository")),
   );
   app.post(
     "/repository/:id/environment",
@@ -41,9 +38,6 @@ export function addEnvironmentOperations(app: App, { database }: ApiOptions): vo
         response: answers(environmentSchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("repository", request.params.id);
-      return updateEnvironment(database, principalOfRequest(request).organizationId, id, request.body);
-    },
+    async (request) => updateEnvironment(database, organizationOf(request), idOf(request, "repository"), request.body),
   );
 }

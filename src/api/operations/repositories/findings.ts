@@ -3,7 +3,7 @@ import { allowedFindingSchema, allowedFindingsSchema } from "../../../domain/fin
 import { allowFinding, getAllowedFindings, setAllowedFindings } from "../../../store/repositories/repositories.ts";
 import { principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+import { answers, idOf, idParameters } from "../../http/shapes.ts";
 
 const tags = ["Repositories"];
 const findingsSchema = z.object({ allowedFindings: z.array(allowedFindingSchema) });
@@ -26,7 +26,7 @@ export function addFindingOperations(app: App, { database }: ApiOptions): void {
       },
     },
     async (request) => {
-      const id = requireUuid("repository", request.params.id);
+      const id = idOf(request, "repository");
       const { organizationId } = principalOfRequest(request);
       return { allowedFindings: await getAllowedFindings(database, organizationId, id) };
     },
@@ -45,7 +45,7 @@ export function addFindingOperations(app: App, { database }: ApiOptions): void {
       },
     },
     async (request) => {
-      const id = requireUuid("repository", request.params.id);
+      const id = idOf(request, "repository");
       const { organizationId } = principalOfRequest(request);
       const { allowedFindings } = request.body;
       return { allowedFindings: await setAllowedFindings(database, organizationId, id, allowedFindings) };
@@ -65,7 +65,7 @@ export function addFindingOperations(app: App, { database }: ApiOptions): void {
       },
     },
     async (request) => {
-      const id = requireUuid("repository", request.params.id);
+      const id = idOf(request, "repository");
       const { organizationId } = principalOfRequest(request);
       return { allowedFindings: await allowFinding(database, organizationId, id, request.body) };
     },

@@ -1,8 +1,8 @@
 import { repositoryLimitsSchema } from "../../../domain/repository.ts";
 import { getLimits, setLimits } from "../../../store/repositories/repositories.ts";
-import { principalOfRequest } from "../../http/auth.ts";
+import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+import { answers, idOf, idParameters } from "../../http/shapes.ts";
 
 const tags = ["Repositories"];
 
@@ -20,8 +20,7 @@ export function addLimitOperations(app: App, { database }: ApiOptions): void {
         response: answers(repositoryLimitsSchema),
       },
     },
-    async (request) =>
-      getLimits(database, principalOfRequest(request).organizationId, requireUuid("repository", request.params.id)),
+    async (request) => getLimits(database, organizationOf(request), idOf(request, "repository")),
   );
   app.post(
     "/repository/:id/limits",
@@ -36,9 +35,6 @@ export function addLimitOperations(app: App, { database }: ApiOptions): void {
         response: answers(repositoryLimitsSchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("repository", request.params.id);
-      return setLimits(database, principalOfRequest(request).organizationId, id, request.body);
-    },
+    async (request) => setLimits(database, organizationOf(request), idOf(request, "repository"), request.body),
   );
 }

@@ -15,9 +15,9 @@ import {
   updateRepository,
   type RepositoryRecord,
 } from "../../../store/repositories/repositories.ts";
-import { principalOfRequest } from "../../http/auth.ts";
+import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";
-import { answers, idParameters, requireUuid } from "../../http/shapes.ts";
+import { answers, idOf, idParameters } from "../../http/shapes.ts";
 import { readAddress, requireAllowed } from "../resolve.ts";
 
 const tags = ["Repositories"];
@@ -45,10 +45,10 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       const { url, name, branch = null, description = null } = request.body;
       if (branch !== null) requireAdmin(request);
       const address = readAddress(options, "url", url);
-      requireAllowed(await allowedRepositories(database, principalOfRequest(request).organizationId), "url", address);
+      requireAllowed(await allowedRepositories(database, organizationOf(request)), "url", address);
       const key = options.repositoryKeyOf(address);
       const input = { url: address.cloneUrl, key, name: name ?? address.name, branch, description };
-      return show(await createRepository(database, principalOfRequest(request).organizationId, input));
+      return show(await createRepository(database, organizationOf(request), input));
     },
   );
   app.get(
@@ -64,7 +64,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request) => {
-      const page = await listRepositories(database, principalOfRequest(request).organizationId, request.query);
+      const page = await listRepositories(database, organizationOf(request), request.query);
       return { codeRepositories: page.items.map(show), nextCursor: page.nextCursor };
     },
   );
@@ -82,9 +82,9 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       },
     },
     async (request) => {
-      const id = requireUuid("repository", request.params.id);
+      const id = idOf(request, "repository");
       if (request.body.branch !== undefined) requireAdmin(request);
-      return show(await updateRepository(database, principalOfRequest(request).organizationId, id, request.body));
+      return show(await updateRepository(database, organizationOf(request), id, request.body));
     },
   );
   app.post(
@@ -101,10 +101,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
         response: answers(repositorySchema),
       },
     },
-    async (request) => {
-      const id = requireUuid("repository", request.params.id);
-      return show(await deleteRepository(database, principalOfRequest(request).organizationId, id));
-    },
+    async (request) => show(await deleteRepository(database, organizationOf(request), idOf(request, "repository"))),
   );
 }
 
