@@ -1,9 +1,9 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useId, useState, type FormEvent, type KeyboardEvent } from "react";
-import { ButtonDialog, CloseDialog } from "./elements/dialog.tsx";
+import { ButtonDialog } from "./elements/dialog.tsx";
 import { Field, fieldOf } from "./elements/field.tsx";
-import { ErrorText } from "./layout.tsx";
+import { FormEnd } from "./elements/form-end.tsx";
 import { client } from "./query.ts";
 
 /** A button and the dialog that creates a session. */
@@ -101,13 +101,12 @@ function NewSessionForm({ prompt, onPrompt }: { prompt: string; onPrompt: (promp
           )}
         </Field>
       </div>
-      <ErrorText error={wrong === null ? error : null} />
-      <div className="flex justify-end gap-2">
-        <CloseDialog />
-        <button type="submit" className="button button-primary" disabled={create.isPending}>
-          {create.isPending ? "Starting …" : "Start"}
-        </button>
-      </div>
+      <FormEnd
+        error={wrong === null ? error : null}
+        isPending={create.isPending}
+        verb="Start"
+        pendingVerb="Starting …"
+      />
     </form>
   );
 }

@@ -2,10 +2,9 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
 import type { z } from "zod";
 import type { Automation, createAutomationSchema } from "../../domain/automation.ts";
-import { CloseDialog } from "../elements/dialog.tsx";
 import { Field, fieldOf } from "../elements/field.tsx";
+import { FormEnd } from "../elements/form-end.tsx";
 import { linesOf } from "../elements/lines.ts";
-import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
 /** Values of the form. */
@@ -135,13 +134,7 @@ export function AutomationForm({
           {(attributes) => <input {...attributes} {...input("budgetUsd")} type="number" min="0" step="any" />}
         </Field>
       </div>
-      <ErrorText error={wrong === null ? error : null} />
-      <div className="flex justify-end gap-2">
-        <CloseDialog />
-        <button type="submit" className="button button-primary" disabled={saving.isPending}>
-          {saving.isPending ? "Saving …" : verb}
-        </button>
-      </div>
+      <FormEnd error={wrong === null ? error : null} isPending={saving.isPending} verb={verb} pendingVerb="Saving …" />
     </form>
   );
 }

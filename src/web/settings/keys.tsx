@@ -3,8 +3,9 @@ import { useState, type FormEvent } from "react";
 import type { z } from "zod";
 import type { createdKeySchema, Key } from "../../domain/key.ts";
 import { roles, type Role } from "../../domain/user.ts";
-import { ButtonDialog, CloseDialog, ConfirmButton } from "../elements/dialog.tsx";
+import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { Field, fieldOf } from "../elements/field.tsx";
+import { FormEnd } from "../elements/form-end.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { SecretOnce } from "../elements/secret-once.tsx";
 import { Ago, Day, useNow } from "../elements/time.tsx";
@@ -178,13 +179,12 @@ function KeyForm({ onMade }: { onMade: (created: CreatedKey) => void }) {
           )}
         </Field>
       </div>
-      <ErrorText error={wrong === null ? create.error : null} />
-      <div className="flex justify-end gap-2">
-        <CloseDialog />
-        <button type="submit" className="button button-primary" disabled={create.isPending}>
-          {create.isPending ? "Making …" : "Create"}
-        </button>
-      </div>
+      <FormEnd
+        error={wrong === null ? create.error : null}
+        isPending={create.isPending}
+        verb="Create"
+        pendingVerb="Making …"
+      />
     </form>
   );
 }

@@ -1,8 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { webhookEvents, type Webhook } from "../../domain/webhook.ts";
-import { CloseDialog } from "../elements/dialog.tsx";
 import { Field, fieldOf } from "../elements/field.tsx";
+import { FormEnd } from "../elements/form-end.tsx";
 import { ErrorText } from "../layout.tsx";
 
 /** Values of the form. */
@@ -70,13 +70,7 @@ export function WebhookForm({
         {!everything && <Events chosen={chosen} onChange={setChosen} />}
         <ErrorText error={wrong === "events" ? error : null} />
       </fieldset>
-      <ErrorText error={wrong === null ? error : null} />
-      <div className="flex justify-end gap-2">
-        <CloseDialog />
-        <button type="submit" className="button button-primary" disabled={saving.isPending}>
-          {saving.isPending ? "Saving …" : verb}
-        </button>
-      </div>
+      <FormEnd error={wrong === null ? error : null} isPending={saving.isPending} verb={verb} pendingVerb="Saving …" />
     </form>
   );
 }
