@@ -163,7 +163,7 @@ async function unforeseen(fleet: ChaosFleet): Promise<string[]> {
     fleet.workers.map(({ name }) => readFile(join(fleet.folder, `${name}.log`), "utf8").catch(() => "")),
   );
   return logs.flatMap((log) =>
-    log.split("\n").filter((line) => line.includes("a run failed for a reason that nobody foresaw")),
+    log.split("\n").filter((line) => line.includes("an attempt failed with an unexpected error")),
   );
 }
 

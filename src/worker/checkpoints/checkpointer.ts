@@ -2,8 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Provider } from "../../agents/harness.ts";
-import { ObjectStoreError } from "../../domain/errors.ts";
+import { messageOf, ObjectStoreError } from "../../domain/errors.ts";
 import type { NewEvent } from "../../domain/event.ts";
+import { createOneAtATime } from "../../lifecycle/one-at-a-time.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { endOf } from "../attempt/end.ts";
@@ -91,8 +92,6 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
   let clones: readonly Clone[] | null = null;
   let timer: NodeJS.Timeout | undefined;
   let last: Last = { repositories: [], files: null, state: null };
-  let underWay: Promise<boolean> | null = null;
-  let again = false;
   let noticed = false;
   let failures = 0;
   let storeFailedAt = Number.NEGATIVE_INFINITY;
@@ -101,25 +100,10 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
     take().catch((error: unknown) => logger.debug({ err: error }, "a checkpoint was not taken: the lease is lost"));
   }
 
-  /** Checkpoints are taken one at a time; calls during one are served by a single next one. */
-  function take(): Promise<boolean> {
-    const started = clones;
-    if (started === null) return Promise.resolve(false);
-    again = true;
-    underWay ??= (async () => {
-      try {
-        let stored = false;
-        while (again) {
-          again = false;
-          stored = await takeOne(started);
-        }
-        return stored;
-      } finally {
-        // In the same tick as the last test of `again`: a later call starts a new one.
-        underWay = null;
-      }
-    })();
-    return underWay;
+  const taking = createOneAtATime(() => (clones === null ? Promise.resolve(false) : takeOne(clones)));
+
+  async function take(): Promise<boolean> {
+    return (await taking.run()) ?? false;
   }
 
   async function takeOne(started: readonly Clone[]): Promise<boolean> {
@@ -148,16 +132,14 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
   async function noticeOnce(error: unknown, isOvertime: boolean): Promise<void> {
     if (noticed) return;
     noticed = true;
-    const message = error instanceof Error ? error.message : String(error);
-    const reason = isOvertime ? `it took longer than ${limitMs / 1_000} s` : message;
+    const reason = isOvertime ? `it took longer than ${limitMs / 1_000} s` : messageOf(error);
     const text = `The work so far could not be stored outside this worker (${reason}): if the worker dies, another starts this turn again.`;
     await emit({ type: "notice", data: { level: "warning", text } });
   }
 
   async function stop(): Promise<void> {
     clearInterval(timer);
-    again = false;
-    await underWay?.catch((error: unknown) => logger.debug({ err: error }, "the last checkpoint was not taken"));
+    await taking.stop();
   }
 
   return {

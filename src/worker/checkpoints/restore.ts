@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isConnectionError } from "../../database/connection-errors.ts";
-import { ObjectStoreError, OffstageError } from "../../domain/errors.ts";
+import { messageOf, ObjectStoreError, OffstageError } from "../../domain/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
@@ -81,7 +81,7 @@ export async function reportUnusable(
   attempt.signal.throwIfAborted();
   if (mayPass) throw error;
   attempt.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   await notice(attempt, "warning", `The work of the previous worker could not be restored: ${reason}`);
 }
 

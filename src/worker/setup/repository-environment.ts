@@ -1,3 +1,4 @@
+import { messageOf } from "../../domain/errors.ts";
 import { fitsGlob } from "../../domain/glob.ts";
 import type { SecretPhase } from "../../domain/secret.ts";
 import type { OpenedSecret } from "../../store/secrets/secrets.ts";
@@ -90,7 +91,7 @@ async function devcontainerAt(
     try {
       return readDevcontainer(text, placeOf(attempt.session, services, repository.directory).workingDirectory);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       await warn(attempt, `${repository.name}: ${path} is not used: ${reason}`);
     }
   }

@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { handOn } from "../../agents/acp/hand-on.ts";
+import { messageOf } from "../../domain/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { Exceeded, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
@@ -179,7 +180,7 @@ async function keep(
     return await runCommand(run, place, command, use);
   } catch (cause) {
     run.signal.throwIfAborted();
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = messageOf(cause);
     throw new Error(`what a setup made could not be kept: ${reason}`, { cause });
   }
 }
