@@ -114,7 +114,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     const place = baseUrl === "" ? "the server" : baseUrl;
     throw new ClientError(
       response.status,
-      `${place} is no Offstage, or one of another version: it answered otherwise`,
+      `${place} did not answer like this version of Offstage: check the address and the server's version`,
       {
         cause: read.error,
       },

@@ -89,7 +89,7 @@ function limitsCheck(config: Config): Check {
 }
 
 const limitsMend =
-  "to have the kernel enforce them, run the server as root where it may create control groups (/sys/fs/cgroup is writable)";
+  "to have the kernel enforce them, run the server as root on a system in which it may create control groups (/sys/fs/cgroup is writable)";
 
 /** Checks how the disk space of sessions' folders is limited, and whether that works. */
 async function disksCheck({ sessionDisks, sandbox, limits }: Config): Promise<Check> {
@@ -141,8 +141,8 @@ async function objectStoreCheck(settings: NonNullable<Config["objects"]>): Promi
     const found = await objects.get(key, { maximumBytes: content.length, signal });
     await objects.remove(key, signal);
     if (found?.equals(content) === true) return { name, ok: true, detail: `bucket ${settings.bucket}`, mend: null };
-    const mend = `the bucket ${settings.bucket} gave back another object than was put there: check OFFSTAGE_S3_ENDPOINT`;
-    return { name, ok: false, detail: "does not keep objects", mend };
+    const mend = `the bucket ${settings.bucket} returned another object than the one stored: check OFFSTAGE_S3_ENDPOINT`;
+    return { name, ok: false, detail: "does not store objects", mend };
   } catch (error) {
     const reason = messageOf(error);
     const mend = error instanceof ObjectStoreError && error.passing ? `${reason}: check OFFSTAGE_S3_ENDPOINT` : reason;

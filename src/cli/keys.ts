@@ -69,7 +69,9 @@ export function parseScopes(value: string): Scope[] {
   return value.split(",").map((part) => {
     const scope = scopes.find((known) => known === part.trim());
     if (scope === undefined)
-      throw new InvalidArgumentError(`"${part}" is no scope: use trigger, read, write and admin, separated by commas.`);
+      throw new InvalidArgumentError(
+        `"${part}" is not a scope: use trigger, read, write and admin, separated by commas.`,
+      );
     return scope;
   });
 }

@@ -72,7 +72,7 @@ describe("offstage", () => {
     ["an unknown command", ["strat"], "there is no command 'strat'; the commands are start, api"],
     ["a flag of another command", ["doctor", "--port", "1"], "unknown option '--port'"],
     ["an argument that is missing", ["run"], "missing required argument 'prompt'"],
-    ["a scope that does not exist", ["keys", "create", "--scopes", "read,root"], '"root" is no scope'],
+    ["a scope that does not exist", ["keys", "create", "--scopes", "read,root"], '"root" is not a scope'],
     ["a key that is no id", ["keys", "revoke", "laptop"], "must be a key's id"],
     ["a time out of range", ["login-link", "--minutes", "0"], "whole number"],
     ["run without a key", ["run", "do it"], "OFFSTAGE_API_KEY"],

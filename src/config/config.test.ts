@@ -63,7 +63,10 @@ test.each([
   [{ ...objectStore, OFFSTAGE_S3_BUCKET: "a/b" }, "OFFSTAGE_S3_BUCKET: must be a bucket's name"],
   [{ ...objectStore, OFFSTAGE_S3_REGION: "eu west" }, "OFFSTAGE_S3_REGION"],
   [{ ...objectStore, OFFSTAGE_S3_PREFIX: "../up" }, "OFFSTAGE_S3_PREFIX"],
-  [{ ...objectStore, OFFSTAGE_S3_SECRET_ACCESS_KEY: "sec ret" }, "OFFSTAGE_S3_SECRET_ACCESS_KEY: must have no blanks"],
+  [
+    { ...objectStore, OFFSTAGE_S3_SECRET_ACCESS_KEY: "sec ret" },
+    "OFFSTAGE_S3_SECRET_ACCESS_KEY: must not contain white space",
+  ],
   [{ ...collector, OTEL_EXPORTER_OTLP_HEADERS: "just-a-key" }, "OTEL_EXPORTER_OTLP_HEADERS: must be written"],
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317" }, "OTEL_EXPORTER_OTLP_ENDPOINT: must be an http:// or https://"],
   [{ ...collector, OTEL_TRACES_SAMPLER_ARG: "2" }, "OTEL_TRACES_SAMPLER_ARG"],

@@ -20,7 +20,7 @@ export const egressList = z
         const rule = parseEgressRule(entry);
         if (rule !== null) return rule;
         context.addIssue(
-          `has ${entry} in it: write <host>, *.<host>, <host>:<port> or <host>:<port>/tcp, with commas between`,
+          `contains ${entry}: write <host>, *.<host>, <host>:<port> or <host>:<port>/tcp, separated by commas`,
         );
         return [];
       }),
@@ -62,7 +62,7 @@ export const headerList = z
   .transform((value, context): Record<string, string> => {
     const entries = value.split(",").filter((entry) => entry.trim() !== "");
     const pairs = entries.map((entry) => /^\s*([!#$%&'*+.^`|~\w-]+)\s*=\s*(.*?)\s*$/u.exec(entry));
-    if (pairs.some((pair) => pair === null)) context.addIssue("must be written <name>=<value>, with commas between");
+    if (pairs.some((pair) => pair === null)) context.addIssue("must be written <name>=<value>, separated by commas");
     return Object.fromEntries(pairs.map((pair) => [pair?.[1] ?? "", decoded(pair?.[2] ?? "")]));
   })
   .default({});

@@ -162,8 +162,8 @@ export const variablesSchema = z.object({
     .string()
     .regex(/^[A-Za-z0-9-]{1,64}$/u, "must be letters, digits and -")
     .default("us-east-1"),
-  OFFSTAGE_S3_ACCESS_KEY_ID: z.string().regex(/^\S+$/u, "must have no blanks in it").optional(),
-  OFFSTAGE_S3_SECRET_ACCESS_KEY: z.string().regex(/^\S+$/u, "must have no blanks in it").optional(),
+  OFFSTAGE_S3_ACCESS_KEY_ID: z.string().regex(/^\S+$/u, "must not contain white space").optional(),
+  OFFSTAGE_S3_SECRET_ACCESS_KEY: z.string().regex(/^\S+$/u, "must not contain white space").optional(),
   OFFSTAGE_S3_PREFIX: z
     .string()
     .regex(

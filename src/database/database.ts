@@ -49,7 +49,7 @@ export async function openDatabase(options: {
   const limits = { max: poolSize, idle_in_transaction_session_timeout: idleLimitMs };
   const pool = new pg.Pool({ connectionString: url, ...limits, ...keepAlive });
   // The pool replaces an idle connection that breaks. Without a listener the error would end the process.
-  pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection broke"));
+  pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection failed"));
   // The same for a connection that breaks between two statements of a transaction; the next statement fails then.
   pool.on("connect", (client) => client.on("error", () => undefined));
   const notifications = createNotifications(pool, url, logger);

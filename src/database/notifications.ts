@@ -79,7 +79,7 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
   function lost(which: pg.Client, error: Error | null): void {
     if (client !== which || closing.signal.aborted) return;
     client = null;
-    logger.warn({ err: error }, "lost the connection that listens on the database; connecting again");
+    logger.warn({ err: error }, "lost the connection that listens for notifications; reconnecting");
     connecting = connect().then(() => {
       for (const all of listeners.values()) for (const heard of all) heard("");
     });

@@ -64,8 +64,8 @@ describe("a repository's URL", () => {
     ["file:///srv/a%zz", "%"],
     ["file:///srv/a%00b", "%"],
     ["git@github.com:acme/../other/shop", ".."],
-    ["https://git.example/acme/x%2f..%2F..%2fother%2fshop", "written with %"],
-    ["ssh://git@git.example/acme/x%2F..%5C..%2Fother", "written with %"],
+    ["https://git.example/acme/x%2f..%2F..%2fother%2fshop", "encoded / or"],
+    ["ssh://git@git.example/acme/x%2F..%5C..%2Fother", "encoded / or"],
     ["nonsense", "not a URL"],
   ])("%s is refused for its %s", (url, reason) => {
     const address = parseRepositoryUrl(url);

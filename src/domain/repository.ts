@@ -79,7 +79,7 @@ export type AddressProblem = { readonly problem: string };
  */
 export function parseRepositoryUrl(input: string): RepositoryAddress | AddressProblem {
   const value = input.trim();
-  if (/\s/u.test(value)) return { problem: "has white space in it" };
+  if (/\s/u.test(value)) return { problem: "must not contain white space" };
   if (value.startsWith("-")) return { problem: "must not start with a dash" };
   if (value.startsWith("/")) return localAddress(value);
   const scp = /^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+):(?!\/\/)(\/?[^:]+)$/u.exec(value);
@@ -144,28 +144,30 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
   }
   if (parsed.protocol === "file:") {
     const path = decoded(parsed.pathname);
-    return path === null ? { problem: "has a % that begins no escape sequence" } : localAddress(path);
+    return path === null ? { problem: "has a % that does not begin an escape sequence" } : localAddress(path);
   }
   if (!["http:", "https:", "ssh:"].includes(parsed.protocol)) {
     return { problem: `has the scheme ${parsed.protocol}// which is not supported: use https, http or ssh` };
   }
   const isSsh = parsed.protocol === "ssh:";
   if (parsed.password !== "" || (!isSsh && parsed.username !== "")) {
-    return { problem: "has credentials in it: remove them and configure the forge's token on the server instead" };
+    return {
+      problem: "must not contain credentials: remove them and configure the forge's token on the server instead",
+    };
   }
   if (parsed.search !== "" || parsed.hash !== "") return { problem: "must not have a query or fragment" };
   const isScp = isSsh && !original.includes("://");
   // git decodes no escapes in scp-like addresses.
   const written = isScp ? parsed.pathname : withoutNeedlessEscapes(parsed.pathname);
-  if (written === null) return { problem: "must not have a / or \\ in its path that is written with %" };
+  if (written === null) return { problem: "must not have an encoded / or \\ in its path" };
   const path = withoutLastSlashes(written).replace(/^\/+/u, "");
   if (path === "" || path === ".git") return { problem: "has no path to a repository" };
   if (path.split("/").some((part) => part === ".." || part === ""))
-    return { problem: "has an empty or .. part in its path" };
+    return { problem: "has an empty or .. segment in its path" };
   const bare = path.replace(/\.git$/u, "");
   const host = canonicalHost(parsed.host, isSsh);
   // The URL parser does not check the host of an ssh address, which may contain shell syntax.
-  if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/u.test(host)) return { problem: "has no name of a host in it" };
+  if (!/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/u.test(host)) return { problem: "has no host name" };
   return {
     cloneUrl: isScp
       ? original

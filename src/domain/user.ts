@@ -115,7 +115,7 @@ export const pagePath = /^(?:\/|(?:\/[\w-]{1,64}){1,3})(?:\?[\w=&.-]{1,100})?$/u
 
 /** Why a sign-in failed. The code stands in the address of the sign-in page, which shows the text. */
 export const signInProblems = {
-  refused: "You are not on the list of this server: ask its operator to let you in.",
+  refused: "You are not allowed to sign in to this server: ask its operator for access.",
   disabled: "Your account was disabled: ask an admin.",
   denied: "The sign-in was not finished, or could not be verified. Try again.",
   expired: "The sign-in took too long, or was started in another browser. Try again.",

@@ -26,7 +26,7 @@ const urlSchema = z
   .refine((value) => /^https?:$/u.test(urlOf(value)?.protocol ?? ""), "must be an http:// or https:// address")
   .refine(
     (value) => `${urlOf(value)?.username ?? ""}${urlOf(value)?.password ?? ""}` === "",
-    "must not have credentials in it: the signature proves who sends",
+    "must not contain credentials: the signature proves who the sender is",
   );
 
 function urlOf(text: string): URL | null {

@@ -40,13 +40,13 @@ export function createCheckpointMetrics(registry: Registry): CheckpointMetrics {
   });
   const stored = new Histogram({
     name: "offstage_checkpoint_stored_bytes",
-    help: "What a checkpoint added to the database",
+    help: "Bytes that a checkpoint added to the database",
     buckets: checkpointBytes,
     registers,
   });
   const restored = new Counter({
     name: "offstage_checkpoint_restores_total",
-    help: "Sessions that this worker was to go on with from another's checkpoint, by outcome",
+    help: "Restores of another worker's checkpoint on this worker, by outcome",
     labelNames: ["outcome"],
     registers,
   });

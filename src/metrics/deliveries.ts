@@ -23,14 +23,14 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
   const registers = [registry];
   const attempts = new Histogram({
     name: "offstage_delivery_attempt_duration_seconds",
-    help: "Time of this worker's attempts to tell a webhook, by outcome",
+    help: "Duration of this worker's webhook delivery attempts, by outcome",
     labelNames: ["outcome"],
     buckets: attemptSeconds,
     registers,
   });
   const dead = new Counter({
     name: "offstage_deliveries_dead_total",
-    help: "Deliveries that this worker gave up: after the last attempt, or because the address is gone",
+    help: "Deliveries that this worker gave up: after the last attempt, or because the receiver answered 410",
     registers,
   });
   // Without an initial 0, `increase` in Prometheus would miss a series' first event.

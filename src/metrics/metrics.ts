@@ -56,7 +56,7 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
   /** @param model from a bounded list, see `modelLabel` */
   modelRequested(provider: ModelProviderId, model: string, outcome: ModelRequestOutcome, count: number): void;
   modelUsed(provider: ModelProviderId, model: string, tokens: Readonly<Record<TokenKind, number>>): void;
-  /** @param dollars US dollars by the known prices */
+  /** @param dollars in US dollars, by the configured prices */
   modelCost(provider: ModelProviderId, model: string, dollars: number): void;
   /**
    * Makes each scrape read the state that all nodes share, at most once a second. `failed` gets the error of a failed
@@ -138,7 +138,7 @@ function createOwn(registry: Registry) {
   return {
     requests: new Histogram({
       name: "offstage_http_request_duration_seconds",
-      help: "Time to answer a request of the API, by operation and status; event streams are not among them",
+      help: "Duration of API requests, by operation and status; without event streams",
       labelNames: ["operation", "status"],
       buckets: requestSeconds,
       registers,
@@ -150,7 +150,7 @@ function createOwn(registry: Registry) {
     }),
     queueWait: new Histogram({
       name: "offstage_queue_wait_seconds",
-      help: "Time from a session being queued to its claim by this worker",
+      help: "Time from the queueing of a session to its claim by this worker",
       buckets: waitSeconds,
       registers,
     }),
@@ -162,36 +162,36 @@ function createOwn(registry: Registry) {
     }),
     steps: new Histogram({
       name: "offstage_step_duration_seconds",
-      help: "Time of a run's steps, by step and outcome",
+      help: "Duration of an attempt's steps, by step and outcome",
       labelNames: ["step", "outcome"],
       buckets: stepSeconds,
       registers,
     }),
     runs: new Counter({
       name: "offstage_runs_total",
-      help: "Runs of sessions that this worker ended, by outcome",
+      help: "Attempts at sessions that ended on this worker, by outcome",
       labelNames: ["outcome"],
       registers,
     }),
     failures: new Counter({
       name: "offstage_run_failures_total",
-      help: "Runs that failed, by the code of the failure",
+      help: "Failed attempts, by the code of the failure",
       labelNames: ["code"],
       registers,
     }),
     leasesLost: new Counter({
       name: "offstage_leases_lost_total",
-      help: "Runs that this worker gave up because another may hold the session",
+      help: "Attempts that this worker gave up because another may hold the session",
       registers,
     }),
     recovered: new Counter({
       name: "offstage_sessions_recovered_total",
-      help: "Sessions of dead workers that this one put back into the queue",
+      help: "Sessions of dead workers that this worker requeued",
       registers,
     }),
     modelRequests: new Counter({
       name: "offstage_model_requests_total",
-      help: "Requests of models through this worker's gateways",
+      help: "Requests to models through this worker's gateways",
       labelNames: ["provider", "model", "outcome"],
       registers,
     }),
@@ -203,7 +203,7 @@ function createOwn(registry: Registry) {
     }),
     modelCost: new Counter({
       name: "offstage_model_cost_dollars_total",
-      help: "US dollars by the known prices",
+      help: "Cost in US dollars, by the configured prices",
       labelNames: ["provider", "model"],
       registers,
     }),
@@ -215,32 +215,32 @@ function createFleet(registry: Registry) {
   const registers = [registry];
   const sessions = new Gauge({
     name: "offstage_sessions",
-    help: "Sessions of all nodes that are not over, by state, counted up to 100,000",
+    help: "Unfinished sessions of all nodes, by state, counted up to 100,000",
     labelNames: ["state"],
     registers,
   });
   const deliveries = new Gauge({
     name: "offstage_deliveries",
-    help: "Deliveries to webhooks of all nodes that are not over, by state, counted up to 100,000",
+    help: "Unfinished webhook deliveries of all nodes, by state, counted up to 100,000",
     labelNames: ["state"],
     registers,
   });
   const depth = new Gauge({
     name: "offstage_queue_depth",
-    help: "What waits for a worker, counted up to 100,000; of deliveries those that are due",
+    help: "Length of each queue, counted up to 100,000; of deliveries those that are due",
     labelNames: ["queue"],
     registers,
   });
   const oldest = new Gauge({
     name: "offstage_queue_oldest_wait_seconds",
-    help: "How long that has waited which waits for the longest time; 0 where nothing waits",
+    help: "Age of the oldest entry of each queue; 0 if it is empty",
     labelNames: ["queue"],
     registers,
   });
-  const workers = new Gauge({ name: "offstage_workers", help: "Workers that are there", registers });
+  const workers = new Gauge({ name: "offstage_workers", help: "Workers with a recent heartbeat", registers });
   const up = new Gauge({
     name: "offstage_database_up",
-    help: "1 where the database answered this scrape in time, else 0 and without what it knows",
+    help: "1 if the database answered this scrape in time; else 0, and its metrics are absent",
     registers,
   });
   let read: (() => Promise<FleetState>) | null = null;
@@ -304,13 +304,13 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
 function createPool(registry: Registry) {
   const connections = new Gauge({
     name: "offstage_database_connections",
-    help: "Connections of this process's pool, by what they do",
+    help: "Connections of this process's pool, by state",
     labelNames: ["state"],
     registers: [registry],
   });
   const waiting = new Gauge({
     name: "offstage_database_waiting_queries",
-    help: "Queries of this process that wait for a connection",
+    help: "Queries of this process that wait for a connection of the pool",
     registers: [registry],
   });
   let read: (() => PoolState) | null = null;

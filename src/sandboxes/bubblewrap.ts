@@ -85,7 +85,8 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
       trial.stdin.end();
       const [{ code }, said] = await Promise.all([trial.exited, text(trial.stderr)]);
       if (code === 0 && existsSync(join(home, "works"))) return null;
-      if (code === 0) return "bubblewrap ended well without running the command: the program `bwrap` is not bubblewrap";
+      if (code === 0)
+        return "bubblewrap exited with 0 without running the command: the program `bwrap` is not bubblewrap";
       return `bubblewrap does not start here (${said.trim() || `exit ${code}`}): allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)`;
     } finally {
       await rm(folder, { recursive: true, force: true });

@@ -50,7 +50,9 @@ export async function startOffstage(config: Config, logger: Logger, role: Server
     return await start(config, logger, role, stops);
   } catch (error) {
     // The error of the start is reported, and one of stopping only logged.
-    await stops.run().catch((failure: unknown) => logger.warn({ err: failure }, "could not stop all that had started"));
+    await stops
+      .run()
+      .catch((failure: unknown) => logger.warn({ err: failure }, "could not stop everything that had started"));
     throw error;
   }
 }
@@ -119,7 +121,7 @@ function watchedMetrics(database: Database, logger: Logger): Metrics {
   });
   metrics.watchFleet(
     () => readFleetState(database),
-    (error) => logger.warn({ err: error }, "could not count what waits, for the metrics"),
+    (error) => logger.warn({ err: error }, "could not count the queues for the metrics"),
   );
   return metrics;
 }

@@ -30,7 +30,7 @@ export async function startApi(parts: Parts, stops: Stops, options: { readonly a
     return isAddressProblem(address) ? null : forges.keyOf(address);
   };
   const settled = await settleRepositoryKeys(database, keyOf);
-  if (settled > 0) logger.info({ repositories: settled }, "repositories are told apart in another way from now on");
+  if (settled > 0) logger.info({ repositories: settled }, "merged repositories whose addresses name the same one");
   const app = await createApp({
     database,
     intake: createIntake(database),

@@ -49,15 +49,15 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
     });
     const created = await createSession(database, job.organizationId, session);
     await completeJob(database, job, created.id);
-    logger.info({ sessionId: created.id }, "a trigger's job made its session");
+    logger.info({ sessionId: created.id }, "job created its session");
   } catch (error) {
     span?.fail(kindOfError(error));
     if (error instanceof OffstageError && !isPassing(error)) {
-      logger.warn({ err: error }, "a trigger's job failed");
+      logger.warn({ err: error }, "job failed");
       await failJob(database, job, error.message);
     } else {
       // A fault of the server's, which may pass: the job is claimed again when its lease expires, a limited number of times.
-      logger.error({ err: error }, "a trigger's job broke off; it is tried again");
+      logger.error({ err: error }, "job aborted unexpectedly; will retry");
     }
   }
 }
@@ -77,5 +77,5 @@ async function requireConnected(database: Database, { organizationId, automation
   const connected = new Set((await findRepositories(database, organizationId, ids)).map(({ id }) => id));
   const gone = repositories.find(({ id }) => !connected.has(id));
   if (gone === undefined) return;
-  throw new ConflictError(`${gone.url} was disconnected: give the automation its repositories anew`);
+  throw new ConflictError(`${gone.url} was disconnected: set the automation's repositories again`);
 }

@@ -95,7 +95,7 @@ export function createWorker(options: WorkerOptions): Service {
     while (!stopping.aborted && running.size < options.concurrency) {
       const isFull = (await options.hasRoom?.()) === false;
       if (isFull && !full) {
-        logger.warn("the disk is nearly full: no session is taken until there is room (OFFSTAGE_MIN_FREE_MB)");
+        logger.warn("the disk is nearly full: no session is claimed until space is free (OFFSTAGE_MIN_FREE_MB)");
       }
       full = isFull;
       if (full) return;

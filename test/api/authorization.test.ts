@@ -240,13 +240,13 @@ const isHeld = (scopes: readonly Scope[], scope: Scope): boolean => scopes.some(
 
 function outcomeOf(status: number, { error = "" }: { readonly error?: string }): string {
   if ([200, 400, 404, 409].includes(status) && !error.includes("cannot be determined")) return "let in";
-  return `${status} ${/lacks the scope \w+|for other automations/u.exec(error)?.[0] ?? ""}`.trim();
+  return `${status} ${/lacks the scope \w+|limited to other automations/u.exec(error)?.[0] ?? ""}`.trim();
 }
 
 function wantedOf({ name, scopes }: Credential, scope: Scope, { missingKey }: Route): string {
   if (scopes === null) return name === "nothing" ? `${missingKey}` : "401";
   if (!isHeld(scopes, scope)) return `403 lacks the scope ${scope}`;
-  return name === "a key to trigger one automation" ? "403 for other automations" : "let in";
+  return name === "a key to trigger one automation" ? "403 limited to other automations" : "let in";
 }
 
 test("every route is in the table of what it asks for, and nothing else is", () => {

@@ -320,7 +320,7 @@ describe("a key for triggering alone", () => {
     for (const name of ["other-hook", other, "no-such-hook"]) {
       expect(await trigger(name)).toMatchObject({
         status: 403,
-        body: { error: `this key may not trigger ${name}: it was made for other automations` },
+        body: { error: `this key may not trigger ${name}: it is limited to other automations` },
       });
     }
     expect((await api.post("/automation/other-hook/trigger", {})).status).toBe(200);

@@ -240,11 +240,11 @@ test("of several rows for one repository one is left, with the settings, secrets
 
 test("a repository whose stored address can't be read any more is refused by its id, and says why", async () => {
   const odd: [string, string][] = [
-    ["https://git.example/acme//x", "codeRepoIds: the address of ID has an empty or .. part in its path"],
-    ["https://user:password@git.example/acme/x", "has credentials in it"],
-    ["ssh://-oProxyCommand=x/acme/x", "has no name of a host in it"],
+    ["https://git.example/acme//x", "codeRepoIds: the address of ID has an empty or .. segment in its path"],
+    ["https://user:password@git.example/acme/x", "must not contain credentials"],
+    ["ssh://-oProxyCommand=x/acme/x", "has no host name"],
     ["/srv/repositories/local.git", "is a local path: the operator must allow local repositories"],
-    ["https://git.example/acme/a%2F..%2Fb", "must not have a / or \\ in its path"],
+    ["https://git.example/acme/a%2F..%2Fb", "must not have an encoded / or \\ in its path"],
   ];
   for (const [index, [url, reason]] of odd.entries()) {
     const id = await connectAsBefore(url, `odd/${index}`);

@@ -85,7 +85,7 @@ const refusals: [name: string, body: unknown, said: string][] = [
   ["a prompt that is too long", { prompt: "x".repeat(100_001) }, "at most 100,000 characters"],
   ["an agent without a colon", { prompt: "x", agent: "opencode" }, "agent must be written <provider>:<model>"],
   ["an agent that is not known", { prompt: "x", agent: "nobody:m" }, "the providers are opencode"],
-  ["credentials in a URL", { prompt: "x", repositories: ["https://u:p@host/a/b"] }, "has credentials"],
+  ["credentials in a URL", { prompt: "x", repositories: ["https://u:p@host/a/b"] }, "must not contain credentials"],
   ["a local repository", { prompt: "x", repositories: ["/srv/repository"] }, "OFFSTAGE_ALLOW_LOCAL_REPOSITORIES"],
   [
     "too many repositories",

@@ -84,7 +84,9 @@ test("a server that is no Offstage is told as such, without a stack", async () =
   const { code, err } = await shell(["run", "say x"], { OFFSTAGE_SERVER: server }).ended;
   page.close();
   expect(code).toBe(1);
-  expect(err).toBe(`offstage: ${server} is no Offstage, or one of another version: it answered otherwise\n`);
+  expect(err).toBe(
+    `offstage: ${server} did not answer like this version of Offstage: check the address and the server's version\n`,
+  );
 });
 
 test("run without --follow prints the session's page and nothing else", async () => {

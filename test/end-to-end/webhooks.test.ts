@@ -340,7 +340,7 @@ test("a pull request that takes the place of a merged one is told as well, and f
 
 test.each([
   [{ url: "ftp://example.com/" }, /url must be an http:\/\/ or https:\/\/ address/u],
-  [{ url: "https://user:password@example.com/" }, /url must not have credentials in it/u],
+  [{ url: "https://user:password@example.com/" }, /url must not contain credentials/u],
   [{ url: "https://example.com/", events: ["session.exploded"] }, /events/u],
   [{}, /url is required/u],
 ])("refuses %j", async (body, sentence) => {

@@ -79,10 +79,10 @@ test("every line of a job carries its id", async () => {
     instructions: "say {{ event.missing.field }}",
   });
   const broken = await callApi(offstage.url, `/automation/${automation.id}/trigger`, {});
-  expect(await untilLogged("a trigger's job failed")).toMatchObject({ jobId: broken.id, attempt: 1 });
+  expect(await untilLogged("job failed")).toMatchObject({ jobId: broken.id, attempt: 1 });
   await callApi(offstage.url, `/automation/${automation.id}/update`, { instructions: "say well" });
   const well = await callApi(offstage.url, `/automation/${automation.id}/trigger`, {});
-  expect(await untilLogged("a trigger's job made its session")).toMatchObject({
+  expect(await untilLogged("job created its session")).toMatchObject({
     jobId: well.id,
     sessionId: expect.any(String) as string,
   });

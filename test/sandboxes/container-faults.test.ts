@@ -167,20 +167,20 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       [
         "the size of memory",
         { Memory: 2 ** 30, MemorySwap: 2 ** 30 },
-        /says 1073741824 bytes/u,
+        /reports 1073741824 bytes/u,
         /kernel has 1073741824 bytes/u,
       ],
-      ["the bound of memory", { Memory: 0, MemorySwap: 0 }, /says 0 bytes/u, /bound of memory/u],
+      ["the bound of memory", { Memory: 0, MemorySwap: 0 }, /reports 0 bytes/u, /memory limit/u],
       [
         "the number of processes",
         { PidsLimit: 5_000 },
-        /says 5000 processes/u,
-        /kernel has 5000 as its bound of processes/u,
+        /reports 5000 processes/u,
+        /kernel has 5000 as its limit of processes/u,
       ],
-      ["the bound of processes", { PidsLimit: 0 }, /processes/u, /kernel has nothing as its bound of processes/u],
-      ["the number of cores", { NanoCpus: 2e9 }, /says 2 cores/u, /kernel has 2 as its bound of cores/u],
-      ["the bound of cores", { NanoCpus: 0 }, /says 0 cores/u, /kernel has nothing as its bound of cores/u],
-      ["the root", { ReadonlyRootfs: false }, /root file system/u, /kernel shows a root file system/u],
+      ["the bound of processes", { PidsLimit: 0 }, /processes/u, /kernel has nothing as its limit of processes/u],
+      ["the number of cores", { NanoCpus: 2e9 }, /reports 2 cores/u, /kernel has 2 as its limit of cores/u],
+      ["the bound of cores", { NanoCpus: 0 }, /reports 0 cores/u, /kernel has nothing as its limit of cores/u],
+      ["the root", { ReadonlyRootfs: false }, /root file system/u, /kernel shows a writable root file system/u],
       [
         "the set of capabilities",
         { CapDrop: [], CapAdd: ["NET_ADMIN"] },
@@ -191,13 +191,13 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       [
         "the filter",
         { SecurityOpt: ["no-new-privileges:true", "seccomp=unconfined"] },
-        /filters none of its system calls/u,
-        /filters none of its system calls/u,
+        /does not filter its system calls/u,
+        /does not filter its system calls/u,
       ],
       [
         "the network",
         { NetworkMode: "host" },
-        /says that the network is host/u,
+        /reports the network host/u,
         /kernel shows (?:a network \(|it in the server)/u,
       ],
     ];
@@ -233,7 +233,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
 
     it("is told what to do by its own check", async () => {
       proxy.meddling.ask = asked({ PidsLimit: 0 });
-      expect(await behindProxy().check()).toMatch(/did not set it up as asked.*processes/u);
+      expect(await behindProxy().check()).toMatch(/did not set it up as requested.*processes/u);
     });
   });
 

@@ -67,8 +67,8 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     const child = behind(proxy.socket, { logger }).start(place.request("echo up"));
     expect(await outcome(child)).toEqual({ said: "up\n", complained: "", code: 0 });
     await waitFor(async () => (await containers()) === 0, "it is removed in the end");
-    await waitFor(() => told.includes("removed a container that could not be before"), "it is told of");
-    expect(told[0]).toBe("could not remove a container; will try again");
+    await waitFor(() => told.includes("removed a container after a retry"), "it is told of");
+    expect(told[0]).toBe("could not remove a container; will retry");
     expect(refused).toBe(4);
   });
 

@@ -45,7 +45,7 @@ test("an automation is created, its macro from its name, and stands in the list"
   await page.getByLabel("Budget of a run").fill("1.5");
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("heading", { name: "Answer the team" }).waitFor();
-  await page.getByText("Nothing triggered it so far.").waitFor();
+  await page.getByText("Nothing has triggered it yet.").waitFor();
   await page.getByText(`POST ${site.offstage.url}/automation/answer/trigger`).waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
   expect(await site.call("/automation/answer")).toMatchObject({

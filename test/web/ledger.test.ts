@@ -101,7 +101,7 @@ test("it is filtered by automation and outcome, which the address keeps", async 
   await expect.poll(() => page.getByLabel("Automation").inputValue()).toBe(id);
   expect(await rows(page).count()).toBe(1);
   await page.getByLabel("Outcome").selectOption("missed");
-  await page.getByText("There is nothing of this kind.").waitFor();
+  await page.getByText("Nothing matches this filter.").waitFor();
   await page.getByLabel("Automation").selectOption("All automations");
   await page.getByLabel("Outcome").selectOption("All outcomes");
   await page.waitForURL(`${site.offstage.url}/ledger`);

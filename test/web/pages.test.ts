@@ -475,7 +475,7 @@ test("an admin sets budgets, lists and secrets, and the audit log tells of it", 
   await page.goto("/");
   await page.getByRole("link", { name: "Settings" }).click();
   await page.getByLabel("All of them in a month").fill("250");
-  await page.getByLabel(/^Models that may be asked/u).fill("scripted*\nclaude-*");
+  await page.getByLabel(/^Allowed models/u).fill("scripted*\nclaude-*");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved").waitFor();
   const value = "typed-into-the-page";
@@ -498,7 +498,7 @@ test("an admin sets budgets, lists and secrets, and the audit log tells of it", 
   }
   expect(await accessibilityProblems(page)).toEqual([]);
   await page.getByLabel("Outcome").selectOption("refused");
-  await page.getByText("There is nothing of this kind.").or(entries.getByText("refused").first()).waitFor();
+  await page.getByText("Nothing matches this filter.").or(entries.getByText("refused").first()).waitFor();
   await client.organization.update({ monthlyBudgetUsd: null, models: null });
 });
 

@@ -55,7 +55,7 @@ test("a webhook is created with the events that are chosen, and its secret is sh
   const secret = await field.inputValue();
   expect(secret).toMatch(/^whsec_/u);
   expect(await accessibilityProblems(page)).toEqual([]);
-  await page.getByText("Told of session.failed, pullRequest.merged").waitFor();
+  await page.getByText("Events session.failed, pullRequest.merged").waitFor();
   await page.getByRole("button", { name: "Done" }).click();
   await field.waitFor({ state: "detached" });
   await page.reload();
@@ -83,7 +83,7 @@ test("what the API refuses is said by its field, and nothing is made of it", asy
   expect(await accessibilityProblems(page)).toEqual([]);
   await url.fill("https://user:word@example.com/");
   await url.press("Enter");
-  await page.getByRole("alert").getByText("url must not have credentials in it").waitFor();
+  await page.getByRole("alert").getByText("url must not contain credentials").waitFor();
   await url.fill("https://example.com/");
   // Nothing chosen would be everything to the API.
   await page.getByLabel("Only what is chosen").check();
@@ -98,7 +98,7 @@ test("the log shows each attempt with its answer and the next, and a delivery is
   status = 503;
   const page = await site.signedIn();
   await page.goto(`/webhooks/${id}`);
-  await page.getByText("Nothing was told so far.").waitFor();
+  await page.getByText("No deliveries yet.").waitFor();
   await page.getByRole("button", { name: "Send a test" }).click();
   const row = deliveries(page).getByRole("listitem").filter({ hasText: "webhook.test" });
   await row.getByText("Pending").waitFor();
@@ -121,7 +121,7 @@ test("the log shows each attempt with its answer and the next, and a delivery is
   await row.getByText("Delivered").waitFor();
   await row.getByText("Answered 200").waitFor();
   await page.getByLabel("Status").selectOption("dead");
-  await page.getByText("There is nothing of this kind.").waitFor();
+  await page.getByText("Nothing matches this filter.").waitFor();
   await page.getByLabel("Status").selectOption("delivered");
   await deliveries(page).getByText("webhook.test").waitFor();
 });

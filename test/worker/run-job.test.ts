@@ -43,6 +43,6 @@ test("an automation's run does not work on a repository that was disconnected, a
   expect(await trigger()).toMatchObject({
     status: "failed",
     sessionId: null,
-    error: "https://example.com/acme/one was disconnected: give the automation its repositories anew",
+    error: "https://example.com/acme/one was disconnected: set the automation's repositories again",
   });
 });

@@ -92,7 +92,7 @@ async function takeTurn(agent: acp.ClientContext, conversation: Conversation): P
   });
   const { sessionId, configOptions, resumed } = await openSession(agent, task, initialized.agentCapabilities ?? {});
   if (sessionId.length > longestSessionId)
-    throw new ProtocolViolation(`a name of its session of more than ${longestSessionId} characters`);
+    throw new ProtocolViolation(`a session id of more than ${longestSessionId} characters`);
   await conversation.onSession(sessionId);
   await chooseModel(agent, sessionId, configOptions, task);
   await updates.tell({ type: "agent.started", data: { provider: task.providerId, model: task.model, resumed } });

@@ -26,7 +26,7 @@ export function createLines(limits: MessageLimits = messageLimits) {
     length += piece.length;
     if (length > limits.bytes)
       throw new ProtocolViolation(
-        `a line of more than ${limits.bytes / 1024 / 1024} MiB, which is no message of its protocol`,
+        `a line of more than ${limits.bytes / 1024 / 1024} MiB, which is not a message of the protocol`,
       );
     if (piece.length > 0) pieces.push(piece);
   }

@@ -92,7 +92,9 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
     }
   });
   thread.on("error", (error: NodeJS.ErrnoException) => broken.reject(threadFailure(error)));
-  thread.on("exit", () => broken.reject(unreadableFailure("are read no more: what reads them ended")));
+  thread.on("exit", () =>
+    broken.reject(unreadableFailure("could not be read any more: the thread that reads them ended")),
+  );
   const pings = setInterval(() => {
     // The time to load depends on the machine, and has no limit.
     if (isReady && performance.now() - lastPong > silenceMs)

@@ -70,7 +70,7 @@ export function tooLongFailure(limitMs: number): RunError {
     code: "turn_too_long",
     reason: `The turn took longer than ${Math.round(limitMs / 60_000)} minutes.`,
     retryable: true,
-    mend: "Ask for less at once, or raise OFFSTAGE_TURN_MINUTES; what was done so far is kept.",
+    mend: "Ask for less at once, or raise OFFSTAGE_TURN_MINUTES; the work so far is kept.",
   });
 }
 

@@ -76,7 +76,7 @@ function runThread(port: MessagePort, task: TurnTask): void {
         const answer = calls.get(message.call);
         calls.delete(message.call);
         if (message.succeeded) answer?.resolve();
-        else answer?.reject(new Error("the server could not do what the turn asked for"));
+        else answer?.reject(new Error("the server could not do what the turn requested"));
       }
     }
   });

@@ -67,7 +67,7 @@ export function createUpdates(
     left -= Math.max(leastCost, JSON.stringify(event).length);
     void tell(event);
     if (left > 0) return;
-    const text = "The agent said more in this turn than is kept: what comes after is not shown.";
+    const text = "The agent wrote more in this turn than is stored: the rest is not shown.";
     void tell({ type: "notice", data: { level: "warning", text } });
   }
 

@@ -46,7 +46,7 @@ const statuses: Readonly<Record<string, number>> = {
  */
 export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const { status, sentence } = answerOf(error);
-  if (status >= 500) request.log.error({ err: error }, "a request failed for a reason that nobody foresaw");
+  if (status >= 500) request.log.error({ err: error }, "request failed with an unexpected error");
   const retryAfter =
     error instanceof ConflictError || error instanceof UnavailableError || error instanceof TooManyRequestsError
       ? error.retryAfterSeconds
@@ -73,7 +73,10 @@ function answerOf(error: FastifyError): { status: number; sentence: string } {
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return { status: 415, sentence: "the Content-Type header can't be read: send application/json" };
     case "FST_ERR_BAD_URL":
-      return { status: 400, sentence: "the path has a % that begins no escape sequence: write %25 for a percent sign" };
+      return {
+        status: 400,
+        sentence: "the path has a % that does not begin an escape sequence: write %25 for a percent sign",
+      };
     case "ERR_ENCODING_INVALID_ENCODED_DATA":
       return { status: 400, sentence: "the body must be UTF-8" };
     default:
@@ -83,7 +86,7 @@ function answerOf(error: FastifyError): { status: number; sentence: string } {
     return { status: error.statusCode, sentence: error.message };
   return {
     status: 500,
-    sentence: "something broke inside Offstage; the server's log has the reason under this X-Request-Id",
+    sentence: "internal error; the server's log has the reason under this X-Request-Id",
   };
 }
 

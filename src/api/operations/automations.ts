@@ -257,7 +257,7 @@ async function requireTriggerable(options: ApiOptions, principal: Principal, key
     throw error;
   });
   if (automation !== null && automationIds?.includes(automation.id) !== false) return automation;
-  throw new ForbiddenError(`this key may not trigger ${keyOrId.slice(0, 100)}: it was made for other automations`);
+  throw new ForbiddenError(`this key may not trigger ${keyOrId.slice(0, 100)}: it is limited to other automations`);
 }
 
 /** Who asks for a template to be rendered: each key and each user has its own turn. */

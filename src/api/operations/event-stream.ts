@@ -96,7 +96,7 @@ export async function createEventStreams(
       }
     } catch (error) {
       if (!ended.signal.aborted)
-        request.log.warn({ err: error }, "an event stream broke off; the client will come back");
+        request.log.warn({ err: error }, "event stream ended early; the client will reconnect");
     } finally {
       clearInterval(heartbeat);
       bell.remove();

@@ -70,7 +70,7 @@ export function addLoginOperations(app: App, options: ApiOptions, failures: Fail
     if (principal === null) failures.fail(request.ip);
     if (principal === null) throw new UnauthenticatedError("the API key is wrong, revoked or expired");
     if (!hasScope(principal, "read")) {
-      throw new ForbiddenError("this key is for triggering automations alone: sign in with one that may read");
+      throw new ForbiddenError("this key may only trigger automations: sign in with one that may read");
     }
     return createBrowserSession(database, principal, browserOf(options, request));
   }

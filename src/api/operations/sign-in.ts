@@ -147,7 +147,7 @@ async function finish(
 
 function problemOf(error: unknown, request: FastifyRequest): SignInProblem {
   if (error instanceof SignInRefused) return error.problem;
-  request.log.warn({ err: error }, "a sign-in came to nothing");
+  request.log.warn({ err: error }, "sign-in failed");
   if (error instanceof UnavailableError) return "unavailable";
   if (error instanceof ForbiddenError) return "denied";
   throw error;

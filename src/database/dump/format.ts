@@ -113,7 +113,7 @@ export async function* decodeDump(source: AsyncIterable<Buffer>): AsyncGenerator
       isFirst = false;
       if (kind === "end") {
         const { sha256, ...totals } = lines.end.parse(fields);
-        if (hash.digest("hex") !== sha256) throw damaged("its checksum is another");
+        if (hash.digest("hex") !== sha256) throw damaged("its checksum does not match");
         ended = true;
         take(end + 1);
         yield { kind: "end", ...totals };

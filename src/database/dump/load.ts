@@ -70,7 +70,7 @@ async function load(
   const { tables, finish } = await prepareTables(client);
   const totals = await fill(client, parts, tables);
   // Reading past the end verifies the checksum of a file.
-  if ((await parts.next()).done !== true) throw new InvalidInputError("the backup goes on after its end");
+  if ((await parts.next()).done !== true) throw new InvalidInputError("the backup has data after its end");
   for (const statement of finish) await client.query(statement);
   const done = new Set(migrations.map(({ number }) => number));
   for (const migration of await knownMigrations(directory)) {
@@ -143,7 +143,7 @@ async function fill(
     part = copied.following;
   }
   if (rows !== part.rows || filled !== part.tables) {
-    throw new InvalidInputError(`the backup says that it has ${part.rows} rows, and has ${rows}: nothing was restored`);
+    throw new InvalidInputError(`the backup's footer says ${part.rows} rows, but it has ${rows}: nothing was restored`);
   }
   return { rows, tables: filled };
 }
@@ -165,6 +165,6 @@ async function fillTable(
 
 async function nextPart(parts: AsyncGenerator<DumpPart, void, void>): Promise<DumpPart> {
   const { done, value } = await parts.next();
-  if (done === true) throw new InvalidInputError("the backup ends before its end: nothing was restored");
+  if (done === true) throw new InvalidInputError("the backup is truncated: nothing was restored");
   return value;
 }

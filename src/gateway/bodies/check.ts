@@ -296,7 +296,7 @@ function understood(read: () => void): void {
     read();
   } catch (error) {
     if (!(error instanceof MalformedJsonError)) throw error;
-    throw new RequestRefusedError(400, `the body is not JSON that everybody reads in the same way: ${error.message}`);
+    throw new RequestRefusedError(400, `the body is not unambiguous JSON: ${error.message}`);
   }
 }
 

@@ -89,7 +89,7 @@ export function createEgressProxy(
       end(response, 400, "a request in a tunnel needs a path");
     } else if (named !== target.host) {
       onRefused({ ...placeOf(target), reason: "other name", ...(named !== null && { named }) });
-      end(response, 421, `this connection was allowed for ${target.host} alone`);
+      end(response, 421, `this connection was allowed only for ${target.host}`);
     } else send(target, request.url, request, response);
   });
 
@@ -176,7 +176,7 @@ function send(target: Target, path: string, request: IncomingMessage, response: 
   upstream.on("error", () => end(response, 502, `${host}:${port} could not be reached`));
   upstream.once("upgrade", (_answered, socket) => {
     socket.destroy();
-    end(response, 502, `${host}:${port} changed to another protocol, which a proxied request can't`);
+    end(response, 502, `${host}:${port} changed to another protocol, which a proxied request must not`);
   });
   upstream.once("response", (answered) => {
     answered.once("error", () => response.destroy());
@@ -214,7 +214,7 @@ function passOn(answered: IncomingMessage, response: ServerResponse): void {
     response.writeHead(answered.statusCode ?? 502, endToEnd(answered.headers));
   } catch {
     answered.destroy();
-    end(response, 502, "what was answered is no HTTP");
+    end(response, 502, "the answer is not HTTP");
     return;
   }
   answered.pipe(response);

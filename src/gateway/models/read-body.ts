@@ -90,7 +90,7 @@ export function release(blocks: readonly Buffer[], held: Held): void {
 }
 
 function tooSmall(): RequestRefusedError {
-  return new RequestRefusedError(400, "the body comes in pieces that are too small");
+  return new RequestRefusedError(400, "the body arrives in chunks that are too small");
 }
 
 function tooLarge(): RequestRefusedError {

@@ -235,7 +235,7 @@ function read<T>(schema: z.ZodType<T>, said: string): T {
   try {
     parsed = JSON.parse(said);
   } catch (error) {
-    throw new EngineError("the container engine's answer is no JSON", 200, { cause: error });
+    throw new EngineError("the container engine's answer is not JSON", 200, { cause: error });
   }
   const result = schema.safeParse(parsed);
   if (result.success) return result.data;

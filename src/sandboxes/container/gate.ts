@@ -63,7 +63,7 @@ export function createGate(input: Writable, output: Readable): Gate {
     async ready() {
       const line = await readLine(output);
       if (line !== "ready")
-        throw new Error(`the container's shell said ${JSON.stringify(line.slice(0, 200))} before anything was run`);
+        throw new Error(`the container's shell printed ${JSON.stringify(line.slice(0, 200))} before the command ran`);
     },
     async tell() {
       const files: Partial<Record<ToldFile, string>> = {};
@@ -82,7 +82,7 @@ export function createGate(input: Writable, output: Readable): Gate {
 /** Maximum characters of one of the gate's lines, and of one answer. */
 const lineLimit = 65_536;
 const answerLimit = 1_048_576;
-const tooMuch = "the container's shell says more than it should before anything was run";
+const tooMuch = "the container's shell printed too much before the command ran";
 
 /**
  * Reads up to the next line break; later bytes stay in the stream.
@@ -108,7 +108,7 @@ async function readLine(stream: Readable): Promise<string> {
 
 function moreOf(stream: Readable): Promise<void> {
   return new Promise((resolve, reject) => {
-    const gone = (): void => settle(new Error("the container's shell ended before anything was run"));
+    const gone = (): void => settle(new Error("the container's shell ended before the command ran"));
     const readable = (): void => settle(null);
     function settle(error: Error | null): void {
       stream.off("readable", readable).off("end", gone).off("close", gone);

@@ -30,12 +30,12 @@ export async function requireNoNetwork(attempt: (by: NetworkTrial) => Promise<st
     const said = outcomes.get(address);
     if (said === undefined) {
       throw new ConflictError(
-        "the container was not started, because nothing in it could try the network: choose an image that has bash or node (OFFSTAGE_CONTAINER_IMAGE)",
+        "the container was not started, because no program in it could probe the network: choose an image that has bash or node (OFFSTAGE_CONTAINER_IMAGE)",
       );
     }
     if (noWay.test(said) || (address.includes(":") && noFamily.test(said))) continue;
     throw new ConflictError(
-      `the container was not started, because it has a network and must have none: to connect to ${address.replace("/", " port ")} ended with ${JSON.stringify(said)}, where the kernel must know no way`,
+      `the container was not started, because it has a network and must have none: to connect to ${address.replace("/", " port ")} ended with ${JSON.stringify(said)}, but the kernel must have no route`,
     );
   }
 }

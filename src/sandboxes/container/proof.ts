@@ -39,21 +39,23 @@ export async function proveContainer(inspected: Inspected, gate: Gate, wanted: W
   const kernel = (await seenFromHere(inspected)) ?? (await toldFromInside(gate));
   const problem = wordProblem(inspected.HostConfig, wanted.limits) ?? kernelProblem(kernel, wanted);
   if (problem !== null) {
-    throw new ConflictError(`the container was not started, because the engine did not set it up as asked: ${problem}`);
+    throw new ConflictError(
+      `the container was not started, because the engine did not set it up as requested: ${problem}`,
+    );
   }
   await requireNoNetwork(gate.tryNetwork);
 }
 
 function wordProblem(has: Inspected["HostConfig"], limits: Limits | undefined): string | null {
-  if (has.NetworkMode !== "none") return `it says that the network is ${has.NetworkMode}, where there must be none`;
-  if (has.Privileged === true) return "it says that the container is privileged";
-  if (has.ReadonlyRootfs !== true) return "it says that the root file system can be written to";
+  if (has.NetworkMode !== "none") return `the engine reports the network ${has.NetworkMode} instead of none`;
+  if (has.Privileged === true) return "the engine reports that the container is privileged";
+  if (has.ReadonlyRootfs !== true) return "the engine reports a writable root file system";
   if (limits === undefined) return null;
   const { memoryBytes, processes, cpus } = limits;
-  if (has.Memory !== memoryBytes) return `it says ${has.Memory} bytes of memory, where ${memoryBytes} were asked for`;
-  if (has.PidsLimit !== processes) return `it says ${has.PidsLimit} processes, where ${processes} were asked for`;
+  if (has.Memory !== memoryBytes) return `the engine reports ${has.Memory} bytes of memory instead of ${memoryBytes}`;
+  if (has.PidsLimit !== processes) return `the engine reports ${has.PidsLimit} processes instead of ${processes}`;
   if (has.NanoCpus !== nanoCpus(cpus))
-    return `it says ${(has.NanoCpus ?? 0) / 1e9} cores, where ${cpus} were asked for`;
+    return `the engine reports ${(has.NanoCpus ?? 0) / 1e9} cores instead of ${cpus}`;
   // Ended in the meantime, or not readable for this user.
   return null;
 }
@@ -73,31 +75,30 @@ const emptyTunnels = /^(?:tunl|gre|gretap|erspan|ip_vti|ip6_vti|sit|ip6tnl|ip6gr
 
 function kernelProblem(kernel: Kernel, { limits, sameKernel }: Wanted): string | null {
   const others = interfacesOf(kernel.interfaces).filter((name) => name !== "lo" && !emptyTunnels.test(name));
-  if (others.length > 0)
-    return `the kernel shows a network (${others.join(", ")}), where there must be none but loopback`;
+  if (others.length > 0) return `the kernel shows a network (${others.join(", ")}); only loopback is allowed`;
   if (kernel.sharesNetwork === true) return "the kernel shows it in the server's own network";
   const status = (name: string): string | undefined =>
     new RegExp(`^${name}:\\s+(\\S+)$`, "mu").exec(kernel.status)?.[1];
   const capabilities = ["CapInh", "CapPrm", "CapEff", "CapBnd"].find((name) => !/^0+$/u.test(status(name) ?? "none"));
   if (capabilities !== undefined)
-    return `the kernel shows capabilities (${capabilities} ${status(capabilities) ?? "is not told"})`;
-  if (!isRootReadOnly(kernel.mounts)) return "the kernel shows a root file system that can be written to";
+    return `the kernel shows capabilities (${capabilities} ${status(capabilities) ?? "unknown"})`;
+  if (!isRootReadOnly(kernel.mounts)) return "the kernel shows a writable root file system";
   if (!sameKernel) return null;
   if (status("NoNewPrivs") !== "1") return "the kernel lets it gain privileges (no_new_privs is not set)";
-  if (status("Seccomp") !== "2") return "the kernel filters none of its system calls (seccomp)";
+  if (status("Seccomp") !== "2") return "the kernel does not filter its system calls (seccomp)";
   return limits === undefined ? null : limitProblem(kernel, limits);
 }
 
 function limitProblem({ memoryBytes, processes, cpus }: Kernel, limits: Limits): string | null {
   if (memoryBytes === null || memoryBytes > limits.memoryBytes || memoryBytes <= limits.memoryBytes - biggestPage) {
-    return `the kernel has ${memoryBytes ?? "no"} bytes as its bound of memory, where ${limits.memoryBytes} were asked for (rootless engines need control groups of version 2)`;
+    return `the kernel has ${memoryBytes ?? "no"} bytes as its memory limit instead of ${limits.memoryBytes} (rootless engines need control groups of version 2)`;
   }
   if (processes !== limits.processes) {
-    return `the kernel has ${processes ?? "nothing"} as its bound of processes, where ${limits.processes} were asked for`;
+    return `the kernel has ${processes ?? "nothing"} as its limit of processes instead of ${limits.processes}`;
   }
   // The kernel counts in fractions of a period, of at least a thousandth of a core.
   if (cpus === null || Math.abs(cpus - limits.cpus) > 0.01 * limits.cpus + 0.001) {
-    return `the kernel has ${cpus ?? "nothing"} as its bound of cores, where ${limits.cpus} were asked for`;
+    return `the kernel has ${cpus ?? "nothing"} as its limit of cores instead of ${limits.cpus}`;
   }
   return null;
 }

@@ -201,7 +201,7 @@ function live(
     } catch (error) {
       // 404 after the end: this process has removed the container.
       if (!(isGone && error instanceof EngineError && error.status === 404))
-        logger?.warn({ err: error, container: id }, "the engine did not say how a container ended");
+        logger?.warn({ err: error, container: id }, "the container engine did not report a container's exit code");
       return null;
     }
   }
@@ -231,7 +231,7 @@ function live(
       timer.abort();
       if (isOver) return;
     }
-    logger?.warn({ container: id }, "the engine did not say that a container's output is over");
+    logger?.warn({ container: id }, "the container engine did not end a container's output");
   }
 
   async function kill(): Promise<void> {
@@ -243,7 +243,7 @@ function live(
       // An EngineError says that no such container runs: its end will be reported.
       hangs = !(error instanceof EngineError);
       if (hangs) {
-        logger?.warn({ err: error, container: id }, "the engine did not end a container");
+        logger?.warn({ err: error, container: id }, "the container engine did not kill a container");
         await killBySight();
       }
     }

@@ -43,7 +43,7 @@ export async function sweepContainers(sweep: Sweep): Promise<void> {
     stopping?.throwIfAborted();
     try {
       await sweep.remove(one.Id);
-      logger?.info({ container: nameOf(one) }, "removed a container that was left");
+      logger?.info({ container: nameOf(one) }, "removed a leftover container");
     } catch (error) {
       problems.push(error);
     }

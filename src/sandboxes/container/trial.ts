@@ -54,7 +54,7 @@ function trialProblem(said: string): string | null {
   if (!wrote) return "the container can't write to its workspace: run the server as root or as the engine's user";
   if (memory === null) return "the engine shows no memory limit inside its containers, so that it can't be checked";
   if (memory !== checkLimits.memoryBytes) {
-    return "the engine does not keep the memory limit (rootless engines need cgroup version 2): use an engine that does";
+    return "the engine does not enforce the memory limit (rootless engines need cgroup version 2): use an engine that does";
   }
   return git ? null : "the image has no git: choose one that has it (OFFSTAGE_CONTAINER_IMAGE)";
 }

@@ -95,7 +95,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
       held.delete(one.name);
       return true;
     } catch (error) {
-      logger?.warn({ err: error, container: one.name }, "could not remove a container; will try again");
+      logger?.warn({ err: error, container: one.name }, "could not remove a container; will retry");
       removeLater(one);
       return false;
     }
@@ -121,9 +121,9 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     );
     if (!waiting.has(name)) return;
     waiting.delete(name);
-    if (problem === null) logger?.info({ container: name, attempt }, "removed a container that could not be before");
+    if (problem === null) logger?.info({ container: name, attempt }, "removed a container after a retry");
     else if (attempt < retries.most) again(one, attempt + 1);
-    else logger?.debug({ container: name, problem }, "left a container to the sweep");
+    else logger?.debug({ container: name, problem }, "leaving a container to the next sweep");
   }
 
   async function sweep(stopping?: AbortSignal): Promise<void> {

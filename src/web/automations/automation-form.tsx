@@ -66,7 +66,7 @@ export function AutomationForm({
         <Field label="Name" error={errorOf("name")}>
           {(attributes) => <input {...attributes} {...input("name")} autoComplete="off" />}
         </Field>
-        <Field label="Macro" hint="Its key in addresses." error={errorOf("macro")}>
+        <Field label="Macro" hint="Its name in API paths." error={errorOf("macro")}>
           {(attributes) => (
             <input
               {...attributes}
@@ -82,7 +82,7 @@ export function AutomationForm({
       </div>
       <Field
         label="Instructions"
-        hint="What the agent is asked. {{ event.issue.url }} is filled in from what triggers it."
+        hint="The agent's task. {{ event.issue.url }} is filled in from the trigger's event."
         error={errorOf("instructions")}
       >
         {(attributes) => <textarea {...attributes} {...input("instructions")} rows={7} />}

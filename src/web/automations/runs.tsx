@@ -35,7 +35,7 @@ export function Runs({ automationId }: { automationId: string }) {
         readPage={(cursor) => client.automation.runs(automationId, { limit: 20, cursor })}
         itemsOf={(page) => page.runs}
         refreshMs={refreshMs}
-        empty="Nothing triggered it so far."
+        empty="Nothing has triggered it yet."
       >
         {(job) => <Run key={job.id} job={job} session={known.get(job.sessionId ?? "")} />}
       </PagedList>

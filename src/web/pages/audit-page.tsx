@@ -28,7 +28,7 @@ export function AuditPage() {
         queryKey={["audit", outcome ?? ""]}
         readPage={(cursor) => client.audit.list({ limit: 50, cursor, outcome })}
         itemsOf={(page) => page.entries}
-        empty="There is nothing of this kind."
+        empty="Nothing matches this filter."
       >
         {(entry) => <Row key={entry.id} entry={entry} />}
       </PagedList>

@@ -36,7 +36,7 @@ export function AutomationsPage() {
         queryKey={["automations", "pages"]}
         readPage={(cursor) => client.automation.list({ limit: 30, cursor })}
         itemsOf={(page) => page.automations}
-        empty="No automations yet. One is a prompt that is saved, with blanks that whatever triggers it fills."
+        empty="No automations yet. An automation is a saved prompt with placeholders that its trigger fills in."
       >
         {(automation) => <Row key={automation.id} automation={automation} />}
       </PagedList>

@@ -91,8 +91,8 @@ function Entries({ automations }: { automations: KnownAutomations }) {
       refreshMs={3_000}
       empty={
         isFiltered
-          ? "There is nothing of this kind."
-          : "No triggers yet. Every one that an automation accepts stands here, with how it ended."
+          ? "Nothing matches this filter."
+          : "No triggers yet. Each trigger that an automation accepts is listed here with its outcome."
       }
     >
       {(entry) => (

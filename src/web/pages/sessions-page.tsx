@@ -50,7 +50,7 @@ export function SessionsPage() {
 }
 
 function emptyText(q: string | undefined, isFiltered: boolean): string {
-  if (isFiltered) return "There is nothing of this kind.";
+  if (isFiltered) return "Nothing matches this filter.";
   if (q !== undefined) return "No session has these words.";
   return "No sessions yet. Start one here, with offstage run, or through the API.";
 }

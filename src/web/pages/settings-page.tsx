@@ -116,20 +116,20 @@ function OrganizationForm({ organization }: { organization: Organization }) {
         </Field>
       </div>
       <Field
-        label="Models that may be asked"
+        label="Allowed models"
         hint="One on each line, * for any characters. Empty for all."
         error={errorOf("models")}
       >
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("models")} />}
       </Field>
       <Field
-        label="Repositories that sessions may name"
+        label="Allowed repositories"
         hint="One on each line, such as github.com/acme/*. Empty for all."
         error={errorOf("repositories")}
       >
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("repositories")} />}
       </Field>
-      <Field label="Hosts that every sandbox may reach" hint="One on each line." error={errorOf("egress")}>
+      <Field label="Hosts that all sandboxes may reach" hint="One on each line." error={errorOf("egress")}>
         {(attributes) => <textarea {...attributes} rows={3} className="field" {...field("egress")} />}
       </Field>
       <div className="flex items-center gap-3">

@@ -44,7 +44,7 @@ function Found({ webhook }: { webhook: Webhook }) {
           <WebhookBadge webhook={webhook} />
         </PageTitle>
         <dl className="flex flex-wrap gap-x-5 gap-y-1 text-sm">
-          <Fact name="Told of">{eventsText(webhook)}</Fact>
+          <Fact name="Events">{eventsText(webhook)}</Fact>
           <Fact name="Created">
             <Ago at={webhook.createdAt} />
           </Fact>

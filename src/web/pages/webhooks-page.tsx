@@ -39,7 +39,7 @@ export function WebhooksPage() {
         queryKey={["webhooks"]}
         readPage={(cursor) => client.webhook.list({ limit: 30, cursor })}
         itemsOf={(page) => page.webhooks}
-        empty="No webhooks yet. One tells an address of yours when sessions, jobs and pull requests change."
+        empty="No webhooks yet. A webhook notifies your server when sessions, jobs and pull requests change."
       >
         {(webhook) => <Row key={webhook.id} webhook={webhook} />}
       </PagedList>

@@ -35,8 +35,8 @@ export function Deliveries({ webhook }: { webhook: Webhook }) {
         refreshMs={3_000}
         empty={
           status === undefined
-            ? `Nothing was told so far.${webhook.enabled ? " Send a test to see whether it arrives." : ""}`
-            : "There is nothing of this kind."
+            ? `No deliveries yet.${webhook.enabled ? " Send a test to see whether it arrives." : ""}`
+            : "Nothing matches this filter."
         }
       >
         {(delivery) => <Row key={delivery.id} delivery={delivery} enabled={webhook.enabled} />}

@@ -13,7 +13,7 @@ export interface WebhookInput {
 
 const groups = [
   ["Sessions", "session."],
-  ["Jobs of triggers", "job."],
+  ["Automations’ jobs", "job."],
   ["Pull requests", "pullRequest."],
 ] as const;
 

@@ -68,7 +68,7 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
       counts[name] = await task();
     } catch (error) {
       // Nothing depends on this round: the next one tries again.
-      logger.warn({ err: error, what: name }, "could not remove what is no longer kept; will try again");
+      logger.warn({ err: error, what: name }, "could not remove expired data; will retry");
     }
   }
   return counts;

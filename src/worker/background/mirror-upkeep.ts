@@ -61,7 +61,7 @@ export async function keepMirrors(
       await removeUnfinishedFetches(join(mirrors.directory, name));
       known.push(await look(join(mirrors.directory, name), signal));
     } catch (error) {
-      if (!signal.aborted) logger.warn({ err: error, mirror: name }, "could not look at a mirror");
+      if (!signal.aborted) logger.warn({ err: error, mirror: name }, "could not inspect a mirror");
     }
   }
   let total = known.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -76,7 +76,7 @@ export async function keepMirrors(
         count += 1;
       } else await pack(kept, mirror, signal);
     } catch (error) {
-      if (!signal.aborted) logger.warn({ err: error, mirror: mirror.path }, "could not keep a mirror; will try again");
+      if (!signal.aborted) logger.warn({ err: error, mirror: mirror.path }, "could not maintain a mirror; will retry");
     }
   }
   return count;

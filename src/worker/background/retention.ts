@@ -38,7 +38,7 @@ export async function pruneWorkspaces(
       await removeSession(services, sessionId);
       count += 1;
     } catch (error) {
-      logger.warn({ err: error, sessionId: name }, "could not remove a session's folders; will try again");
+      logger.warn({ err: error, sessionId: name }, "could not remove a session's folders; will retry");
     }
   }
   return count;

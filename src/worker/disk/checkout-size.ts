@@ -99,7 +99,7 @@ function tooLarge({ diskBytes, files }: DiskBounds): RunError {
   const mostFiles = files === undefined ? "" : ` or ${files} files and folders`;
   return new RunError({
     code: "resources_exhausted",
-    reason: `The session's files with its repositories, checked out, are more than ${Math.floor(diskBytes / 1024 ** 2)} MB${mostFiles}, which a sandbox may not have.`,
+    reason: `The session's repositories, checked out, take more than ${Math.floor(diskBytes / 1024 ** 2)} MB${mostFiles}, the limit of a sandbox.`,
     retryable: false,
     mend: "Name a branch or a repository with less in it, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES; a setup script works in a second clone.",
   });

@@ -119,7 +119,7 @@ export function createEnvironmentCache(options: {
       } catch (error) {
         await rm(folder, { recursive: true, force: true });
         // Another session stored the same result at the same time, or the disk is full: the next session runs the setup again.
-        logger.info({ err: error }, "did not keep the result of a setup");
+        logger.info({ err: error }, "could not cache the result of a setup");
       }
     },
   };

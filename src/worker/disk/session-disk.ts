@@ -112,7 +112,7 @@ async function doing(what: string, work: () => Promise<void>): Promise<void> {
       code: "sandbox_unavailable",
       reason: `This worker could not ${what}: ${reasonOf(error)}`,
       retryable: true,
-      mend: "Run `offstage doctor` on the worker, which says what a disk for each session needs, or set OFFSTAGE_SANDBOX_DISK=watch.",
+      mend: "Run `offstage doctor` on the worker, which lists what a disk for each session needs, or set OFFSTAGE_SANDBOX_DISK=watch.",
     });
   }
 }
@@ -131,7 +131,7 @@ export async function imageProblem(): Promise<string | null> {
   try {
     await mkdir(place);
     await disks.make("trial", place);
-    return (await isMounted(place)) ? null : "a file system was mounted, and is not there";
+    return (await isMounted(place)) ? null : "a file system was mounted but did not appear";
   } catch (error) {
     return messageOf(error);
   } finally {

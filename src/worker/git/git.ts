@@ -183,7 +183,7 @@ export async function requireHeldGit(options: GitOptions): Promise<void> {
   if (canBeHeld(version)) return;
   throw new RunError({
     code: "repository_unreachable",
-    reason: `The repository's host is none that the operator named, and this worker's git is too old to be held to its address (${version}).`,
+    reason: `The repository's host is not in OFFSTAGE_FORGES, and this worker's git is too old to pin its address (${version}).`,
     retryable: false,
     mend: "Install git 2.37 or newer on the worker, or add the host to OFFSTAGE_FORGES (docs/forges.md).",
   });
@@ -274,7 +274,7 @@ export function remoteError(url: string, stderr: string): RunError {
   if (/returned error: 30[1278]/u.test(stderr)) {
     return new RunError({
       code: "repository_not_found",
-      reason: `The repository ${url} is elsewhere: its server answered with a redirect, which is not followed.`,
+      reason: `The repository ${url} has moved: its server answered with a redirect, which is not followed.`,
       retryable: false,
       mend: "Start a session with the repository's new address: it was moved or renamed, or its address begins with https://.",
     });

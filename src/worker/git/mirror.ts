@@ -155,7 +155,7 @@ function requireUnprotected(branch: string, own: readonly (string | null)[]): vo
   if (!own.includes(branch)) return;
   throw new RunError({
     code: "branch_protected",
-    reason: `The work branch ${branch} is the repository's own branch: what is pushed there would be reviewed by nobody.`,
+    reason: `The work branch ${branch} is the repository's own branch: nobody would review what is pushed there.`,
     retryable: false,
     mend: "Start a session with another branchName, or without one.",
   });

@@ -72,7 +72,7 @@ export function createLooker(secrets: readonly string[], signal: AbortSignal, pi
         waiting = bytes;
       }
       const found = await ask({ bytes: waiting, isLast: true });
-      if (found === null) throw new Error("the thread answered the last piece with nothing");
+      if (found === null) throw new Error("the thread gave no answer to the last chunk");
       return found;
     },
     close: end,
@@ -96,7 +96,7 @@ function answerOf(thread: Worker, piece: LookPiece, signal: AbortSignal): Promis
     };
     const onExit = (): void => {
       settle();
-      reject(new NotReadError("the thread that looked through it ended"));
+      reject(new NotReadError("the thread that scanned it ended"));
     };
     const onAbort = (): void => {
       settle();

@@ -71,7 +71,7 @@ export async function* pushedObjects(
       signal.throwIfAborted();
       if (code !== 0) throw new ObjectsError((await words).join("\n").trim().slice(-500));
     }
-    if (asked.length > 0) throw new ObjectsError("git answered less than it was asked for");
+    if (asked.length > 0) throw new ObjectsError("git answered fewer objects than requested");
   } finally {
     for (const git of [list, contents]) {
       git.kill();
