@@ -25,9 +25,9 @@ import {
   addMessage,
   cancelSession,
   getDiff,
-  getSession,
   listSessions,
   queueSession,
+  requireSession,
   type SessionRecord,
 } from "../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
@@ -166,7 +166,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       },
     },
     async (request) => {
-      const session = await requireSession(options, principalOfRequest(request), request.params.id);
+      const session = await readSession(options, principalOfRequest(request), request.params.id);
       if (session.queuePosition === null) return show(session);
       const { organizationId, queuePosition } = session;
       const maximum = options.maxRunningPerOrganization;
@@ -242,7 +242,7 @@ function addBudget(app: App, options: ApiOptions, show: (record: SessionRecord) 
       const principal = principalOfRequest(request);
       const id = idOf(request, "session");
       await setSessionBudget(database, principal.organizationId, id, request.body.budgetUsd);
-      return show(await requireSession(options, principal, id));
+      return show(await readSession(options, principal, id));
     },
   );
 }
@@ -265,7 +265,7 @@ function addProgress(app: App, options: ApiOptions, streams: EventStreams): void
     },
     async (request, reply) => {
       const { organizationId } = principalOfRequest(request);
-      const { id } = await requireSession(options, principalOfRequest(request), request.params.id);
+      const { id } = await readSession(options, principalOfRequest(request), request.params.id);
       const wantsStream = request.headers.accept?.includes("text/event-stream") === true;
       if (wantsStream && request.method !== "HEAD") {
         const last = Number(request.headers["last-event-id"]);
@@ -303,8 +303,7 @@ function addProgress(app: App, options: ApiOptions, streams: EventStreams): void
   );
 }
 
-async function requireSession(options: ApiOptions, principal: Principal, id: string): Promise<SessionRecord> {
-  const session = await getSession(options.database, principal.organizationId, requireUuid("session", id));
-  if (session === null) throw new NotFoundError(`session ${id} was not found`);
-  return session;
+/** @throws NotFoundError if the organization has no such session */
+function readSession({ database }: ApiOptions, principal: Principal, id: string): Promise<SessionRecord> {
+  return requireSession(database, principal.organizationId, requireUuid("session", id));
 }
