@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** Statuses of a job. No current code writes `cancelled`; the specification has it. */
+/**
+ * Statuses of a job, as the API's specification has them. `cancelled` is for a policy by which a trigger cancels the older job of
+ * the same key, and is not written before there is one.
+ */
 export const jobStatuses = ["pending", "running", "completed", "failed", "cancelled"] as const;
 /** See `jobStatuses`. */
 export type JobStatus = (typeof jobStatuses)[number];
@@ -17,7 +20,7 @@ export const queuedJobSchema = z.object({
 /** See `queuedJobSchema`. */
 export type QueuedJob = z.infer<typeof queuedJobSchema>;
 
-/** A job: one trigger of an automation, which starts a session. The web app calls it a run. */
+/** A job: the record of one trigger of an automation. With the session that it creates, it is one run of the automation. */
 export const jobSchema = queuedJobSchema.extend({
   automationId: z.uuid().nullable(),
   /** The session that the job started; null until then. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * Outcomes of an accepted trigger of an automation: every trigger ends in exactly one. No current code writes
- * `filtered` and `missed`.
+ * Outcomes of an accepted trigger of an automation: every trigger ends in exactly one. `filtered` and `missed` are for triggers
+ * with a condition and for schedules, and are not written before there are such triggers.
  */
 export const ledgerOutcomes = ["fired", "duplicate", "filtered", "missed", "failed", "dead-lettered"] as const;
 /** See `ledgerOutcomes`. */
