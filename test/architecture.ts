@@ -107,7 +107,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
   store: {
     requests: ["people", "cursor.ts", "retention.ts"],
     people: ["queue", "cursor.ts"],
-    checkpoints: ["queue", "secrets", "retention.ts"],
+    checkpoints: ["queue", "sessions", "secrets", "retention.ts"],
     webhooks: ["secrets", "cursor.ts", "retention.ts"],
     repositories: ["sessions", "cursor.ts"],
     queue: ["sessions"],

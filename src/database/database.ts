@@ -21,6 +21,8 @@ export interface Database extends Pick<Notifications, "listen" | "notify"> {
 
 /** Folder of the schema's migrations. */
 export const migrationsDirectory = join(import.meta.dirname, "../store/migrations");
+/** Folder of the SQL functions' current definitions. */
+export const definitionsDirectory = join(import.meta.dirname, "../store/sql");
 const poolSize = 20;
 const idleLimitMs = 60_000;
 
@@ -60,7 +62,7 @@ export async function openDatabase(options: {
     await server?.stop();
   }
   try {
-    if (options.migrated !== false) await migrate(pool, migrationsDirectory);
+    if (options.migrated !== false) await migrate(pool, migrationsDirectory, definitionsDirectory);
   } catch (error) {
     await close();
     throw options.url === null ? error : openError(error);

@@ -2,9 +2,15 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
 import { ConflictError } from "../domain/errors.ts";
+import { applyDefinitions } from "./definitions.ts";
 
 /** Advisory lock: only one node migrates at a time, and none during a restore. */
 export const migrationLock = 4_747_002;
+
+/**
+ * Tables that record what has been done to the schema. A dump leaves them out: a restore writes them as it does the same.
+ */
+export const recordTables: readonly string[] = ["migration", "sql_definition"];
 
 /** A change of the schema, identified by the number and name of its file. */
 export interface Migration {
@@ -19,12 +25,13 @@ export async function knownMigrations(directory: string): Promise<Migration[]> {
 }
 
 /**
- * Migrates the schema: runs the numbered files of `directory` in order, each once and in its own transaction. If a
- * newer Offstage has migrated the database, this one can use it if the newer migrations say so (`works-from`), so
- * that old and new nodes can run at the same time during an upgrade.
+ * Migrates the schema: runs the numbered files of `directory` in order, each once and in its own transaction, then
+ * applies the current definitions of the SQL functions. If a newer Offstage has migrated the database, this one can use
+ * it if the newer migrations say so (`works-from`), so that old and new nodes can run at the same time during an upgrade.
+ * @param definitions folder of the SQL functions; null: they stay as they are, for a schema that is older than this folder
  * @throws ConflictError if a newer migration does not allow it
  */
-export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
+export async function migrate(pool: pg.Pool, directory: string, definitions: string | null = null): Promise<void> {
   const known = await knownMigrations(directory);
   const client = await pool.connect();
   try {
@@ -42,6 +49,7 @@ export async function migrate(pool: pg.Pool, directory: string): Promise<void> {
       );
     }
     for (const migration of known) if (!done.has(migration.number)) await applyAlone(client, directory, migration);
+    if (definitions !== null) await applyDefinitions(client, definitions);
   } finally {
     await client.query("select pg_advisory_unlock($1)", [migrationLock]).catch(() => undefined);
     client.release();

@@ -142,7 +142,6 @@ const withoutText: Readonly<Record<string, string>> = {
   "list.pageOf": "names of ours, and schemas",
   "key.hasScope": "scopes of a key, which are names of ours",
   "repository.isAddressProblem": "what parseRepositoryUrl found",
-  "status.canMove": "names of ours",
   "status.isFinal": "names of ours",
   "text.text": "makes a schema of a length",
   "text.optionalText": "makes a schema of a length",

@@ -1,6 +1,6 @@
 /**
- * Statuses of a session and the moves between them. `moveSession` in src/store writes every move, in one transaction
- * with the event that reports it.
+ * Statuses of a session and the moves between them. The database function `move_session` (src/store/sql) checks and
+ * writes every move, in one transaction with the event that reports it.
  *
  *   draft ─▶ queued ─▶ running ─▶ completed | failed | cancelled
  *              ▲          ▲▼                     │
@@ -12,21 +12,6 @@
 export const sessionStatuses = ["draft", "queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
 /** See `sessionStatuses`. */
 export type SessionStatus = (typeof sessionStatuses)[number];
-
-const moves: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
-  draft: ["queued", "cancelled"],
-  queued: ["running", "cancelled"],
-  running: ["completed", "failed", "cancelled", "waiting", "queued"],
-  waiting: ["running", "cancelled"],
-  completed: ["queued"],
-  failed: ["queued"],
-  cancelled: ["queued"],
-};
-
-/** Whether a session may go from one status to the other. */
-export function canMove(from: SessionStatus, to: SessionStatus): boolean {
-  return moves[from].includes(to);
-}
 
 /**
  * Whether the status is `completed`, `failed` or `cancelled`: no worker works on the session until a message or a retry

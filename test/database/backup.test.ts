@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import type pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { migrationsDirectory } from "../../src/database/database.ts";
+import { definitionsDirectory, migrationsDirectory } from "../../src/database/database.ts";
 import { checkBackup, readBackup, writeBackup } from "../../src/database/dump/backup-file.ts";
 import { dumpDatabase } from "../../src/database/dump/dump.ts";
 import { loadDatabase } from "../../src/database/dump/load.ts";
@@ -173,6 +173,31 @@ describe("a backup", () => {
     expect(before.rows.length).toBe((await readdir(migrationsDirectory)).length);
     const [kept] = (await target.query<{ kept: string }>("select count(*) as kept from session")).rows;
     expect(kept?.kept).toBe("3");
+  });
+
+  test("has no record of the functions, so that the server that starts on a restored database defines them", async () => {
+    const source = await pool(createTestDatabase);
+    const { rows: applied } = await source.query("select name, sha256, revision from sql_definition order by name");
+    expect(applied.length).toBeGreaterThan(10);
+    // A node of the version before knows the table as one of many, and dumps it too.
+    async function* ofOlderNode() {
+      for await (const part of dumpDatabase(source, { version })) {
+        if (part.kind === "end") {
+          yield { kind: "table", name: "sql_definition", columns: ["name", "sha256", "revision"] } as const;
+          yield { kind: "rows", bytes: Buffer.from("claim_session\tdeadbeef\t9000\n") } as const;
+          yield { ...part, tables: part.tables + 1, rows: part.rows + 1 };
+        } else yield part;
+      }
+    }
+    for (const dump of [dumpDatabase(source, { version }), ofOlderNode()]) {
+      const target = await pool(createEmptyDatabase);
+      await loadDatabase(target, dump, migrationsDirectory);
+      expect((await target.query("select from sql_definition")).rowCount).toBe(0);
+      await migrate(target, migrationsDirectory, definitionsDirectory);
+      expect((await target.query("select name, sha256, revision from sql_definition order by name")).rows).toEqual(
+        applied,
+      );
+    }
   });
 
   test("leaves a file alone that is there already", async () => {

@@ -18,7 +18,7 @@ interface Column {
 }
 
 /**
- * Puts `count` rows into every table but `migration`: all columns filled in the first, each that may be null in the last,
+ * Puts `count` rows into every table but those that record what was done to the schema: all columns filled in the first, each that may be null in the last,
  * with what is hard to carry over. New tables are filled without a change here.
  */
 export async function fillEveryTable(pool: pg.Pool, count = 3): Promise<string[]> {
@@ -40,7 +40,7 @@ async function readColumns(pool: pg.Pool): Promise<Column[]> {
     left join pg_constraint key on key.conrelid = relation.oid and key.contype = 'f' and key.conkey = array[attribute.attnum]
     left join pg_class parent on parent.oid = key.confrelid
     left join pg_attribute referred on referred.attrelid = key.confrelid and referred.attnum = key.confkey[1]
-    where relation.relkind = 'r' and relation.relnamespace = 'public'::regnamespace and relation.relname <> 'migration'
+    where relation.relkind = 'r' and relation.relnamespace = 'public'::regnamespace and relation.relname not in ('migration', 'sql_definition')
       and attribute.attnum > 0 and not attribute.attisdropped and attribute.attgenerated = ''`);
   return rows;
 }
@@ -130,7 +130,7 @@ function ofType({ table, name, type }: Column, row: number): unknown {
 /** One line for each table: how many rows, and a hash of all that they hold. */
 export async function checksums(pool: pg.Pool): Promise<Record<string, string>> {
   const { rows } = await pool.query<{ name: string }>(
-    "select tablename as name from pg_tables where schemaname = 'public' and tablename <> 'migration' order by 1",
+    "select tablename as name from pg_tables where schemaname = 'public' and tablename not in ('migration', 'sql_definition') order by 1",
   );
   const sums: Record<string, string> = {};
   for (const { name } of rows) {

@@ -486,7 +486,9 @@ describe("cancel", () => {
     const cancelled = await addSession(database, organizationId);
     const next = await addSession(database, organizationId);
     const { claiming } = await database.transaction(async (holder) => {
-      await holder.query("select move_session($1, 'cancelled', null, null, null, false)", [cancelled.id]);
+      await holder.query("select move_session($1, 'cancelled', null, null, null, false, waits_for => null)", [
+        cancelled.id,
+      ]);
       // Within an object, which no "await" on the way waits for.
       const started = { claiming: requireClaim(database) };
       await waitFor(async () => (await waitingForLocks()) === 1, "the claim waits for the cancelled session");

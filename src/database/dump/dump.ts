@@ -1,7 +1,7 @@
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { InvalidInputError, NotFoundError } from "../../domain/errors.ts";
-import { migrationLock, type Migration } from "../migrate.ts";
+import { migrationLock, recordTables, type Migration } from "../migrate.ts";
 
 /** What precedes the data of a dump. */
 export interface DumpHeader {
@@ -93,11 +93,11 @@ async function beginSnapshot(client: pg.PoolClient): Promise<Table[]> {
   await client.query("select pg_advisory_lock_shared($1)", [migrationLock]);
   await client.query("begin isolation level repeatable read read only");
   await client.query(plainSettings);
-  // `migration` is left out: the migrations themselves write it during a restore.
   const found = await client.query<Table>(
     `select own.name, array(select attname::text from pg_attribute
        where attrelid = own.oid and attnum > 0 and not attisdropped and attgenerated = '' order by attnum) as columns
-     from (${ownRelations("'r'")}) as own where own.name <> 'migration' order by own.name`,
+     from (${ownRelations("'r'")}) as own where own.name <> all($1) order by own.name`,
+    [recordTables],
   );
   const names = found.rows.map(({ name }) => pg.escapeIdentifier(name));
   if (names.length === 0) throw new InvalidInputError("the database has no Offstage tables");

@@ -76,6 +76,9 @@ async function load(
   for (const migration of await knownMigrations(directory)) {
     if (!done.has(migration.number)) await applyMigration(client, directory, migration);
   }
+  // The functions are those of the migrations. With an empty record, the server that starts applies its definitions; a dump
+  // that a node of an older version took of this schema has the rows.
+  await client.query("truncate sql_definition");
   return { offstage, takenAt, migrations, ...totals };
 }
 

@@ -58,7 +58,7 @@ export async function createJobs(database: Database, toCreate: readonly JobToCre
              from jsonb_to_recordset($1::jsonb) as item (id uuid, "organizationId" uuid, "automationId" uuid,
                priority integer, payload jsonb, "traceParent" text, "replayOf" uuid)
              on conflict (id) do nothing returning *, job as changed)
-           select ${columns}, announce_job(changed) from created`,
+           select ${columns}, enqueue_job_webhooks(changed) from created`,
     values: [JSON.stringify(toCreate)],
   });
   database.notify("offstage_work", "job");
@@ -123,8 +123,8 @@ export interface ClaimedJob {
 }
 
 /**
- * Claims the next pending job for `leaseMs` milliseconds; null if there is none. The order is that of `claim_job` in
- * migrations/0021_quick_claim.sql.
+ * Claims the next pending job for `leaseMs` milliseconds; null if there is none. The order is that of
+ * src/store/sql/claim_job.sql.
  */
 export async function claimJob(
   database: Database,
@@ -146,7 +146,7 @@ export async function completeJob(database: Database, claim: ClaimedJob, session
     text: `with done as (
              update job set status = 'completed', session_id = $3, lease_until = null, updated_at = now()
              where id = $1 and attempt = $2 and status = 'running' returning job as changed)
-           select announce_job(changed) from done`,
+           select enqueue_job_webhooks(changed) from done`,
     values: [claim.id, claim.attempt, sessionId],
   });
 }
@@ -157,7 +157,7 @@ export async function failJob(database: Database, claim: ClaimedJob, error: stri
     `with failed as (
        update job set status = 'failed', error = $3, lease_until = null, updated_at = now()
        where id = $1 and attempt = $2 and status = 'running' returning job as changed)
-     select announce_job(changed) from failed`,
+     select enqueue_job_webhooks(changed) from failed`,
     [claim.id, claim.attempt, error],
   );
 }
@@ -176,7 +176,7 @@ export async function recoverJobs(database: Database, options: { readonly worker
          error = case when attempt >= $2 then 'its worker broke off ' || attempt || ' times: see the server''s log' end,
          lease_until = null, updated_at = now()
        where status = 'running' and (lease_until < now() or worker = $1) returning job as changed)
-     select announce_job(changed) from lost`,
+     select enqueue_job_webhooks(changed) from lost`,
     [options.worker ?? null, attemptLimit],
   );
   return rowCount ?? 0;

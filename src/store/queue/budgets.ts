@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import { NotFoundError } from "../../domain/errors.ts";
-import { announce } from "../sessions/transition.ts";
+import { notifyChange } from "../sessions/transition.ts";
 
 /** US dollars that a session may still spend; null: no limit. */
 export interface BudgetLeft {
@@ -144,6 +144,6 @@ export async function wakeWaiting(database: Database, organizationId: string | n
      returning id`,
     [organizationId],
   );
-  for (const { id } of rows) announce(database, id, "queued");
+  for (const { id } of rows) notifyChange(database, id, "queued");
   return rows.length;
 }

@@ -1,9 +1,9 @@
 import type { Database } from "../../database/database.ts";
 import type { Failure } from "../../domain/errors.ts";
 import type { SessionStatus } from "../../domain/status.ts";
-import { announce, moveSession } from "../sessions/transition.ts";
+import { moveSession, notifyChange, restartClaimCount } from "../sessions/transition.ts";
 import { budgetProblem, type BudgetLeft } from "./budgets.ts";
-import { claimLimit, endWaiting, LeaseLostError, underClaim, type Claim } from "./lease.ts";
+import { claimLimit, LeaseLostError, underClaim, type Claim } from "./lease.ts";
 
 // How a worker claims a session, and how a claim ends.
 
@@ -73,7 +73,7 @@ interface ClaimRow {
 
 /**
  * Claims the next queued session under a new attempt number; null if there is none. Sessions whose budget is used up
- * become waiting instead. The order is that of `claim_session` in migrations/0021_quick_claim.sql.
+ * become waiting instead. The order is that of src/store/sql/claim_session.sql.
  */
 export async function claimSession(database: Database, options: ClaimOptions): Promise<ClaimedSession | null> {
   const tried: string[] = [];
@@ -120,18 +120,14 @@ export async function parkSession(
 ): Promise<void> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
     if (session.cancelRequested) {
-      await moveSession(transaction, await endWaiting(transaction, session), "cancelled");
+      await moveSession(transaction, session, "cancelled");
       return "cancelled";
     }
-    await moveSession(transaction, session, "waiting", { reason: problem });
-    await transaction.query(
-      `update session set worker = null, lease_until = null, waiting = $2, claims_without_progress = 0,
-         attempt = attempt + 1 where id = $1`,
-      [session.id, JSON.stringify({ reason: "budget", text: problem, neededUsd })],
-    );
+    const waiting = { reason: "budget", text: problem, neededUsd } as const;
+    await moveSession(transaction, session, "waiting", { reason: problem, waiting });
     return "waiting";
   });
-  announce(database, claim.sessionId, reached);
+  notifyChange(database, claim.sessionId, reached);
 }
 
 /**
@@ -179,10 +175,10 @@ export async function finishSession(
         [claim.sessionId],
       );
     }
-    await moveSession(transaction, await endWaiting(transaction, session), to, { summary, failure });
+    await moveSession(transaction, session, to, { summary, failure });
     return to;
   });
-  announce(database, claim.sessionId, reached);
+  notifyChange(database, claim.sessionId, reached);
   return reached;
 }
 
@@ -213,16 +209,14 @@ export async function releaseClaim(
   why: keyof typeof releaseReasons = "draining",
 ): Promise<void> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
-    if (why === "draining") {
-      await transaction.query("update session set claims_without_progress = 0 where id = $1", [claim.sessionId]);
-    }
+    if (why === "draining") await restartClaimCount(transaction, claim.sessionId);
     if (session.cancelRequested) {
       await moveSession(transaction, session, "cancelled");
       return "cancelled";
     }
     const reason = releaseReasons[why];
-    await moveSession(transaction, await endWaiting(transaction, session), "queued", { reason, brokenOff: true });
+    await moveSession(transaction, session, "queued", { reason, keepsPlace: true });
     return "queued";
   });
-  announce(database, claim.sessionId, reached);
+  notifyChange(database, claim.sessionId, reached);
 }

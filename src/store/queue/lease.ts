@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, type Failure } from "../../domain/errors.ts";
 import type { SessionStatus } from "../../domain/status.ts";
-import { announce, lockSession, moveSession, type Locked } from "../sessions/transition.ts";
+import { lockSession, moveSession, notifyChange, type Locked } from "../sessions/transition.ts";
 
 /** A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. */
 export interface Claim {
@@ -25,7 +25,7 @@ export async function renewClaim(
   const { rows } = await database.pool.query<{ cancelRequested: boolean }>({
     name: "renew_claim",
     text: `update session set lease_until = now() + $3 * interval '1 millisecond'
-           where id = $1 and attempt = $2 and status in ('running', 'waiting')
+           where id = $1 and attempt = $2 and status = 'running'
            returning cancel_requested as "cancelRequested"`,
     values: [claim.sessionId, claim.attempt, leaseMs],
   });
@@ -56,7 +56,7 @@ export async function recoverSessions(database: Database, options: { readonly wo
     });
     if (reached === null) continue;
     recovered += 1;
-    announce(database, id, reached);
+    notifyChange(database, id, reached);
   }
   return recovered;
 }
@@ -66,7 +66,8 @@ async function recover(transaction: Queryable, lost: Locked, claims: number): Pr
     await moveSession(transaction, lost, "cancelled");
     return "cancelled";
   }
-  const session = await endWaiting(transaction, lost);
+  // A session that waits has no worker, so that none can die. If a row has one all the same, it works again before it ends.
+  if (lost.status === "waiting") await moveSession(transaction, lost, "running");
   if (claims >= claimLimit) {
     const failure: Failure = {
       code: "too_many_attempts",
@@ -74,21 +75,12 @@ async function recover(transaction: Queryable, lost: Locked, claims: number): Pr
       retryable: true,
       mend: "Find the reason in the worker's log (usually memory), then retry.",
     };
-    await moveSession(transaction, session, "failed", { failure });
+    await moveSession(transaction, lost, "failed", { failure });
     return "failed";
   }
   const reason = "its worker died; another takes over";
-  await moveSession(transaction, session, "queued", { reason, brokenOff: true });
+  await moveSession(transaction, lost, "queued", { reason, keepsPlace: true });
   return "queued";
-}
-
-/**
- * A waiting session can only become running or cancelled. This makes it running first, so that it can end otherwise.
- */
-export async function endWaiting(transaction: Queryable, session: Locked): Promise<Locked> {
-  if (session.status !== "waiting") return session;
-  await moveSession(transaction, session, "running");
-  return { ...session, status: "running" };
 }
 
 /**
@@ -97,7 +89,7 @@ export async function endWaiting(transaction: Queryable, session: Locked): Promi
  */
 export async function holdClaim(transaction: Queryable, claim: Claim): Promise<Locked> {
   const session = await lockSession(transaction, claim.organizationId, claim.sessionId);
-  const holds = session.attempt === claim.attempt && (session.status === "running" || session.status === "waiting");
+  const holds = session.attempt === claim.attempt && session.status === "running";
   if (!holds) throw new LeaseLostError(`the claim on session ${claim.sessionId} was lost`);
   return session;
 }

@@ -1,11 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import { countedFor } from "./worker-nodes.ts";
 
-/**
- * SQL condition of a claimable session. It must stay word for word that of the partial indexes, so that PostgreSQL
- * uses them.
- */
-const claimable = "(status = 'queued' or (status = 'waiting' and ready))";
 /** Counting stops here. */
 const depthLimit = 1_000_000;
 
@@ -13,7 +8,7 @@ const depthLimit = 1_000_000;
 export async function queueDepth(database: Database, organizationId: string, limit = depthLimit): Promise<number> {
   const { rows } = await database.pool.query<{ count: number }>({
     name: "queue_depth",
-    text: `select (select count(*) from (select from session where organization_id = $1 and ${claimable} limit $2) as queued)::integer
+    text: `select (select count(*) from (select from session where organization_id = $1 and claimable(session) limit $2) as queued)::integer
              + (select count(*) from (select from job where organization_id = $1 and status = 'pending' limit $2) as pending)::integer
              as count`,
     values: [organizationId, limit],

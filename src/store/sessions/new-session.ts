@@ -5,7 +5,7 @@ import type { NewSession } from "../../domain/new-session.ts";
 import type { Session } from "../../domain/session.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
 import { requireSession } from "./sessions.ts";
-import { announce } from "./transition.ts";
+import { notifyChange } from "./transition.ts";
 
 /** The answer to the creation of a session. */
 export type CreatedSession = Omit<Session, "htmlUrl">;
@@ -52,7 +52,7 @@ export async function createSessions(
         from created join input using (id), jsonb_array_elements(repositories) with ordinality as item (value, position))
       select id, created_at, case when exists (
           select from webhook where webhook.organization_id = (changed).organization_id and enabled)
-        then announce_session(changed) end from created`,
+        then enqueue_session_webhooks(changed) end from created`,
     values: [JSON.stringify(toCreate.map(toInput))],
   });
   const createdAt = new Map(rows.map(({ id, created_at }) => [id, created_at]));
@@ -63,7 +63,7 @@ export async function createSessions(
       // The same job or the same request created it before.
       if (at === undefined && jobId !== null) return sessionOfJob(database, organizationId, jobId);
       if (at === undefined) return requireSession(database, organizationId, id);
-      announce(database, id, status);
+      notifyChange(database, id, status);
       return { id, title, description, status, createdAt: at, updatedAt: at, organizationId };
     }),
   );

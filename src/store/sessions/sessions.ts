@@ -8,7 +8,7 @@ import { conditionsOf, type SessionListQuery } from "./conditions.ts";
 import { appendEvents } from "./events.ts";
 import { countWithWords } from "./search.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
-import { announce, lockSession, moveSession } from "./transition.ts";
+import { lockSession, moveSession, notifyChange, restartClaimCount } from "./transition.ts";
 
 export type { SessionRecord } from "./session-record.ts";
 
@@ -115,9 +115,8 @@ export async function queueSession(database: Database, organizationId: string, i
       );
     }
     await moveSession(transaction, session, "queued");
-    await transaction.query("update session set claims_without_progress = 0 where id = $1", [id]);
   });
-  announce(database, id, "queued");
+  notifyChange(database, id, "queued");
   return requireSession(database, organizationId, id);
 }
 
@@ -138,7 +137,7 @@ export async function cancelSession(database: Database, organizationId: string, 
     return true;
   });
   if (runs) database.notify("offstage_cancel", id);
-  announce(database, id, "cancelled");
+  notifyChange(database, id, "cancelled");
   return requireSession(database, organizationId, id);
 }
 
@@ -169,9 +168,9 @@ export async function addMessage(
     );
     await appendEvents(transaction, id, [{ type: "message.user", data: { messageId, text, from } }]);
     if (isFinal(session.status)) await moveSession(transaction, session, "queued");
-    await transaction.query("update session set claims_without_progress = 0 where id = $1", [id]);
+    else await restartClaimCount(transaction, id);
   });
-  announce(database, id, "queued");
+  notifyChange(database, id, "queued");
   return requireSession(database, organizationId, id);
 }
 

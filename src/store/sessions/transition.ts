@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, NotFoundError, type Failure } from "../../domain/errors.ts";
-import { canMove, type SessionStatus } from "../../domain/status.ts";
+import type { SessionStatus } from "../../domain/status.ts";
 import { storable, storableJson } from "../../domain/text.ts";
 
 /** A session whose row the current transaction has locked. */
@@ -29,43 +29,66 @@ export async function lockSession(queryable: Queryable, organizationId: string, 
   return session;
 }
 
+/** What belongs to a move, besides the new status. */
+export interface MoveDetails {
+  /** A sentence for whoever reads the events. */
+  readonly reason?: string;
+  /** Why the session ended; without one, it has no failure. */
+  readonly failure?: Failure | null;
+  /** Without one, the session keeps the one that it has. */
+  readonly summary?: string | null;
+  /** The attempt was interrupted: the session keeps its place in the queue. */
+  readonly keepsPlace?: boolean;
+  /** What a session that becomes `waiting` waits for. */
+  readonly waiting?: { readonly reason: "budget"; readonly text: string; readonly neededUsd: number | null };
+}
+
+/** What the SQL function `move_session` raises if the session's status does not allow the move. */
+const refusedMove = "OS001";
+
 /**
- * Changes a session's status and appends the event of the change in the same transaction. Only this and a
- * claim (the SQL function `claim_session`) change a status. The caller must have locked the row (`lockSession`).
- * @param details.brokenOff the attempt was interrupted: the session keeps its place in the queue
- * @throws ConflictError if domain/status.ts does not allow the transition
+ * Changes a session's status, sets everything that belongs to the move, and appends the event that reports it, in one
+ * transaction. The SQL function `move_session` (src/store/sql/move_session.sql) does all of it, and is the only place that
+ * writes a status; a claim (`claim_session`) goes through it too. The caller must have locked the row (`lockSession`).
+ * @throws ConflictError if the picture in domain/status.ts does not have the move
  */
 export async function moveSession(
   queryable: Queryable,
-  session: Locked,
+  session: Pick<Locked, "id">,
   to: SessionStatus,
-  details: {
-    readonly reason?: string;
-    readonly failure?: Failure | null;
-    readonly summary?: string | null;
-    readonly brokenOff?: boolean;
-  } = {},
+  { reason, failure = null, summary = null, keepsPlace = false, waiting }: MoveDetails = {},
 ): Promise<void> {
-  const { id, status: from } = session;
-  if (!canMove(from, to)) throw new ConflictError(`session ${id} is ${from} and can't become ${to}`);
-  const { reason = null, failure = null, summary = null, brokenOff = false } = details;
-  // The SQL function also writes the event and the webhook deliveries: migrations/0021_quick_claim.sql.
-  await queryable.query({
-    name: "move_session",
-    text: "select from move_session($1, $2, $3, $4, $5, $6)",
-    values: [
-      id,
-      to,
-      reason,
-      failure === null ? null : storableJson(failure),
-      summary === null ? null : storable(summary),
-      brokenOff,
-    ],
-  });
+  try {
+    await queryable.query({
+      name: "move_session",
+      text: "select from move_session($1, $2, $3, $4, $5, $6, waits_for => $7)",
+      values: [
+        session.id,
+        to,
+        reason ?? null,
+        failure === null ? null : storableJson(failure),
+        summary === null ? null : storable(summary),
+        keepsPlace,
+        waiting === undefined ? null : storableJson(waiting),
+      ],
+    });
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    throw code === refusedMove ? new ConflictError(message, undefined, { cause: error }) : error;
+  }
+}
+
+/**
+ * Counts the session's claims anew, because it got on: a person sent a message, a turn ended, a checkpoint was taken, or
+ * a worker handed it back in order. Too many claims without that fail a session. A move that is such a step counts them
+ * anew itself.
+ */
+export async function restartClaimCount(queryable: Queryable, sessionId: string): Promise<void> {
+  await queryable.query("update session set claims_without_progress = 0 where id = $1", [sessionId]);
 }
 
 /** Call this after the commit: notifies clients that follow the session, and workers if the session is queued. */
-export function announce(database: Database, sessionId: string, status: SessionStatus): void {
+export function notifyChange(database: Database, sessionId: string, status: SessionStatus): void {
   database.notify("offstage_event", sessionId);
   if (status === "queued") database.notify("offstage_work", "session");
 }

@@ -1,0 +1,9 @@
+-- needs: enqueue_webhooks
+-- Tells the organization's webhooks of a pull request.
+-- @param change the end of the event's type: `opened` or the new state
+create or replace function enqueue_pull_request_webhooks(changed pull_request, change text) returns void language plpgsql as $$
+begin
+  perform enqueue_webhooks(changed.organization_id, 'pullRequest.' || change, jsonb_build_object(
+    'sessionId', changed.session_id, 'repositoryId', changed.repository_id, 'number', changed.number,
+    'url', changed.url, 'head', changed.head, 'target', changed.target, 'state', changed.state));
+end $$;

@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, afterAll, describe, expect, test } from "vitest";
+import { definitionsDirectory, migrationsDirectory } from "../../src/database/database.ts";
+import { readDefinitions, type DefinitionSet } from "../../src/database/definitions.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { addAutomation, addOrganization, addSession, claim, requireClaim } from "./fixtures.ts";
+
+let set: DefinitionSet;
+let testDatabase: TestDatabase;
+
+beforeAll(async () => {
+  set = await readDefinitions(definitionsDirectory);
+  testDatabase = await createTestDatabase();
+});
+
+afterAll(() => testDatabase.close());
+
+const withoutComments = (sql: string): string => sql.replaceAll(/--.*$/gmu, "");
+
+describe("src/store/sql", () => {
+  test("has one function in each file, of the file's name, that can be replaced", () => {
+    for (const { name, sql } of set.definitions) {
+      const defined = [...withoutComments(sql).matchAll(/^create (?:or replace )?function (\w+)/gmu)];
+      expect(defined.map(([words]) => words)).toEqual([`create or replace function ${name}`]);
+    }
+  });
+
+  test("names in the first line of each file the definitions that it calls, and no others", () => {
+    for (const { name, sql } of set.definitions) {
+      const body = withoutComments(sql);
+      const called = set.definitions
+        .map((other) => other.name)
+        .filter((other) => other !== name && new RegExp(`\\b${other}\\(`, "u").test(body));
+      expect([name, sql.split("\n", 1)[0]]).toEqual([name, `-- needs: ${called.sort().join(", ")}`.trimEnd()]);
+    }
+  });
+
+  test("has another revision with each change, so that of two programs the newer one's definitions stay", async () => {
+    const written = JSON.parse(await readFile(join(definitionsDirectory, "revision.json"), "utf8")) as unknown;
+    const lines = set.definitions.map(({ name, sha256 }) => `${name} ${sha256}\n`).sort();
+    const sha256 = createHash("sha256").update(lines.join("")).digest("hex");
+    // If this fails: write this checksum into revision.json, and a revision that is greater than that of the last commit.
+    expect(written).toEqual({ revision: set.revision, sha256 });
+  });
+
+  test("is the only place of functions: migrations since then are for tables", async () => {
+    const later = (await readdir(migrationsDirectory)).filter((name) => name >= "0029");
+    for (const name of later) {
+      expect([name, await readFile(join(migrationsDirectory, name), "utf8")]).not.toEqual([
+        name,
+        expect.stringMatching(/create (?:or replace )?function/u),
+      ]);
+    }
+  });
+});
+
+describe("the queue's conditions", () => {
+  async function planOf(query: string): Promise<string> {
+    return testDatabase.database.transaction(async (transaction) => {
+      await transaction.query("set local enable_seqscan to off");
+      const { rows } = await transaction.query<Record<string, string>>(`explain (verbose) ${query}`);
+      return rows.map((row) => row["QUERY PLAN"]).join("\n");
+    });
+  }
+
+  test("are replaced by their bodies in a plan, so that the partial indexes answer them", async () => {
+    const first = await planOf(
+      "select organization_id from session where claimable(session) order by organization_id limit 1",
+    );
+    expect(first).toMatch(/Index Only Scan using session_claimable/u);
+    const lanes = await planOf(
+      `select lane(session) from session where organization_id = gen_random_uuid() and claimable(session)
+       order by organization_id, lane(session), priority, queued_at limit 1`,
+    );
+    expect(lanes).toMatch(/Index (?:Only )?Scan using session_claimable_group/u);
+    expect(lanes).not.toMatch(/claimable\(|lane\(|Sort/u);
+  });
+
+  test("hold on one connection for a claim with rivals and for one without", async () => {
+    const { database } = testDatabase;
+    const organizationId = await addOrganization(database);
+    const automationId = await addAutomation(database, organizationId, "rival");
+    const alone = await addSession(database, organizationId);
+    expect((await requireClaim(database)).sessionId).toBe(alone.id);
+    const rivals = [
+      await addSession(database, organizationId),
+      await addSession(database, organizationId, { automationId }),
+    ];
+    const taken = [await requireClaim(database), await requireClaim(database)].map(({ sessionId }) => sessionId);
+    expect(taken.toSorted()).toEqual(rivals.map(({ id }) => id).toSorted());
+    const last = await addSession(database, organizationId);
+    expect((await requireClaim(database)).sessionId).toBe(last.id);
+    expect(await claim(database)).toBeNull();
+  });
+});

@@ -1,0 +1,99 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ConflictError } from "../../src/domain/errors.ts";
+import { sessionStatuses, type SessionStatus } from "../../src/domain/status.ts";
+import { moveSession } from "../../src/store/sessions/transition.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { addOrganization, addSession } from "./fixtures.ts";
+
+const src = join(import.meta.dirname, "../../src");
+let testDatabase: TestDatabase;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+});
+
+afterAll(() => testDatabase.close());
+
+/** The picture in src/domain/status.ts; queued ─▶ running is a claim. */
+const moves: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
+  draft: ["queued", "cancelled"],
+  queued: ["cancelled"],
+  running: ["queued", "waiting", "completed", "failed", "cancelled"],
+  waiting: ["running", "cancelled"],
+  completed: ["queued"],
+  failed: ["queued"],
+  cancelled: ["queued"],
+};
+
+async function rowOf(id: string): Promise<Record<string, unknown> | undefined> {
+  const { rows } = await testDatabase.database.pool.query<Record<string, unknown>>(
+    "select * from session where id = $1",
+    [id],
+  );
+  return rows[0];
+}
+
+test.each(sessionStatuses)(
+  "a session that is %s makes the moves of the picture, and a refused one changes nothing",
+  async (from) => {
+    const { database } = testDatabase;
+    const organizationId = await addOrganization(database);
+    const made: SessionStatus[] = [];
+    for (const to of sessionStatuses) {
+      const { id } = await addSession(database, organizationId);
+      await database.pool.query("update session set status = $2 where id = $1", [id, from]);
+      const before = await rowOf(id);
+      const refusal: unknown = await database
+        .transaction((transaction) => moveSession(transaction, { id }, to))
+        .catch((error: unknown) => error);
+      const after = await rowOf(id);
+      if (after?.["status"] === to && to !== from) made.push(to);
+      const expected = moves[from].includes(to)
+        ? [undefined, { ...after }]
+        : [new ConflictError(`session ${id} is ${from} and can't become ${to}`), { ...before }];
+      expect([refusal, after]).toEqual(expected);
+    }
+    expect(made.toSorted()).toEqual(moves[from].toSorted());
+  },
+);
+
+/** What belongs to a move; a lease is renewed in its own place. */
+const columns = "status|worker|attempt|waiting|queued_at|started_at|finished_at|failure|claims_without_progress";
+
+test("nothing but move_session writes what belongs to a move of a session", async () => {
+  const files = await readdir(src, { recursive: true });
+  const writers: string[] = [];
+  for (const file of files.filter((name) => /\.(?:ts|sql)$/u.test(name) && !name.includes("migrations/"))) {
+    const source = (await readFile(join(src, file), "utf8")).replaceAll(/--.*$/gmu, "");
+    for (const [, assigned = ""] of source.matchAll(/update session set([^;`"]+?)(?:\bwhere id\b|[;`"])/gu)) {
+      const written = [...assigned.matchAll(new RegExp(`(?:^|,)\\s*(${columns})\\s*=`, "gu"))].map(
+        ([, column]) => column,
+      );
+      if (written.length > 0) writers.push(`${file}: ${[...new Set(written)].join()}`);
+    }
+  }
+  expect(writers.sort()).toEqual([
+    // A turn that ended is progress.
+    "store/queue/progress.ts: claims_without_progress",
+    "store/sessions/transition.ts: claims_without_progress",
+    `store/sql/move_session.sql: ${columns
+      .split("|")
+      .toSorted((a, b) => order.indexOf(a) - order.indexOf(b))
+      .join()}`,
+  ]);
+});
+
+/** As move_session.sql has them. */
+const order = [
+  "status",
+  "attempt",
+  "claims_without_progress",
+  "queued_at",
+  "started_at",
+  "finished_at",
+  "failure",
+  "waiting",
+  "worker",
+];
