@@ -60,6 +60,14 @@ async function upgrade(world: World): Promise<void> {
   const store = new pg.Pool({ connectionString: server.url });
   const newest = async (): Promise<number> =>
     (await store.query<{ newest: number }>("select max(number) as newest from migration")).rows[0]?.newest ?? 0;
+  /** The functions of the database, as the newest of its nodes has defined them. */
+  const functions = async (): Promise<string> => {
+    const read = await store.query<{ all: string }>(
+      `select string_agg(pg_get_functiondef(oid), '' order by oid) as all from pg_proc
+       where pronamespace = 'public'::regnamespace`,
+    );
+    return read.rows[0]?.all ?? "";
+  };
 
   const ids: string[] = [];
   async function create(client: Client, number: number): Promise<string> {
@@ -97,6 +105,7 @@ async function upgrade(world: World): Promise<void> {
     for (const id of ids) await untilOver(newApi.client, id);
 
     say("a node of the old version starts anew on what the new one has migrated");
+    const defined = await functions();
     await oldApi.kill("SIGTERM");
     const oldAgain = await start(before, "api", "old-api");
     const oldWorkerAgain = await start(before, "worker", "old-worker");
@@ -106,6 +115,7 @@ async function upgrade(world: World): Promise<void> {
     await oldWorkerAgain.kill("SIGTERM");
 
     const broken: string[] = [];
+    if ((await functions()) !== defined) broken.push("the old node has put its functions back");
     for (const [number, id] of ids.entries()) {
       const { status, failure } = await newApi.client.session.get(id);
       const patch = (await newApi.client.session.diff(id)).repositories[0]?.patch ?? "";
