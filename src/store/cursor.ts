@@ -43,6 +43,23 @@ export const cursorColumn = (table: string): string =>
   `to_char(${table}.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as cursor_time`;
 
 /**
+ * SQL for a time in the form of the API, as `Date.toISOString` writes it: UTC, with milliseconds.
+ * @param column a column of type timestamptz
+ */
+export const isoTime = (column: string): string =>
+  `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** An item of a list, with what its cursor is made of. */
+export type WithCursor<T> = T & { cursor_time: string };
+
+/** For `pageOf`: the row is the item. */
+export function withoutCursor<T>(row: WithCursor<T>): T {
+  const item: T & { cursor_time?: string } = { ...row };
+  delete item.cursor_time;
+  return item;
+}
+
+/**
  * Makes a page of rows that were queried with a limit of `limit + 1`: an additional row means that there is a next
  * page.
  */

@@ -3,37 +3,14 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { NotFoundError } from "../../domain/errors.ts";
 import type { Key, Principal, Scope } from "../../domain/key.ts";
 import type { Page, PageQuery } from "../../domain/list.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 
 const keyPrefix = "ofs_";
 const shownCharacters = 12;
 
-interface KeyRow {
-  id: string;
-  name: string;
-  prefix: string;
-  scopes: Scope[];
-  automation_ids: string[] | null;
-  created_at: Date;
-  expires_at: Date | null;
-  revoked_at: Date | null;
-  last_used_at: Date | null;
-}
-
-const columns = "id, name, prefix, scopes, automation_ids, created_at, expires_at, revoked_at, last_used_at";
-
-const toKey = (row: KeyRow): Key => ({
-  id: row.id,
-  name: row.name,
-  prefix: row.prefix,
-  scopes: row.scopes,
-  automationIds: row.automation_ids,
-  createdAt: row.created_at.toISOString(),
-  expiresAt: row.expires_at?.toISOString() ?? null,
-  revokedAt: row.revoked_at?.toISOString() ?? null,
-  lastUsedAt: row.last_used_at?.toISOString() ?? null,
-});
+const columns = `id, name, prefix, scopes, automation_ids as "automationIds", ${isoTime("created_at")} as "createdAt",
+  ${isoTime("expires_at")} as "expiresAt", ${isoTime("revoked_at")} as "revokedAt", ${isoTime("last_used_at")} as "lastUsedAt"`;
 
 /**
  * Generates an API key: `ofs_`, 256 random bits, and a checksum of six characters, by which a secret scanner can tell
@@ -75,7 +52,7 @@ export async function insertKey(
   input: KeyInput,
   key: string,
 ): Promise<Key> {
-  const { rows } = await queryable.query<KeyRow>(
+  const { rows } = await queryable.query<Key>(
     `insert into api_key (id, organization_id, name, prefix, hash, scopes, automation_ids, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${columns}`,
     [
@@ -90,7 +67,7 @@ export async function insertKey(
       input.expiresAt,
     ],
   );
-  return toKey(rows[0] as KeyRow);
+  return rows[0] as Key;
 }
 
 /**
@@ -103,22 +80,22 @@ export async function listKeys(
   { limit, cursor }: PageQuery,
 ): Promise<Page<Key>> {
   const after = readCursor(cursor);
-  const { rows } = await database.pool.query<KeyRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<Key>>(
     `select ${columns}, ${cursorColumn("api_key")} from api_key
      where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
      order by created_at desc, id desc limit $2`,
     [organizationId, limit + 1, after?.createdAt, after?.id],
   );
-  return pageOf(rows, limit, toKey);
+  return pageOf(rows, limit, withoutCursor);
 }
 
 /** All API keys of an organization, newest first, for the command line. */
 export async function listEveryKey(database: Database, organizationId: string): Promise<Key[]> {
-  const { rows } = await database.pool.query<KeyRow>(
+  const { rows } = await database.pool.query<Key>(
     `select ${columns} from api_key where organization_id = $1 order by created_at desc, id desc`,
     [organizationId],
   );
-  return rows.map(toKey);
+  return rows;
 }
 
 /**
@@ -127,14 +104,14 @@ export async function listEveryKey(database: Database, organizationId: string): 
  */
 export function revokeKey(database: Database, organizationId: string, id: string): Promise<Key> {
   return database.transaction(async (transaction) => {
-    const { rows } = await transaction.query<KeyRow>(
+    const { rows } = await transaction.query<Key>(
       `update api_key set revoked_at = coalesce(revoked_at, now()) where id = $1 and organization_id = $2
        returning ${columns}`,
       [id, organizationId],
     );
     if (rows[0] === undefined) throw new NotFoundError(`key ${id} was not found`);
     await transaction.query("delete from browser_session where key_id = $1", [rows[0].id]);
-    return toKey(rows[0]);
+    return rows[0];
   });
 }
 
@@ -143,21 +120,16 @@ export function revokeKey(database: Database, organizationId: string, id: string
  * most once a minute.
  */
 export async function findPrincipal(database: Database, key: string): Promise<Principal | null> {
-  const { rows } = await database.pool.query<{
-    id: string;
-    organization_id: string;
-    scopes: Scope[];
-    automation_ids: string[] | null;
-    stale: boolean;
-  }>({
+  const { rows } = await database.pool.query<Omit<Principal, "userId"> & { keyId: string; stale: boolean }>({
     name: "find_principal",
-    text: `select id, organization_id, scopes, automation_ids, coalesce(last_used_at < now() - interval '1 minute', true) as stale
+    text: `select id as "keyId", organization_id as "organizationId", scopes, automation_ids as "automationIds",
+             coalesce(last_used_at < now() - interval '1 minute', true) as stale
            from api_key where hash = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
     values: [hashOf(key)],
   });
   const [row] = rows;
   if (row === undefined) return null;
-  if (row.stale) await database.pool.query("update api_key set last_used_at = now() where id = $1", [row.id]);
-  const { id: keyId, organization_id: organizationId, scopes, automation_ids: automationIds } = row;
-  return { organizationId, keyId, userId: null, scopes, automationIds };
+  const { stale, ...principal } = row;
+  if (stale) await database.pool.query("update api_key set last_used_at = now() where id = $1", [row.keyId]);
+  return { ...principal, userId: null };
 }

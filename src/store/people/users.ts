@@ -2,32 +2,11 @@ import type { Database } from "../../database/database.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors.ts";
 import type { Page, PageQuery } from "../../domain/list.ts";
 import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/user.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
 
-interface UserRow {
-  id: string;
-  name: string;
-  email: string | null;
-  issuer: string;
-  role: Role;
-  created_at: Date;
-  last_sign_in_at: Date;
-  disabled_at: Date | null;
-}
-
-const columns = "id, name, email, issuer, role, created_at, last_sign_in_at, disabled_at";
-
-const toUser = (row: UserRow): User => ({
-  id: row.id,
-  name: row.name,
-  email: row.email,
-  issuer: row.issuer,
-  role: row.role,
-  createdAt: row.created_at.toISOString(),
-  lastSignInAt: row.last_sign_in_at.toISOString(),
-  disabledAt: row.disabled_at?.toISOString() ?? null,
-});
+const columns = `id, name, email, issuer, role, ${isoTime("created_at")} as "createdAt",
+  ${isoTime("last_sign_in_at")} as "lastSignInAt", ${isoTime("disabled_at")} as "disabledAt"`;
 
 /** Stores the state of a sign-in at a provider for ten minutes. */
 export async function beginSignIn(
@@ -67,7 +46,7 @@ export async function signInUser(
   identity: Identity,
   role: Role,
 ): Promise<User | null> {
-  const { rows } = await database.pool.query<UserRow>(
+  const { rows } = await database.pool.query<User>(
     `insert into user_account (id, organization_id, issuer, subject, email, name, role)
      values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (organization_id, issuer, subject) do update set
@@ -85,7 +64,7 @@ export async function signInUser(
       role,
     ],
   );
-  return rows[0] === undefined ? null : toUser(rows[0]);
+  return rows[0] ?? null;
 }
 
 /**
@@ -98,13 +77,13 @@ export async function listUsers(
   { limit, cursor }: PageQuery,
 ): Promise<Page<User>> {
   const after = readCursor(cursor);
-  const { rows } = await database.pool.query<UserRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<User>>(
     `select ${columns}, ${cursorColumn("user_account")} from user_account
      where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
      order by created_at desc, id desc limit $2`,
     [organizationId, limit + 1, after?.createdAt, after?.id],
   );
-  return pageOf(rows, limit, toUser);
+  return pageOf(rows, limit, withoutCursor);
 }
 
 /**
@@ -129,7 +108,7 @@ export function updateUser(
     if (isLast && (disabled === true || (role !== undefined && role !== "admin"))) {
       throw new ConflictError("this is the last admin: make someone else an admin first");
     }
-    const { rows } = await transaction.query<UserRow>(
+    const { rows } = await transaction.query<User>(
       `update user_account set role = coalesce($3, role),
          disabled_at = case when $4::boolean is null then disabled_at when $4 then coalesce(disabled_at, now()) end
        where id = $1 and organization_id = $2 returning ${columns}`,
@@ -137,7 +116,7 @@ export function updateUser(
     );
     if (rows[0] === undefined) throw new NotFoundError(`user ${id} was not found`);
     if (disabled === true) await transaction.query("delete from browser_session where user_id = $1", [id]);
-    return toUser(rows[0]);
+    return rows[0];
   });
 }
 

@@ -3,29 +3,12 @@ import { isUniqueViolation } from "../../database/unique-violation.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors.ts";
 import type { Page, PageQuery } from "../../domain/list.ts";
 import type { Secret, SecretPhase } from "../../domain/secret.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { sealing } from "./rotation.ts";
-import type { Vault } from "./vault.ts";
+import type { Sealed, Vault } from "./vault.ts";
 
-interface SecretRow {
-  id: string;
-  name: string;
-  phases: SecretPhase[];
-  repository_id: string | null;
-  created_at: Date;
-  updated_at: Date;
-}
-
-const columns = "id, name, phases, repository_id, created_at, updated_at";
-
-const toSecret = (row: SecretRow): Secret => ({
-  id: row.id,
-  name: row.name,
-  phases: row.phases,
-  repositoryId: row.repository_id,
-  createdAt: row.created_at.toISOString(),
-  updatedAt: row.updated_at.toISOString(),
-});
+const columns = `id, name, phases, repository_id as "repositoryId", ${isoTime("created_at")} as "createdAt",
+  ${isoTime("updated_at")} as "updatedAt"`;
 
 /**
  * Creates a secret. Idempotent by id.
@@ -49,7 +32,7 @@ export function createSecret(
     if (repositoryId !== null) await requireRepository(transaction, organizationId, repositoryId);
     const { sealed, masterKey } = await vault.seal(id, value);
     const { rows } = await transaction
-      .query<SecretRow>(
+      .query<Secret>(
         `insert into secret (id, organization_id, repository_id, name, phases, sealed, master_key)
          values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing returning ${columns}`,
         [id, organizationId, repositoryId, name, phases, sealed, masterKey],
@@ -58,17 +41,17 @@ export function createSecret(
         if (!isUniqueViolation(error)) throw error;
         throw new ConflictError(`name: a secret ${name} already exists: update it`);
       });
-    return rows[0] === undefined ? readSecret(transaction, organizationId, id) : toSecret(rows[0]);
+    return rows[0] === undefined ? readSecret(transaction, organizationId, id) : rows[0];
   });
 }
 
 async function readSecret(queryable: Queryable, organizationId: string, id: string): Promise<Secret> {
-  const { rows } = await queryable.query<SecretRow>(
+  const { rows } = await queryable.query<Secret>(
     `select ${columns} from secret where id = $1 and organization_id = $2`,
     [id, organizationId],
   );
   if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
-  return toSecret(rows[0]);
+  return rows[0];
 }
 
 async function requireRepository(queryable: Queryable, organizationId: string, id: string): Promise<void> {
@@ -89,14 +72,14 @@ export async function listSecrets(
   { limit, cursor, repositoryId }: PageQuery & { readonly repositoryId?: string | undefined },
 ): Promise<Page<Secret>> {
   const after = readCursor(cursor);
-  const { rows } = await database.pool.query<SecretRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<Secret>>(
     `select ${columns}, ${cursorColumn("secret")} from secret
      where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
        and ($5::uuid is null or repository_id = $5)
      order by created_at desc, id desc limit $2`,
     [organizationId, limit + 1, after?.createdAt, after?.id, repositoryId],
   );
-  return pageOf(rows, limit, toSecret);
+  return pageOf(rows, limit, withoutCursor);
 }
 
 /**
@@ -112,14 +95,14 @@ export function updateSecret(
 ): Promise<Secret> {
   return sealing(database, async (transaction) => {
     const sealed = changes.value === undefined ? null : await vault.seal(id, changes.value);
-    const { rows } = await transaction.query<SecretRow>(
+    const { rows } = await transaction.query<Secret>(
       `update secret set sealed = coalesce($3, sealed), master_key = coalesce($4, master_key),
          phases = coalesce($5, phases), updated_at = now()
        where id = $1 and organization_id = $2 returning ${columns}`,
       [id, organizationId, sealed?.sealed, sealed?.masterKey, changes.phases],
     );
     if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
-    return toSecret(rows[0]);
+    return rows[0];
   });
 }
 
@@ -128,12 +111,12 @@ export function updateSecret(
  * @throws NotFoundError
  */
 export async function deleteSecret(database: Database, organizationId: string, id: string): Promise<Secret> {
-  const { rows } = await database.pool.query<SecretRow>(
+  const { rows } = await database.pool.query<Secret>(
     `delete from secret where id = $1 and organization_id = $2 returning ${columns}`,
     [id, organizationId],
   );
   if (rows[0] === undefined) throw new NotFoundError(`secret ${id} was not found`);
-  return toSecret(rows[0]);
+  return rows[0];
 }
 
 /** A secret with its decrypted value. */
@@ -157,20 +140,20 @@ export async function openSecrets(
   organizationId: string,
   repositoryIds: readonly string[],
 ): Promise<OpenedSecret[]> {
-  const { rows } = await database.pool.query<SecretRow & { sealed: Buffer; master_key: string }>(
-    `select ${columns}, sealed, master_key from secret
+  const { rows } = await database.pool.query<Secret & Sealed>(
+    `select ${columns}, sealed, master_key as "masterKey" from secret
      where organization_id = $1 and (repository_id is null or repository_id = any($2::uuid[]))
      order by repository_id nulls first, name`,
     [organizationId, repositoryIds],
   );
   return Promise.all(
-    rows.map(async (row) => ({
-      id: row.id,
-      name: row.name,
-      value: await vault.open(row.id, { sealed: row.sealed, masterKey: row.master_key }),
-      phases: row.phases,
-      repositoryId: row.repository_id,
-      version: row.updated_at.toISOString(),
+    rows.map(async ({ id, name, phases, repositoryId, updatedAt: version, sealed, masterKey }) => ({
+      id,
+      name,
+      value: await vault.open(id, { sealed, masterKey }),
+      phases,
+      repositoryId,
+      version,
     })),
   );
 }

@@ -2,33 +2,13 @@ import type { Database } from "../../database/database.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors.ts";
 import type { Page, PageQuery } from "../../domain/list.ts";
 import type { Delivery, DeliveryDetail } from "../../domain/webhook.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { removeRows } from "../retention.ts";
 import type { Sealed } from "../secrets/vault.ts";
 
-interface DeliveryRow {
-  id: string;
-  webhook_id: string;
-  type: string;
-  status: Delivery["status"];
-  attempts: number;
-  next_attempt_at: Date;
-  created_at: Date;
-  updated_at: Date;
-}
-
-const columns = "id, webhook_id, type, status, attempts, next_attempt_at, created_at, updated_at";
-
-const toDelivery = (row: DeliveryRow): Delivery => ({
-  id: row.id,
-  webhookId: row.webhook_id,
-  type: row.type,
-  status: row.status,
-  attempts: row.attempts,
-  nextAttemptAt: row.status === "pending" ? row.next_attempt_at.toISOString() : null,
-  createdAt: row.created_at.toISOString(),
-  updatedAt: row.updated_at.toISOString(),
-});
+const columns = `id, webhook_id as "webhookId", type, status, attempts,
+  case when status = 'pending' then ${isoTime("next_attempt_at")} end as "nextAttemptAt",
+  ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
 
 /**
  * Lists webhook deliveries, newest first.
@@ -40,14 +20,14 @@ export async function listDeliveries(
   query: PageQuery & { readonly webhookId?: string | undefined; readonly status?: Delivery["status"] | undefined },
 ): Promise<Page<Delivery>> {
   const after = readCursor(query.cursor);
-  const { rows } = await database.pool.query<DeliveryRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<Delivery>>(
     `select ${columns}, ${cursorColumn("webhook_delivery")} from webhook_delivery
      where organization_id = $1 and ($5::uuid is null or webhook_id = $5) and ($6::text is null or status = $6)
        and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
      order by created_at desc, id desc limit $2`,
     [organizationId, query.limit + 1, after?.createdAt, after?.id, query.webhookId, query.status],
   );
-  return pageOf(rows, query.limit, toDelivery);
+  return pageOf(rows, query.limit, withoutCursor);
 }
 
 /**
@@ -55,19 +35,15 @@ export async function listDeliveries(
  * @throws NotFoundError
  */
 export async function getDelivery(database: Database, organizationId: string, id: string): Promise<DeliveryDetail> {
-  const { rows } = await database.pool.query<
-    DeliveryRow & { data: DeliveryDetail["data"]; log: (DeliveryDetail["log"][number] & { at: string })[] }
-  >(
-    `select ${columns}, data, coalesce((select jsonb_agg(jsonb_build_object('at', at, 'durationMs', duration_ms,
+  const { rows } = await database.pool.query<DeliveryDetail>(
+    `select ${columns}, data, coalesce((select jsonb_agg(jsonb_build_object('at', ${isoTime("webhook_attempt.at")}, 'durationMs', duration_ms,
          'status', webhook_attempt.status, 'error', error) order by at) from webhook_attempt
        where delivery_id = webhook_delivery.id), '[]') as log
      from webhook_delivery where id = $1 and organization_id = $2`,
     [id, organizationId],
   );
-  const [row] = rows;
-  if (row === undefined) throw new NotFoundError(`delivery ${id} was not found`);
-  const log = row.log.map((attempt) => ({ ...attempt, at: new Date(attempt.at).toISOString() }));
-  return { ...toDelivery(row), data: row.data, log };
+  if (rows[0] === undefined) throw new NotFoundError(`delivery ${id} was not found`);
+  return rows[0];
 }
 
 /**

@@ -3,31 +3,12 @@ import type { Database } from "../../database/database.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors.ts";
 import type { Page, PageQuery } from "../../domain/list.ts";
 import { testEvent, type Webhook } from "../../domain/webhook.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Vault } from "../secrets/vault.ts";
 
-interface WebhookRow {
-  id: string;
-  url: string;
-  events: Webhook["events"];
-  enabled: boolean;
-  disabled_reason: string | null;
-  created_at: Date;
-  updated_at: Date;
-}
-
-const columns = "id, url, events, enabled, disabled_reason, created_at, updated_at";
-
-const toWebhook = (row: WebhookRow): Webhook => ({
-  id: row.id,
-  url: row.url,
-  events: row.events,
-  enabled: row.enabled,
-  disabledReason: row.disabled_reason,
-  createdAt: row.created_at.toISOString(),
-  updatedAt: row.updated_at.toISOString(),
-});
+const columns = `id, url, events, enabled, disabled_reason as "disabledReason",
+  ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
 
 /** A secret in the format of Standard Webhooks (https://www.standardwebhooks.com), which asks for 24 to 64 bytes. */
 const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`;
@@ -45,13 +26,13 @@ export function createWebhook(
   return sealing(database, async (transaction) => {
     const secret = newSecret();
     const { sealed, masterKey } = await vault.seal(input.id, secret);
-    const { rows } = await transaction.query<WebhookRow>(
+    const { rows } = await transaction.query<Webhook>(
       `insert into webhook (id, organization_id, url, events, sealed, master_key) values ($1, $2, $3, $4, $5, $6)
        on conflict (id) do update set sealed = excluded.sealed, master_key = excluded.master_key
        returning ${columns}`,
       [input.id, organizationId, input.url, input.events, sealed, masterKey],
     );
-    return { ...toWebhook(rows[0] as WebhookRow), secret };
+    return { ...(rows[0] as Webhook), secret };
   });
 }
 
@@ -65,18 +46,18 @@ export async function listWebhooks(
   { limit, cursor }: PageQuery,
 ): Promise<Page<Webhook>> {
   const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WebhookRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<Webhook>>(
     `select ${columns}, ${cursorColumn("webhook")} from webhook
      where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
      order by created_at desc, id desc limit $2`,
     [organizationId, limit + 1, after?.createdAt, after?.id],
   );
-  return pageOf(rows, limit, toWebhook);
+  return pageOf(rows, limit, withoutCursor);
 }
 
-function only(rows: readonly WebhookRow[], id: string): Webhook {
+function only(rows: readonly Webhook[], id: string): Webhook {
   if (rows[0] === undefined) throw new NotFoundError(`webhook ${id} was not found`);
-  return toWebhook(rows[0]);
+  return rows[0];
 }
 
 /**
@@ -84,7 +65,7 @@ function only(rows: readonly WebhookRow[], id: string): Webhook {
  * @throws NotFoundError
  */
 export async function getWebhook(database: Database, organizationId: string, id: string): Promise<Webhook> {
-  const { rows } = await database.pool.query<WebhookRow>(
+  const { rows } = await database.pool.query<Webhook>(
     `select ${columns} from webhook where id = $1 and organization_id = $2`,
     [id, organizationId],
   );
@@ -105,7 +86,7 @@ export async function updateWebhook(
     readonly enabled?: boolean | undefined;
   },
 ): Promise<Webhook> {
-  const { rows } = await database.pool.query<WebhookRow>(
+  const { rows } = await database.pool.query<Webhook>(
     `with updated as (
        update webhook set url = coalesce($3, url), events = coalesce($4, events), enabled = coalesce($5, enabled),
          disabled_reason = case when $5 then null else disabled_reason end, updated_at = now()
@@ -132,7 +113,7 @@ export function rotateWebhookSecret(
   return sealing(database, async (transaction) => {
     const secret = newSecret();
     const { sealed, masterKey } = await vault.seal(id, secret);
-    const { rows } = await transaction.query<WebhookRow>(
+    const { rows } = await transaction.query<Webhook>(
       `update webhook set sealed = $3, master_key = $4, updated_at = now()
        where id = $1 and organization_id = $2 returning ${columns}`,
       [id, organizationId, sealed, masterKey],
@@ -146,7 +127,7 @@ export function rotateWebhookSecret(
  * @throws NotFoundError
  */
 export async function deleteWebhook(database: Database, organizationId: string, id: string): Promise<Webhook> {
-  const { rows } = await database.pool.query<WebhookRow>(
+  const { rows } = await database.pool.query<Webhook>(
     `delete from webhook where id = $1 and organization_id = $2 returning ${columns}`,
     [id, organizationId],
   );
