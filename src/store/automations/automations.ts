@@ -4,7 +4,7 @@ import type { Automation } from "../../domain/automation.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors.ts";
 import type { Page, PageQuery } from "../../domain/list.ts";
 import { isUuid } from "../../domain/uuid.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 
 /**
  * What a client may set of an automation. `agent`, `targetBranch` and `budgetUsd` (US dollars for each of its
@@ -23,48 +23,16 @@ export interface AutomationInput {
   readonly budgetUsd: number | null;
 }
 
-interface AutomationRow {
-  id: string;
-  organization_id: string;
-  name: string;
-  macro: string;
-  instructions: string;
-  agent: string | null;
-  target_branch: string | null;
-  priority: number;
-  paused: boolean;
-  budget_usd: number | null;
-  created_at: Date;
-  updated_at: Date;
-  repositories: Automation["repositories"];
-}
-
 const columns = `
-  automation.id, automation.organization_id, automation.name, automation.macro, automation.instructions,
-  automation.agent, automation.target_branch, automation.priority, automation.paused, automation.created_at,
-  automation.budget_usd::float8 as budget_usd,
-  automation.updated_at,
+  automation.id, automation.organization_id as "organizationId", automation.name, automation.macro,
+  automation.instructions, automation.agent, automation.target_branch as "targetBranch", automation.priority,
+  automation.paused, automation.budget_usd::float8 as "budgetUsd",
+  ${isoTime("automation.created_at")} as "createdAt", ${isoTime("automation.updated_at")} as "updatedAt",
   coalesce((
     select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
       order by array_position(automation.repository_ids, repository.id))
     from repository where repository.id = any(automation.repository_ids) and repository.deleted_at is null
   ), '[]') as repositories`;
-
-const toAutomation = (row: AutomationRow): Automation => ({
-  id: row.id,
-  organizationId: row.organization_id,
-  name: row.name,
-  macro: row.macro,
-  instructions: row.instructions,
-  agent: row.agent,
-  repositories: row.repositories,
-  targetBranch: row.target_branch,
-  priority: row.priority,
-  paused: row.paused,
-  budgetUsd: row.budget_usd,
-  createdAt: row.created_at.toISOString(),
-  updatedAt: row.updated_at.toISOString(),
-});
 
 function macroTaken(error: unknown, macro: string): never {
   if (isUniqueViolation(error)) {
@@ -83,7 +51,7 @@ export async function createAutomation(
   input: AutomationInput & { readonly id: string },
 ): Promise<Automation> {
   const { rows } = await database.pool
-    .query<AutomationRow>(
+    .query<Automation>(
       `insert into automation (id, organization_id, name, macro, instructions, agent, repository_ids, target_branch,
          priority, paused, budget_usd)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (id) do nothing returning ${columns}`,
@@ -102,7 +70,7 @@ export async function createAutomation(
       ],
     )
     .catch((error: unknown) => macroTaken(error, input.macro));
-  const known = rows[0] === undefined ? await getAutomation(database, organizationId, input.id) : toAutomation(rows[0]);
+  const known = rows[0] ?? (await getAutomation(database, organizationId, input.id));
   if (known === null) throw new NotFoundError(`automation ${input.id} was not found`);
   return known;
 }
@@ -117,14 +85,14 @@ export async function listAutomations(
   { limit, cursor }: PageQuery,
 ): Promise<Page<Automation>> {
   const after = readCursor(cursor);
-  const { rows } = await database.pool.query<AutomationRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<Automation>>(
     `select ${columns}, ${cursorColumn("automation")} from automation
      where organization_id = $1 and deleted_at is null
        and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
      order by created_at desc, id desc limit $2`,
     [organizationId, limit + 1, after?.createdAt, after?.id],
   );
-  return pageOf(rows, limit, toAutomation);
+  return pageOf(rows, limit, withoutCursor);
 }
 
 /** Finds an automation by UUID or by macro (a macro never looks like a UUID); null if there is none. */
@@ -133,13 +101,13 @@ export async function getAutomation(
   organizationId: string,
   keyOrId: string,
 ): Promise<Automation | null> {
-  const { rows } = await database.pool.query<AutomationRow>({
+  const { rows } = await database.pool.query<Automation>({
     name: "get_automation",
     text: `select ${columns} from automation
            where organization_id = $1 and deleted_at is null and (macro = $2 or id = $3)`,
     values: [organizationId, keyOrId, isUuid(keyOrId) ? keyOrId : null],
   });
-  return rows[0] === undefined ? null : toAutomation(rows[0]);
+  return rows[0] ?? null;
 }
 
 /**
@@ -154,7 +122,7 @@ export async function updateAutomation(
   changes: { readonly [Field in keyof AutomationInput]?: AutomationInput[Field] | undefined },
 ): Promise<Automation> {
   const { rows } = await database.pool
-    .query<AutomationRow>(
+    .query<Automation>(
       `update automation set name = coalesce($3, name), macro = coalesce($4, macro),
          instructions = coalesce($5, instructions), agent = case when $6 then $7 else agent end,
          repository_ids = coalesce($8, repository_ids),
@@ -181,7 +149,7 @@ export async function updateAutomation(
     )
     .catch((error: unknown) => macroTaken(error, changes.macro ?? ""));
   if (rows[0] === undefined) throw new NotFoundError(`automation ${id} was not found`);
-  return toAutomation(rows[0]);
+  return rows[0];
 }
 
 /**
@@ -189,11 +157,11 @@ export async function updateAutomation(
  * @throws NotFoundError
  */
 export async function deleteAutomation(database: Database, organizationId: string, id: string): Promise<Automation> {
-  const { rows } = await database.pool.query<AutomationRow>(
+  const { rows } = await database.pool.query<Automation>(
     `update automation set deleted_at = now(), updated_at = now()
      where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
     [id, organizationId],
   );
   if (rows[0] === undefined) throw new NotFoundError(`automation ${id} was not found`);
-  return toAutomation(rows[0]);
+  return rows[0];
 }

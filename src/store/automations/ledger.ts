@@ -3,29 +3,10 @@ import type { EventContext } from "../../domain/automation.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors.ts";
 import type { LedgerEntry, LedgerOutcome } from "../../domain/ledger.ts";
 import type { Page, PageQuery } from "../../domain/list.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 
-interface LedgerRow {
-  id: string;
-  automation_id: string | null;
-  outcome: LedgerOutcome | null;
-  reason: string | null;
-  session_id: string | null;
-  original_id: string | null;
-  created_at: Date;
-  updated_at: Date;
-}
-
-const toEntry = (row: LedgerRow): LedgerEntry => ({
-  id: row.id,
-  automationId: row.automation_id,
-  outcome: row.outcome,
-  reason: row.reason,
-  sessionId: row.session_id,
-  originalId: row.original_id,
-  createdAt: row.created_at.toISOString(),
-  updatedAt: row.updated_at.toISOString(),
-});
+const columns = `id, automation_id as "automationId", outcome, reason, session_id as "sessionId",
+  original_id as "originalId", ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
 
 /** Jobs, and accepted triggers that created no job, as one list. */
 const entries = `(
@@ -47,14 +28,14 @@ export async function listLedger(
   query: PageQuery & { readonly automationId?: string | undefined; readonly outcome?: LedgerOutcome | undefined },
 ): Promise<Page<LedgerEntry>> {
   const after = readCursor(query.cursor);
-  const { rows } = await database.pool.query<LedgerRow & { cursor_time: string }>(
-    `select *, ${cursorColumn("entry")} from ${entries}
+  const { rows } = await database.pool.query<WithCursor<LedgerEntry>>(
+    `select ${columns}, ${cursorColumn("entry")} from ${entries}
      where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
        and ($5::uuid is null or automation_id = $5) and ($6::text is null or outcome = $6)
      order by created_at desc, id desc limit $2`,
     [organizationId, query.limit + 1, after?.createdAt, after?.id, query.automationId, query.outcome],
   );
-  return pageOf(rows, query.limit, toEntry);
+  return pageOf(rows, query.limit, withoutCursor);
 }
 
 /**
@@ -62,12 +43,12 @@ export async function listLedger(
  * @throws NotFoundError
  */
 export async function getLedgerEntry(database: Database, organizationId: string, id: string): Promise<LedgerEntry> {
-  const { rows } = await database.pool.query<LedgerRow>(
-    `select * from ${entries} where id = $2 and organization_id = $1`,
+  const { rows } = await database.pool.query<LedgerEntry>(
+    `select ${columns} from ${entries} where id = $2 and organization_id = $1`,
     [organizationId, id],
   );
   if (rows[0] === undefined) throw new NotFoundError(`ledger entry ${id} was not found`);
-  return toEntry(rows[0]);
+  return rows[0];
 }
 
 /** The trigger of a ledger entry, complete enough to send it again. */
