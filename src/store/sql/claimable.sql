@@ -6,7 +6,7 @@
 -- while it is added, and PostgreSQL has virtual ones since 18 only (15 is supported). The planner replaces the call by its
 -- body, once for each plan, so that the partial indexes are used and a claim does not pay for it;
 -- test/store/definitions.test.ts looks at the plans.
--- Callers: claim_session, fairest_organization, fairest_session, move_session, src/store/queue/queue.ts.
+-- Callers: claim_session, fairest_organization, fairest_session, src/store/queue/queue.ts. move_session has it in other words.
 create or replace function claimable(asked session) returns boolean language sql immutable parallel safe as $$
   select asked.status = 'queued' or (asked.status = 'waiting' and asked.ready)
 $$;

@@ -1,4 +1,4 @@
--- needs: claimable, enqueue_session_webhooks
+-- needs: enqueue_session_webhooks
 -- The only place that changes a session's status, claims included. It checks that the move is allowed, sets everything that
 -- belongs to the move (who holds the session, its fence, the count of its claims, what it waits for, its times), and writes
 -- the event and the webhook deliveries that report it, in one transaction. src/domain/status.ts has the picture of the moves.
@@ -32,7 +32,7 @@ begin
       'waiting > running', 'waiting > cancelled',
       'completed > queued', 'failed > queued', 'cancelled > queued'])
     into from_status, is_allowed from session where id = moved;
-  -- What may be claimed is for `claimable` to say, below.
+  -- Whether it may be claimed is checked by the update.
   if not is_claim and is_allowed is not true then
     raise exception 'session % is % and can''t become %', moved, from_status, to_status using errcode = 'OS001';
   end if;
@@ -53,7 +53,8 @@ begin
     worker = case when is_claim then claimer when to_status = 'running' then worker end,
     lease_until = case when is_claim then now() + lease when to_status = 'running' then lease_until end,
     last_event = last_event + 1, updated_at = now()
-  where id = moved and status = from_status and (not is_claim or claimable(session))
+  -- What may be claimed, as `claimable` has it: only a session that waits is ever ready. A call of it took 2 % of a claim here.
+  where id = moved and status = from_status and (not is_claim or from_status = 'queued' or ready)
   returning * into changed;
   if not found then return null; end if;
   insert into event (session_id, seq, type, data) values (moved, changed.last_event, 'session.status',
