@@ -71,6 +71,7 @@ describe("what is built", () => {
   });
 
   test("has all SQL that the source has", async () => {
-    expect(await filesOf(dist, "**/*.sql")).toEqual(await filesOf(src, "**/*.sql"));
+    for (const pattern of ["**/*.sql", "store/sql/*.json"])
+      expect(await filesOf(dist, pattern)).toEqual(await filesOf(src, pattern));
   });
 });

@@ -170,7 +170,7 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
                else excluded.session_id end,
              created_at = case when pull_request.number = excluded.number then pull_request.created_at else now() end
          returning pull_request as changed, (select number from before) is distinct from number as is_new)
-       select is_new as "isNew", case when is_new then announce_pull_request(changed, 'opened') end from saved`,
+       select is_new as "isNew", case when is_new then enqueue_pull_request_webhooks(changed, 'opened') end from saved`,
       [
         crypto.randomUUID(),
         claim.organizationId,

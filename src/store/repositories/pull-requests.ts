@@ -63,7 +63,7 @@ export async function closePullRequest(
     const { rows } = await transaction.query<{ url: string }>(
       `with closed as (
          update pull_request set state = $2 where id = $1 and state = 'open' returning url, pull_request as changed)
-       select url, announce_pull_request(changed, $2) from closed`,
+       select url, enqueue_pull_request_webhooks(changed, $2) from closed`,
       [id, state],
     );
     if (rows[0] === undefined) return false;
