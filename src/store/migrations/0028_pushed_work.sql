@@ -4,11 +4,11 @@
 
 -- The commits that a session's attempts exported, by which its own pushes are told from others'.
 create table session_commit (
-  session_id uuid not null,
+  session_id uuid not null references session on delete cascade,
+  -- Of the repository in the session.
   position integer not null,
   sha text not null,
-  primary key (session_id, position, sha),
-  foreign key (session_id, position) references session_repository on delete cascade
+  primary key (session_id, position, sha)
 );
 -- The commit that was pushed when the pull request was last opened or found; null: unknown, written by an earlier version.
 alter table pull_request add column head_sha text;
