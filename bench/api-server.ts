@@ -10,7 +10,7 @@ import { createLogger } from "../src/observability.ts";
 import { bootstrap } from "../src/store/people/organizations.ts";
 import { environmentKeyring } from "../src/store/secrets/keyring.ts";
 import { createVault } from "../src/store/secrets/vault.ts";
-import { createIntake } from "../src/store/sessions/intake.ts";
+import { createBatchedInserts } from "../src/store/sessions/batched-inserts.ts";
 import { createTemplates } from "../src/templates/templates.ts";
 import { noTraces } from "../src/traces.ts";
 
@@ -43,7 +43,7 @@ async function serve(): Promise<void> {
     signInPolicy: { admins: [], domains: [], githubOrganizations: [], defaultRole: "member" },
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     database,
-    intake: createIntake(database),
+    inserts: createBatchedInserts(database),
     logger,
     metrics: createMetrics(),
     metricsToken: null,

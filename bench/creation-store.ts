@@ -4,10 +4,10 @@ import { join } from "node:path";
 import pg from "pg";
 import { openDatabase, type Database } from "../src/database/database.ts";
 import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
-import { newSession, type NewSession } from "../src/domain/new-session.ts";
+import { newSession, type NewSession } from "../src/domain/sessions/new-session.ts";
 import { createLogger } from "../src/observability.ts";
 import { bootstrap } from "../src/store/people/organizations.ts";
-import { createIntake } from "../src/store/sessions/intake.ts";
+import { createBatchedInserts } from "../src/store/sessions/batched-inserts.ts";
 import { createSession } from "../src/store/sessions/new-session.ts";
 import { load, summarize, table } from "./measure.ts";
 
@@ -74,7 +74,7 @@ try {
   const pool = new pg.Pool({ connectionString: server.url, max: connections });
   // The service's own pool has fewer connections: all ways get the same.
   const database: Database = { ...own, pool };
-  const intake = createIntake(database);
+  const intake = createBatchedInserts(database);
   const ways: Record<string, () => Promise<void>> = {
     "BEGIN, session, event, COMMIT": transaction(pool, organizationId, false),
     "BEGIN, all four rows, COMMIT": transaction(pool, organizationId, true),

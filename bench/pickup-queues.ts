@@ -2,7 +2,7 @@ import { Logger as GraphileLogger, run } from "graphile-worker";
 import pg from "pg";
 import { PgBoss } from "pg-boss";
 import type { Database } from "../src/database/database.ts";
-import { newSession } from "../src/domain/new-session.ts";
+import { newSession } from "../src/domain/sessions/new-session.ts";
 import { createMetrics } from "../src/metrics/metrics.ts";
 import type { Logger } from "../src/observability.ts";
 import { completeJob, createJobs } from "../src/store/automations/jobs.ts";

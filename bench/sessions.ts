@@ -3,7 +3,7 @@ import { cpus } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { Client } from "../src/client.ts";
-import type { SessionDetail } from "../src/domain/session.ts";
+import type { SessionDetail } from "../src/domain/sessions/session.ts";
 import { script } from "../test/end-to-end/script.ts";
 import { startServerProcess } from "../test/server-process.ts";
 import { createWorld, type World } from "../test/world.ts";

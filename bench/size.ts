@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import pg from "pg";
 import { openDatabase, type Database } from "../src/database/database.ts";
 import { startEmbeddedServer } from "../src/database/embedded/embedded.ts";
-import { newSession } from "../src/domain/new-session.ts";
+import { newSession } from "../src/domain/sessions/new-session.ts";
 import { createLogger } from "../src/observability.ts";
 import type { SessionListQuery } from "../src/store/sessions/conditions.ts";
 import { listEvents } from "../src/store/sessions/events.ts";

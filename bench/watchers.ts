@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { openDatabase, type Database } from "../src/database/database.ts";
-import { newSession } from "../src/domain/new-session.ts";
+import { newSession } from "../src/domain/sessions/new-session.ts";
 import { createLogger } from "../src/observability.ts";
 import { findDefaultOrganization } from "../src/store/people/organizations.ts";
 import { appendEvents } from "../src/store/sessions/events.ts";

@@ -104,7 +104,7 @@ async function runSession(offstage: Offstage, repositoryUrl: string): Promise<nu
     say(
       styleText("red", `No pull request: ${done.failure?.reason ?? done.summary ?? `the session is ${done.status}`}`),
     );
-    if (done.failure !== null) say(done.failure.mend);
+    if (done.failure !== null) say(done.failure.remedy);
     return 1;
   }
   say(`${styleText("bold", "Pull request")} ${styleText("underline", pullRequest.url)}`);

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import type { SessionEvent } from "../src/domain/event.ts";
+import type { SessionEvent } from "../src/domain/sessions/event.ts";
 
 /** One line for each event worth a line; text of the agent is printed as it arrives. */
 export function printEvent(event: SessionEvent): void {

@@ -1,28 +1,33 @@
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { z } from "zod";
-import { agentListSchema } from "./domain/agent.ts";
-import { auditEntrySchema } from "./domain/audit.ts";
+import { agentListSchema } from "./domain/agents/agent.ts";
 import {
   automationPreviewSchema,
   automationSchema,
   type createAutomationSchema,
   type EventContext,
   type updateAutomationSchema,
-} from "./domain/automation.ts";
-import { backoffMs } from "./domain/backoff.ts";
-import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/event.ts";
-import { OffstageError } from "./domain/errors.ts";
-import { jobSchema, queuedJobSchema } from "./domain/job.ts";
-import { createdKeySchema, keySchema, type createKeySchema } from "./domain/key.ts";
-import { loginSchema } from "./domain/login.ts";
-import { ledgerEntrySchema, type LedgerOutcome } from "./domain/ledger.ts";
-import { pageOf } from "./domain/list.ts";
-import { organizationSchema, type UpdateOrganization } from "./domain/organization.ts";
-import { repositorySchema } from "./domain/repository.ts";
-import { secretSchema, type createSecretSchema } from "./domain/secret.ts";
-import { sessionDetailSchema, sessionDiffSchema, sessionSchema, type createSessionSchema } from "./domain/session.ts";
-import type { SessionStatus } from "./domain/status.ts";
-import { userSchema, type updateUserSchema } from "./domain/user.ts";
+} from "./domain/automations/automation.ts";
+import { jobSchema, queuedJobSchema } from "./domain/automations/job.ts";
+import { ledgerEntrySchema, type LedgerOutcome } from "./domain/automations/ledger.ts";
+import { secretSchema, type createSecretSchema } from "./domain/environments/secret.ts";
+import { OffstageError } from "./domain/errors/errors.ts";
+import { pageOf } from "./domain/fields/list.ts";
+import { auditEntrySchema } from "./domain/people/audit.ts";
+import { createdKeySchema, keySchema, type createKeySchema } from "./domain/people/key.ts";
+import { loginSchema } from "./domain/people/login.ts";
+import { organizationSchema, type UpdateOrganization } from "./domain/people/organization.ts";
+import { userSchema, type updateUserSchema } from "./domain/people/user.ts";
+import { repositorySchema } from "./domain/repositories/repository.ts";
+import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/sessions/event.ts";
+import {
+  sessionDetailSchema,
+  sessionDiffSchema,
+  sessionSchema,
+  type createSessionSchema,
+} from "./domain/sessions/session.ts";
+import type { SessionStatus } from "./domain/sessions/status.ts";
+import { backoffMs } from "./domain/time/backoff.ts";
 import {
   createdWebhookSchema,
   deliveryDetailSchema,
@@ -31,7 +36,7 @@ import {
   type createWebhookSchema,
   type Delivery,
   type updateWebhookSchema,
-} from "./domain/webhook.ts";
+} from "./domain/webhooks/webhook.ts";
 
 /** The server answered with an error; `message` is its sentence, `status` the HTTP status. */
 export class ClientError extends OffstageError {
@@ -111,10 +116,10 @@ export function createClient({ baseUrl, key }: ClientOptions) {
     if (!response.ok) throw await refusal(response);
     const read = schema.safeParse(await response.json().catch(() => null));
     if (read.success) return read.data;
-    const place = baseUrl === "" ? "the server" : baseUrl;
+    const server = baseUrl === "" ? "the server" : baseUrl;
     throw new ClientError(
       response.status,
-      `${place} did not answer like this version of Offstage: check the address and the server's version`,
+      `${server} did not answer like this version of Offstage: check the address and the server's version`,
       {
         cause: read.error,
       },
@@ -200,7 +205,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       list: (page: PageOf & { readonly webhookId?: string; readonly status?: Delivery["status"] } = {}) =>
         call(deliveriesPage, `/delivery/list${query({ ...page })}`),
       get: (id: string) => call(deliveryDetailSchema, `/delivery/${id}`),
-      replay: (id: string) => call(deliveryDetailSchema, `/delivery/${id}/replay`, {}),
+      resend: (id: string) => call(deliveryDetailSchema, `/delivery/${id}/resend`, {}),
     },
     login: {
       methods: () => call(signInMethods, "/login/methods"),
@@ -258,11 +263,11 @@ async function* streamEvents(
         failures = 0;
         if (message.event === "end") return;
         if (message.data === "") continue;
-        const told: unknown = JSON.parse(message.data);
-        const { seq } = numbered.parse(told);
+        const payload: unknown = JSON.parse(message.data);
+        const { seq } = numbered.parse(payload);
         if (seq <= seen) continue;
         seen = seq;
-        const event = sessionEventSchema.safeParse(told);
+        const event = sessionEventSchema.safeParse(payload);
         // A newer server has events that this client does not know: without them it still knows the others.
         if (event.success) yield event.data;
       }

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { styleText } from "node:util";
+import { lastAddress, auditCommand, replayRecordedSession, withStore } from "./admin/attach.ts";
 import { backUp, move, restore } from "./admin/backup.ts";
-import { lastAddress, noteCommand, replayBeside, withStore } from "./admin/beside.ts";
 import { diagnose } from "./admin/doctor.ts";
 import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
 import { runProgram } from "./cli/program.ts";
@@ -57,22 +57,22 @@ const commands: Commands = {
   createKey: (flags, key) =>
     withStore(configOf(flags), async (database, id) => {
       const made = await createKey(database, id, key);
-      await noteCommand(database, id, "keys create", made.record.id);
+      await auditCommand(database, id, "keys create", made.record.id);
       return made;
     }),
   listKeys: (flags) => withStore(configOf(flags), listEveryKey),
   revokeKey: (flags, key) =>
     withStore(configOf(flags), async (database, id) => {
       const revoked = await revokeKey(database, id, key);
-      await noteCommand(database, id, "keys revoke", revoked.id);
+      await auditCommand(database, id, "keys revoke", revoked.id);
       return revoked;
     }),
-  replay: (flags, id, options) => replayBeside(configOf(flags), id, options),
+  replay: (flags, id, options) => replayRecordedSession(configOf(flags), id, options),
   rotateMasterKey: (flags) => {
     const config = configOf(flags);
     return withStore(config, async (database, id) => {
       const count = await rotateMasterKey(database, openVault(config));
-      await noteCommand(database, id, "secrets rotate", null);
+      await auditCommand(database, id, "secrets rotate", null);
       return count;
     });
   },
@@ -83,7 +83,7 @@ const commands: Commands = {
     const config = configOf(flags);
     return withStore(config, async (database, id) => {
       const token = await createLoginLink(database, id, link);
-      await noteCommand(database, id, "login-link", null);
+      await auditCommand(database, id, "login-link", null);
       return `${await lastAddress(config)}/sign-in#${token}`;
     });
   },

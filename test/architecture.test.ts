@@ -43,7 +43,10 @@ describe("the source", () => {
 
   it("is read whole: the walk sees the imports of a file that has some", async () => {
     const graph = await readImports(src);
-    expect(graph.get("domain/session.ts")).toContainEqual({ to: "domain/status.ts", typeOnly: false });
+    expect(graph.get("domain/sessions/session.ts")).toContainEqual({
+      to: "domain/sessions/status.ts",
+      typeOnly: false,
+    });
     expect(graph.get("worker/attempt/attempt.ts")).toContainEqual({ to: "forges/forge.ts", typeOnly: true });
   });
 });
@@ -102,10 +105,10 @@ describe("the check itself", () => {
   });
 
   it("names a package away from its home, and node in what the browser runs", () => {
-    const graph = madeUp({ "worker/worker.ts": ["fastify", "zod"], "domain/job.ts": ["node:fs"] });
+    const graph = madeUp({ "worker/worker.ts": ["fastify", "zod"], "domain/automations/job.ts": ["node:fs"] });
     expect(forbiddenImports(graph)).toEqual([
       "src/worker/worker.ts imports fastify, whose home is api",
-      "src/domain/job.ts imports node:fs, but domain also runs in the browser",
+      "src/domain/automations/job.ts imports node:fs, but domain also runs in the browser",
     ]);
   });
 

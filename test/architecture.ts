@@ -105,10 +105,10 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     git: [],
   },
   store: {
-    requests: ["people", "cursor.ts", "retention.ts"],
+    requests: ["people", "cursor.ts", "prune.ts"],
     people: ["queue", "cursor.ts"],
-    checkpoints: ["queue", "sessions", "secrets", "retention.ts"],
-    webhooks: ["secrets", "cursor.ts", "retention.ts"],
+    checkpoints: ["queue", "sessions", "secrets", "prune.ts"],
+    webhooks: ["secrets", "cursor.ts", "prune.ts"],
     repositories: ["sessions", "cursor.ts"],
     queue: ["sessions"],
     sessions: ["automations", "cursor.ts"],
@@ -135,7 +135,17 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     embedded: [],
   },
   domain: {
-    masking: ["event.ts"],
+    automations: ["sessions", "fields"],
+    people: ["sessions", "repositories", "environments", "agents", "fields"],
+    masking: ["sessions"],
+    sessions: ["repositories", "agents", "errors", "fields"],
+    repositories: ["fields"],
+    environments: ["fields"],
+    agents: ["fields"],
+    webhooks: [],
+    errors: [],
+    time: [],
+    fields: [],
   },
   web: {
     pages: [

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { failureCodes } from "../src/domain/errors.ts";
+import { failureCodes } from "../src/domain/errors/errors.ts";
 import { createMetrics, type MetricDescription } from "../src/metrics/metrics.ts";
 
 /** What is shipped to look at the metrics with asks only for metrics and labels that there are. */
@@ -90,13 +90,13 @@ describe.each([
 test("the check itself names what is not there", () => {
   const of = (expression: string): string[] => complaints({ name: "It", expression });
   expect(of("sum(offstage_made_up)")).toEqual(["It asks for offstage_made_up, which is no metric"]);
-  expect(of('offstage_runs_total{code="x"}')).toEqual([
-    "It asks for the label code, which offstage_runs_total has not",
+  expect(of('offstage_attempts_total{code="x"}')).toEqual([
+    "It asks for the label code, which offstage_attempts_total has not",
   ]);
   expect(of("offstage_step_duration_seconds")).toEqual([
     "It asks for offstage_step_duration_seconds, which is no metric",
   ]);
-  expect(of("offstage_runs_total_count")).toHaveLength(1);
+  expect(of("offstage_attempts_total_count")).toHaveLength(1);
   expect(of("up == 0")).toEqual(["It asks for no metric"]);
 });
 

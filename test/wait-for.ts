@@ -1,11 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { longestWait } from "./longest-wait.ts";
+import { hangTimeoutMs } from "./hang-timeout.ts";
 
 /** Waits until `look` gives something true, and returns it. @throws after `timeoutMs`, saying what was waited for */
 export async function waitFor<T>(
   look: () => T | Promise<T>,
   what: string,
-  timeoutMs = longestWait,
+  timeoutMs = hangTimeoutMs,
 ): Promise<NonNullable<T>> {
   const until = Date.now() + timeoutMs;
   for (;;) {

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, type Client } from "../src/client.ts";
 import { readConfig } from "../src/config/config.ts";
-import type { SessionDetail } from "../src/domain/session.ts";
+import type { SessionDetail } from "../src/domain/sessions/session.ts";
 import { createLogger } from "../src/observability.ts";
 import { startOffstage, type Offstage } from "../src/server/offstage.ts";
 import { createTestDatabase } from "./database.ts";
 import { startForge, type TestForge } from "./forge/server.ts";
-import { inherited } from "./inherited.ts";
 import { startModelServer, type ModelServer, type Script } from "./model/server.ts";
+import { testEnvironment } from "./test-environment.ts";
 
 export const adminKey = "test-admin-key-0123456789abcdefghijklmnop";
 export const modelKey = "sk-model-key-that-must-not-leak";
@@ -39,7 +39,7 @@ export async function createWorld(script: Script, options: { readonly embedded?:
     forge,
     model,
     variables: {
-      ...inherited(),
+      ...testEnvironment(),
       ...(database !== null && { DATABASE_URL: database.url }),
       OFFSTAGE_DATA: data,
       OFFSTAGE_PORT: "0",

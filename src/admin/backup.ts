@@ -6,11 +6,11 @@ import { migrationsDirectory, openDatabase, type Database } from "../database/da
 import { checkBackup, interrupted, readBackup, writeBackup } from "../database/dump/backup-file.ts";
 import { dumpDatabase, type DumpHeader, type DumpPart, type DumpTotals } from "../database/dump/dump.ts";
 import { loadDatabase } from "../database/dump/load.ts";
-import { InvalidInputError } from "../domain/errors.ts";
+import { InvalidInputError } from "../domain/errors/errors.ts";
 import { createLogger } from "../observability.ts";
 import { openVault } from "../server/wiring.ts";
 import { findDefaultOrganization } from "../store/people/organizations.ts";
-import { noteCommand, requireDatabase } from "./beside.ts";
+import { auditCommand, requireDatabase } from "./attach.ts";
 
 /**
  * Writes a consistent snapshot of the whole database to a file. A server may be running.
@@ -89,7 +89,7 @@ export async function move(
 }
 
 function open({ databaseDirectory: directory }: Config, url: string | null, beside: boolean): Promise<Database> {
-  return openDatabase({ url, directory, logger: createLogger("error"), beside, migrated: false });
+  return openDatabase({ url, directory, logger: createLogger("error"), attach: beside, migrated: false });
 }
 
 /** Passes a dump's parts on until `signal` aborts, and keeps its header and totals. */
@@ -117,7 +117,7 @@ function watch(
 }
 
 async function note(database: Database, action: string, target: string | null): Promise<void> {
-  await noteCommand(database, await findDefaultOrganization(database), action, target);
+  await auditCommand(database, await findDefaultOrganization(database), action, target);
 }
 
 function reportOf(config: Config, { tables, rows, takenAt, migrations }: DumpHeader & DumpTotals): BackupReport {

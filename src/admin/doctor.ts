@@ -5,13 +5,13 @@ import { hostname } from "node:os";
 import { promisify } from "node:util";
 import type { Check } from "../cli/commands.ts";
 import type { Config } from "../config/config.ts";
-import { childEnvironment } from "../domain/child-environment.ts";
-import { messageOf, ObjectStoreError, OffstageError } from "../domain/errors.ts";
+import { childEnvironment } from "../domain/environments/child-environment.ts";
+import { messageOf, ObjectStoreError, OffstageError } from "../domain/errors/errors.ts";
 import { createObjectStore } from "../objects/object-store.ts";
 import { chooseDefaultAgent, createRegistry, createSandbox } from "../server/wiring.ts";
 import { imageProblem } from "../worker/disk/session-disk.ts";
 import { canBeHeld } from "../worker/git/git.ts";
-import { openBeside } from "./beside.ts";
+import { attachDatabase } from "./attach.ts";
 
 /**
  * Checks what this machine has and lacks, with the exact remedy for each problem. `offstage doctor` prints the
@@ -26,7 +26,7 @@ export async function diagnose(config: Config): Promise<Check[]> {
         name: `agent ${provider.id}`,
         ok: problem === null,
         detail: problem === null ? (provider.defaultModel ?? "ready") : "not available",
-        mend: problem,
+        remedy: problem,
         optional: true,
       };
     }),
@@ -48,7 +48,7 @@ export async function diagnose(config: Config): Promise<Check[]> {
 function nodeCheck(): Check {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   const ok = major > 22 || (major === 22 && minor >= 18);
-  return { name: "node", ok, detail: process.versions.node, mend: ok ? null : "install Node 22.18 or newer" };
+  return { name: "node", ok, detail: process.versions.node, remedy: ok ? null : "install Node 22.18 or newer" };
 }
 
 async function gitCheck(): Promise<Check> {
@@ -58,23 +58,23 @@ async function gitCheck(): Promise<Check> {
   );
   const name = "git";
   if (stdout === null)
-    return { name, ok: false, detail: "not found", mend: "install git, for example `apt-get install git`" };
+    return { name, ok: false, detail: "not found", remedy: "install git, for example `apt-get install git`" };
   const detail = stdout.replace("git version ", "");
-  if (canBeHeld(detail)) return { name, ok: true, detail, mend: null };
-  const mend =
+  if (canBeHeld(detail)) return { name, ok: true, detail, remedy: null };
+  const remedy =
     "install git 2.37 or newer: with this one only repositories on hosts that OFFSTAGE_FORGES names can be used";
-  return { name, ok: false, detail, mend, optional: true };
+  return { name, ok: false, detail, remedy, optional: true };
 }
 
 async function sandboxCheck(config: Config): Promise<Check> {
   const problem = await createSandbox(config).check();
   const name = `sandbox ${config.sandbox}`;
-  if (problem !== null) return { name, ok: false, detail: "does not work here", mend: problem };
-  return { name, ok: true, detail: config.sandbox === "none" ? "agents are not isolated" : "works", mend: null };
+  if (problem !== null) return { name, ok: false, detail: "does not work here", remedy: problem };
+  return { name, ok: true, detail: config.sandbox === "none" ? "agents are not isolated" : "works", remedy: null };
 }
 
 function limitsCheck(config: Config): Check {
-  const kept = createSandbox(config).keepsLimits;
+  const kept = createSandbox(config).enforcesLimits;
   const { memoryBytes, processes, diskBytes, cpus } = config.limits;
   return {
     name: "sandbox limits",
@@ -83,12 +83,12 @@ function limitsCheck(config: Config): Check {
       kept === "no"
         ? "not enforced"
         : `${memoryBytes / 1024 ** 2} MB, ${processes} processes, ${diskBytes / 1024 ** 2} MB of disk${kept === "kernel" ? `, ${cpus} cores` : ", checked twice a second"}`,
-    mend: kept === "kernel" ? null : limitsMend,
+    remedy: kept === "kernel" ? null : limitsRemedy,
     optional: true,
   };
 }
 
-const limitsMend =
+const limitsRemedy =
   "to have the kernel enforce them, run the server as root on a system in which it may create control groups (/sys/fs/cgroup is writable)";
 
 /** Checks how the disk space of sessions' folders is limited, and whether that works. */
@@ -98,34 +98,34 @@ async function disksCheck({ sessionDisks, sandbox, limits }: Config): Promise<Ch
   if (sessionDisks === "watch") {
     const detail = `${bounds}, ${sandbox === "none" ? "not enforced" : "checked twice a second"}`;
     const problem = await imageProblem();
-    const mend =
+    const remedy =
       problem === null
         ? "to have the kernel enforce them, set OFFSTAGE_SANDBOX_DISK=image"
         : `the kernel can't enforce them here: ${problem}`;
-    return { name, ok: false, detail, mend, optional: true };
+    return { name, ok: false, detail, remedy, optional: true };
   }
   const problem = await imageProblem();
-  if (problem === null) return { name, ok: true, detail: `${bounds}, a file system image for each`, mend: null };
-  const mend = `give the server root, loop devices and mkfs.ext4 (e2fsprogs), or set OFFSTAGE_SANDBOX_DISK=watch (${problem})`;
-  return { name, ok: false, detail: "a file system image can't be made", mend };
+  if (problem === null) return { name, ok: true, detail: `${bounds}, a file system image for each`, remedy: null };
+  const remedy = `give the server root, loop devices and mkfs.ext4 (e2fsprogs), or set OFFSTAGE_SANDBOX_DISK=watch (${problem})`;
+  return { name, ok: false, detail: "a file system image can't be made", remedy };
 }
 
 async function databaseCheck(config: Config): Promise<Check> {
   const name = config.databaseUrl === null ? "database (embedded)" : "database";
   try {
     await mkdir(config.data, { recursive: true });
-    const database = await openBeside(config);
+    const database = await attachDatabase(config);
     try {
       const { rows } = await database.pool.query<{ server_version: string }>("show server_version");
-      return { name, ok: true, detail: `PostgreSQL ${rows[0]?.server_version}`, mend: null };
+      return { name, ok: true, detail: `PostgreSQL ${rows[0]?.server_version}`, remedy: null };
     } finally {
       await database.close();
     }
   } catch (error) {
     const reason = messageOf(error);
-    const mend =
+    const remedy =
       error instanceof OffstageError ? reason : `${reason}: check DATABASE_URL, or the folder ${config.data}`;
-    return { name, ok: false, detail: "can't be opened", mend };
+    return { name, ok: false, detail: "can't be opened", remedy };
   }
 }
 
@@ -140,31 +140,32 @@ async function objectStoreCheck(settings: NonNullable<Config["objects"]>): Promi
     await objects.put(key, content, signal);
     const found = await objects.get(key, { maximumBytes: content.length, signal });
     await objects.remove(key, signal);
-    if (found?.equals(content) === true) return { name, ok: true, detail: `bucket ${settings.bucket}`, mend: null };
-    const mend = `the bucket ${settings.bucket} returned another object than the one stored: check OFFSTAGE_S3_ENDPOINT`;
-    return { name, ok: false, detail: "does not store objects", mend };
+    if (found?.equals(content) === true) return { name, ok: true, detail: `bucket ${settings.bucket}`, remedy: null };
+    const remedy = `the bucket ${settings.bucket} returned another object than the one stored: check OFFSTAGE_S3_ENDPOINT`;
+    return { name, ok: false, detail: "does not store objects", remedy };
   } catch (error) {
     const reason = messageOf(error);
-    const mend = error instanceof ObjectStoreError && error.passing ? `${reason}: check OFFSTAGE_S3_ENDPOINT` : reason;
-    return { name, ok: false, detail: "can't be used", mend };
+    const remedy =
+      error instanceof ObjectStoreError && error.transient ? `${reason}: check OFFSTAGE_S3_ENDPOINT` : reason;
+    return { name, ok: false, detail: "can't be used", remedy };
   }
 }
 
 function modelCheck(config: Config): Check {
   const found = Object.keys(config.models);
   return found.length > 0
-    ? { name: "model keys", ok: true, detail: found.join(", "), mend: null }
+    ? { name: "model keys", ok: true, detail: found.join(", "), remedy: null }
     : {
         name: "model keys",
         ok: false,
         detail: "none",
-        mend: "set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OFFSTAGE_MODEL_BASE_URL",
+        remedy: "set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OFFSTAGE_MODEL_BASE_URL",
         optional: true,
       };
 }
 
 function defaultAgentCheck(agent: string | null): Check {
   return agent === null
-    ? { name: "default agent", ok: false, detail: "none can run", mend: "set up one of the agents above" }
-    : { name: "default agent", ok: true, detail: agent, mend: null };
+    ? { name: "default agent", ok: false, detail: "none can run", remedy: "set up one of the agents above" }
+    : { name: "default agent", ok: true, detail: agent, remedy: null };
 }

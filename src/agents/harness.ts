@@ -1,6 +1,6 @@
-import type { NewEvent } from "../domain/event.ts";
+import type { ModelProviders } from "../domain/agents/model.ts";
 import type { Mask } from "../domain/masking/mask.ts";
-import type { ModelProviders } from "../domain/model.ts";
+import type { NewEvent } from "../domain/sessions/event.ts";
 import type { SandboxedProcess } from "../sandboxes/sandbox.ts";
 
 /** How to start a harness, as its provider describes it. */
@@ -34,7 +34,7 @@ export interface Provider {
   problem(): Promise<string | null>;
   readonly defaultModel: string | null;
   /** Folders and files in the session's home in which it keeps conversations; empty if unknown. */
-  readonly state: readonly string[];
+  readonly statePaths: readonly string[];
   launch(options: LaunchOptions): HarnessLaunch;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defaultModelOf, routeModel, sdkBaseUrl } from "./models.ts";
+import { defaultModelOf, chooseModel, sdkBaseUrl } from "./models.ts";
 
 const anthropic = { apiKey: "a" };
 const openai = { apiKey: "o" };
@@ -15,11 +15,11 @@ describe("who is asked for a model", () => {
     // A family whose own provider has no key is asked for where there is one that may know it.
     ["claude-opus-5", { compatible }, "compatible", "claude-opus-5"],
   ] as const)("%s", (name, models, provider, model) => {
-    expect(routeModel(models, name)).toMatchObject({ provider, model });
+    expect(chooseModel(models, name)).toMatchObject({ provider, model });
   });
 
   it("is nobody where nothing is configured", () => {
-    expect(routeModel({}, "gpt-5.6")).toBeNull();
+    expect(chooseModel({}, "gpt-5.6")).toBeNull();
     expect(defaultModelOf({})).toBeNull();
   });
 });

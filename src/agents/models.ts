@@ -1,7 +1,7 @@
-import type { ModelProviders } from "../domain/model.ts";
+import type { ModelProviders } from "../domain/agents/model.ts";
 
 /** The provider of a model, with its address and key. */
-export interface ModelRoute {
+export interface ModelChoice {
   readonly provider: keyof ModelProviders;
   /** The name as the provider knows it. */
   readonly model: string;
@@ -34,16 +34,16 @@ export const noModel =
  * (`claude…`, `gpt…`, `gemini…`), and every other name goes to the compatible provider, whose own names may contain
  * slashes. Null if the provider is not configured.
  */
-export function routeModel(models: ModelProviders, model: string): ModelRoute | null {
+export function chooseModel(models: ModelProviders, model: string): ModelChoice | null {
   const slash = model.indexOf("/");
   const prefix = model.slice(0, Math.max(slash, 0));
-  if (isProvider(prefix) && models[prefix] !== undefined) return routeTo(models, prefix, model.slice(slash + 1));
+  if (isProvider(prefix) && models[prefix] !== undefined) return choiceOf(models, prefix, model.slice(slash + 1));
   const family = families.find(([provider, name]) => name.test(model) && models[provider] !== undefined)?.[0];
   const provider = family ?? (["compatible", "anthropic", "openai", "google"] as const).find((id) => models[id]);
-  return provider === undefined ? null : routeTo(models, provider, model);
+  return provider === undefined ? null : choiceOf(models, provider, model);
 }
 
-function routeTo(models: ModelProviders, provider: keyof ModelProviders, model: string): ModelRoute {
+function choiceOf(models: ModelProviders, provider: keyof ModelProviders, model: string): ModelChoice {
   return { provider, model, apiKey: models[provider]?.apiKey, baseUrl: models[provider]?.baseUrl };
 }
 
@@ -62,7 +62,7 @@ export function defaultModelOf(models: ModelProviders): string | null {
  * Base address as AI SDK packages expect it: with the version. `ANTHROPIC_BASE_URL` and `GOOGLE_GEMINI_BASE_URL` have
  * none, as the vendors' own programs read them; `OPENAI_BASE_URL` has one.
  */
-export function sdkBaseUrl({ provider, baseUrl }: Pick<ModelRoute, "provider" | "baseUrl">): string | undefined {
+export function sdkBaseUrl({ provider, baseUrl }: Pick<ModelChoice, "provider" | "baseUrl">): string | undefined {
   const url = baseUrl?.replace(/\/+$/u, "");
   if (url === undefined || /\/v\d\w*$/u.test(url)) return url;
   if (provider === "anthropic") return `${url}/v1`;

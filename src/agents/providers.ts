@@ -1,10 +1,10 @@
 import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
-import type { ModelProviders } from "../domain/model.ts";
+import type { ModelProviders } from "../domain/agents/model.ts";
 import { basicProvider } from "./basic/provider.ts";
 import type { HarnessLaunch, Provider } from "./harness.ts";
-import { defaultModelOf, defaultModels, noModel, routeModel, sdkBaseUrl } from "./models.ts";
+import { defaultModelOf, defaultModels, noModel, chooseModel, sdkBaseUrl } from "./models.ts";
 
 /** The operator's configuration of an own agent provider. */
 export interface CustomProviderSettings {
@@ -53,7 +53,7 @@ function claudeCode(models: ModelProviders): Provider {
     id: "claudeCode",
     name: "Claude Code",
     defaultModel: "default",
-    state: [".claude/projects", ".claude/.claude.json"],
+    statePaths: [".claude/projects", ".claude/.claude.json"],
     problem: () =>
       Promise.resolve(
         program === null
@@ -100,7 +100,7 @@ function codex(models: ModelProviders): Provider {
     name: "Codex",
     defaultModel: defaultModels.openai,
     // The names of its databases contain their format's number.
-    state: [".codex/*.sqlite", ".codex/sessions", ".codex/session_index.jsonl"],
+    statePaths: [".codex/*.sqlite", ".codex/sessions", ".codex/session_index.jsonl"],
     problem: () =>
       Promise.resolve(
         program === null
@@ -132,7 +132,7 @@ function gemini(models: ModelProviders): Provider {
     id: "gemini",
     name: "Gemini CLI",
     defaultModel: defaultModels.google,
-    state: [".gemini/projects.json", ".gemini/tmp", ".gemini/history"],
+    statePaths: [".gemini/projects.json", ".gemini/tmp", ".gemini/history"],
     problem: () =>
       Promise.resolve(
         program === null
@@ -170,13 +170,13 @@ function openCode(models: ModelProviders): Provider {
     id: "opencode",
     name: "OpenCode",
     defaultModel,
-    state: [".local/share/opencode/*.db", ".local/share/opencode/storage"],
+    statePaths: [".local/share/opencode/*.db", ".local/share/opencode/storage"],
     problem: () =>
       Promise.resolve(
         program === null ? "not installed: npm install -g opencode-ai" : defaultModel === null ? noModel : null,
       ),
     launch: ({ model, models: reached }) => {
-      const route = routeModel(reached, model ?? defaultModel ?? "");
+      const route = chooseModel(reached, model ?? defaultModel ?? "");
       const named = route === null ? "" : `${route.provider}/${route.model}`;
       return launchOf(program, ["acp", "--print-logs", "--log-level", "ERROR"], named, {
         OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeSettings(reached, named)),
@@ -253,7 +253,7 @@ function customProvider(settings: CustomProviderSettings): Provider {
     id: settings.id,
     name: settings.name ?? settings.id,
     defaultModel: settings.defaultModel,
-    state: settings.state,
+    statePaths: settings.state,
     problem: () =>
       Promise.resolve(
         program === null ? `${settings.command} was not found: install it, or correct OFFSTAGE_PROVIDERS` : null,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import cookie from "@fastify/cookie";
 import Fastify, { LogController, type FastifyInstance } from "fastify";
 import { serializerCompiler, validatorCompiler } from "fastify-type-provider-zod";
-import { UnavailableError } from "../domain/errors.ts";
+import { UnavailableError } from "../domain/errors/errors.ts";
 import { statusPaths } from "../metrics/status.ts";
 import { noteDuplicate } from "../store/automations/ledger.ts";
 import { addDocumentation } from "./documentation.ts";
@@ -12,9 +12,9 @@ import type { ApiOptions, App } from "./http/context.ts";
 import { answerUnreadable, sendError } from "./http/errors.ts";
 import { createFailureLimit } from "./http/failure-limit.ts";
 import { requireKnownHost } from "./http/hosts.ts";
-import { keepAnswer, replayOrBegin } from "./http/idempotency.ts";
+import { storeAnswer, answerAgainOrBegin } from "./http/idempotency.ts";
 import { checkNesting } from "./http/json-value.ts";
-import { noteMethods, type Methods } from "./http/methods.ts";
+import { collectMethods, type Methods } from "./http/methods.ts";
 import { observeRequests } from "./http/observe.ts";
 import { createRateLimit } from "./http/rate-limit.ts";
 import { addAgentOperations } from "./operations/agents.ts";
@@ -79,7 +79,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
   readBodies(app);
-  const methods = noteMethods(app);
+  const methods = collectMethods(app);
   await app.register(cookie);
   observeRequests(app, options);
   addHooks(app, options, methods);
@@ -165,7 +165,7 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
   });
   app.addHook("preHandler", async (request, reply) => {
     const { operation } = request.routeOptions.config;
-    if (operation?.creates === true) await replayOrBegin(options, request, reply);
+    if (operation?.creates === true) await answerAgainOrBegin(options, request, reply);
     if (operation?.ledger === true && reply.sent && request.duplicateOf !== null) {
       await noteDuplicate(database, organizationOf(request), request.duplicateOf);
     }
@@ -173,7 +173,7 @@ function addHooks(app: App, options: ApiOptions, methods: Methods): void {
     if (operation?.queues === true && !reply.sent) await admit(organizationOf(request));
   });
   app.addHook("onSend", async (request, reply, body) => {
-    await keepAnswer(database, request, reply, body);
+    await storeAnswer(database, request, reply, body);
     await audit.note(request, reply, body);
     return body;
   });

@@ -1,5 +1,5 @@
-import type { NewEvent } from "../domain/event.ts";
-import type { Key, Scope } from "../domain/key.ts";
+import type { Key, Scope } from "../domain/people/key.ts";
+import type { NewEvent } from "../domain/sessions/event.ts";
 
 /** Flags that the commands on the server's machine share. Each overrides its variable in docs/configuration.md. */
 export interface ServerFlags {
@@ -16,7 +16,7 @@ export interface Check {
   /** What was found, for example a version, a path or a number. */
   readonly detail: string;
   /** What to do, as precisely as possible; null if nothing is needed. */
-  readonly mend: string | null;
+  readonly remedy: string | null;
   /** True if the service runs without it. Such a check never makes `doctor` fail. */
   readonly optional?: boolean;
 }
@@ -41,7 +41,7 @@ export interface BackupReport {
 
 /**
  * The handlers of the commands. Only `main.ts` may wire them, because they need the server, its database and an
- * agent. A handler reports an error that the user can fix as one of the errors of `domain/errors.ts`:
+ * agent. A handler reports an error that the user can fix as one of the errors of `domain/errors/errors.ts`:
  * InvalidInputError ends the program with exit code 2, every other error with 1.
  */
 export interface Commands {

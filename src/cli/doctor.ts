@@ -29,5 +29,5 @@ function checkLines(check: Check, width: number, color: boolean): string {
   const padded = word.padEnd(7);
   const state = color ? styleText(shade, padded, { validateStream: false }) : padded;
   const line = `${state}  ${check.name.padEnd(width)}  ${check.detail}`.trimEnd();
-  return check.mend === null ? `${line}\n` : `${line}\n${" ".repeat(width + 11)}→ ${check.mend}\n`;
+  return check.remedy === null ? `${line}\n` : `${line}\n${" ".repeat(width + 11)}→ ${check.remedy}\n`;
 }

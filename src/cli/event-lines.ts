@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from "node:util";
-import type { SessionEvent } from "../domain/event.ts";
+import type { SessionEvent } from "../domain/sessions/event.ts";
 
 /** Formats events for a terminal. */
 export interface EventLines {
@@ -21,13 +21,13 @@ export function shade(format: Shade, text: string, color: boolean): string {
  * and a tool call is printed once, and again only if it failed.
  */
 export function createEventLines(color: boolean): EventLines {
-  const toldTools = new Set<string>();
+  const shownTools = new Set<string>();
   let part = "";
-  let held = "";
+  let unfinishedLine = "";
 
   const rest = (): string => {
-    const text = held === "" ? "" : `${said(held)}\n`;
-    held = "";
+    const text = unfinishedLine === "" ? "" : `${agentLine(unfinishedLine)}\n`;
+    unfinishedLine = "";
     part = "";
     return text;
   };
@@ -35,16 +35,16 @@ export function createEventLines(color: boolean): EventLines {
   const message = (piece: { part: string; text: string }): string => {
     const before = piece.part === part ? "" : rest();
     part = piece.part;
-    const lines = (held + piece.text).split("\n");
-    held = lines.pop() ?? "";
-    return before + lines.map((line) => `${said(line)}\n`).join("");
+    const lines = (unfinishedLine + piece.text).split("\n");
+    unfinishedLine = lines.pop() ?? "";
+    return before + lines.map((line) => `${agentLine(line)}\n`).join("");
   };
 
   const tool = (call: { toolCallId: string; title: string; status: string }): string => {
     const title = oneLine(call.title);
     if (call.status === "failed") return `  ${shade("red", "✗", color)} ${title}\n`;
-    if (title === "" || toldTools.has(call.toolCallId)) return "";
-    toldTools.add(call.toolCallId);
+    if (title === "" || shownTools.has(call.toolCallId)) return "";
+    shownTools.add(call.toolCallId);
     return `  ${shade("dim", `· ${title}`, color)}\n`;
   };
 
@@ -62,7 +62,7 @@ export function createEventLines(color: boolean): EventLines {
 /** Begins each line of an agent's message, so that no line of an agent can look like one of Offstage's. */
 const saidMark = "│ ";
 
-function said(line: string): string {
+function agentLine(line: string): string {
   return line === "" ? saidMark.trimEnd() : `${saidMark}${line}`;
 }
 

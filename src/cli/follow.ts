@@ -1,5 +1,5 @@
 import type { Client } from "../client.ts";
-import type { SessionDetail } from "../domain/session.ts";
+import type { SessionDetail } from "../domain/sessions/session.ts";
 import type { Terminal } from "./commands.ts";
 import { createEventLines, indented, oneLine, printable, shade } from "./event-lines.ts";
 import { exitCodes } from "./exit-code.ts";
@@ -29,7 +29,7 @@ function exitCodeOf(session: SessionDetail): number {
 export function outcome(session: SessionDetail, color: boolean): string {
   const lines = session.pullRequests.map((pullRequest) => `pull request  ${oneLine(printable(pullRequest.url))}`);
   if (session.failure !== null) {
-    lines.push(shade("red", `failed: ${indented(printable(session.failure.reason))}`, color), session.failure.mend);
+    lines.push(shade("red", `failed: ${indented(printable(session.failure.reason))}`, color), session.failure.remedy);
     if (session.failure.retryable) lines.push("a retry may help");
   } else if (session.status === "cancelled") {
     lines.push(shade("yellow", "cancelled", color));

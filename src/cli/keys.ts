@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from "commander";
-import { scopes, type Key, type Scope } from "../domain/key.ts";
-import { roles, scopesOf, type Role } from "../domain/user.ts";
+import { scopes, type Key, type Scope } from "../domain/people/key.ts";
+import { roles, scopesOf, type Role } from "../domain/people/user.ts";
 import type { CommandContext } from "./commands.ts";
 import { printable } from "./event-lines.ts";
 import { parseId } from "./id.ts";

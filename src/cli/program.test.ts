@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ConflictError, InvalidInputError, NotFoundError } from "../domain/errors.ts";
+import { ConflictError, InvalidInputError, NotFoundError } from "../domain/errors/errors.ts";
 import type { Check, Commands, Terminal } from "./commands.ts";
 import { runProgram } from "./program.ts";
 
@@ -116,11 +116,11 @@ describe("offstage", () => {
 });
 
 describe("offstage doctor", () => {
-  const found: Check = { name: "git", ok: true, detail: "2.39.5", mend: null };
-  const absent: Check = { name: "gemini", ok: false, detail: "not installed", mend: "npm i -g it", optional: true };
-  const missing: Check = { name: "sandbox", ok: false, detail: "no bwrap", mend: "apt-get install bubblewrap" };
+  const found: Check = { name: "git", ok: true, detail: "2.39.5", remedy: null };
+  const absent: Check = { name: "gemini", ok: false, detail: "not installed", remedy: "npm i -g it", optional: true };
+  const missing: Check = { name: "sandbox", ok: false, detail: "no bwrap", remedy: "apt-get install bubblewrap" };
 
-  it("prints each check with its mend, and is content where only something optional is absent", async () => {
+  it("prints each check with its remedy, and is content where only something optional is absent", async () => {
     const { code, out } = await program(["doctor"], { doctor: () => Promise.resolve([found, absent]) });
     expect(code).toBe(0);
     expect(out).toBe("ok       git     2.39.5\nabsent   gemini  not installed\n                 → npm i -g it\n");

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from "commander";
-import { InvalidInputError, OffstageError } from "../domain/errors.ts";
-import type { CommandContext, Commands, Terminal } from "./commands.ts";
+import { InvalidInputError, OffstageError } from "../domain/errors/errors.ts";
 import { addBackupCommands } from "./backup.ts";
+import type { CommandContext, Commands, Terminal } from "./commands.ts";
 import { addDoctorCommand } from "./doctor.ts";
 import { exitCodes, exitCodesHelp } from "./exit-code.ts";
 import { addKeysCommand } from "./keys.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NewEvent, SessionEvent } from "../domain/event.ts";
+import type { NewEvent, SessionEvent } from "../domain/sessions/event.ts";
 import { createEventLines, duration } from "./event-lines.ts";
 import { repositoryAddress } from "./run.ts";
 

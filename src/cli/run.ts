@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { createClient, type Client } from "../client.ts";
-import { InvalidInputError, OffstageError } from "../domain/errors.ts";
+import { InvalidInputError, OffstageError } from "../domain/errors/errors.ts";
 import type { CommandContext, Terminal } from "./commands.ts";
 import { exitCodes } from "./exit-code.ts";
 import { follow } from "./follow.ts";

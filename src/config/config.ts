@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
-import { registryHosts } from "../domain/egress.ts";
-import { InvalidInputError } from "../domain/errors.ts";
-import { problemOf } from "../domain/problem.ts";
+import { registryHosts } from "../domain/environments/egress.ts";
+import { InvalidInputError } from "../domain/errors/errors.ts";
+import { problemOf } from "../domain/errors/problem.ts";
 import { forgesOf, modelsOf, objectsOf, signInOf } from "./groups.ts";
 import { variablesSchema, type Variables } from "./variables.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { parseEgressRule, type EgressRule } from "../domain/egress.ts";
-import { modelPatternSchema } from "../domain/model.ts";
+import { modelPatternSchema } from "../domain/agents/model.ts";
+import { parseEgressRule, type EgressRule } from "../domain/environments/egress.ts";
 
 // Schemas of variables' values, as an operator writes them in the environment.
 
@@ -87,7 +87,7 @@ export const uidRange = z
   })
   .refine(({ first, last }) => first >= 1_000 && first <= last && last < 2 ** 32 - 1, "must be user ids from 1000 on");
 /** A whole number from `minimum` to `maximum`; `byDefault` if it is not set. */
-export const whole = (minimum: number, maximum: number, byDefault: number) =>
+export const integer = (minimum: number, maximum: number, byDefault: number) =>
   z.coerce.number().int().min(minimum).max(maximum).default(byDefault);
 /** A JSON text whose value matches `schema`. */
 export const json = <T extends z.ZodType>(schema: T) =>

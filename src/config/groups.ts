@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { InvalidInputError } from "../domain/errors.ts";
+import { InvalidInputError } from "../domain/errors/errors.ts";
 import type { Variables } from "./variables.ts";
 
 // Settings that consist of several variables.

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { dollarsSchema } from "../domain/dollars.ts";
-import { egressPresets } from "../domain/egress.ts";
-import { modelPatternSchema } from "../domain/model.ts";
-import { agentNameSchema } from "../domain/session.ts";
-import { roles } from "../domain/user.ts";
+import { modelPatternSchema } from "../domain/agents/model.ts";
+import { egressPresets } from "../domain/environments/egress.ts";
+import { dollarsSchema } from "../domain/fields/dollars.ts";
+import { roles } from "../domain/people/user.ts";
+import { agentNameSchema } from "../domain/sessions/session.ts";
 import {
   egressList,
   flag,
@@ -14,7 +14,7 @@ import {
   permitList,
   signInUrl,
   uidRange,
-  whole,
+  integer,
 } from "./fields.ts";
 
 /** A URL that paths are appended to, so without trailing slashes. */
@@ -74,24 +74,24 @@ const priceSchema = z.strictObject({
 export const variablesSchema = z.object({
   OFFSTAGE_DATA: z.string().min(1).default("./.offstage"),
   OFFSTAGE_HOST: z.string().min(1).default("127.0.0.1"),
-  OFFSTAGE_PORT: whole(0, 65_535, 4747),
+  OFFSTAGE_PORT: integer(0, 65_535, 4747),
   OFFSTAGE_PUBLIC_URL: z.url().optional(),
   OFFSTAGE_HOSTS: names,
   OFFSTAGE_TRUSTED_PROXIES: names,
-  OFFSTAGE_WORKSPACE_DAYS: whole(1, 36_500, 14),
-  OFFSTAGE_CHECKPOINT_MB: whole(0, 1_024, 128),
+  OFFSTAGE_WORKSPACE_DAYS: integer(1, 36_500, 14),
+  OFFSTAGE_CHECKPOINT_MB: integer(0, 1_024, 128),
   OFFSTAGE_WEBHOOK_HOSTS: names,
-  OFFSTAGE_DELIVERY_DAYS: whole(1, 36_500, 30),
-  OFFSTAGE_PULL_REQUEST_MINUTES: whole(0, 10_080, 5),
-  OFFSTAGE_AUDIT_DAYS: whole(1, 36_500, 365),
-  OFFSTAGE_EVENT_DAYS: whole(0, 36_500, 0),
-  OFFSTAGE_JOB_DAYS: whole(0, 36_500, 0),
-  OFFSTAGE_RECORDING_DAYS: whole(0, 36_500, 30),
-  OFFSTAGE_MIRROR_DAYS: whole(0, 36_500, 30),
-  OFFSTAGE_MIRRORS_MB: whole(0, 100_000_000, 0),
-  OFFSTAGE_FETCH_MB: whole(1, 100_000_000, 20_480),
-  OFFSTAGE_FETCH_MEMORY_MB: whole(256, 100_000_000, 4_096),
-  OFFSTAGE_FETCH_MINUTES: whole(1, 1_440, 60),
+  OFFSTAGE_DELIVERY_DAYS: integer(1, 36_500, 30),
+  OFFSTAGE_PULL_REQUEST_MINUTES: integer(0, 10_080, 5),
+  OFFSTAGE_AUDIT_DAYS: integer(1, 36_500, 365),
+  OFFSTAGE_EVENT_DAYS: integer(0, 36_500, 0),
+  OFFSTAGE_JOB_DAYS: integer(0, 36_500, 0),
+  OFFSTAGE_RECORDING_DAYS: integer(0, 36_500, 30),
+  OFFSTAGE_MIRROR_DAYS: integer(0, 36_500, 30),
+  OFFSTAGE_MIRRORS_MB: integer(0, 100_000_000, 0),
+  OFFSTAGE_FETCH_MB: integer(1, 100_000_000, 20_480),
+  OFFSTAGE_FETCH_MEMORY_MB: integer(256, 100_000_000, 4_096),
+  OFFSTAGE_FETCH_MINUTES: integer(1, 1_440, 60),
   OFFSTAGE_ADMIN_KEY: z.string().min(32, "must be at least 32 characters").optional(),
   OFFSTAGE_MASTER_KEY: z.string().min(1).optional(),
   DATABASE_URL: z
@@ -110,26 +110,26 @@ export const variablesSchema = z.object({
   OFFSTAGE_ADMINS: names,
   OFFSTAGE_SIGN_IN_DOMAINS: names,
   OFFSTAGE_SIGN_IN_GITHUB_ORGANIZATIONS: names,
-  OFFSTAGE_SIGN_IN_DAYS: whole(1, 365, 30),
+  OFFSTAGE_SIGN_IN_DAYS: integer(1, 365, 30),
   OFFSTAGE_DEFAULT_ROLE: z.enum(roles).default("member"),
   OFFSTAGE_SANDBOX: z.enum(["bubblewrap", "container", "none"]).default("bubblewrap"),
   OFFSTAGE_CONTAINER_SOCKET: z.string().min(1).default("/var/run/docker.sock"),
   OFFSTAGE_CONTAINER_IMAGE: z.string().min(1).default("node:24-bookworm"),
   OFFSTAGE_CONTAINER_RUNTIME: z.string().min(1).optional(),
   OFFSTAGE_DEVCONTAINER_IMAGES: names,
-  OFFSTAGE_CONCURRENCY: whole(1, 1_000, 4),
-  OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: whole(1, 100_000, 20),
-  OFFSTAGE_MAX_RUNNING_PER_REPOSITORY: whole(0, 100_000, 0),
-  OFFSTAGE_QUEUE_LIMIT: whole(1, 10_000_000, 100_000),
-  OFFSTAGE_MIN_FREE_MB: whole(0, 100_000_000, 256),
+  OFFSTAGE_CONCURRENCY: integer(1, 1_000, 4),
+  OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: integer(1, 100_000, 20),
+  OFFSTAGE_MAX_RUNNING_PER_REPOSITORY: integer(0, 100_000, 0),
+  OFFSTAGE_QUEUE_LIMIT: integer(1, 10_000_000, 100_000),
+  OFFSTAGE_MIN_FREE_MB: integer(0, 100_000_000, 256),
   OFFSTAGE_ALLOW_LOCAL_REPOSITORIES: flag,
   OFFSTAGE_DEFAULT_AGENT: agentNameSchema.optional(),
   OFFSTAGE_PROVIDERS: json(z.array(customProviderSchema)).optional(),
-  OFFSTAGE_SANDBOX_MEMORY_MB: whole(256, 1_048_576, 8_192),
-  OFFSTAGE_SANDBOX_PROCESSES: whole(64, 1_000_000, 4_096),
-  OFFSTAGE_SANDBOX_DISK_MB: whole(16, 100_000_000, 20_480),
+  OFFSTAGE_SANDBOX_MEMORY_MB: integer(256, 1_048_576, 8_192),
+  OFFSTAGE_SANDBOX_PROCESSES: integer(64, 1_000_000, 4_096),
+  OFFSTAGE_SANDBOX_DISK_MB: integer(16, 100_000_000, 20_480),
   OFFSTAGE_SANDBOX_DISK: z.enum(["watch", "image"]).default("watch"),
-  OFFSTAGE_SANDBOX_FILES: whole(1_000, 1_000_000_000, 1_000_000),
+  OFFSTAGE_SANDBOX_FILES: integer(1_000, 1_000_000_000, 1_000_000),
   OFFSTAGE_SANDBOX_UIDS: uidRange.optional(),
   OFFSTAGE_SANDBOX_CPUS: z.coerce.number().min(0.1).max(1_024).optional(),
   OFFSTAGE_MODELS: modelList,
@@ -139,13 +139,13 @@ export const variablesSchema = z.object({
   OFFSTAGE_EGRESS: z.enum(egressPresets).default("registries"),
   OFFSTAGE_EGRESS_ALLOW: egressList,
   OFFSTAGE_PERMISSIONS: z.enum(["allow", "deny"]).default("allow"),
-  OFFSTAGE_STALL_SECONDS: whole(1, 86_400, 600),
-  OFFSTAGE_SETUP_MINUTES: whole(1, 1_440, 30),
-  OFFSTAGE_SETUP_CACHE_MB: whole(0, 100_000_000, 10_240),
-  OFFSTAGE_TURN_MINUTES: whole(1, 14_400, 240),
-  OFFSTAGE_DRAIN_SECONDS: whole(0, 86_400, 10),
-  OFFSTAGE_LEASE_SECONDS: whole(1, 600, 12),
-  OFFSTAGE_RATE_LIMIT_PER_MINUTE: whole(1, 1_000_000, 600),
+  OFFSTAGE_STALL_SECONDS: integer(1, 86_400, 600),
+  OFFSTAGE_SETUP_MINUTES: integer(1, 1_440, 30),
+  OFFSTAGE_SETUP_CACHE_MB: integer(0, 100_000_000, 10_240),
+  OFFSTAGE_TURN_MINUTES: integer(1, 14_400, 240),
+  OFFSTAGE_DRAIN_SECONDS: integer(0, 86_400, 10),
+  OFFSTAGE_LEASE_SECONDS: integer(1, 600, 12),
+  OFFSTAGE_RATE_LIMIT_PER_MINUTE: integer(1, 1_000_000, 600),
   OFFSTAGE_COMMIT_AUTHOR: z
     .string()
     .regex(/^[^<>\n]+ <[^<>\s]+@[^<>\s]+>$/u, "must be written Name <address@host>")

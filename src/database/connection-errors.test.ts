@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { RunError } from "../domain/errors.ts";
+import { SessionError } from "../domain/errors/errors.ts";
 import { isConnectionError } from "./connection-errors.ts";
 
 const withProperties = (message: string, properties: object): Error => Object.assign(new Error(message), properties);
@@ -33,11 +33,11 @@ test("a name with several addresses, none of which answers, is of the connection
 test.each([
   [new Error("the command failed: Connection terminated unexpectedly")],
   [
-    new RunError({
+    new SessionError({
       code: "workspace_broken",
       reason: "Connection terminated unexpectedly",
       retryable: false,
-      mend: "None.",
+      remedy: "None.",
     }),
   ],
   [withProperties("duplicate key", { code: "23505" })],

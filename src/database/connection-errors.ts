@@ -1,4 +1,4 @@
-import { OffstageError, UnavailableError } from "../domain/errors.ts";
+import { OffstageError, UnavailableError } from "../domain/errors/errors.ts";
 
 /**
  * SQLSTATE codes that report a problem of the connection or the server, not of the query
@@ -27,9 +27,9 @@ export function openError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { code = "" } = error as NodeJS.ErrnoException;
   if (!isConnectionError(error) && !refused.has(code)) return error;
-  const said = error instanceof AggregateError ? (error.errors[0] as Error).message : error.message;
+  const reason = error instanceof AggregateError ? (error.errors[0] as Error).message : error.message;
   return new UnavailableError(
-    `the database can't be opened (${said}): check that it runs, and its address, user and password (DATABASE_URL)`,
+    `the database can't be opened (${reason}): check that it runs, and its address, user and password (DATABASE_URL)`,
     undefined,
     { cause: error },
   );

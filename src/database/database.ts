@@ -38,13 +38,13 @@ export async function openDatabase(options: {
   readonly url: string | null;
   readonly directory: string;
   readonly logger: Logger;
-  readonly beside?: boolean;
+  readonly attach?: boolean;
   readonly migrated?: boolean;
 }): Promise<Database> {
   const { logger } = options;
   const server =
     options.url === null
-      ? await startEmbeddedServer({ directory: options.directory, beside: options.beside ?? false, logger })
+      ? await startEmbeddedServer({ directory: options.directory, beside: options.attach ?? false, logger })
       : null;
   const url = server?.url ?? options.url ?? "";
   // A process that freezes inside a transaction must not hold its locks for ever.

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
-import { ConflictError } from "../domain/errors.ts";
+import { ConflictError } from "../domain/errors/errors.ts";
 import { applyDefinitions } from "./definitions.ts";
 
 /** Advisory lock: only one node migrates at a time, and none during a restore. */
@@ -68,8 +68,8 @@ export async function createMigrationTable(client: pg.ClientBase): Promise<void>
 
 /** Reads a file's first line, for example `-- works-from: 0015`. */
 function worksFromIn(sql: string): number | null {
-  const said = /^-- works-from: (\d{4})\n/u.exec(sql)?.[1];
-  return said === undefined ? null : Number(said);
+  const worksFrom = /^-- works-from: (\d{4})\n/u.exec(sql)?.[1];
+  return worksFrom === undefined ? null : Number(worksFrom);
 }
 
 /**

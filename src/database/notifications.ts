@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
-import { backoffMs } from "../domain/backoff.ts";
+import { backoffMs } from "../domain/time/backoff.ts";
 import type { Logger } from "../observability.ts";
 import { keepAlive } from "./keep-alive.ts";
 
@@ -16,7 +16,7 @@ export interface Notifications {
    * Calls `heard` for each notification on a channel. After a lost connection every listener is called with "",
    * because notifications may have been missed: it must query the database itself.
    */
-  listen(channel: string, heard: (payload: string) => void): Promise<Subscription>;
+  listen(channel: string, listener: (payload: string) => void): Promise<Subscription>;
   /**
    * Notifies every process; call it after the commit. Listeners of this process are called without the database.
    * Never throws: workers also poll slowly, which finds the work of a lost notification.
@@ -30,7 +30,7 @@ export interface Notifications {
  * NOTIFY inside a transaction takes a lock that serializes all commits, so notifications are sent after the commit:
  * the first at once, those of the next milliseconds together.
  */
-const gatherMs = 5;
+const batchMs = 5;
 /** Pauses between attempts to connect: all nodes lose a database that restarts at the same moment. */
 const reconnecting = { fromMs: 100, toMs: 5_000 };
 
@@ -51,7 +51,7 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         const { rows } = await fresh.query<{ own: number }>("select pg_backend_pid() as own");
         fresh.on("notification", ({ channel, payload, processId }) => {
           // Listeners were already called when this connection sent the notification.
-          if (processId !== rows[0]?.own) hear(channel, payload ?? "");
+          if (processId !== rows[0]?.own) dispatch(channel, payload ?? "");
         });
         // Not `once`: a connection that the server closes emits two errors, and an unhandled one would end the
         // process.
@@ -64,12 +64,12 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
         }
         // Not earlier: until here, only this loop handles a lost connection.
         client = fresh;
-        if (attempt > 0) for (const all of listeners.values()) for (const heard of all) heard("");
+        if (attempt > 0) for (const all of listeners.values()) for (const listener of all) listener("");
         return;
       } catch (error) {
         await fresh.end().catch(() => undefined);
         if (closing.signal.aborted) return;
-        logger.warn({ err: error }, "could not listen on the database; will try again");
+        logger.warn({ err: error }, "could not listen for notifications; will retry");
         const pauseMs = backoffMs(attempt + 1, reconnecting);
         await pause(pauseMs, undefined, { signal: closing.signal }).catch(() => undefined);
       }
@@ -81,12 +81,12 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
     client = null;
     logger.warn({ err: error }, "lost the connection that listens for notifications; reconnecting");
     connecting = connect().then(() => {
-      for (const all of listeners.values()) for (const heard of all) heard("");
+      for (const all of listeners.values()) for (const listener of all) listener("");
     });
   }
 
-  function hear(channel: string, payload: string): void {
-    for (const heard of listeners.get(channel) ?? []) heard(payload);
+  function dispatch(channel: string, payload: string): void {
+    for (const listener of listeners.get(channel) ?? []) listener(payload);
   }
 
   async function send(): Promise<void> {
@@ -98,7 +98,7 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
       const through = client;
       // If nothing listens yet or the connection is lost, the pool is used, and listeners of this process get the
       // notification from the database.
-      if (through !== null) for (const [channel, payload] of words) hear(channel, payload);
+      if (through !== null) for (const [channel, payload] of words) dispatch(channel, payload);
       // Let the listeners send their queries before the notification goes to other processes.
       await nextTurn();
       try {
@@ -108,22 +108,21 @@ export function createNotifications(pool: pg.Pool, url: string, logger: Logger):
           values: [words.map(([channel]) => channel), words.map(([, payload]) => payload)],
         });
       } catch (error) {
-        if (!closing.signal.aborted)
-          logger.warn({ err: error }, "could not notify; those who wait will find out by themselves");
+        if (!closing.signal.aborted) logger.warn({ err: error }, "could not send a notification; listeners will poll");
       }
-      await pause(gatherMs);
+      await pause(batchMs);
     }
   }
 
   return {
-    async listen(channel, heard) {
+    async listen(channel, listener) {
       const all = listeners.get(channel) ?? new Set();
-      listeners.set(channel, all.add(heard));
+      listeners.set(channel, all.add(listener));
       if (client === null) await (connecting ??= connect());
       else if (all.size === 1) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
       return {
         close() {
-          all.delete(heard);
+          all.delete(listener);
           return Promise.resolve();
         },
       };

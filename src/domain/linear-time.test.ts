@@ -52,7 +52,7 @@ const calls: Readonly<Record<string, Call>> = {
     for (const pattern of ["**/*a*b", "*[*]*", "**/**/x"]) withArguments(pattern, given)(exported, text);
   },
   "git-ref.isBranchName": first,
-  "glob.fitsGlob": (exported, text) => {
+  "glob.matchesGlob": (exported, text) => {
     for (const pattern of ["*a*b*c", "*[*]*x", `${text.slice(0, 100)}*${text.slice(0, 100)}x`, "a*a*a*a*a*b"])
       withArguments(pattern, given)(exported, text);
     withArguments(given, "a name")(exported, text);
@@ -68,7 +68,7 @@ const calls: Readonly<Record<string, Call>> = {
     const search = withArguments(needles)(exported, text) as ReturnType<typeof createNeedleSearch>;
     search.find(new TextEncoder().encode(text), () => undefined);
   },
-  "model.fitsModel": withArguments(["claude-*", "*a*a*a*b"], given),
+  "model.matchesModel": withArguments(["claude-*", "*a*a*a*b"], given),
   "new-session.newSession": (exported, text) => {
     const repositories = [{ id: "1", name: text }];
     withArguments({ prompt: text, description: text, repositories, sandboxed: true })(exported, text);
@@ -99,7 +99,7 @@ const calls: Readonly<Record<string, Call>> = {
     const search = withArguments(someSecrets)(exported, text) as ReturnType<typeof createSecretSearch>;
     const bytes = new TextEncoder().encode(text);
     search.shown(bytes);
-    search.look(bytes);
+    search.scan(bytes);
   },
   "spellings.spellingsOf": first,
   "spellings.bytesOf": first,
@@ -136,7 +136,7 @@ const calls: Readonly<Record<string, Call>> = {
 const withoutText: Readonly<Record<string, string>> = {
   "audit.outcomeOf": "a number",
   "child-environment.childEnvironment": "variables of the server's own",
-  "pace.createPace": "numbers and a clock",
+  "token-bucket.createTokenBucket": "numbers and a clock",
   "backoff.backoffMs": "numbers and chance",
   "errors.messageOf": "something thrown, whose message it hands on as it is",
   "list.pageOf": "names of ours, and schemas",

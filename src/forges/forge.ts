@@ -1,4 +1,4 @@
-import type { RepositoryAddress } from "../domain/repository.ts";
+import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 
 /** Credentials of a repository: passed to the one git process in its environment, never stored. */
 export interface GitCredentials {
@@ -24,7 +24,7 @@ export interface OpenPullRequest {
 }
 
 /**
- * A server of repositories. Adapters throw `RunError` with the codes `repository_not_found`,
+ * A server of repositories. Adapters throw `SessionError` with the codes `repository_not_found`,
  * `repository_access_denied`, `forge_unavailable`, `pull_request_refused`. Every call takes a signal and has a time
  * limit of its own.
  */

@@ -1,5 +1,10 @@
-import { RunError } from "../domain/errors.ts";
-import { isAddressProblem, parseRepositoryUrl, type Repository, type RepositoryAddress } from "../domain/repository.ts";
+import { SessionError } from "../domain/errors/errors.ts";
+import {
+  isAddressProblem,
+  parseRepositoryUrl,
+  type Repository,
+  type RepositoryAddress,
+} from "../domain/repositories/repository.ts";
 import type { Forge, ForgeSettings, GitCredentials } from "./forge.ts";
 import { createGitea } from "./gitea.ts";
 import { createGitHub } from "./github.ts";
@@ -51,18 +56,18 @@ function createForge(settings: ForgeSettings): Forge {
 /**
  * Gives no token for ssh, which has keys of its own, and never sends the token of an https forge over plain http, where
  * the network could read it.
- * @throws RunError repository_access_denied for such an address
+ * @throws SessionError repository_access_denied for such an address
  */
 function withGuardedCredentials(forge: Forge, webUrl: string): Forge {
   async function credentials(address: RepositoryAddress, signal: AbortSignal): Promise<GitCredentials | null> {
     if (!/^https?:/u.test(address.cloneUrl)) return null;
     const given = await forge.credentials(address, signal);
     if (given === null || !webUrl.startsWith("https:") || address.cloneUrl.startsWith("https:")) return given;
-    throw new RunError({
+    throw new SessionError({
       code: "repository_access_denied",
       reason: `The repository's address ${address.cloneUrl} is not encrypted, and the token is for ${webUrl}.`,
       retryable: false,
-      mend: "Start a session with the address that begins with https://.",
+      remedy: "Start a session with the address that begins with https://.",
     });
   }
   return { ...forge, credentials };

@@ -1,4 +1,4 @@
-import type { RepositoryAddress } from "../domain/repository.ts";
+import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings } from "./forge.ts";
 import { callForge, refusedBy, type ForgeAnswer } from "./http.ts";
 import { createPullRequestCalls } from "./pull-requests.ts";
@@ -18,7 +18,7 @@ interface PullRequest {
 
 const pageSize = 50;
 /** Pages of pull requests that are searched for a branch: the list has no filter for it. */
-const pagesLooked = 20;
+const pageLimit = 20;
 
 /** Adapter for Gitea and Forgejo. */
 export function createGitea(settings: GiteaSettings): Forge {
@@ -44,7 +44,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     signal: AbortSignal,
   ): Promise<ForgePullRequest | null> {
     let closed: ForgePullRequest | null = null;
-    for (let page = 1; page <= pagesLooked; page += 1) {
+    for (let page = 1; page <= pageLimit; page += 1) {
       const answer = await call(address, "GET", `/pulls?state=all&sort=newest&limit=${pageSize}&page=${page}`, signal);
       if (answer.status !== 200) throw refusedBy(host, answer);
       const listed = answer.body as PullRequest[];

@@ -1,7 +1,7 @@
 import { createSign } from "node:crypto";
 import type { components } from "@octokit/openapi-types";
-import { RunError } from "../domain/errors.ts";
-import type { RepositoryAddress } from "../domain/repository.ts";
+import { SessionError } from "../domain/errors/errors.ts";
+import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings } from "./forge.ts";
 import { callForge, refusedBy, type ForgeAnswer } from "./http.ts";
 import { createPullRequestCalls } from "./pull-requests.ts";
@@ -150,12 +150,12 @@ function appToken({ id, privateKey }: { readonly id: string; readonly privateKey
   try {
     return `${unsigned}.${createSign("RSA-SHA256").update(unsigned).sign(privateKey, "base64url")}`;
   } catch (cause) {
-    throw new RunError(
+    throw new SessionError(
       {
         code: "repository_access_denied",
         reason: "The GitHub App's private key can't be used to sign.",
         retryable: false,
-        mend: "Set OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE to the .pem file that GitHub gave for the App.",
+        remedy: "Set OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE to the .pem file that GitHub gave for the App.",
       },
       { cause },
     );

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { backoffMs } from "../domain/backoff.ts";
-import { RunError } from "../domain/errors.ts";
-import { retryAfterMs } from "../domain/retry-after.ts";
+import { SessionError } from "../domain/errors/errors.ts";
+import { backoffMs } from "../domain/time/backoff.ts";
+import { retryAfterMs } from "../domain/time/retry-after.ts";
 
 const timeLimitMs = 20_000;
 const attempts = 4;
@@ -18,7 +18,7 @@ export interface ForgeAnswer {
 /**
  * Calls a forge's API. Temporary errors (5xx, rate limits, no answer) are retried a few times; redirects are not
  * followed, because they would send the token to another address.
- * @throws RunError forge_unavailable
+ * @throws SessionError forge_unavailable
  */
 export async function callForge(
   url: string,
@@ -57,12 +57,12 @@ export async function callForge(
   }
 }
 
-function unavailable(url: string, problem: string): RunError {
-  return new RunError({
+function unavailable(url: string, problem: string): SessionError {
+  return new SessionError({
     code: "forge_unavailable",
     reason: `The forge at ${new URL(url).host} is not available: ${problem}.`,
     retryable: true,
-    mend: "Retry when it is up again: the branch is pushed, and nothing is done twice.",
+    remedy: "Retry when it is up again: the branch is pushed, and nothing is done twice.",
   });
 }
 
@@ -99,37 +99,37 @@ async function readBody(response: Response): Promise<unknown> {
 }
 
 /** The failure that a refusal of the pull request API means for the user, with the forge's message. */
-export function refusedBy(name: string, { status, body }: ForgeAnswer): RunError {
+export function refusedBy(name: string, { status, body }: ForgeAnswer): SessionError {
   const words = wordsOf(body);
   if (status === 401 || status === 403) {
-    return new RunError({
+    return new SessionError({
       code: "repository_access_denied",
       reason: `${name} refused the configured token: ${words}`,
       retryable: false,
-      mend: "Give the server a token that may open pull requests on this repository (docs/forges.md).",
+      remedy: "Give the server a token that may open pull requests on this repository (docs/forges.md).",
     });
   }
   if (status >= 300 && status < 400) {
-    return new RunError({
+    return new SessionError({
       code: "repository_not_found",
       reason: `${name} answered with a redirect: the repository was moved or renamed.`,
       retryable: false,
-      mend: "Start a session with the repository's new address.",
+      remedy: "Start a session with the repository's new address.",
     });
   }
   if (status === 404) {
-    return new RunError({
+    return new SessionError({
       code: "repository_not_found",
       reason: `${name} has no such repository for the configured token: ${words}`,
       retryable: false,
-      mend: "Check the repository's address and what the token may see.",
+      remedy: "Check the repository's address and what the token may see.",
     });
   }
-  return new RunError({
+  return new SessionError({
     code: "pull_request_refused",
     reason: `${name} refused the pull request: ${words}`,
     retryable: false,
-    mend: "The branch is pushed: fix what the forge reports, then retry.",
+    remedy: "The branch is pushed: fix what the forge reports, then retry.",
   });
 }
 

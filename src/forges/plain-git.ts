@@ -1,4 +1,4 @@
-import { RunError } from "../domain/errors.ts";
+import { SessionError } from "../domain/errors/errors.ts";
 import type { Forge, ForgeSettings } from "./forge.ts";
 import { servesAddress } from "./serves.ts";
 
@@ -11,11 +11,11 @@ type PlainGitSettings = Extract<ForgeSettings, { kind: "git" }>;
 export function createPlainGit(settings: PlainGitSettings | null): Forge {
   const unsupported = (): Promise<never> =>
     Promise.reject(
-      new RunError({
+      new SessionError({
         code: "pull_request_refused",
         reason: "This server has no pull request API that Offstage knows.",
         retryable: false,
-        mend: "Open the pull request by hand from the pushed branch.",
+        remedy: "Open the pull request by hand from the pushed branch.",
       }),
     );
   return {

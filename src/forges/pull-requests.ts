@@ -1,4 +1,4 @@
-import type { RepositoryAddress } from "../domain/repository.ts";
+import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest } from "./forge.ts";
 import { refusedBy, type ForgeAnswer } from "./http.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isAddressProblem, parseRepositoryUrl } from "../domain/repository.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../domain/repositories/repository.ts";
 import { repositoryKey } from "./repository-key.ts";
 
 const forges = [

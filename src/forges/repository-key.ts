@@ -1,4 +1,4 @@
-import type { RepositoryAddress } from "../domain/repository.ts";
+import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { servesAddress } from "./serves.ts";
 
 /** A forge's host and how it compares paths. */

@@ -1,4 +1,4 @@
-import type { RepositoryAddress } from "../domain/repository.ts";
+import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 
 /** Whether an address is on the server at `webUrl`, by http or by ssh (whose port differs). */
 export function servesAddress(webUrl: string, address: RepositoryAddress): boolean {

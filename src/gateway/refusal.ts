@@ -18,11 +18,11 @@ export class RequestRefusedError extends Error implements ModelRefusal {
 
 /** Refuses what the operator has not allowed by name. @param what begins the message @throws RequestRefusedError */
 export function refuseUnlessAllowed(permits: readonly string[], permit: string, what: string): void {
-  if (permits.some((allowed) => fits(allowed, permit))) return;
+  if (permits.some((allowed) => matchesPattern(allowed, permit))) return;
   throw new RequestRefusedError(403, `${what}; an operator can allow it: OFFSTAGE_MODEL_ALLOW=${permit}`);
 }
 
 /** Whether a name equals the pattern or, if the pattern ends with an asterisk, begins with what precedes it. */
-export function fits(pattern: string, name: string): boolean {
+export function matchesPattern(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }

@@ -1,16 +1,16 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 
-const attemptOutcomes = ["delivered", "refused", "unanswered"] as const;
+const deliveryOutcomes = ["delivered", "refused", "unanswered"] as const;
 /**
  * How an attempt to send a webhook ended. `refused`: the answer's status was not 2xx; `unanswered`: there was no
  * answer.
  */
-export type AttemptOutcome = (typeof attemptOutcomes)[number];
+export type DeliveryOutcome = (typeof deliveryOutcomes)[number];
 
 /** Metrics of the webhook deliveries that a worker sends. */
 export interface DeliveryMetrics {
   /** @param seconds from the first byte sent to the answer or the timeout */
-  deliveryAttempted(outcome: AttemptOutcome, seconds: number): void;
+  deliveryAttempted(outcome: DeliveryOutcome, seconds: number): void;
   /** Counts deliveries that were given up. */
   deliveriesDied(count: number): void;
 }
@@ -34,7 +34,7 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
     registers,
   });
   // Without an initial 0, `increase` in Prometheus would miss a series' first event.
-  for (const outcome of attemptOutcomes) attempts.zero({ outcome });
+  for (const outcome of deliveryOutcomes) attempts.zero({ outcome });
   return {
     deliveryAttempted: (outcome, seconds) => attempts.observe({ outcome }, seconds),
     deliveriesDied: (count) => dead.inc(count),

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { FleetState } from "../domain/fleet.ts";
+import type { QueueStats } from "../domain/sessions/queue-stats.ts";
 import { createMetrics } from "./metrics.ts";
 
-const state: FleetState = {
+const state: QueueStats = {
   sessions: { draft: 1, queued: 2, running: 3, waiting: 4 },
   jobs: { pending: 5, running: 0 },
   deliveries: { due: 9, later: 10 },
@@ -13,7 +13,7 @@ const state: FleetState = {
 test("what all nodes share is asked once for scrapes at the same time", async () => {
   const metrics = createMetrics();
   let asked = 0;
-  metrics.watchFleet(
+  metrics.watchQueues(
     () => ((asked += 1), Promise.resolve(state)),
     () => undefined,
   );
@@ -32,11 +32,11 @@ test("what all nodes share is asked once for scrapes at the same time", async ()
 test("a database that fails takes its figures with it, and leaves the process's own", async () => {
   const metrics = createMetrics();
   const failures: unknown[] = [];
-  metrics.watchFleet(
+  metrics.watchQueues(
     () => Promise.reject(new Error("gone")),
     (error) => failures.push(error),
   );
-  metrics.runEnded("lost");
+  metrics.attemptEnded("lost");
   const { text } = await metrics.scrape();
   expect(text).toContain("offstage_database_up 0");
   expect(text).not.toMatch(/^offstage_(?:sessions\{|deliveries\{|queue_(?:depth|oldest)|workers )/mu);
@@ -46,9 +46,9 @@ test("a database that fails takes its figures with it, and leaves the process's 
 
 test("two registries know nothing of each other", async () => {
   const [one, other] = [createMetrics(), createMetrics()];
-  one.runEnded("completed");
-  expect((await one.scrape()).text).toContain('offstage_runs_total{outcome="completed"} 1');
-  expect((await other.scrape()).text).toContain('offstage_runs_total{outcome="completed"} 0');
+  one.attemptEnded("completed");
+  expect((await one.scrape()).text).toContain('offstage_attempts_total{outcome="completed"} 1');
+  expect((await other.scrape()).text).toContain('offstage_attempts_total{outcome="completed"} 0');
 });
 
 test("what alerts ask the growth of is there from the start, at 0", async () => {

@@ -1,19 +1,19 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import { failureCodes, type FailureCode } from "../domain/errors.ts";
-import type { FleetState } from "../domain/fleet.ts";
-import type { ModelProviderId } from "../domain/model.ts";
-import type { StepName } from "../domain/step.ts";
+import type { ModelProviderId } from "../domain/agents/model.ts";
+import { failureCodes, type FailureCode } from "../domain/errors/errors.ts";
+import type { QueueStats } from "../domain/sessions/queue-stats.ts";
+import type { StepName } from "../domain/sessions/step.ts";
 import { createCheckpointMetrics, type CheckpointMetrics } from "./checkpoints.ts";
 import { createDeliveryMetrics, type DeliveryMetrics } from "./deliveries.ts";
 
 /** How a step ended. `stopped`: by a cancellation, a budget, a lost lease or a worker's shutdown. */
 export type StepOutcome = "completed" | "failed" | "stopped";
-const runOutcomes = ["completed", "failed", "cancelled", "waiting", "released", "lost"] as const;
+const attemptOutcomes = ["completed", "failed", "cancelled", "waiting", "released", "lost"] as const;
 /**
  * How an attempt ended. `waiting`: for a budget; `released`: the worker shuts down; `lost`: another worker may have
  * the session.
  */
-export type RunOutcome = (typeof runOutcomes)[number];
+export type AttemptOutcome = (typeof attemptOutcomes)[number];
 /** How a request to a model ended. `retried`: it failed, and the gateway sent it again. */
 export type ModelRequestOutcome = "answered" | "failed" | "refused" | "retried";
 /** Kinds of tokens that model providers count; `reasoning` is part of `output`. */
@@ -51,7 +51,7 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
   /** @param seconds the step's duration */
   stepEnded(step: StepName, outcome: StepOutcome, seconds: number): void;
   /** @param failure the failure's code, if the attempt failed */
-  runEnded(outcome: RunOutcome, failure?: FailureCode): void;
+  attemptEnded(outcome: AttemptOutcome, failure?: FailureCode): void;
   sessionsRecovered(count: number): void;
   /** @param model from a bounded list, see `modelLabel` */
   modelRequested(provider: ModelProviderId, model: string, outcome: ModelRequestOutcome, count: number): void;
@@ -62,7 +62,7 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
    * Makes each scrape read the state that all nodes share, at most once a second. `failed` gets the error of a failed
    * read.
    */
-  watchFleet(read: () => Promise<FleetState>, failed: (error: unknown) => void): void;
+  watchQueues(read: () => Promise<QueueStats>, failed: (error: unknown) => void): void;
   /** Makes each scrape read the state of the database pool. */
   watchPool(read: () => PoolState): void;
   /** Measures memory, processor time, event loop and garbage collection of this process from now on. */
@@ -74,9 +74,9 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
 }
 
 /** A burst of scrapes queries the database once. */
-const fleetCacheMs = 1_000;
+const queueStatsCacheMs = 1_000;
 /** A database that does not answer must not delay the process's own metrics for longer. */
-const fleetLimitMs = 2_000;
+const queueStatsLimitMs = 2_000;
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const waitSeconds = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300, 900, 3_600, 14_400];
 const stepSeconds = [0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 14_400];
@@ -88,10 +88,10 @@ const stepSeconds = [0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 7_200, 
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const { requests, streams, ...work } = createOwn(registry);
-  const fleet = createFleet(registry);
+  const fleet = createQueueGauges(registry);
   const pool = createPool(registry);
   // Without an initial 0, `increase` in Prometheus would miss a series' first event.
-  for (const outcome of runOutcomes) work.runs.inc({ outcome }, 0);
+  for (const outcome of attemptOutcomes) work.runs.inc({ outcome }, 0);
   for (const code of failureCodes) work.failures.inc({ code }, 0);
   return {
     requestEnded: (operation, status, seconds) => requests.observe({ operation, status }, seconds),
@@ -100,7 +100,7 @@ export function createMetrics(): Metrics {
     sessionClaimed: (seconds) => work.queueWait.observe(seconds),
     runStarted: (seconds) => work.claimToStart.observe(seconds),
     stepEnded: (step, outcome, seconds) => work.steps.observe({ step, outcome }, seconds),
-    runEnded(outcome, failure) {
+    attemptEnded(outcome, failure) {
       work.runs.inc({ outcome });
       if (outcome === "lost") work.leasesLost.inc();
       if (failure !== undefined) work.failures.inc({ code: failure });
@@ -115,7 +115,7 @@ export function createMetrics(): Metrics {
     modelCost: (provider, model, dollars) => work.modelCost.inc({ provider, model }, dollars),
     ...createDeliveryMetrics(registry),
     ...createCheckpointMetrics(registry),
-    watchFleet: fleet.watch,
+    watchQueues: fleet.watch,
     watchPool: pool.watch,
     watchProcess: () => collectDefaultMetrics({ register: registry }),
     async describe() {
@@ -168,13 +168,13 @@ function createOwn(registry: Registry) {
       registers,
     }),
     runs: new Counter({
-      name: "offstage_runs_total",
+      name: "offstage_attempts_total",
       help: "Attempts at sessions that ended on this worker, by outcome",
       labelNames: ["outcome"],
       registers,
     }),
     failures: new Counter({
-      name: "offstage_run_failures_total",
+      name: "offstage_attempt_failures_total",
       help: "Failed attempts, by the code of the failure",
       labelNames: ["code"],
       registers,
@@ -211,7 +211,7 @@ function createOwn(registry: Registry) {
 }
 
 /** Metrics of the state that all nodes share. Every node reports the same values, so a dashboard takes the maximum. */
-function createFleet(registry: Registry) {
+function createQueueGauges(registry: Registry) {
   const registers = [registry];
   const sessions = new Gauge({
     name: "offstage_sessions",
@@ -243,12 +243,12 @@ function createFleet(registry: Registry) {
     help: "1 if the database answered this scrape in time; else 0, and its metrics are absent",
     registers,
   });
-  let read: (() => Promise<FleetState>) | null = null;
+  let read: (() => Promise<QueueStats>) | null = null;
   let failed: (error: unknown) => void = () => undefined;
   let known: { readonly at: number; readonly done: Promise<void> } | null = null;
-  let asked: Promise<FleetState> | null = null;
+  let reading: Promise<QueueStats> | null = null;
 
-  function show(state: FleetState): void {
+  function show(state: QueueStats): void {
     for (const [name, count] of Object.entries(state.sessions)) sessions.set({ state: name }, count);
     for (const [name, count] of Object.entries(state.deliveries)) deliveries.set({ state: name }, count);
     depth.set({ queue: "sessions" }, state.sessions.queued);
@@ -259,11 +259,11 @@ function createFleet(registry: Registry) {
     up.set(1);
   }
 
-  async function ask(question: () => Promise<FleetState>): Promise<void> {
+  async function ask(question: () => Promise<QueueStats>): Promise<void> {
     try {
       // If the last query is still running, wait for it instead of sending another one.
-      asked ??= question().finally(() => (asked = null));
-      show(await inTime(asked));
+      reading ??= question().finally(() => (reading = null));
+      show(await inTime(reading));
     } catch (error) {
       // Old values would look like current ones.
       for (const gauge of [sessions, deliveries, depth, oldest]) gauge.reset();
@@ -274,13 +274,13 @@ function createFleet(registry: Registry) {
   }
 
   return {
-    watch(reader: () => Promise<FleetState>, onFailed: (error: unknown) => void): void {
+    watch(reader: () => Promise<QueueStats>, onFailed: (error: unknown) => void): void {
       read = reader;
       failed = onFailed;
     },
     async refresh(): Promise<void> {
       if (read === null) return;
-      if (known === null || performance.now() - known.at >= fleetCacheMs) {
+      if (known === null || performance.now() - known.at >= queueStatsCacheMs) {
         known = { at: performance.now(), done: ask(read) };
       }
       await known.done;
@@ -288,11 +288,14 @@ function createFleet(registry: Registry) {
   };
 }
 
-/** @throws Error after `fleetLimitMs` milliseconds */
+/** @throws Error after `queueStatsLimitMs` milliseconds */
 async function inTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`the database did not answer in ${fleetLimitMs} ms`)), fleetLimitMs);
+    timer = setTimeout(
+      () => reject(new Error(`the database did not answer in ${queueStatsLimitMs} ms`)),
+      queueStatsLimitMs,
+    );
   });
   try {
     return await Promise.race([work, late]);

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { AwsV4Signer } from "aws4fetch";
 import type { Config } from "../config/config.ts";
-import { backoffMs } from "../domain/backoff.ts";
-import { ObjectStoreError } from "../domain/errors.ts";
+import { ObjectStoreError } from "../domain/errors/errors.ts";
+import { backoffMs } from "../domain/time/backoff.ts";
 
 /**
  * An S3-compatible store of large artifacts. The code that puts an object keeps a row about it in the database, so
@@ -111,9 +111,13 @@ export function createObjectStore(
     if (answer.status >= 200 && answer.status < 300) return answer;
     const code = /<Code>(\w{1,64})<\/Code>/u.exec(answer.content.toString("latin1"))?.[1] ?? "";
     if (answer.status === 404 && code === "NoSuchKey") return answer;
-    const passing = answer.status >= 500 || answer.status === 429 || answer.status === 408 || code === "RequestTimeout";
-    const said = code === "" ? answer.status : `${answer.status} (${code})`;
-    throw new ObjectStoreError(`${name} answered ${said}${passing ? "" : mendOf(answer.status, code)}`, passing);
+    const transient =
+      answer.status >= 500 || answer.status === 429 || answer.status === 408 || code === "RequestTimeout";
+    const answered = code === "" ? answer.status : `${answer.status} (${code})`;
+    throw new ObjectStoreError(
+      `${name} answered ${answered}${transient ? "" : remedyOf(answer.status, code)}`,
+      transient,
+    );
   }
 
   async function call(
@@ -131,7 +135,7 @@ export function createObjectStore(
       } catch (error) {
         if (request.signal.aborted) throw endedBy(request.signal, name);
         const waitMs = backoffMs(attempt, retrying);
-        const mayPass = error instanceof ObjectStoreError && error.passing;
+        const mayPass = error instanceof ObjectStoreError && error.transient;
         if (!mayPass || Date.now() + waitMs > until) throw error;
         await pause(waitMs, undefined, { signal: request.signal }).catch(() => undefined);
       }
@@ -142,8 +146,12 @@ export function createObjectStore(
     bucket,
     keyOf: (of) => prefix + of,
     async put(key, content, signal) {
-      const { status, content: said } = await call("PUT", key, { body: content, maximumBytes: problemBytes, signal });
-      if (status === 404) throw new ObjectStoreError(`${name} refused an object: ${said.toString()}`, false);
+      const { status, content: answered } = await call("PUT", key, {
+        body: content,
+        maximumBytes: problemBytes,
+        signal,
+      });
+      if (status === 404) throw new ObjectStoreError(`${name} refused an object: ${answered.toString()}`, false);
     },
     async get(key, { maximumBytes, signal }) {
       const { status, content } = await call("GET", key, { body: null, maximumBytes, signal });
@@ -182,7 +190,7 @@ function codeOf(error: unknown): string {
   return typeof cause?.code === "string" ? ` (${cause.code})` : "";
 }
 
-function mendOf(status: number, code: string): string {
+function remedyOf(status: number, code: string): string {
   if (code === "NoSuchBucket") return ": create the bucket, or correct OFFSTAGE_S3_BUCKET";
   if (code === "RequestTimeTooSkewed") return ": set this machine's clock";
   if (code === "InvalidAccessKeyId") return ": correct OFFSTAGE_S3_ACCESS_KEY_ID";

@@ -7,7 +7,7 @@ export interface ForkedProgram {
   /** The end of what it has printed on stderr, for a message. */
   printed(): string;
   /** @param held whether this process goes on for as long as the program's; not, to begin with */
-  hold(held: boolean): void;
+  keepAlive(held: boolean): void;
 }
 
 /** Characters of the program's output that are kept. */
@@ -33,5 +33,5 @@ export function forkProgram(
     }
   }
   hold(false);
-  return { child, printed: () => printed, hold };
+  return { child, printed: () => printed, keepAlive: hold };
 }

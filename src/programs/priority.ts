@@ -5,7 +5,7 @@ import { constants, getPriority, setPriority } from "node:os";
  * than most of what it does.
  * @param pid of the program's process; on Linux 0 is the calling thread alone
  */
-export function letServerComeFirst(pid: number): void {
+export function lowerPriority(pid: number): void {
   const behind = constants.priority.PRIORITY_BELOW_NORMAL;
   // From further behind, as by systemd's Nice=15, only root may bring it forward (setpriority(2)).
   if (getPriority(pid) < behind) setPriority(pid, behind);

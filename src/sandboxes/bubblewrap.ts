@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
-import { childEnvironment } from "../domain/child-environment.ts";
+import { childEnvironment } from "../domain/environments/child-environment.ts";
 import { programText } from "../programs/program-text.ts";
 import { canLimit } from "./process/cgroup.ts";
 import { startLimited } from "./process/limited.ts";
@@ -13,7 +13,7 @@ import { nodeFolders } from "./process/node-folders.ts";
 import { giveToSandbox, userOfHome } from "./process/ownership.ts";
 import { withRelay } from "./process/relay.ts";
 import { seccompFilter } from "./process/seccomp.ts";
-import { UidClaims, usualUids, type UidRange } from "./process/uids.ts";
+import { UidClaims, defaultUids, type UidRange } from "./process/uids.ts";
 import type { Sandbox, SandboxRequest } from "./sandbox.ts";
 
 const installHint = "install bubblewrap, for example `apt-get install bubblewrap`";
@@ -40,11 +40,11 @@ const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
  * The environment is passed through a descriptor and set in the last step before the command: not as arguments, which
  * every process of the machine can read, and not as bubblewrap's own environment, in which a variable could load code
  * into bubblewrap.
- * @param uids user ids for sessions if the server runs as root; default: see `usualUids`
+ * @param uids user ids for sessions if the server runs as root; default: see `defaultUids`
  */
 export function createBubblewrap(uids: UidRange | null = null): Sandbox {
   const isRoot = process.getuid?.() === 0;
-  const claims = new UidClaims(uids ?? usualUids());
+  const claims = new UidClaims(uids ?? defaultUids());
   const makeWritable = (directory: string): Promise<void> => giveToSandbox(directory, claims);
   const filter = seccompFilter(process.arch);
   let known: Promise<string | null> | null = null;
@@ -74,20 +74,20 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
     const home = join(folder, "home");
     try {
       await makeWritable(home);
-      const place = {
+      const folders = {
         workspace: home,
         home,
         readOnly: [],
         environment: {},
         signal: AbortSignal.timeout(10_000),
       };
-      const trial = start({ ...place, command: "sh", arguments: ["-c", "touch works"] });
+      const trial = start({ ...folders, command: "sh", arguments: ["-c", "touch works"] });
       trial.stdin.end();
-      const [{ code }, said] = await Promise.all([trial.exited, text(trial.stderr)]);
+      const [{ code }, errors] = await Promise.all([trial.exited, text(trial.stderr)]);
       if (code === 0 && existsSync(join(home, "works"))) return null;
       if (code === 0)
         return "bubblewrap exited with 0 without running the command: the program `bwrap` is not bubblewrap";
-      return `bubblewrap does not start here (${said.trim() || `exit ${code}`}): allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)`;
+      return `bubblewrap does not start here (${errors.trim() || `exit ${code}`}): allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)`;
     } finally {
       await rm(folder, { recursive: true, force: true });
       await claims.giveBack(folder);
@@ -98,7 +98,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
     kind: "bubblewrap",
     isolates: true,
     imageId: () => Promise.resolve(null),
-    keepsLimits: canLimit() ? "kernel" : "looking",
+    enforcesLimits: canLimit() ? "kernel" : "polling",
     // Success is cached; a failure is checked again before each turn, because it may have been fixed.
     check: async () => {
       const problem = await (known ??= check());
@@ -107,8 +107,8 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
     },
     start,
     makeWritable,
-    giveBack: (folder) => claims.giveBack(folder),
-    ...(isRoot && { upkeep: claims.upkeep }),
+    releaseOwner: (folder) => claims.giveBack(folder),
+    ...(isRoot && { sweeper: claims.upkeep }),
   };
 }
 

@@ -10,7 +10,7 @@ export function createUnsandboxed(): Sandbox {
   return {
     kind: "none",
     isolates: false,
-    keepsLimits: "no",
+    enforcesLimits: "no",
     check: () => Promise.resolve(null),
     imageId: () => Promise.resolve(null),
     start(request) {
@@ -27,6 +27,6 @@ export function createUnsandboxed(): Sandbox {
     async makeWritable(directory) {
       await mkdir(directory, { recursive: true });
     },
-    giveBack: () => Promise.resolve(),
+    releaseOwner: () => Promise.resolve(),
   };
 }

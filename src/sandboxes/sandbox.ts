@@ -2,7 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import type { Service } from "../lifecycle/service.ts";
 
 /** Limits on what all processes of one sandbox may use together. */
-export interface Limits {
+export interface ResourceLimits {
   readonly memoryBytes: number;
   /** Processes; each thread counts as one. */
   readonly processes: number;
@@ -45,7 +45,7 @@ export interface SandboxRequest {
    */
   readonly gateway?: string;
   /** Limits on all processes inside together, as far as the machine can enforce them. */
-  readonly limits?: Limits;
+  readonly limits?: ResourceLimits;
   /** Root file system, if the sandbox supports images; default: the sandbox's own. */
   readonly image?: string | undefined;
   /** Aborting kills every process inside. */
@@ -72,8 +72,8 @@ export interface Sandbox {
   readonly kind: "bubblewrap" | "container" | "none";
   /** False for `none`. */
   readonly isolates: boolean;
-  /** What enforces `limits`: the kernel, a measurement twice a second (`looking`), or nothing. */
-  readonly keepsLimits: "kernel" | "looking" | "no";
+  /** What enforces `limits`: the kernel, a measurement twice a second (`polling`), or nothing. */
+  readonly enforcesLimits: "kernel" | "polling" | "no";
   /** Starts a trial sandbox. @returns null if it works, else what is missing, with the remedy */
   check(): Promise<string | null>;
   /**
@@ -91,7 +91,7 @@ export interface Sandbox {
    * Must be called after such directories were deleted, with their parent: releases the session's user id, if it had
    * one, once no process has it.
    */
-  giveBack(folder: string): Promise<void>;
+  releaseOwner(folder: string): Promise<void>;
   /** Removes leftovers now and then periodically, if the sandbox can leave any. */
-  readonly upkeep?: Service;
+  readonly sweeper?: Service;
 }

@@ -1,7 +1,7 @@
 import type { Provider } from "../agents/harness.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
-import type { Agent } from "../domain/agent.ts";
+import type { Agent } from "../domain/agents/agent.ts";
 import { listWorkers, type WorkerNode } from "../store/queue/worker-nodes.ts";
 
 /** Lists the providers with whether each can run on this machine. */

@@ -1,4 +1,4 @@
-import { ConflictError, InvalidInputError } from "../domain/errors.ts";
+import { ConflictError, InvalidInputError } from "../domain/errors/errors.ts";
 
 /**
  * Converts an error of listening to one that tells the operator how to fix it; returns other errors unchanged.

@@ -1,21 +1,21 @@
 import type { Config } from "../config/config.ts";
 import { openDatabase, type Database } from "../database/database.ts";
-import { InvalidInputError } from "../domain/errors.ts";
+import { InvalidInputError } from "../domain/errors/errors.ts";
 import { createForges } from "../forges/forges.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
 import { createLoginLink } from "../store/people/logins.ts";
 import { bootstrap } from "../store/people/organizations.ts";
-import { readFleetState } from "../store/queue/fleet.ts";
+import { readQueueStats } from "../store/queue/stats.ts";
 import { createTemplates } from "../templates/templates.ts";
 import { createTraces } from "../traces.ts";
 import { createStatusServer } from "../worker/background/status-server.ts";
 import { closeDataFolder } from "./data-folder.ts";
+import type { Dependencies } from "./dependencies.ts";
 import { listenError } from "./listen-error.ts";
-import type { Parts } from "./parts.ts";
-import { startApi } from "./start-api.ts";
-import { startWork } from "./start-work.ts";
-import { createStops, type Stops } from "./stops.ts";
+import { createShutdown, type Shutdown } from "./shutdown.ts";
+import { startApiNode } from "./start-api-node.ts";
+import { startWorkerNode } from "./start-worker-node.ts";
 import { createRegistry, createSandbox, openVault } from "./wiring.ts";
 
 /** Milliseconds for which the sign-in link of the first start is valid. */
@@ -45,12 +45,12 @@ export type ServerRole = "all" | "api" | "worker";
 export async function startOffstage(config: Config, logger: Logger, role: ServerRole = "all"): Promise<Offstage> {
   requireShared(config, role);
   await closeDataFolder(config);
-  const stops = createStops();
+  const shutdown = createShutdown();
   try {
-    return await start(config, logger, role, stops);
+    return await start(config, logger, role, shutdown);
   } catch (error) {
     // The error of the start is reported, and one of stopping only logged.
-    await stops
+    await shutdown
       .run()
       .catch((failure: unknown) => logger.warn({ err: failure }, "could not stop everything that had started"));
     throw error;
@@ -68,7 +68,7 @@ function requireShared({ databaseUrl, masterKey, publicUrl }: Config, role: Serv
   if (missing !== undefined) throw new InvalidInputError(missing);
 }
 
-async function start(config: Config, logger: Logger, role: ServerRole, stops: Stops): Promise<Offstage> {
+async function start(config: Config, logger: Logger, role: ServerRole, stops: Shutdown): Promise<Offstage> {
   const traces = await createTraces(config.traces, (error) => logger.warn({ err: error }, "could not send spans"));
   stops.add(() => traces.close());
   const database = await openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });
@@ -78,7 +78,7 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
   const organization = role === "worker" ? null : await bootstrap(database, { adminKey: config.adminKey });
   const templates = createTemplates();
   stops.add(() => templates.close());
-  const parts: Parts = {
+  const parts: Dependencies = {
     config,
     logger,
     metrics: watchedMetrics(database, logger),
@@ -91,8 +91,9 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
     templates,
     ready: async () => (await database.pool.query("select 1")).rowCount === 1,
   };
-  const url = role === "worker" ? (config.publicUrl ?? "") : await startApi(parts, stops, { alone: role === "all" });
-  if (role !== "api") await startWork(parts, url, stops);
+  const url =
+    role === "worker" ? (config.publicUrl ?? "") : await startApiNode(parts, stops, { alone: role === "all" });
+  if (role !== "api") await startWorkerNode(parts, url, stops);
   if (role === "worker" && config.metricsPort !== null) {
     const { host, metricsPort: port, metricsToken: token } = config;
     const { metrics, ready } = parts;
@@ -100,7 +101,7 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: St
     await stops.start(status).catch((error: unknown) => {
       throw listenError(error, { host, port }, "OFFSTAGE_METRICS_PORT");
     });
-    logger.info({ port: status.port }, "tells of itself over HTTP");
+    logger.info({ port: status.port }, "serving health and metrics over HTTP");
   }
   let stopped: Promise<void> | null = null;
   return {
@@ -119,8 +120,8 @@ function watchedMetrics(database: Database, logger: Logger): Metrics {
     const { totalCount: total, idleCount: idle, waitingCount: waiting } = database.pool;
     return { total, idle, waiting };
   });
-  metrics.watchFleet(
-    () => readFleetState(database),
+  metrics.watchQueues(
+    () => readQueueStats(database),
     (error) => logger.warn({ err: error }, "could not count the queues for the metrics"),
   );
   return metrics;

@@ -7,9 +7,9 @@ import { createProviders } from "../agents/providers.ts";
 import { replaceFile } from "../atomic-file.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
-import { hasRoom } from "../database/room.ts";
+import { hasFreeSpace } from "../database/free-space.ts";
 import { createMask } from "../domain/masking/mask.ts";
-import type { SignInMethod } from "../domain/user.ts";
+import type { SignInMethod } from "../domain/people/user.ts";
 import type { Forges } from "../forges/forges.ts";
 import { createGatewayProcesses } from "../gateway/process/process.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -146,7 +146,7 @@ export function createAttemptServices(
     folders: createSessionFolders(
       config.data,
       config.sessionDisks === "image" ? createImageDisks(join(config.data, "disks"), config.limits) : watchedDisks,
-      (folder) => sandbox.giveBack(folder),
+      (folder) => sandbox.releaseOwner(folder),
     ),
     mirrors: createMirrors({
       dataDirectory: config.data,
@@ -173,7 +173,7 @@ export function createAttemptServices(
     egress: config.egress,
     limits: config.limits,
     checkpointBytes: config.checkpointBytes,
-    diskIsFull: async () => !(await hasRoom(config.data, leastRoomBytes)),
+    diskIsFull: async () => !(await hasFreeSpace(config.data, leastRoomBytes)),
     ownDisks: config.sessionDisks === "image",
     socketDirectory: socketDirectory(config),
     permissions: config.permissions,

@@ -1,7 +1,7 @@
 import * as client from "openid-client";
 import { z } from "zod";
-import { ForbiddenError, UnavailableError } from "../domain/errors.ts";
-import type { SignInMethod } from "../domain/user.ts";
+import { ForbiddenError, UnavailableError } from "../domain/errors/errors.ts";
+import type { SignInMethod } from "../domain/people/user.ts";
 import { checkedOrUnavailable } from "./oidc.ts";
 
 /** Settings of an OAuth app of GitHub. */

@@ -1,6 +1,6 @@
 import * as client from "openid-client";
-import { ForbiddenError, UnavailableError } from "../domain/errors.ts";
-import type { Identity, SignInMethod } from "../domain/user.ts";
+import { ForbiddenError, UnavailableError } from "../domain/errors/errors.ts";
+import type { Identity, SignInMethod } from "../domain/people/user.ts";
 
 /** Settings of an OpenID Connect provider. */
 export interface OidcSettings {
@@ -50,13 +50,13 @@ export function createOidc(settings: OidcSettings): SignInMethod {
   ): Promise<Identity> {
     const claims = tokens.claims();
     if (claims === undefined) throw new ForbiddenError("the provider sent no identity");
-    const told =
+    const reason =
       claims["email"] === undefined && provider.serverMetadata().userinfo_endpoint !== undefined
         ? { ...(await client.fetchUserInfo(provider, tokens.access_token, claims.sub)), ...claims }
         : claims;
-    const { email, email_verified: verified } = told;
+    const { email, email_verified: verified } = reason;
     const isVerified = verified === true || (settings.trustEmail && verified !== false);
-    const name = [told["name"], told["preferred_username"], email, claims.sub].find(
+    const name = [reason["name"], reason["preferred_username"], email, claims.sub].find(
       (value) => typeof value === "string",
     );
     return {

@@ -1,6 +1,6 @@
-import { InvalidInputError } from "../domain/errors.ts";
-import type { Page } from "../domain/list.ts";
-import { isUuid } from "../domain/uuid.ts";
+import { InvalidInputError } from "../domain/errors/errors.ts";
+import type { Page } from "../domain/fields/list.ts";
+import { isUuid } from "../domain/fields/uuid.ts";
 
 /**
  * A position in a list. Lists are sorted newest first by (created_at, id), and a cursor encodes that pair of a page's

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { Liquid } from "liquidjs";
 import { describe, expect, it } from "vitest";
-import type { EventContext } from "../domain/automation.ts";
+import type { EventContext } from "../domain/automations/automation.ts";
 import { allowedFilters, allowedTags, checkLiquid, renderLiquid } from "./liquid.ts";
 
 const longest = 100_000;

@@ -1,6 +1,6 @@
 import { Liquid, LiquidError } from "liquidjs";
-import type { EventContext } from "../domain/automation.ts";
-import { InvalidInputError, messageOf } from "../domain/errors.ts";
+import type { EventContext } from "../domain/automations/automation.ts";
+import { InvalidInputError, messageOf } from "../domain/errors/errors.ts";
 import { renderHeapMib } from "./limits.ts";
 
 /**
@@ -109,17 +109,17 @@ function attempt<T>(action: () => T): T {
 }
 
 function problemOf(error: unknown): string {
-  const said = messageOf(error);
-  if (/memory alloc limit|Invalid (?:string|array) length/u.test(said)) return tooMuchMemory;
-  if (said.includes("Maximum call stack size")) return "instructions: are nested too deeply";
-  const [line = ""] = said.split("\n", 1);
+  const message = messageOf(error);
+  if (/memory alloc limit|Invalid (?:string|array) length/u.test(message)) return tooMuchMemory;
+  if (message.includes("Maximum call stack size")) return "instructions: are nested too deeply";
+  const [line = ""] = message.split("\n", 1);
   const short = line.length > longestProblem ? `${line.slice(0, longestProblem)}…` : line;
-  return `instructions: ${LiquidError.is(error) ? "" : "can't be rendered: "}${short}${mendOf(short)}`.toWellFormed();
+  return `instructions: ${LiquidError.is(error) ? "" : "can't be rendered: "}${short}${remedyOf(short)}`.toWellFormed();
 }
 
-function mendOf(said: string): string {
-  if (said.startsWith("undefined variable"))
+function remedyOf(message: string): string {
+  if (message.startsWith("undefined variable"))
     return '; give it a default where it may be missing: {{ … | default: "" }}';
-  if (said.startsWith("undefined filter")) return "; docs/automations.md lists the filters that there are";
-  return /^tag "?\S+?"? not found/u.test(said) ? "; docs/automations.md lists the tags that there are" : "";
+  if (message.startsWith("undefined filter")) return "; docs/automations.md lists the filters that there are";
+  return /^tag "?\S+?"? not found/u.test(message) ? "; docs/automations.md lists the tags that there are" : "";
 }

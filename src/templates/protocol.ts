@@ -1,4 +1,4 @@
-import type { EventContext } from "../domain/automation.ts";
+import type { EventContext } from "../domain/automations/automation.ts";
 
 /** A task for the rendering process. */
 export interface Task {

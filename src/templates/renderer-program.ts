@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { InvalidInputError } from "../domain/errors.ts";
+import { InvalidInputError } from "../domain/errors/errors.ts";
 import { programFile } from "../programs/program-file.ts";
 import { renderCpuMs } from "./limits.ts";
 import { checkLiquid, renderLiquid } from "./liquid.ts";
@@ -20,7 +20,7 @@ function answerTo({ instructions, event, longest }: Task): Answer {
   }
 }
 
-function carryOut(task: Task): void {
+function run(task: Task): void {
   Atomics.store(state, shared.deadline, BigInt(usedCpu() + renderCpuMs * 1_000));
   Atomics.store(state, shared.phase, phases.rendering);
   Atomics.notify(state, shared.phase);
@@ -46,7 +46,7 @@ function warmUp(): void {
 }
 
 process.once("disconnect", () => process.exit());
-process.on("message", (task) => carryOut(task as Task));
+process.on("message", (task) => run(task as Task));
 warmUp();
 const watchdog = new Worker(programFile(import.meta.url, "watchdog"), { workerData: state.buffer });
 watchdog.once("online", () => send("ready"));

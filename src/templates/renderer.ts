@@ -22,7 +22,7 @@ export interface Renderer {
   /** Whether it can accept a task. */
   readonly alive: boolean;
   /** Runs one task at a time. Never rejects. */
-  carryOut(task: Task): Promise<Outcome>;
+  render(task: Task): Promise<Outcome>;
   /** Kills the process with its current task. Resolves when it is gone. */
   end(): Promise<void>;
 }
@@ -74,18 +74,18 @@ class ForkedRenderer implements Renderer {
     return this.#alive;
   }
 
-  carryOut(task: Task): Promise<Outcome> {
+  render(task: Task): Promise<Outcome> {
     return new Promise((resolve) => {
       this.#settle = resolve;
       this.#task = task;
-      this.#program.hold(true);
+      this.#program.keepAlive(true);
       if (this.#ready) this.#begin();
       else this.#endAfter(startWallMs);
     });
   }
 
   async end(): Promise<void> {
-    if (this.#alive) this.#program.hold(true);
+    if (this.#alive) this.#program.keepAlive(true);
     this.#child.kill("SIGKILL");
     await this.#gone;
   }
@@ -115,7 +115,7 @@ class ForkedRenderer implements Renderer {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     // An idle process must not keep this one alive.
-    this.#program.hold(false);
+    this.#program.keepAlive(false);
     this.#settle?.(outcome);
     this.#settle = null;
     this.#task = null;

@@ -1,12 +1,12 @@
 import { availableParallelism } from "node:os";
-import type { EventContext } from "../domain/automation.ts";
-import { InvalidInputError, TooManyRequestsError, UnavailableError } from "../domain/errors.ts";
-import { promptLimit } from "../domain/session.ts";
+import type { EventContext } from "../domain/automations/automation.ts";
+import { InvalidInputError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
+import { promptLimit } from "../domain/sessions/session.ts";
+import { createFairQueue, type Requester } from "./fair-queue.ts";
 import { renderCpuMs } from "./limits.ts";
 import { tooMuchMemory } from "./liquid.ts";
 import type { Task } from "./protocol.ts";
 import { startRenderer, type Outcome, type Renderer } from "./renderer.ts";
-import { createTurns, type Asker } from "./turns.ts";
 
 /**
  * Renders and checks automations' instructions (Liquid) in processes of their own, which can be killed. Each process
@@ -24,12 +24,12 @@ export interface Templates {
    * may succeed
    * @throws UnavailableError if no process can be started
    */
-  render(instructions: string, event: EventContext, asker: Asker): Promise<string>;
+  render(instructions: string, event: EventContext, asker: Requester): Promise<string>;
   /**
    * Checks that the instructions are a valid template.
    * @throws the same errors
    */
-  check(instructions: string, asker: Asker): Promise<void>;
+  check(instructions: string, asker: Requester): Promise<void>;
   /** Ends the processes. Waiting callers get an UnavailableError. Can be called twice. */
   close(): Promise<void>;
 }
@@ -65,13 +65,13 @@ interface Waiting {
 export function createTemplates(options: TemplateOptions = {}): Templates {
   const { idleMs = defaultIdleMs, start = startRenderer } = options;
   const processes = options.processes ?? Math.min(mostProcesses, Math.max(1, Math.floor(availableParallelism() / 2)));
-  const turns = createTurns<Waiting>(waitingLimits);
+  const turns = createFairQueue<Waiting>(waitingLimits);
   const all = new Set<Renderer>();
   const idle: { readonly renderer: Renderer; readonly timer: NodeJS.Timeout }[] = [];
   let busy = 0;
   let closed = false;
 
-  function ask(task: Task, asker: Asker): Promise<string | null> {
+  function ask(task: Task, asker: Requester): Promise<string | null> {
     if (closed) return Promise.reject(stopping());
     return new Promise((resolve, reject) => {
       if (turns.add(asker, { task, resolve, reject })) next();
@@ -92,19 +92,19 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
   }
 
   async function serve({ task, resolve, reject }: Waiting): Promise<void> {
-    let outcome = await carryOut(task);
+    let outcome = await renderOnce(task);
     // A renderer that `close` ended died of no fault of its template's, and must have no successor.
     for (let attempt = 1; attempt < attempts && isUnexplained(outcome) && !closed; attempt += 1) {
-      outcome = await carryOut(task);
+      outcome = await renderOnce(task);
     }
     if (closed) reject(stopping());
     else if ("prompt" in outcome) resolve(outcome.prompt);
     else reject(errorOf(outcome));
   }
 
-  async function carryOut(task: Task): Promise<Outcome> {
+  async function renderOnce(task: Task): Promise<Outcome> {
     const renderer = takeRenderer();
-    const outcome = await renderer.carryOut(task);
+    const outcome = await renderer.render(task);
     if (renderer.alive && !closed) keep(renderer);
     else all.delete(renderer);
     return outcome;

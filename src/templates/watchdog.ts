@@ -6,7 +6,7 @@ import { phases, shared, timeSignal, usedCpu } from "./protocol.ts";
 // The rendering thread can't check this itself, because a regular expression or a sort does not return in between.
 
 /** Milliseconds between two checks. */
-const lookEveryMs = 5;
+const checkEveryMs = 5;
 
 const state = new BigInt64Array(workerData as SharedArrayBuffer);
 for (;;) {
@@ -19,5 +19,5 @@ for (;;) {
     const before = Atomics.compareExchange(state, shared.phase, phases.rendering, phases.overdue);
     if (before === phases.rendering) process.kill(process.pid, timeSignal);
   }
-  Atomics.wait(state, shared.phase, phases.rendering, lookEveryMs);
+  Atomics.wait(state, shared.phase, phases.rendering, checkEveryMs);
 }

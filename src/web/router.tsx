@@ -1,8 +1,8 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { z } from "zod";
-import { auditOutcomes } from "../domain/audit.ts";
-import { ledgerOutcomes } from "../domain/ledger.ts";
-import { sessionStatuses } from "../domain/status.ts";
+import { ledgerOutcomes } from "../domain/automations/ledger.ts";
+import { auditOutcomes } from "../domain/people/audit.ts";
+import { sessionStatuses } from "../domain/sessions/status.ts";
 import { Layout, NotFound } from "./layout.tsx";
 import { SessionPage } from "./pages/session-page.tsx";
 import { SessionsPage } from "./pages/sessions-page.tsx";

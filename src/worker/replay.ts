@@ -1,5 +1,5 @@
-import { ConflictError, NotFoundError } from "../domain/errors.ts";
-import type { NewEvent } from "../domain/event.ts";
+import { ConflictError, NotFoundError } from "../domain/errors/errors.ts";
+import type { NewEvent } from "../domain/sessions/event.ts";
 import { openGateway } from "../gateway/gateway.ts";
 import { readRecording, type Exchange } from "../gateway/models/recording.ts";
 import { createReplay } from "../gateway/models/replay.ts";
@@ -32,7 +32,7 @@ export interface ReplayResult {
  * @param options.onEvent receives each event, masked, instead of the database
  * @throws NotFoundError if the session was not recorded, or the commits that it started from are gone
  * @throws ConflictError if the sandbox does not isolate: its folders could not have the session's paths
- * @throws RunError if a turn fails, with the failure that the session itself would have
+ * @throws SessionError if a turn fails, with the failure that the session itself would have
  */
 export async function replaySession(
   services: AttemptServices & { readonly recordingsDirectory: string },

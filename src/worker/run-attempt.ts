@@ -1,5 +1,5 @@
-import type { FailureCode } from "../domain/errors.ts";
-import type { RunOutcome } from "../metrics/metrics.ts";
+import type { FailureCode } from "../domain/errors/errors.ts";
+import type { AttemptOutcome } from "../metrics/metrics.ts";
 import {
   finishSession,
   mayBeTriedAgain,
@@ -11,7 +11,7 @@ import { LeaseLostError } from "../store/queue/lease.ts";
 import { attemptLogger, beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
 import { endOf } from "./attempt/end.ts";
 import { failureOf } from "./attempt/failure.ts";
-import { leaveFolders } from "./attempt/leave-folders.ts";
+import { removeFolders } from "./attempt/leave-folders.ts";
 import { namedSteps } from "./attempt/named-step.ts";
 import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
 import { WorkerDraining } from "./attempt/stop-reasons.ts";
@@ -23,7 +23,7 @@ import { prepareWorkspace } from "./steps/prepare.ts";
 import { push } from "./steps/push.ts";
 import { setUp } from "./steps/set-up.ts";
 import { takeTurns } from "./steps/take-turns.ts";
-import type { RunSignals } from "./worker.ts";
+import type { AttemptSignals } from "./worker.ts";
 
 /** How long saving the diff may take after the attempt is over. Short after a cancel, which it must not delay. */
 const salvageAfterCancelMs = 1_000;
@@ -37,7 +37,7 @@ const salvageAfterFailureMs = 60_000;
 export async function runAttempt(
   services: AttemptServices,
   session: ClaimedSession,
-  { signal: stopped, draining }: RunSignals,
+  { signal: stopped, draining }: AttemptSignals,
 ): Promise<void> {
   const { metrics, traces } = services;
   const handedOver = new AbortController();
@@ -48,28 +48,32 @@ export async function runAttempt(
     "offstage.organization.id": session.organizationId,
     "offstage.attempt": session.attempt,
   };
-  await traces.span("session.run", { traceParent: session.traceParent, kind: "consumer", attributes }, async (span) => {
-    const logger = attemptLogger(services.logger, session, span?.traceId);
-    const startedAt = performance.now();
-    logger.info("an attempt begins");
-    try {
-      const attempt = beginAttempt({ session, signal, logger }, services);
-      const { outcome, code } = await runToEnd(attempt, services, safePoints);
-      metrics.runEnded(outcome, code);
-      logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "an attempt ended");
-      span?.set({ "offstage.outcome": outcome });
-      if (code !== undefined) span?.fail(code);
-    } catch (error) {
-      if (error instanceof LeaseLostError) metrics.runEnded("lost");
-      throw error;
-    } finally {
-      safePoints.close();
-    }
-  });
+  await traces.span(
+    "session.attempt",
+    { traceParent: session.traceParent, kind: "consumer", attributes },
+    async (span) => {
+      const logger = attemptLogger(services.logger, session, span?.traceId);
+      const startedAt = performance.now();
+      logger.info("an attempt begins");
+      try {
+        const attempt = beginAttempt({ session, signal, logger }, services);
+        const { outcome, code } = await runToEnd(attempt, services, safePoints);
+        metrics.attemptEnded(outcome, code);
+        logger.info({ outcome, code, ms: Math.round(performance.now() - startedAt) }, "an attempt ended");
+        span?.set({ "offstage.outcome": outcome });
+        if (code !== undefined) span?.fail(code);
+      } catch (error) {
+        if (error instanceof LeaseLostError) metrics.attemptEnded("lost");
+        throw error;
+      } finally {
+        safePoints.close();
+      }
+    },
+  );
 }
 
 interface Outcome {
-  readonly outcome: RunOutcome;
+  readonly outcome: AttemptOutcome;
   readonly code?: FailureCode;
 }
 
@@ -80,7 +84,7 @@ async function runToEnd(begun: Attempt, services: AttemptServices, safePoints: S
     attempt = await withSecrets(begun, services);
     services.metrics.runStarted((performance.now() - claimedAt) / 1_000);
     const summary = await runSteps(attempt, services, safePoints);
-    await leaveFolders(attempt, services);
+    await removeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
     await finishSession(services.database, attempt.session, completed);
     return { outcome: "completed" };
@@ -154,7 +158,7 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
       return { outcome: "released" };
     case "cancelled":
       await salvage(attempt, services, AbortSignal.timeout(salvageAfterCancelMs));
-      await leaveFolders(attempt, services);
+      await removeFolders(attempt, services);
       await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
       return { outcome: "cancelled" };
     case "objectStore":
@@ -164,7 +168,7 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
       return { outcome: "released" };
     case "budget":
       await salvage(attempt, services, signal);
-      await leaveFolders(attempt, services);
+      await removeFolders(attempt, services);
       await parkSession(database, session, end.shortage.message, end.shortage.neededUsd);
       return { outcome: "waiting" };
     case "failed":
@@ -177,7 +181,7 @@ async function failAttempt(attempt: Attempt, services: AttemptServices, error: u
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
   if (failure.code !== "secret_unavailable" && failure.code !== "token_in_work")
     await salvage(attempt, services, AbortSignal.timeout(salvageAfterFailureMs));
-  await leaveFolders(attempt, services);
+  await removeFolders(attempt, services);
   await finishSession(services.database, attempt.session, { status: "failed", summary: null, failure });
   return { outcome: "failed", code: failure.code };
 }

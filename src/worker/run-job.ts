@@ -1,6 +1,6 @@
 import type { Database } from "../database/database.ts";
-import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../domain/errors.ts";
-import { newSession } from "../domain/new-session.ts";
+import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
+import { newSession } from "../domain/sessions/new-session.ts";
 import type { Logger } from "../observability.ts";
 import { completeJob, failJob, type ClaimedJob } from "../store/automations/jobs.ts";
 import { findRepositories } from "../store/repositories/repositories.ts";

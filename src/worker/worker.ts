@@ -12,7 +12,7 @@ import { attemptLogger } from "./attempt/attempt.ts";
 import { ClaimLost, RunCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
 
 /** The two ways in which a worker ends an attempt. */
-export interface RunSignals {
+export interface AttemptSignals {
   /** Ends the attempt at once; the reason, a class of `stop-reasons.ts`, decides what is recorded afterwards. */
   readonly signal: AbortSignal;
   /** Aborts when the worker shuts down: the attempt ends at its next safe point, before `signal` ends it anywhere. */
@@ -37,7 +37,7 @@ export interface WorkerOptions {
   /** Whether this machine's disk has room for another session; if not, no session is claimed. */
   readonly hasRoom?: () => Promise<boolean>;
   /** Must have ended every process that it started before it settles, and must not reject because a session failed. */
-  readonly runSession: (session: ClaimedSession, signals: RunSignals) => Promise<void>;
+  readonly runSession: (session: ClaimedSession, signals: AttemptSignals) => Promise<void>;
   /** Awaited: one job at a time. */
   readonly runJob: (job: ClaimedJob) => Promise<void>;
 }
@@ -66,7 +66,7 @@ export function createWorker(options: WorkerOptions): Service {
 
   const looks = {
     everyMs: pollMs,
-    onFailure: (error: unknown) => logger.error({ err: error }, "could not look for work; will look again"),
+    onFailure: (error: unknown) => logger.error({ err: error }, "could not claim work; will retry"),
   };
   const jobs = createPeriodic({ ...looks, round: takeJobs });
   const sessions = createPeriodic({ ...looks, round: takeSessions });
@@ -74,7 +74,7 @@ export function createWorker(options: WorkerOptions): Service {
     round: recoverExpired,
     everyMs: leaseMs / 2,
     firstAfterMs: leaseMs / 2,
-    onFailure: (error) => logger.warn({ err: error }, "could not recover expired leases; will try again"),
+    onFailure: (error) => logger.warn({ err: error }, "could not recover expired leases; will retry"),
   });
 
   /** The two looks are independent: many jobs delay no session. */
@@ -107,11 +107,11 @@ export function createWorker(options: WorkerOptions): Service {
       });
       if (session === null) return;
       if (session.queuedSeconds != null) metrics.sessionClaimed(session.queuedSeconds);
-      carryOut(session);
+      startSession(session);
     }
   }
 
-  function carryOut(session: ClaimedSession): void {
+  function startSession(session: ClaimedSession): void {
     const controller = new AbortController();
     // An earlier attempt at this session, whose claim was lost, may still be ending here: two attempts must not share one
     // folder.
@@ -139,7 +139,7 @@ export function createWorker(options: WorkerOptions): Service {
       else if (renewed.cancelRequested) run.controller.abort(new RunCancelled());
       else run.heldUntil = askedAt + leaseMs;
     } catch (error) {
-      attemptLogger(logger, run.session).warn({ err: error }, "could not renew a lease; will try again");
+      attemptLogger(logger, run.session).warn({ err: error }, "could not renew a lease; will retry");
     }
   }
 
@@ -151,7 +151,8 @@ export function createWorker(options: WorkerOptions): Service {
   async function recoverOwn(): Promise<void> {
     const recovered = await recoverSessions(database, { worker: options.id });
     metrics.sessionsRecovered(recovered);
-    if (recovered > 0) logger.info({ sessions: recovered }, "took up what this worker held when it was killed");
+    if (recovered > 0)
+      logger.info({ sessions: recovered }, "requeued sessions that this worker held before it restarted");
     await recoverJobs(database, { worker: options.id });
   }
 

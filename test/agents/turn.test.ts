@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runTurn } from "../../src/agents/acp/acp.ts";
 import type { TurnRequest } from "../../src/agents/harness.ts";
 import { createProviders } from "../../src/agents/providers.ts";
-import type { NewEvent } from "../../src/domain/event.ts";
 import { createMask } from "../../src/domain/masking/mask.ts";
+import type { NewEvent } from "../../src/domain/sessions/event.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { startModelServer, type ModelServer, type Script } from "../model/server.ts";
-import { commandLines, uniqueMark } from "../sandboxes/place.ts";
+import { commandLines, uniqueMark } from "../sandboxes/sandbox-folders.ts";
 import { waitFor } from "../wait-for.ts";
 
 let folder: string;
@@ -60,7 +60,7 @@ async function turn(script: Script, overrides: Partial<TurnRequest> = {}) {
     limitMs: 60_000,
     permission: "allow",
     mask: createMask([]),
-    signal: AbortSignal.timeout(longestWait),
+    signal: AbortSignal.timeout(hangTimeoutMs),
     ...overrides,
   };
   return { result: runTurn(request), events };

@@ -7,7 +7,7 @@ import { createLogger } from "../../src/observability.ts";
 import { bootstrap } from "../../src/store/people/organizations.ts";
 import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
-import { createIntake } from "../../src/store/sessions/intake.ts";
+import { createBatchedInserts } from "../../src/store/sessions/batched-inserts.ts";
 import { createTemplates, type Templates } from "../../src/templates/templates.ts";
 import { noTraces } from "../../src/traces.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -62,7 +62,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
   const templates = createTemplates();
   const settings: Parameters<typeof createApp>[0] = {
     database: testDatabase.database,
-    intake: createIntake(testDatabase.database),
+    inserts: createBatchedInserts(testDatabase.database),
     vault: createVault(environmentKeyring(randomBytes(32).toString("base64"))),
     logger: createLogger("silent"),
     metrics: createMetrics(),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { AuditEntry } from "../../src/domain/audit.ts";
+import type { AuditEntry } from "../../src/domain/people/audit.ts";
 import { createKey } from "../../src/store/people/keys.ts";
 import { pruneAudit } from "../../src/store/requests/audit.ts";
 import { addOrganization } from "../store/fixtures.ts";

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Principal, Scope } from "../../src/domain/key.ts";
+import type { Principal, Scope } from "../../src/domain/people/key.ts";
 import { createKey, revokeKey } from "../../src/store/people/keys.ts";
 import { createBrowserSession } from "../../src/store/people/logins.ts";
 import { signInUser, updateUser } from "../../src/store/people/users.ts";
@@ -26,7 +26,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /automation/:keyOrId/trigger": "trigger",
   "GET /delivery/list": "admin",
   "GET /delivery/:id": "admin",
-  "POST /delivery/:id/replay": "admin",
+  "POST /delivery/:id/resend": "admin",
   "GET /job/list": "read",
   "GET /job/:id": "read",
   "POST /key/create": "admin",

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Scope } from "../../src/domain/key.ts";
+import type { Scope } from "../../src/domain/people/key.ts";
 import { createKey, revokeKey } from "../../src/store/people/keys.ts";
 import { createLoginLink, pruneLogins } from "../../src/store/people/logins.ts";
 import { atOnce } from "../store/fixtures.ts";

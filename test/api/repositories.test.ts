@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isAddressProblem, parseRepositoryUrl } from "../../src/domain/repository.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../../src/domain/repositories/repository.ts";
 import { createForges } from "../../src/forges/forges.ts";
 import { settleRepositoryKeys } from "../../src/store/repositories/repository-keys.ts";
 import { createTestApp, type TestApp } from "./app.ts";

@@ -8,7 +8,7 @@ export interface DatabaseLink {
   readonly url: string;
   cut(): void;
   /** What was held up goes through now, however late it is. */
-  mend(): void;
+  repair(): void;
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export async function createDatabaseLink(server: string, folder: string): Promis
       isCut = true;
       for (const socket of sockets) socket.pause();
     },
-    mend() {
+    repair() {
       isCut = false;
       for (const socket of sockets) socket.resume();
     },

@@ -10,8 +10,8 @@ import { createLogger } from "../../src/observability.ts";
 import { script } from "../end-to-end/script.ts";
 import { freePorts } from "../fleet.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
-import { inherited } from "../inherited.ts";
 import { startModelServer } from "../model/server.ts";
+import { testEnvironment } from "../test-environment.ts";
 import { createDatabaseLink, type DatabaseLink } from "./database-link.ts";
 import { createNetworkLink } from "./network-link.ts";
 import { startChaosNode, type ChaosNode } from "./node.ts";
@@ -57,7 +57,7 @@ export async function startChaosFleet(counts: {
   const model = await startModelServer({ script });
   const ports = await freePorts(counts.apis);
   const shared = {
-    ...inherited(),
+    ...testEnvironment(),
     OFFSTAGE_ADMIN_KEY: chaosKey,
     OFFSTAGE_MASTER_KEY: randomBytes(32).toString("base64"),
     OFFSTAGE_PUBLIC_URL: `http://127.0.0.1:${ports[0]}`,

@@ -64,7 +64,7 @@ export async function createNetworkLink(index: number, server: string): Promise<
   return {
     url: `postgres://offstage@${farAddress}:${port}/postgres`,
     cut: () => ip("-n", namespace, "link", "set", far, "down"),
-    mend: () => ip("-n", namespace, "link", "set", far, "up"),
+    repair: () => ip("-n", namespace, "link", "set", far, "up"),
     close,
   };
 }

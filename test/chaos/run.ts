@@ -191,7 +191,7 @@ async function breakThings(fleet: ChaosFleet, options: ChaosOptions, breaking: B
       options.tell(`· it could not: ${String(error)}`),
     );
   }
-  for (const { link } of fleet.workers) link.mend();
+  for (const { link } of fleet.workers) link.repair();
 }
 
 type StepKill = Extract<Mishap, { kind: "killAtStep" }>;
@@ -220,7 +220,7 @@ async function happen(
     case "cutDatabase": {
       const link = fleet.workers[mishap.node]?.link;
       link?.cut();
-      setTimeout(() => link?.mend(), mishap.forMs);
+      setTimeout(() => link?.repair(), mishap.forMs);
       return;
     }
     case "fillDisk":

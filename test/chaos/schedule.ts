@@ -1,4 +1,4 @@
-import { stepNames, type StepName } from "../../src/domain/step.ts";
+import { stepNames, type StepName } from "../../src/domain/sessions/step.ts";
 
 /** What goes wrong next. Times are in milliseconds. */
 export type Mishap =

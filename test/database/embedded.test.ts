@@ -6,7 +6,7 @@ import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ownerLock } from "../../src/database/embedded/connection.ts";
 import { startEmbeddedServer } from "../../src/database/embedded/embedded.ts";
-import { preparePlace } from "../../src/database/embedded/place.ts";
+import { prepareEmbeddedPaths } from "../../src/database/embedded/paths.ts";
 import { findProgram, initialize, launch } from "../../src/database/embedded/program.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -67,7 +67,7 @@ async function postmaster(): Promise<number> {
 
 test("a server that still shuts down is waited for, and another one started", async () => {
   const { logger, lines } = recordingLogger();
-  const place = await preparePlace(directory);
+  const place = await prepareEmbeddedPaths(directory);
   const program = await findProgram(place);
   await initialize(program, place);
   const earlier = launch(program, place, log.fd);
@@ -150,7 +150,7 @@ test("its processes have a few named variables, and none of the server's own", a
 test.runIf(isRoot)("as root it never runs as nobody, also on what an earlier version left to nobody", async () => {
   const { logger } = recordingLogger();
   const nobody = { uid: 65_534, gid: 65_534 };
-  const place = await preparePlace(directory);
+  const place = await prepareEmbeddedPaths(directory);
   const program = await findProgram(place);
   // As the version before would have made it on a machine without a better user, and left it running.
   await initialize(program, { ...place, identity: nobody });
@@ -169,7 +169,7 @@ test.runIf(isRoot)("as root it never runs as nobody, also on what an earlier ver
 
 test("a folder in which no server starts is told with the server's own words", async () => {
   const { logger } = recordingLogger();
-  const place = await preparePlace(directory);
+  const place = await prepareEmbeddedPaths(directory);
   await initialize(await findProgram(place), place);
   await rm(join(directory, "global/pg_control"));
   await expect(startEmbeddedServer({ directory, beside: false, logger })).rejects.toThrow(

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { SessionEvent } from "../../src/domain/event.ts";
+import type { SessionEvent } from "../../src/domain/sessions/event.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
-import { running, uniqueMark } from "../sandboxes/place.ts";
+import { running, uniqueMark } from "../sandboxes/sandbox-folders.ts";
 import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { StepName } from "../../src/domain/step.ts";
+import type { StepName } from "../../src/domain/sessions/step.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import type { Failure } from "../forge/state.ts";
-import { commandLines, uniqueMark } from "../sandboxes/place.ts";
+import { commandLines, uniqueMark } from "../sandboxes/sandbox-folders.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";

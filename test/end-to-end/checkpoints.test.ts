@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { SessionEvent } from "../../src/domain/event.ts";
+import type { SessionEvent } from "../../src/domain/sessions/event.ts";
 import { startFleet, type Fleet } from "../fleet.ts";
 import type { Script } from "../model/server.ts";
 import type { ServerProcess } from "../server-process.ts";

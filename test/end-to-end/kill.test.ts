@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { SessionEvent } from "../../src/domain/event.ts";
-import { stepNames, type StepName } from "../../src/domain/step.ts";
+import type { SessionEvent } from "../../src/domain/sessions/event.ts";
+import { stepNames, type StepName } from "../../src/domain/sessions/step.ts";
 import { callApi } from "../call.ts";
 import { startServerProcess, type ServerProcess } from "../server-process.ts";
 import { waitFor } from "../wait-for.ts";

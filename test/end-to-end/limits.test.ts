@@ -49,7 +49,7 @@ describe.skipIf(!canLimit())("a session that takes too much", () => {
     const { id } = await client.session.create({ prompt: `shell ${command}` });
     expect(await untilOver(client, id)).toMatchObject({
       status: "failed",
-      failure: { code: "resources_exhausted", mend: expect.stringContaining("OFFSTAGE_SANDBOX_") as string },
+      failure: { code: "resources_exhausted", remedy: expect.stringContaining("OFFSTAGE_SANDBOX_") as string },
     });
     expect(await untilOver(client, quiet.id)).toMatchObject({ status: "completed", failure: null });
   });
@@ -160,7 +160,7 @@ describe.skipIf(!canLimit() || noImages !== null)("a session with a disk of its 
     });
     expect(await untilOver(client, id)).toMatchObject({
       status: "failed",
-      failure: { code: "resources_exhausted", mend: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string },
+      failure: { code: "resources_exhausted", remedy: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string },
     });
     expect((await readdir(join(world.data, "disks"))).filter((name) => name.startsWith(id))).toEqual([]);
     expect(mounts()).toEqual([]);

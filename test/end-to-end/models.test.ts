@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { replayBeside } from "../../src/admin/beside.ts";
+import { replayRecordedSession } from "../../src/admin/attach.ts";
 import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
-import type { NewEvent, SessionEvent } from "../../src/domain/event.ts";
+import type { NewEvent, SessionEvent } from "../../src/domain/sessions/event.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { waitFor } from "../wait-for.ts";
 import { createWorld, modelKey, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -177,8 +177,8 @@ describe("a recorded session", () => {
   const replay = async (id: string) => {
     const events: NewEvent[] = [];
     const config = readConfig({ ...world.variables, ...overrides });
-    const signal = AbortSignal.timeout(longestWait);
-    const result = await replayBeside(config, id, { onEvent: (event) => void events.push(event), signal });
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    const result = await replayRecordedSession(config, id, { onEvent: (event) => void events.push(event), signal });
     return { ...result, events };
   };
 

@@ -4,7 +4,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
 import { openDatabase } from "../../src/database/database.ts";
-import type { SessionEvent } from "../../src/domain/event.ts";
+import type { SessionEvent } from "../../src/domain/sessions/event.ts";
 import { createObjectStore } from "../../src/objects/object-store.ts";
 import { createLogger } from "../../src/observability.ts";
 import { sweepObjects } from "../../src/store/checkpoints/objects.ts";
@@ -48,7 +48,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   isRetried = false;
-  s3.mend();
+  s3.repair();
   for (const started of workers.splice(0)) {
     await started.kill("SIGKILL");
     expectNoKeys(started.output());
@@ -130,7 +130,7 @@ test("a worker that is killed between an upload and the checkpoint leaves no obj
     "an object is there, of which the worker did not hear",
   );
   await first.kill("SIGKILL");
-  s3.mend();
+  s3.repair();
   expect(await knownKeys()).toContain(fresh);
   const { rowCount } = await store.query("select from checkpoint where session_id = $1", [id]);
   expect(rowCount).toBe(0);
@@ -178,11 +178,11 @@ test("a store that is down when another worker takes over costs no work: the ses
     "the session is handed back",
     120_000,
   );
-  s3.mend();
+  s3.repair();
   await expectWholeWork(id, name);
 });
 
-test("a worker that may not read the store fails the session with the mend, and a retry goes on from the work", async () => {
+test("a worker that may not read the store fails the session with the remedy, and a retry goes on from the work", async () => {
   const first = await worker();
   const { id, name } = await begin("begin and wait");
   await untilKept(id);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
-import { elsewhere } from "../elsewhere.ts";
+import { inOtherClone } from "../other-clone.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
@@ -48,7 +48,7 @@ test("a session over two repositories opens one pull request in each that change
 
 test("the branch name and the target branch of the request are used", async () => {
   const { name, url } = await repository();
-  await elsewhere(
+  await inOtherClone(
     world,
     url,
     "git checkout -q -b release/2 && echo r > r.txt && git add . && git commit -qm R && git push -q origin release/2",
@@ -61,13 +61,13 @@ test("the branch name and the target branch of the request are used", async () =
   });
   expect(await untilOver(client, id)).toMatchObject({ status: "completed", branchName: "fix/seen" });
   expect(await world.forge.pullRequests("acme", name)).toMatchObject([{ head: "fix/seen", base: "release/2" }]);
-  expect(await elsewhere(world, url, "git show origin/fix/seen:seen.txt")).toBe("r");
+  expect(await inOtherClone(world, url, "git show origin/fix/seen:seen.txt")).toBe("r");
 });
 
 test("nothing is pushed onto the default branch, nor the configured one, by naming it as the work branch", async () => {
   const { name, url } = await repository();
-  await elsewhere(world, url, "git push -q origin HEAD:refs/heads/dev HEAD:refs/heads/stable");
-  const before = await elsewhere(world, url, "git ls-remote origin");
+  await inOtherClone(world, url, "git push -q origin HEAD:refs/heads/dev HEAD:refs/heads/stable");
+  const before = await inOtherClone(world, url, "git ls-remote origin");
   const named = { prompt: "write evil.txt: unreviewed", repositories: [url], targetBranch: "dev" };
   const byDefault = await client.session.create({ ...named, branchName: "main" });
   expect(await untilOver(client, byDefault.id)).toMatchObject({
@@ -80,7 +80,7 @@ test("nothing is pushed onto the default branch, nor the configured one, by nami
   await callApi(offstage.url, `/repository/${connected?.id}/update`, { branch: "stable" });
   await callApi(offstage.url, `/session/${late.id}/queue`, {});
   expect(await untilOver(client, late.id)).toMatchObject({ status: "failed", failure: { code: "branch_protected" } });
-  expect(await elsewhere(world, url, "git ls-remote origin")).toBe(before);
+  expect(await inOtherClone(world, url, "git ls-remote origin")).toBe(before);
   expect(await world.forge.pullRequests("acme", name)).toEqual([]);
 });
 
@@ -110,21 +110,21 @@ test("a branch that is there already is worked on, and its open pull request is 
   });
   expect((await untilOver(client, second.id)).pullRequests).toMatchObject([{ number: 1 }]);
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
-  expect(await elsewhere(world, url, "git show origin/shared:two.txt")).toBe("1");
+  expect(await inOtherClone(world, url, "git show origin/shared:two.txt")).toBe("1");
 });
 
 test("a branch that somebody moved meanwhile is never overwritten", async () => {
   const { name, url } = await repository();
   const { id } = await client.session.create({ prompt: "write one.txt: 1", repositories: [url], branchName: "moved" });
   await untilOver(client, id);
-  await elsewhere(
+  await inOtherClone(
     world,
     url,
     "git checkout -q moved && echo c > c.txt && git add . && git commit -qm C && git push -q",
   );
   await client.session.message(id, { message: "write two.txt: 2" });
   expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code: "branch_diverged" } });
-  expect(await elsewhere(world, url, "git log -1 --format=%s origin/moved")).toBe("C");
+  expect(await inOtherClone(world, url, "git log -1 --format=%s origin/moved")).toBe("C");
   // What the agent did is not lost: it is on the session.
   expect((await client.session.diff(id)).repositories[0]?.patch).toContain("two.txt");
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
@@ -147,19 +147,19 @@ test.each([
   [{ branchName: "main" }, "pull_request_refused"],
 ])("a session with %j fails as %s, before the agent works", async (wish, code) => {
   const { url } = await repository();
-  const before = await elsewhere(world, url, "git rev-parse origin/main");
+  const before = await inOtherClone(world, url, "git rev-parse origin/main");
   const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url], ...wish });
   expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code } });
   const { events } = await client.session.events(id, { limit: 1_000 });
   expect(events.filter(({ type }) => type === "agent.started")).toEqual([]);
-  expect(await elsewhere(world, url, "git rev-parse origin/main")).toBe(before);
+  expect(await inOtherClone(world, url, "git rev-parse origin/main")).toBe(before);
 });
 
 test("a repository whose default branch has no commit fails with what to do", async () => {
   const { url } = await repository({});
   const { id } = await client.session.create({ prompt: "write b.txt: b", repositories: [url] });
   expect(await untilOver(client, id)).toMatchObject({
-    failure: { code: "target_branch_not_found", mend: "Push a first commit, then retry." },
+    failure: { code: "target_branch_not_found", remedy: "Push a first commit, then retry." },
   });
 });
 

@@ -11,7 +11,7 @@ import { createLogger } from "../../src/observability.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { createRegistry, createAttemptServices, createSandbox, openVault } from "../../src/server/wiring.ts";
 import { noTraces } from "../../src/traces.ts";
-import { pruneWorkspaces } from "../../src/worker/background/retention.ts";
+import { pruneWorkspaces } from "../../src/worker/background/prune-workspaces.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 

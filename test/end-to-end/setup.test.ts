@@ -3,8 +3,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { SessionEvent } from "../../src/domain/event.ts";
-import type { SessionDetail } from "../../src/domain/session.ts";
+import type { SessionEvent } from "../../src/domain/sessions/event.ts";
+import type { SessionDetail } from "../../src/domain/sessions/session.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
@@ -275,15 +275,15 @@ describe("secrets", () => {
     const token = `ghp_${randomBytes(27).toString("base64").replaceAll(/[+/=]/gu, "x").slice(0, 36)}`;
     const { session } = await run(`write src/config.ts: ${token}`, made);
     expect(session).toMatchObject({ status: "failed", failure: { code: "token_in_work", retryable: true } });
-    const { reason = "", mend = "" } = session.failure ?? {};
+    const { reason = "", remedy = "" } = session.failure ?? {};
     expect(reason).toMatch(/src\/config\.ts of commit [0-9a-f]{10}, line 1 \(rule github, fingerprint [0-9a-f]{24}\)/u);
     expect(await world.forge.pullRequests("acme", made.name)).toEqual([]);
     // Nor does the diff that is kept of the work show it.
     const diff = JSON.stringify(await client.session.diff(session.id));
     expect(diff).toContain("+[secret]");
-    expect(reason + mend + diff).not.toContain(token);
+    expect(reason + remedy + diff).not.toContain(token);
     // The remedy is the one command that it names.
-    const [, path = "", body = ""] = /POST (\S+) with (\{.*?\})/u.exec(mend) ?? [];
+    const [, path = "", body = ""] = /POST (\S+) with (\{.*?\})/u.exec(remedy) ?? [];
     await callApi(offstage.url, path, JSON.parse(body));
     await client.session.queue(session.id);
     expect((await untilOver(client, session.id)).status).toBe("completed");

@@ -10,7 +10,7 @@ import { createForges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { claimDeliveries } from "../../src/store/webhooks/deliveries.ts";
-import { lookAtPullRequests } from "../../src/worker/background/follow-pull-requests.ts";
+import { pollPullRequests } from "../../src/worker/background/pull-request-polling.ts";
 import { callApi } from "../call.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
@@ -303,7 +303,7 @@ test("a pull request that was merged is told, once, and shown on its session", a
   const look = async (): Promise<void> => {
     await offstage.database.pool.query("update pull_request set checked_at = now() - interval '1 hour'");
     const { database } = offstage;
-    await lookAtPullRequests(
+    await pollPullRequests(
       { database, logger: createLogger("silent"), forgeOf, minutes: 5 },
       new AbortController().signal,
     );

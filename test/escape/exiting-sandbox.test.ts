@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { inherited } from "../inherited.ts";
+import { testEnvironment } from "../test-environment.ts";
 
 /**
  * The escape tests themselves, with a program in bubblewrap's place that only exits. Nothing gets out of that, because
@@ -69,7 +69,7 @@ async function runWithExitingProgram(files: readonly string[]): Promise<Result[]
   const reporting = ["--maxWorkers", "1", "--reporter=json", `--outputFile=${report}`];
   await promisify(execFile)("unshare", ["--mount", "sh", "-c", command, program, ...vitest, ...reporting, ...files], {
     cwd: root,
-    env: inherited(),
+    env: testEnvironment(),
     maxBuffer: 2 ** 28,
   }).catch((error: unknown) => {
     // Its tests are meant to fail; it has to have said how.

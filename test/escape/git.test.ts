@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { SessionDetail } from "../../src/domain/session.ts";
+import type { SessionDetail } from "../../src/domain/sessions/session.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { inOneLine, script } from "../end-to-end/script.ts";
 import { marked } from "../sandboxes/did-run.ts";
@@ -123,7 +123,7 @@ test("a repository whose folder is gone fails with what to do", async () => {
   const { session, name } = await attempt(["d=$PWD", "cd ..", "rm -rf $d"]);
   expect(session).toMatchObject({
     status: "failed",
-    failure: { code: "workspace_broken", mend: "Start a new session, which works in a fresh clone." },
+    failure: { code: "workspace_broken", remedy: "Start a new session, which works in a fresh clone." },
   });
   expect(await world.forge.pullRequests("acme", name)).toEqual([]);
 });

@@ -9,9 +9,9 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { DidNotRunError, marked } from "../sandboxes/did-run.ts";
-import { firstLine } from "../sandboxes/place.ts";
+import { firstLine } from "../sandboxes/sandbox-folders.ts";
 
 /**
  * What code of an agent's may try on the machine around it. Each attempt runs in the real sandbox, as a session's harness
@@ -64,7 +64,7 @@ async function attempt(command: string, options: { readonly toItsEnd?: boolean }
     home,
     readOnly: [],
     limits: { memoryBytes: 2 ** 30, processes: 500, diskBytes: 2 ** 30, cpus: 2 },
-    signal: AbortSignal.timeout(longestWait),
+    signal: AbortSignal.timeout(hangTimeoutMs),
   });
   child.stdin.end();
   const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
@@ -123,7 +123,7 @@ it("what lies beside the Node that runs the server is not seen, wherever that wa
     import { text } from "node:stream/consumers";
     const { createBubblewrap } = await import(process.argv[1]);
     const [workspace, home, command] = process.argv.slice(2);
-    const signal = AbortSignal.timeout(${longestWait});
+    const signal = AbortSignal.timeout(${hangTimeoutMs});
     const request = { command: "sh", arguments: ["-c", command], environment: {}, workspace, home, readOnly: [], signal };
     const child = createBubblewrap().start(request);
     child.stdin.end();
@@ -166,7 +166,7 @@ describe("what belongs to another session", () => {
       workspace: neighbour,
       home: neighbour,
       readOnly: [],
-      signal: AbortSignal.timeout(longestWait),
+      signal: AbortSignal.timeout(hangTimeoutMs),
     });
     await firstLine(other.stdout);
     const said = await attempt(
@@ -363,7 +363,7 @@ describe("files", () => {
     const racing = attempt(
       `end=$(($(date +%s) + 2)); while [ $(date +%s) -lt $end ]; do rm -rf ${home}/.evil; ln -sfn ${data} ${home}/.evil; rm -rf ${home}/.evil; mkdir ${home}/.evil; done`,
     );
-    const place = { workspace, home, signal: AbortSignal.timeout(longestWait) };
+    const place = { workspace, home, signal: AbortSignal.timeout(hangTimeoutMs) };
     for (let round = 0; round < 15; round += 1) {
       await writeHarnessFiles(sandbox, place, { ".evil/master.key": "overwritten" }).catch(() => undefined);
     }

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
-import type { SessionEvent } from "../../src/domain/event.ts";
+import type { SessionEvent } from "../../src/domain/sessions/event.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { inOneLine, script } from "../end-to-end/script.ts";
 import { marked } from "../sandboxes/did-run.ts";

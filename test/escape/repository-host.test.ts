@@ -11,7 +11,7 @@ import { git, remoteError } from "../../src/worker/git/git.ts";
 import { lookUpHeads } from "../../src/worker/git/mirror.ts";
 import { pinPublicHost } from "../../src/worker/git/remote-address.ts";
 import { script } from "../end-to-end/script.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 
 /** Whoever may create a session names a host, and the server itself would ask it. */
@@ -52,7 +52,7 @@ it.each([
   const { id } = await client.session.create({ prompt: "say x", repositories: [url()] });
   expect(await untilOver(client, id)).toMatchObject({
     status: "failed",
-    failure: { code: "repository_unreachable", mend: expect.stringContaining("OFFSTAGE_FORGES") as string },
+    failure: { code: "repository_unreachable", remedy: expect.stringContaining("OFFSTAGE_FORGES") as string },
   });
   expect(visits).toEqual([]);
 });
@@ -69,7 +69,7 @@ it("git asks the address that was looked at, whatever the name leads to by then"
   const pinned = { host: "rebound.invalid", port, address: "127.0.0.1" };
   await git(["ls-remote", url], {
     cwd: "/",
-    signal: AbortSignal.timeout(longestWait),
+    signal: AbortSignal.timeout(hangTimeoutMs),
     remote: { url, credentials: null, pinned },
   });
   expect(visits.splice(0)[0]).toBe("/a/b/info/refs?service=git-upload-pack");
@@ -85,14 +85,14 @@ it("a redirect is not followed to another place", async () => {
   const pinned = { host: "public.invalid", port: awayPort, address: "127.0.0.1" };
   const { code, stderr } = await git(["ls-remote", url], {
     cwd: "/",
-    signal: AbortSignal.timeout(longestWait),
+    signal: AbortSignal.timeout(hangTimeoutMs),
     remote: { url, credentials: null, pinned },
   });
   away.close();
   expect(code).not.toBe(0);
   expect(remoteError(url, stderr)).toMatchObject({
     code: "repository_not_found",
-    mend: expect.stringContaining("new address") as string,
+    remedy: expect.stringContaining("new address") as string,
   });
   expect(visits).toEqual([]);
 });
@@ -118,12 +118,12 @@ it("a git that can't be held to an address is not sent to a host that nobody nam
   const mirror = { path: folder, url, named: false, local: false, credentials: () => Promise.resolve(null) };
   const wanted = { targetBranch: "main", branch: "work" };
   try {
-    await expect(lookUpHeads(mirror, wanted, AbortSignal.timeout(longestWait))).rejects.toMatchObject({
+    await expect(lookUpHeads(mirror, wanted, AbortSignal.timeout(hangTimeoutMs))).rejects.toMatchObject({
       code: "repository_unreachable",
-      mend: expect.stringContaining("git 2.37") as string,
+      remedy: expect.stringContaining("git 2.37") as string,
     });
     expect(existsSync(asked)).toBe(false);
-    await expect(lookUpHeads({ ...mirror, named: true }, wanted, AbortSignal.timeout(longestWait))).rejects.toThrow(
+    await expect(lookUpHeads({ ...mirror, named: true }, wanted, AbortSignal.timeout(hangTimeoutMs))).rejects.toThrow(
       url,
     );
     expect(existsSync(asked)).toBe(true);

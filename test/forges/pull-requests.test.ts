@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repository.ts";
+import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Forge } from "../../src/forges/forge.ts";
-import { createGitea } from "../../src/forges/gitea.ts";
 import { createForges } from "../../src/forges/forges.ts";
+import { createGitea } from "../../src/forges/gitea.ts";
 import { createGitHub } from "../../src/forges/github.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 
 let server: TestForge;
 const app = createTestApp(7);
@@ -53,7 +53,7 @@ describe.each(adapters)("%s", (_, create) => {
       name,
       forge: create(),
       address: parseRepositoryUrl(url) as RepositoryAddress,
-      signal: AbortSignal.timeout(longestWait),
+      signal: AbortSignal.timeout(hangTimeoutMs),
     };
   }
 
@@ -147,7 +147,7 @@ describe.each(adapters)("%s", (_, create) => {
 
 describe("a forge that does not let us in", () => {
   const address = () => parseRepositoryUrl(`${server.url}/acme/shop-1`) as RepositoryAddress;
-  const signal = () => AbortSignal.timeout(longestWait);
+  const signal = () => AbortSignal.timeout(hangTimeoutMs);
 
   it.each([
     ["GitHub", () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: "wrong" })],
@@ -155,7 +155,7 @@ describe("a forge that does not let us in", () => {
   ])("is told as refused access: %s", async (_, create) => {
     await expect(create().findPullRequest(address(), "work", "main", signal())).rejects.toMatchObject({
       code: "repository_access_denied",
-      mend: expect.stringContaining("token") as string,
+      remedy: expect.stringContaining("token") as string,
     });
   });
 
@@ -167,7 +167,7 @@ describe("a forge that does not let us in", () => {
       app: { id: "7", privateKey: "nonsense" },
     });
     await expect(github.credentials(address(), signal())).rejects.toMatchObject({
-      mend: expect.stringContaining("OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE") as string,
+      remedy: expect.stringContaining("OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE") as string,
     });
   });
 
@@ -190,7 +190,7 @@ describe("a forge that is down", () => {
     const github = createGitHub({ kind: "github", webUrl: gone.url, apiUrl: gone.apiUrl, token: "x" });
     const address = parseRepositoryUrl(`${gone.url}/acme/shop`) as RepositoryAddress;
     await expect(
-      github.findPullRequest(address, "work", "main", AbortSignal.timeout(longestWait)),
+      github.findPullRequest(address, "work", "main", AbortSignal.timeout(hangTimeoutMs)),
     ).rejects.toMatchObject({
       code: "forge_unavailable",
       retryable: true,
@@ -206,7 +206,7 @@ describe("plain git", () => {
       username: "robot",
       token: "secret",
     });
-    const signal = AbortSignal.timeout(longestWait);
+    const signal = AbortSignal.timeout(hangTimeoutMs);
     const own = parseRepositoryUrl("https://git.example.com/team/shop") as RepositoryAddress;
     const other = parseRepositoryUrl("https://git.example.com.evil.example/team/shop") as RepositoryAddress;
     expect(forge.opensPullRequests).toBe(false);
@@ -221,7 +221,7 @@ describe("a forge's token", () => {
   ]);
   const credentialsOf = (url: string) => {
     const address = parseRepositoryUrl(url) as RepositoryAddress;
-    return forges.forgeOf(address).credentials(address, AbortSignal.timeout(longestWait));
+    return forges.forgeOf(address).credentials(address, AbortSignal.timeout(hangTimeoutMs));
   };
 
   it("is for git over https", async () => {
@@ -235,7 +235,7 @@ describe("a forge's token", () => {
   it("is not sent unencrypted", async () => {
     await expect(credentialsOf("http://github.com/acme/shop")).rejects.toMatchObject({
       code: "repository_access_denied",
-      mend: expect.stringContaining("https://") as string,
+      remedy: expect.stringContaining("https://") as string,
     });
   });
 });

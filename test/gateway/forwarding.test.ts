@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { parseEgressRule, type EgressRule } from "../../src/domain/egress.ts";
+import { parseEgressRule, type EgressRule } from "../../src/domain/environments/egress.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import { waitFor } from "../wait-for.ts";
 

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { parseEgressRule, type EgressRule } from "../../src/domain/egress.ts";
-import type { ModelProviders } from "../../src/domain/model.ts";
+import type { ModelProviders } from "../../src/domain/agents/model.ts";
+import { parseEgressRule, type EgressRule } from "../../src/domain/environments/egress.ts";
 import type { Refusal } from "../../src/gateway/egress/egress.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 

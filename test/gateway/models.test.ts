@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { fitsModel } from "../../src/domain/model.ts";
+import { matchesModel } from "../../src/domain/agents/model.ts";
 import { costOf, priceOf, priceOfAny } from "../../src/gateway/costs/prices.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import { admitAll, type Admit } from "../../src/gateway/models/admission.ts";
@@ -245,7 +245,7 @@ describe("a model", () => {
     ["*", "anything/at:all", true],
     ["a*c", "abbbc", true],
   ])("%s fits %s: %s", (pattern, model, fits) => {
-    expect(fitsModel([pattern], model)).toBe(fits);
+    expect(matchesModel([pattern], model)).toBe(fits);
   });
 
   it.each([

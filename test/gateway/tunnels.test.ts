@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { parseEgressRule, type EgressRule } from "../../src/domain/egress.ts";
+import { parseEgressRule, type EgressRule } from "../../src/domain/environments/egress.ts";
 import type { Refusal } from "../../src/gateway/egress/egress.ts";
 import { openGateway, type Gateway } from "../../src/gateway/gateway.ts";
 import { waitFor } from "../wait-for.ts";

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { uniqueMark } from "../sandboxes/place.ts";
+import { uniqueMark } from "../sandboxes/sandbox-folders.ts";
 
 /** Things of the machine that no session may touch, each of which shows when one did. */
 export interface Canaries {

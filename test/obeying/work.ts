@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { SessionEvent } from "../../src/domain/event.ts";
-import type { SessionDetail } from "../../src/domain/session.ts";
-import { elsewhere } from "../elsewhere.ts";
+import type { SessionEvent } from "../../src/domain/sessions/event.ts";
+import type { SessionDetail } from "../../src/domain/sessions/session.ts";
 import type { TestPullRequest } from "../forge/state.ts";
+import { inOtherClone } from "../other-clone.ts";
 import { waitFor } from "../wait-for.ts";
 import { untilOver } from "../world.ts";
 import type { Channel } from "./channels.ts";
@@ -49,7 +49,7 @@ export async function makeRepository(
   const { url } = await scene.world.forge.createRepository("acme", name, { ...filesOf(carried), ...given.files });
   for (const { order } of carried.filter((one) => one.channel === "commit" && one.order.kind === "run")) {
     const subject = asLine({ id: order.id, text: `sh ci/${order.id}.sh` });
-    await elsewhere(
+    await inOtherClone(
       scene.world,
       url,
       `git commit -q --allow-empty -m '${subject}' && git push -q origin HEAD 2> /dev/null`,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
-import { ObjectStoreError } from "../../src/domain/errors.ts";
+import { ObjectStoreError } from "../../src/domain/errors/errors.ts";
 import { createObjectStore, type ObjectStore } from "../../src/objects/object-store.ts";
 import { s3Keys, startS3Server, type S3Server } from "./s3-server.ts";
 import { signatureProblem } from "./signature.ts";
@@ -12,7 +12,7 @@ beforeAll(async () => {
   s3 = await startS3Server();
 });
 afterEach(() => {
-  s3.mend();
+  s3.repair();
   s3.objects.clear();
   s3.requests.splice(0);
 });
@@ -64,7 +64,7 @@ it("reads no more of an object than there should be", async () => {
   expect((await get(objects, "large", 1_000))?.length).toBe(1_000);
 });
 
-describe("what is wrong for good is said at once, with the mend, and without the keys", () => {
+describe("what is wrong for good is said at once, with the remedy, and without the keys", () => {
   it.each([
     [
       "another secret",
@@ -79,7 +79,7 @@ describe("what is wrong for good is said at once, with the mend, and without the
     for (const ask of [() => objects.put("a", Buffer.from("a"), never), () => get(objects, "a")]) {
       const error = await problemOf(ask());
       expect(error.message).toMatch(sentence);
-      expect(error.passing).toBe(false);
+      expect(error.transient).toBe(false);
     }
     expect(s3.requests).toHaveLength(2);
     expect(s3.objects.size).toBe(0);
@@ -110,7 +110,7 @@ it("gives up where the store stays down, and says why", async () => {
   s3.fail("PUT", 503);
   const error = await problemOf(objects.put("a", Buffer.from("a"), never));
   expect(error).toMatchObject({
-    passing: true,
+    transient: true,
     message: expect.stringMatching(/^the object store at 127.0.0.1:\d+ answered 503 \(SlowDown\)$/u) as unknown,
   });
   const gone = await startS3Server();

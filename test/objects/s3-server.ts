@@ -20,9 +20,9 @@ export interface S3Server {
   readonly requests: string[];
   /** Has the next requests fail, each in its way. */
   failNext(method: Method, ...faults: Fault[]): void;
-  /** Has all requests of a method fail until `mend`. */
+  /** Has all requests of a method fail until `repair`. */
   fail(method: Method, fault: Fault): void;
-  mend(): void;
+  repair(): void;
   close(): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export async function startS3Server(): Promise<S3Server> {
       next.set(method, [...(next.get(method) ?? []), ...faults]);
     },
     fail: (method, fault) => void always.set(method, fault),
-    mend() {
+    repair() {
       next.clear();
       always.clear();
       for (const response of unanswered) response.destroy();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { failureCodes } from "../../src/domain/errors.ts";
+import { failureCodes } from "../../src/domain/errors/errors.ts";
 import { createLogger } from "../../src/observability.ts";
 import { startOffstage, type Offstage } from "../../src/server/offstage.ts";
 import { script } from "../end-to-end/script.ts";
@@ -52,7 +52,7 @@ test("a run is counted, timed by step and priced", async () => {
   expect((await untilOver(client, id)).status).toBe("completed");
   // The event that ends a session is written before its worker has counted it.
   const found = await scrapeUntil(
-    (one) => one.value("offstage_runs_total", { outcome: "completed" }) === 1,
+    (one) => one.value("offstage_attempts_total", { outcome: "completed" }) === 1,
     "it ended",
   );
   for (const step of ["prepare", "agent", "commit", "push", "pullRequest"]) {
@@ -78,9 +78,12 @@ test("a run that fails is counted under its code, and a model's errors beside it
   expect((await untilOver(client, id)).failure?.code).toBe("repository_not_found");
   const refused = await client.session.create({ prompt: "fail 400" });
   expect((await untilOver(client, refused.id)).failure?.code).toBe("model_error");
-  const found = await scrapeUntil((one) => one.value("offstage_runs_total", { outcome: "failed" }) === 2, "both ended");
-  expect(found.value("offstage_run_failures_total", { code: "repository_not_found" })).toBe(1);
-  expect(found.value("offstage_run_failures_total", { code: "model_error" })).toBe(1);
+  const found = await scrapeUntil(
+    (one) => one.value("offstage_attempts_total", { outcome: "failed" }) === 2,
+    "both ended",
+  );
+  expect(found.value("offstage_attempt_failures_total", { code: "repository_not_found" })).toBe(1);
+  expect(found.value("offstage_attempt_failures_total", { code: "model_error" })).toBe(1);
   expect(found.value("offstage_step_duration_seconds_count", { step: "prepare", outcome: "failed" })).toBe(1);
   expect(found.value("offstage_model_requests_total", { outcome: "failed" })).toBeGreaterThan(0);
 });
@@ -109,7 +112,7 @@ test("what runs, waits and is watched is there while it is, and gone after", asy
     "it is over, and nobody watches",
   );
   const after = await scrapeUntil(
-    (one) => one.value("offstage_runs_total", { outcome: "cancelled" }) === 1,
+    (one) => one.value("offstage_attempts_total", { outcome: "cancelled" }) === 1,
     "it ended",
   );
   // How long somebody watched is no time to answer.
@@ -136,7 +139,7 @@ test("requests are timed by operation and status, and no label holds what a call
   const values = found.samples.flatMap(({ labels }) => Object.values(labels));
   expect(values.filter((value) => value.includes(strange) || /[0-9a-f]{8}-[0-9a-f]{4}/u.test(value))).toEqual([]);
   const codes = found.samples
-    .filter(({ name }) => name === "offstage_run_failures_total")
+    .filter(({ name }) => name === "offstage_attempt_failures_total")
     .map(({ labels }) => labels["code"]);
   expect(codes.every((code) => (failureCodes as readonly (string | undefined)[]).includes(code))).toBe(true);
 });

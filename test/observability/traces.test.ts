@@ -90,7 +90,7 @@ function treeOf(spans: readonly ReceivedSpan[], parent: ReceivedSpan | undefined
 }
 
 const runTree = [
-  "session.run",
+  "session.attempt",
   [
     ["step.agent", ["turn"]],
     "step.commit",
@@ -110,7 +110,7 @@ test("one trace goes from the request on one node to the pull request of another
   });
   const { id } = (await response.json()) as { id: string };
   expect((await untilOver(client, id)).pullRequests).toHaveLength(1);
-  const spans = await traceWith("offstage.session.id", id, ["session.run", "postPublic-apiSessionCreate"]);
+  const spans = await traceWith("offstage.session.id", id, ["session.attempt", "postPublic-apiSessionCreate"]);
   expect(treeOf(spans, undefined)).toEqual([["postPublic-apiSessionCreate", [runTree]]]);
   const request = spans.find(({ parentSpanId }) => parentSpanId === "");
   expect(request).toMatchObject({
@@ -123,7 +123,7 @@ test("one trace goes from the request on one node to the pull request of another
       "offstage.request.id": response.headers.get("x-request-id"),
     },
   });
-  expect(spans.find(({ name }) => name === "session.run")).toMatchObject({
+  expect(spans.find(({ name }) => name === "session.attempt")).toMatchObject({
     service: "offstage-worker",
     attributes: { "offstage.attempt": 1, "offstage.outcome": "completed" },
   });
@@ -137,9 +137,12 @@ test("a trigger's trace goes on through its job", async () => {
     instructions: "say triggered",
   });
   const job = await callApi(url, `/automation/${automation.id}/trigger`, {});
-  const spans = await traceWith("offstage.job.id", job.id, ["triggerAutomation", "job.run", "session.run"]);
+  const spans = await traceWith("offstage.job.id", job.id, ["triggerAutomation", "job.run", "session.attempt"]);
   expect(treeOf(spans, undefined)).toEqual([
-    ["triggerAutomation", [["job.run", [["session.run", [["step.agent", ["turn"]], "step.commit", "step.prepare"]]]]]],
+    [
+      "triggerAutomation",
+      [["job.run", [["session.attempt", [["step.agent", ["turn"]], "step.commit", "step.prepare"]]]]],
+    ],
   ]);
 });
 
@@ -159,8 +162,8 @@ test("a caller's own trace is gone on with, and what is no trace context is left
 test("a run that fails says so by its code, and not in words", async () => {
   const { id } = await client.session.create({ prompt, repositories: [`${world.forge.url}/acme/secret-name`] });
   expect((await untilOver(client, id)).status).toBe("failed");
-  const spans = await traceWith("offstage.session.id", id, ["session.run"]);
-  const failed = spans.filter(({ name }) => name === "session.run" || name === "step.prepare");
+  const spans = await traceWith("offstage.session.id", id, ["session.attempt"]);
+  const failed = spans.filter(({ name }) => name === "session.attempt" || name === "step.prepare");
   expect(failed).toHaveLength(2);
   for (const span of failed) {
     expect(span).toMatchObject({ failed: true, attributes: { "error.type": "repository_not_found" } });

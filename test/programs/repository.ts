@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { authorVariables, sandboxGitVariables } from "../../src/worker/git/git.ts";
-import { inherited } from "../inherited.ts";
+import { testEnvironment } from "../test-environment.ts";
 
 const runFile = promisify(execFile);
 
@@ -55,13 +55,16 @@ export async function createRepository(folder: string, name = "clone"): Promise<
   await Promise.all([path, home].map((one) => mkdir(one, { recursive: true })));
   const environment = { ...sandboxGitVariables(home), ...authorVariables({ name: "A", email: "a@example" }) };
   const run = async (commands: string): Promise<string> => {
-    const { stdout } = await runFile("sh", ["-ec", commands], { cwd: path, env: { ...inherited(), ...environment } });
+    const { stdout } = await runFile("sh", ["-ec", commands], {
+      cwd: path,
+      env: { ...testEnvironment(), ...environment },
+    });
     return stdout.trim();
   };
   const gitIn =
     (cwd: string) =>
     async (...parameters: readonly string[]): Promise<string> => {
-      const { stdout } = await runFile("git", parameters, { cwd, env: { ...inherited(), ...environment } });
+      const { stdout } = await runFile("git", parameters, { cwd, env: { ...testEnvironment(), ...environment } });
       return stdout.trim();
     };
   await writeFile(join(path, "a"), "a\n");

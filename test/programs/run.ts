@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer, text } from "node:stream/consumers";
 import { afterEach, beforeEach } from "vitest";
-import { inherited } from "../inherited.ts";
+import { testEnvironment } from "../test-environment.ts";
 
 /** Shells of this machine that are some image's `sh`, to be started under that name: bash then keeps to POSIX. */
 export const shells = ["dash", "bash"].filter((shell) => {
@@ -47,7 +47,7 @@ export async function runProgram(programs: string | readonly string[], run: Prog
   const child = spawn(command, parameters, {
     ...(isShell && { argv0: "sh" }),
     cwd: run.cwd,
-    env: { ...inherited(), ...run.environment },
+    env: { ...testEnvironment(), ...run.environment },
   });
   child.stdin.on("error", () => undefined).end(run.input ?? "");
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createGate } from "../../src/sandboxes/container/gate.ts";
-import { inherited } from "../inherited.ts";
+import { createHandshake } from "../../src/sandboxes/container/handshake.ts";
+import { testEnvironment } from "../test-environment.ts";
 import { runProgram, shells, textOf, useFolder } from "./run.ts";
 
 const folder = useFolder();
@@ -19,10 +19,10 @@ describe.each(shells)("gate.sh in %s", (shell) => {
     const trials = ['echo "bash: $# $*"', "console.log('node:', ...process.argv.slice(1))"];
     child = spawn(shell, ["-c", textOf("sandboxes/container/gate.sh"), "sh", ...trials, ...command], {
       argv0: "sh",
-      env: { ...inherited(), ...environment },
+      env: { ...testEnvironment(), ...environment },
     });
     return {
-      gate: createGate(child.stdin, child.stdout),
+      gate: createHandshake(child.stdin, child.stdout),
       exited: new Promise((resolve) => child.once("exit", resolve)),
     };
   }
@@ -33,7 +33,7 @@ describe.each(shells)("gate.sh in %s", (shell) => {
     const print = ["sh", "-c", 'printf "%s|" "$@"; cat', "sh", "a b", "", "$HOME", "-n", "new\nline"];
     const { gate, exited } = start(print);
     await gate.ready();
-    gate.open();
+    gate.proceed();
     child.stdin.end("go\ntell\n");
     expect(await text(child.stdout)).toBe("a b||$HOME|-n|new\nline|go\ntell\n");
     expect(await exited).toBe(0);
@@ -42,7 +42,7 @@ describe.each(shells)("gate.sh in %s", (shell) => {
   test("tells the kernel's files, and leaves out those that are not there", async () => {
     const { gate } = start(["true"]);
     await gate.ready();
-    const files = await gate.tell();
+    const files = await gate.readKernelFiles();
     expect(files["/proc/self/mountinfo"]).toContain(" / ");
     expect(files["/proc/self/status"]).toMatch(/^Name:\t/u);
     expect(Object.keys(files)).not.toContain("/sys/fs/cgroup/nothing");
@@ -55,8 +55,8 @@ describe.each(shells)("gate.sh in %s", (shell) => {
       LD_PRELOAD: "/none",
     });
     await gate.ready();
-    expect(await gate.tryNetwork("bash")).toEqual([expect.stringMatching(/^bash: 3 1\.1\.1\.1\/443 /u)]);
-    expect(await gate.tryNetwork("node")).toEqual([expect.stringMatching(/^node: 1\.1\.1\.1\/443 /u)]);
+    expect(await gate.probeNetwork("bash")).toEqual([expect.stringMatching(/^bash: 3 1\.1\.1\.1\/443 /u)]);
+    expect(await gate.probeNetwork("node")).toEqual([expect.stringMatching(/^node: 1\.1\.1\.1\/443 /u)]);
   });
 
   test("executes nothing if its input ends", async () => {
@@ -134,7 +134,7 @@ describe.each(shells)("enter-bubblewrap.sh in %s", (shell) => {
   async function enter(parameters: readonly string[], assignments: string): Promise<string> {
     const child = spawn(shell, ["-c", textOf("sandboxes/enter-bubblewrap.sh"), "sh", ...parameters], {
       argv0: "sh",
-      env: inherited(),
+      env: testEnvironment(),
       stdio: ["ignore", "pipe", "inherit", "pipe"],
     });
     const [, stdout, , descriptor] = child.stdio as unknown as [

@@ -6,13 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { usualPatience } from "../../src/sandboxes/container/call.ts";
+import { defaultCallLimits } from "../../src/sandboxes/container/call.ts";
 import { createContainerSandbox } from "../../src/sandboxes/container/container.ts";
-import type { Limits, SandboxedProcess, SandboxRequest } from "../../src/sandboxes/sandbox.ts";
+import type { ResourceLimits, SandboxedProcess, SandboxRequest } from "../../src/sandboxes/sandbox.ts";
 import { waitFor } from "../wait-for.ts";
 import { askEngineFor, containersOf, startEngine } from "./docker.ts";
 import { startEngineProxy, type EngineProxy } from "./engine-proxy.ts";
-import { firstLine, running, uniqueMark, usePlace } from "./place.ts";
+import { firstLine, running, uniqueMark, useSandboxFolders } from "./sandbox-folders.ts";
 
 const engine = await startEngine();
 const reason = typeof engine === "string" ? engine : "";
@@ -33,15 +33,15 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
   const retries = { firstMs: 50, longestMs: 200, most: 100, sweepMs: 3_600_000 };
   const serverId = () => Promise.resolve("test-server");
   const direct = createContainerSandbox({ ...settings, socket: found.socket }, { serverId, makersFolder });
-  const place = usePlace(direct);
+  const place = useSandboxFolders(direct);
   const containers = async (): Promise<number> => (await containersOf(found.socket)).length;
-  const limits: Limits = { memoryBytes: 512 * 1024 ** 2, processes: 100, diskBytes: 2 ** 30, cpus: 1.5 };
+  const limits: ResourceLimits = { memoryBytes: 512 * 1024 ** 2, processes: 100, diskBytes: 2 ** 30, cpus: 1.5 };
 
   beforeAll(async () => {
     proxy = await startEngineProxy(found.socket);
   });
   afterEach(async () => {
-    proxy.mend();
+    proxy.repair();
     await waitFor(async () => (await containers()) === 0, "no container is left");
   });
   afterAll(() => proxy.close());
@@ -59,7 +59,11 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
     return { said, complained, code };
   }
 
-  function begin(script: string, patience = usualPatience, overrides: Partial<SandboxRequest> = {}): SandboxedProcess {
+  function begin(
+    script: string,
+    patience = defaultCallLimits,
+    overrides: Partial<SandboxRequest> = {},
+  ): SandboxedProcess {
     const child = behindProxy({ patience }).start(place.request(script, { limits, ...overrides }));
     child.stdin.end();
     return child;
@@ -80,7 +84,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
         expect([said, code]).toEqual(["", 127]);
         expect(complained).toContain(`did not ${words} within 3000 ms`);
         expect(existsSync(marker)).toBe(false);
-        proxy.mend();
+        proxy.repair();
         await waitFor(async () => (await containers()) === 0, "what came to be is removed");
       }
     });
@@ -105,7 +109,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
         child.kill();
         expect((await child.exited).signal).toBe("SIGKILL");
         expect(running(mark)).toEqual([]);
-        proxy.mend();
+        proxy.repair();
         await waitFor(async () => (await containers()) === 0, "it is removed once the engine answers");
       }
     });
@@ -128,12 +132,12 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       const sandbox = behindProxy({ patience: impatient });
       proxy.meddling.hold = () => "before";
       expect(await sandbox.check()).toContain("did not say what it is within");
-      proxy.mend();
+      proxy.repair();
       expect(await sandbox.check()).toBeNull();
       proxy.meddling.hold = (call) => (call === "GET /containers/json" ? "before" : null);
       const other = behindProxy({ patience: impatient });
       expect(await other.check()).toContain("did not list its containers within");
-      proxy.mend();
+      proxy.repair();
       expect(await other.check()).toBeNull();
     });
   });
@@ -214,7 +218,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
           [lies, kernel],
           [liesFromAfar, kernel],
         ] as const) {
-          proxy.mend();
+          proxy.repair();
           proxy.meddling.ask = asked(change);
           if (answer !== undefined) proxy.meddling.answer = answer;
           const { said, complained, code } = await outcome(begin("touch ran; echo up"));
@@ -308,7 +312,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
   }
 
   it("is not told the environment of a command in an address", async () => {
-    const child = begin("echo $TOKEN", usualPatience, { environment: { TOKEN: "token-not-for-addresses" } });
+    const child = begin("echo $TOKEN", defaultCallLimits, { environment: { TOKEN: "token-not-for-addresses" } });
     expect((await outcome(child)).said).toBe("token-not-for-addresses\n");
     expect(proxy.calls.join("\n")).toContain("/containers/create?name=offstage-");
     expect(proxy.calls.join("\n")).not.toContain("token-not-for-addresses");

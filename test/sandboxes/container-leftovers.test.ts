@@ -7,11 +7,11 @@ import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createContainerSandbox } from "../../src/sandboxes/container/container.ts";
 import type { SandboxedProcess } from "../../src/sandboxes/sandbox.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { waitFor } from "../wait-for.ts";
 import { askEngineFor, containersOf, removeContainer, startEngine } from "./docker.ts";
 import { startEngineProxy, type EngineProxy } from "./engine-proxy.ts";
-import { firstLine, usePlace } from "./place.ts";
+import { firstLine, useSandboxFolders } from "./sandbox-folders.ts";
 
 const engine = await startEngine();
 const reason = typeof engine === "string" ? engine : "";
@@ -31,7 +31,7 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
   const patience = { workMs: 2_000, answerMs: 3_000, endMs: 300 };
   const serverId = () => Promise.resolve("test-server");
   const direct = behind(found.socket);
-  const place = usePlace(direct);
+  const place = useSandboxFolders(direct);
   const others: ChildProcess[] = [];
   const containers = async (): Promise<number> => (await containersOf(found.socket)).length;
 
@@ -78,11 +78,11 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     const child = sandbox.start(place.request("true"));
     expect((await outcome(child)).code).toBe(0);
     await waitFor(() => proxy.calls.filter((call) => call.startsWith("DELETE ")).length >= 2, "it was tried again");
-    await sandbox.upkeep?.start();
-    proxy.mend();
+    await sandbox.sweeper?.start();
+    proxy.repair();
     await waitFor(async () => (await containers()) === 0, "the sweep removed it");
-    await sandbox.upkeep?.stop();
-    await sandbox.upkeep?.stop();
+    await sandbox.sweeper?.stop();
+    await sandbox.sweeper?.stop();
   });
 
   it("of a server that was killed is removed by its next life, on a host of another name too", async () => {
@@ -101,9 +101,9 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     own.kill();
     await own.exited;
     for (const child of living) await kill(child);
-    await direct.upkeep?.start();
+    await direct.sweeper?.start();
     await waitFor(async () => (await containers()) === 1, "what its own process left is gone");
-    await direct.upkeep?.stop();
+    await direct.sweeper?.stop();
     const left = await containersOf(found.socket);
     expect(left.map(({ Labels }) => Labels["dev.offstage.server"])).toEqual(["another-server"]);
     for (const { Id } of left) await removeContainer(found.socket, Id);
@@ -135,7 +135,7 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
       "a container is there",
     );
     await kill(child);
-    proxy.mend();
+    proxy.repair();
     expect(await containers()).toBe(1);
     expect(await nextLife().check()).toBeNull();
     expect(await containers()).toBe(0);
@@ -201,7 +201,7 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
       expect(most()).toBe(atOnce);
       expect(count("4 others wait already for the container engine to make a container")).toBe(refused);
       expect(count("did not make a container within 2000 ms")).toBe(storm - refused);
-      proxy.mend();
+      proxy.repair();
       expect(await outcome(sandbox.start(place.request("echo up")))).toMatchObject({ said: "up\n", code: 0 });
     });
 
@@ -280,7 +280,7 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
         makersFolder: ${JSON.stringify(makersFolder)},
       });
       const request = ${JSON.stringify(request)};
-      const child = sandbox.start({ ...request, signal: AbortSignal.timeout(${longestWait}) });
+      const child = sandbox.start({ ...request, signal: AbortSignal.timeout(${hangTimeoutMs}) });
       child.stdout.pipe(process.stdout);
       child.stderr.pipe(process.stderr);`;
     const bootFile = join(place.data, "boot");

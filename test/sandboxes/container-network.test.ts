@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { gateFor } from "../../src/sandboxes/container/gate.ts";
-import { forbiddenAddresses, requireNoNetwork, type NetworkTrial } from "../../src/sandboxes/container/network.ts";
+import { handshakeCommand } from "../../src/sandboxes/container/handshake.ts";
+import { forbiddenAddresses, requireNoNetwork, type NetworkProbe } from "../../src/sandboxes/container/network.ts";
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0 && process.platform === "linux";
@@ -23,11 +23,11 @@ describe.skipIf(!isRoot)("the trial of the network", () => {
 
   /** Each trial in a new namespace that was made so. */
   function within(setup: string, environment: Record<string, string> = {}) {
-    const tried: NetworkTrial[] = [];
-    const attempt = async (by: NetworkTrial): Promise<string[]> => {
+    const tried: NetworkProbe[] = [];
+    const attempt = async (by: NetworkProbe): Promise<string[]> => {
       tried.push(by);
       const PATH = `${dirname(process.execPath)}:${process.env["PATH"]}`;
-      const [, ...gate] = gateFor([]).Entrypoint;
+      const [, ...gate] = handshakeCommand([]).Entrypoint;
       const trying = run("unshare", ["--net", "sh", "-c", `${setup}\n/bin/sh "$@"\ntrue`, "sh", ...gate], {
         env: { PATH, ...environment },
       });
@@ -112,7 +112,7 @@ describe.skipIf(!isRoot)("the trial of the network", () => {
   });
 
   it("asks node where bash was built without connections", async () => {
-    const said = (by: NetworkTrial): string[] =>
+    const said = (by: NetworkProbe): string[] =>
       ["1.1.1.1/443", "169.254.169.254/80", "2606:4700:4700::1111/443"].map(
         (at) => `/dev/tcp/${at}: ${by === "bash" ? "No such file or directory" : "ENETUNREACH"}`,
       );

@@ -7,14 +7,14 @@ import { text } from "node:stream/consumers";
 import { afterAll, describe, expect, it } from "vitest";
 import { createContainerSandbox } from "../../src/sandboxes/container/container.ts";
 import { gatewayOrigin } from "../../src/sandboxes/process/relay.ts";
-import type { Limits } from "../../src/sandboxes/sandbox.ts";
+import type { ResourceLimits } from "../../src/sandboxes/sandbox.ts";
 import type { SessionRepository } from "../../src/worker/clones/clone.ts";
 import { pinnedImage, setupKey } from "../../src/worker/steps/set-up.ts";
 import { script } from "../end-to-end/script.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { createWorld, startInProcess, untilOver } from "../world.ts";
 import { askEngineFor, containersOf, startEngine } from "./docker.ts";
-import { firstLine, usePlace } from "./place.ts";
+import { firstLine, useSandboxFolders } from "./sandbox-folders.ts";
 import { describeSandbox } from "./shared-suite.ts";
 
 const engine = await startEngine();
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: ${reason})`}`, () => {
   const sandbox = createContainerSandbox(settings, options);
-  const place = usePlace(sandbox);
+  const place = useSandboxFolders(sandbox);
   const containers = async (): Promise<number> => (await containersOf(settings.socket)).length;
 
   describeSandbox(sandbox, ["HOME", "HOSTNAME", "TERM", "container"]);
@@ -118,7 +118,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     expect(said).toContain("ENETUNREACH");
   });
 
-  const roomy: Limits = { memoryBytes: 512 * 1024 ** 2, processes: 100, diskBytes: 2 ** 30, cpus: 1 };
+  const roomy: ResourceLimits = { memoryBytes: 512 * 1024 ** 2, processes: 100, diskBytes: 2 ** 30, cpus: 1 };
   it.each([
     ["memory", `node -e 'const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))'`, "memory"],
     [
@@ -132,7 +132,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     const child = sandbox.start(
       place.request(command, {
         limits: { ...roomy, diskBytes: 64 * 1024 ** 2 },
-        signal: AbortSignal.timeout(longestWait),
+        signal: AbortSignal.timeout(hangTimeoutMs),
       }),
     );
     child.stdin.end();
@@ -145,7 +145,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
 
   it("tells of memory that ran out although the agent went on and was ended by us", async () => {
     const hog = `node -e 'const all = []; for (;;) all.push(Buffer.alloc(1e7, 1))'; echo after; cat`;
-    const child = sandbox.start(place.request(hog, { limits: roomy, signal: AbortSignal.timeout(longestWait) }));
+    const child = sandbox.start(place.request(hog, { limits: roomy, signal: AbortSignal.timeout(hangTimeoutMs) }));
     await firstLine(child.stdout);
     child.kill();
     await child.exited;
@@ -187,8 +187,8 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     ["the engine is not there", { socket: "/nowhere.sock" }, /OFFSTAGE_CONTAINER_SOCKET/u],
     ["the image is not there", { image: "no-such-image" }, /docker pull no-such-image/u],
     ["the runtime is not there", { runtime: "no-such-runtime" }, /no-such-runtime|choose a runtime/u],
-  ])("says what to do where %s", async (_, wrong, mend) => {
-    expect(await createContainerSandbox({ ...settings, ...wrong }, options).check()).toMatch(mend);
+  ])("says what to do where %s", async (_, wrong, remedy) => {
+    expect(await createContainerSandbox({ ...settings, ...wrong }, options).check()).toMatch(remedy);
   });
 
   it("takes the image that a repository's devcontainer file names, if the operator allows it and it is on this machine", async () => {

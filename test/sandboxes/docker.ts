@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { askEngineSocket, type EngineRequest } from "../../src/sandboxes/container/socket.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { waitFor } from "../wait-for.ts";
 
 const run = promisify(execFile);
@@ -79,7 +79,7 @@ export async function askEngineFor<T>(
   path: string,
   query: Record<string, string> = {},
 ): Promise<T> {
-  const said = await askEngineSocket(socket, { method, path, query, signal: AbortSignal.timeout(longestWait) });
+  const said = await askEngineSocket(socket, { method, path, query, signal: AbortSignal.timeout(hangTimeoutMs) });
   return (said === "" ? null : JSON.parse(said)) as T;
 }
 

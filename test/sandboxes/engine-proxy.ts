@@ -32,7 +32,7 @@ export interface EngineProxy {
   /** Bytes of output that were handed on. */
   passed(): number;
   /** Lets everything through again; what was held before stays unanswered. */
-  mend(): void;
+  repair(): void;
   /** Breaks off every request that is unanswered. */
   drop(): void;
   close(): Promise<void>;
@@ -134,7 +134,7 @@ export async function startEngineProxy(engine: string): Promise<EngineProxy> {
     meddling,
     calls,
     passed: () => passed,
-    mend() {
+    repair() {
       for (const key of Object.keys(meddling)) delete meddling[key as keyof Meddling];
     },
     drop() {

@@ -1,5 +1,5 @@
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 
 /** A process that holds a sandbox open, to be killed. Its arguments: workspace, home, and a mark to find what it started by. */
 const [workspace = "", home = "", mark = ""] = process.argv.slice(2);
@@ -13,6 +13,6 @@ const child = createBubblewrap().start({
   workspace,
   home,
   readOnly: [],
-  signal: AbortSignal.timeout(longestWait),
+  signal: AbortSignal.timeout(hangTimeoutMs),
 });
 child.stdout.pipe(process.stdout);

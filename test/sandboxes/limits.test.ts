@@ -8,13 +8,13 @@ import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { canLimit } from "../../src/sandboxes/process/cgroup.ts";
 import { startProcess } from "../../src/sandboxes/process/process.ts";
 import { watchUsage } from "../../src/sandboxes/process/watch.ts";
-import type { Exceeded, Limits } from "../../src/sandboxes/sandbox.ts";
-import { longestWait } from "../longest-wait.ts";
+import type { Exceeded, ResourceLimits } from "../../src/sandboxes/sandbox.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { waitFor } from "../wait-for.ts";
 import { DidNotRunError, marked } from "./did-run.ts";
 
 const megabyte = 1024 * 1024;
-const roomy: Limits = { memoryBytes: 4_096 * megabyte, processes: 1_000, diskBytes: 4_096 * megabyte, cpus: 2 };
+const roomy: ResourceLimits = { memoryBytes: 4_096 * megabyte, processes: 1_000, diskBytes: 4_096 * megabyte, cpus: 2 };
 
 /** SCM_RIGHTS of unix(7), in perl: `put($from, $file)`; the socket alone knows the file then. */
 const send = `use Socket; socketpair(my $from, my $to, AF_UNIX, SOCK_STREAM, 0) or die; sub put { my $b = "x"; my $i = pack("P Q", $b, 1); my $c = pack("Q i i i x4", 20, 1, 1, fileno $_[1]); my $m = pack("Q L x4 P Q P Q i x4", 0, 0, $i, 1, $c, length $c, 0); syscall(46, fileno $_[0], $m, 0) < 0 and die }`;
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** @throws DidNotRunError if the command was not begun: what exceeds a limit need not come to its end */
-async function inSandbox(command: string, limits: Partial<Limits>) {
+async function inSandbox(command: string, limits: Partial<ResourceLimits>) {
   const { script, read } = marked(command);
   const child = sandbox.start({
     command: "sh",
@@ -41,7 +41,7 @@ async function inSandbox(command: string, limits: Partial<Limits>) {
     home: join(folder, "home"),
     readOnly: [],
     limits: { ...roomy, ...limits },
-    signal: AbortSignal.timeout(longestWait),
+    signal: AbortSignal.timeout(hangTimeoutMs),
   });
   child.stdin.end();
   const [said, complained, { code }] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
@@ -161,7 +161,7 @@ describe.skipIf(!canLimit())("a bound of processor cores", () => {
       home: join(folder, "home"),
       readOnly: [],
       limits: { ...roomy, cpus: 0.2 },
-      signal: AbortSignal.timeout(longestWait),
+      signal: AbortSignal.timeout(hangTimeoutMs),
     });
     const ended = child.exited.then(() => {
       throw new DidNotRunError("did not run: it ended before it was held back");
@@ -175,11 +175,11 @@ describe.skipIf(!canLimit())("a bound of processor cores", () => {
 
 /** What bounds memory and processes where the kernel can't be asked to. */
 describe("looking", () => {
-  async function look(command: string, limits: Partial<Limits>): Promise<Exceeded | null> {
+  async function look(command: string, limits: Partial<ResourceLimits>): Promise<Exceeded | null> {
     const child = startProcess(
       "sh",
       ["-c", command],
-      { environment: { PATH: process.env["PATH"] ?? "" }, signal: AbortSignal.timeout(longestWait) },
+      { environment: { PATH: process.env["PATH"] ?? "" }, signal: AbortSignal.timeout(hangTimeoutMs) },
       { cwd: folder, endsDescendants: true },
     );
     const watch = watchUsage({

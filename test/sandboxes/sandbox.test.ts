@@ -6,9 +6,9 @@ import { describe, expect, it } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
-import { firstLine, running, uniqueMark, usePlace } from "./place.ts";
-import { describeSandbox } from "./shared-suite.ts";
 import { waitFor } from "../wait-for.ts";
+import { firstLine, running, uniqueMark, useSandboxFolders } from "./sandbox-folders.ts";
+import { describeSandbox } from "./shared-suite.ts";
 
 /** What every sandbox does, then what only one that isolates does. */
 const sandboxes: readonly [string, Sandbox][] = [
@@ -22,7 +22,7 @@ describe.each(sandboxes)("%s", (_, sandbox) => {
 
 describe("bubblewrap alone", () => {
   const sandbox = createBubblewrap();
-  const place = usePlace(sandbox);
+  const place = useSandboxFolders(sandbox);
 
   it("has no rights and no way to any", async () => {
     const seen = await place.run(

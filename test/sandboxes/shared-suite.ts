@@ -2,14 +2,14 @@ import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
 import { waitFor } from "../wait-for.ts";
-import { commandLines, firstLine, running, uniqueMark, usePlace } from "./place.ts";
+import { commandLines, firstLine, running, uniqueMark, useSandboxFolders } from "./sandbox-folders.ts";
 
 /**
  * What every sandbox does.
  * @param added variables of the environment that are its own
  */
 export function describeSandbox(sandbox: Sandbox, added: readonly string[] = []): void {
-  const place = usePlace(sandbox);
+  const place = useSandboxFolders(sandbox);
 
   it("works here", async () => {
     expect(await sandbox.check()).toBeNull();

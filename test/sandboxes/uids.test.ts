@@ -9,11 +9,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { giveToSandbox } from "../../src/sandboxes/process/ownership.ts";
-import { UidClaims, usualUids, type UidRange } from "../../src/sandboxes/process/uids.ts";
+import { UidClaims, defaultUids, type UidRange } from "../../src/sandboxes/process/uids.ts";
 import { makeClones, removeSession } from "../../src/worker/clones/clones.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { waitFor } from "../wait-for.ts";
 
 const range: UidRange = { first: 2_050_000_000, last: 2_050_000_999 };
@@ -40,9 +40,9 @@ async function make(name: string, claims: UidClaims): Promise<number> {
 }
 
 it("a range that this server's user namespace does not have is not used", () => {
-  expect(usualUids("         0          0 4294967295\n")).toEqual({ first: 2_100_000_000, last: 2_100_999_999 });
-  expect(usualUids("         0     100000      65536\n")).toEqual({ first: 64_748, last: 65_247 });
-  expect(usualUids("         0       1000          1\n         1     100000      65536\n").last).toBeLessThan(65_536);
+  expect(defaultUids("         0          0 4294967295\n")).toEqual({ first: 2_100_000_000, last: 2_100_999_999 });
+  expect(defaultUids("         0     100000      65536\n")).toEqual({ first: 64_748, last: 65_247 });
+  expect(defaultUids("         0       1000          1\n         1     100000      65536\n").last).toBeLessThan(65_536);
 });
 
 // Only root can give files away.
@@ -95,7 +95,7 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     const two = { first: range.first, last: range.first + 1 };
     await make("first", server(two));
     const second = await make("second", server(two));
-    const refusal = { code: "sandbox_unavailable", mend: expect.stringContaining("OFFSTAGE_SANDBOX_UIDS") as string };
+    const refusal = { code: "sandbox_unavailable", remedy: expect.stringContaining("OFFSTAGE_SANDBOX_UIDS") as string };
     await expect(make("third", server(two))).rejects.toMatchObject(refusal);
     const longAgo = new Date(Date.now() - 2 * 60 * 60_000);
     for (const name of readdirSync(join(folder, "claims")))
@@ -190,7 +190,7 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     const sandbox = createBubblewrap(own);
     expect(await sandbox.check()).toBeNull();
     expect(inUse()).toEqual([]);
-    const folders = createSessionFolders(folder, undefined, (path) => sandbox.giveBack(path));
+    const folders = createSessionFolders(folder, undefined, (path) => sandbox.releaseOwner(path));
     const mirrors = createMirrors({ dataDirectory: folder, allowLocalRepositories: false });
     const services = { folders, mirrors, sandbox, limits: readConfig({}).limits };
     const { signal } = new AbortController();
@@ -255,7 +255,7 @@ describe.skipIf(process.getuid?.() !== 0)(
         workspace: join(session(name), "workspace"),
         home: join(session(name), "home"),
         readOnly: [],
-        signal: AbortSignal.timeout(longestWait),
+        signal: AbortSignal.timeout(hangTimeoutMs),
       });
       child.stdin.end();
       return child;
@@ -300,7 +300,7 @@ describe.skipIf(process.getuid?.() !== 0)(
           workspace: join(session(name), "workspace"),
           home: join(session(name), "home"),
           readOnly: [join(session("a"), "workspace")],
-          signal: AbortSignal.timeout(longestWait),
+          signal: AbortSignal.timeout(hangTimeoutMs),
         });
         child.stdin.end();
         return Promise.all([text(child.stdout), text(child.stderr)]);

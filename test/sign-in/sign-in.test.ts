@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { SignInPolicy } from "../../src/domain/user.ts";
+import type { SignInPolicy } from "../../src/domain/people/user.ts";
 import { createGitHubSignIn } from "../../src/sign-in/github.ts";
 import { createOidc } from "../../src/sign-in/oidc.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";

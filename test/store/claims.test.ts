@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import { ConflictError } from "../../src/domain/errors.ts";
+import { ConflictError } from "../../src/domain/errors/errors.ts";
 import { finishSession, releaseClaim } from "../../src/store/queue/claims.ts";
 import { LeaseLostError, recoverSessions, renewClaim, type Claim } from "../../src/store/queue/lease.ts";
 import {
@@ -38,7 +38,7 @@ const done = { status: "completed", summary: "Done.", failure: null } as const;
 const gaveUp = {
   status: "failed",
   summary: null,
-  failure: { code: "internal", reason: "It broke.", retryable: true, mend: "Retry." },
+  failure: { code: "internal", reason: "It broke.", retryable: true, remedy: "Retry." },
 } as const;
 
 async function statusOf(organizationId: string, id: string): Promise<string | undefined> {

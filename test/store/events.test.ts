@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import type { NewEvent, SessionEvent } from "../../src/domain/event.ts";
+import type { NewEvent, SessionEvent } from "../../src/domain/sessions/event.ts";
 import { finishSession } from "../../src/store/queue/claims.ts";
 import type { Claim } from "../../src/store/queue/lease.ts";
 import { appendClaimEvents } from "../../src/store/queue/progress.ts";
@@ -182,7 +182,7 @@ test("what a program said is told whatever is in it: NUL, and half of a characte
   const odd = `a\0b${"💥".slice(0, 1)}`;
   await appendClaimEvents(database, held, [notice(odd)]);
   expect(textOf((await allOf(held.sessionId)).at(-1) as SessionEvent)).toBe("a\u2400b\ufffd");
-  const failure = { code: "agent_crashed", reason: odd, retryable: true, mend: "Retry." } as const;
+  const failure = { code: "agent_crashed", reason: odd, retryable: true, remedy: "Retry." } as const;
   await finishSession(database, held, { status: "failed", summary: null, failure });
   const [last] = (await allOf(held.sessionId)).slice(-1);
   expect(last).toMatchObject({ type: "session.status", data: { to: "failed", failure: { reason: "a\u2400b\ufffd" } } });

@@ -1,5 +1,5 @@
 import type { Database } from "../../src/database/database.ts";
-import { newSession, type SessionRequest } from "../../src/domain/new-session.ts";
+import { newSession, type SessionRequest } from "../../src/domain/sessions/new-session.ts";
 import { createAutomation } from "../../src/store/automations/automations.ts";
 import { claimSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { createSession, type CreatedSession } from "../../src/store/sessions/new-session.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ConflictError } from "../../src/domain/errors.ts";
-import type { SessionStatus } from "../../src/domain/status.ts";
+import { ConflictError } from "../../src/domain/errors/errors.ts";
+import type { SessionStatus } from "../../src/domain/sessions/status.ts";
 import { finishSession, releaseClaim } from "../../src/store/queue/claims.ts";
 import { LeaseLostError, recoverSessions, renewClaim, type Claim } from "../../src/store/queue/lease.ts";
 import { completeMessage, nextMessage } from "../../src/store/queue/progress.ts";

@@ -1,8 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ConflictError } from "../../src/domain/errors.ts";
-import { sessionStatuses, type SessionStatus } from "../../src/domain/status.ts";
+import { ConflictError } from "../../src/domain/errors/errors.ts";
+import { sessionStatuses, type SessionStatus } from "../../src/domain/sessions/status.ts";
 import { moveSession } from "../../src/store/sessions/transition.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession } from "./fixtures.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => testDatabase.close());
 
-/** The picture in src/domain/status.ts; queued ─▶ running is a claim. */
+/** The picture in src/domain/sessions/status.ts; queued ─▶ running is a claim. */
 const moves: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
   draft: ["queued", "cancelled"],
   queued: ["cancelled"],

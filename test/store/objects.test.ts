@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
-import { ObjectStoreError } from "../../src/domain/errors.ts";
+import { ObjectStoreError } from "../../src/domain/errors/errors.ts";
 import { createObjectStore, type ObjectStore } from "../../src/objects/object-store.ts";
 import { openPiece, pruneCheckpoints, saveCheckpoint } from "../../src/store/checkpoints/checkpoints.ts";
 import { holdObjects, putObjects, sweepObjects } from "../../src/store/checkpoints/objects.ts";
@@ -41,7 +41,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  s3.mend();
+  s3.repair();
   s3.objects.clear();
   s3.requests.splice(0);
   await test.database.pool.query("truncate checkpoint, checkpoint_piece, stored_object");
@@ -214,7 +214,7 @@ it("leaves the last checkpoint where the store fails in the middle, and a row fo
   await waitFor(() => s3.objects.size === 3, "two of three are there");
   overtime.abort(new DOMException("over", "TimeoutError"));
   await expect(saving).rejects.toThrow(ObjectStoreError);
-  s3.mend();
+  s3.repair();
   const { known, stored } = await keys();
   expect(stored.length).toBeGreaterThan(1);
   expect(known).toEqual(expect.arrayContaining(stored));
@@ -233,7 +233,7 @@ it("keeps the rows of what it can't remove, and removes it once the store is bac
   s3.fail("DELETE", 503);
   await expect(sweep()).rejects.toThrow(/answered 503/u);
   expect((await keys()).known).toHaveLength(1);
-  s3.mend();
+  s3.repair();
   // Another worker may be at it.
   expect(await sweep()).toBe(0);
   await pass("11 minutes");
@@ -279,11 +279,11 @@ it("refers to nothing that is being removed, and removes nothing that is being r
 it("tells apart what is gone from what can't be asked for: only the first loses the work", async () => {
   const id = await save(randomBytes(300_000));
   s3.fail("GET", 503);
-  await expect(read(id)).rejects.toMatchObject({ passing: true, message: expect.stringMatching(/503/u) as unknown });
-  s3.mend();
+  await expect(read(id)).rejects.toMatchObject({ transient: true, message: expect.stringMatching(/503/u) as unknown });
+  s3.repair();
   for (const other of [null, openStore({ OFFSTAGE_S3_BUCKET: "another" })]) {
     await expect(read(id, other)).rejects.toMatchObject({
-      passing: false,
+      transient: false,
       message: expect.stringMatching(/in the bucket offstage-test of an object store that this worker/u) as unknown,
     });
   }

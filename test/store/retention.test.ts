@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import type { NewEvent } from "../../src/domain/event.ts";
+import type { NewEvent } from "../../src/domain/sessions/event.ts";
 import { createJobs, getJob } from "../../src/store/automations/jobs.ts";
+import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/prune.ts";
 import { pruneAudit } from "../../src/store/requests/audit.ts";
-import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/retention.ts";
 import { appendEvents, listEvents } from "../../src/store/sessions/events.ts";
 import { addMessage, cancelSession, getSession } from "../../src/store/sessions/sessions.ts";
 import { pruneDeliveries } from "../../src/store/webhooks/deliveries.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Database } from "../../src/database/database.ts";
-import { ConflictError, InvalidInputError } from "../../src/domain/errors.ts";
+import { ConflictError, InvalidInputError } from "../../src/domain/errors/errors.ts";
 import { environmentKeyring, fileKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
 import { createSecret, openSecrets, updateSecret } from "../../src/store/secrets/secrets.ts";

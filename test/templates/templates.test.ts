@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import fc from "fast-check";
 import { afterAll, afterEach, expect, test } from "vitest";
-import type { EventContext } from "../../src/domain/automation.ts";
-import { InvalidInputError, TooManyRequestsError, UnavailableError } from "../../src/domain/errors.ts";
+import type { EventContext } from "../../src/domain/automations/automation.ts";
+import { InvalidInputError, TooManyRequestsError, UnavailableError } from "../../src/domain/errors/errors.ts";
 import { allowedFilters } from "../../src/templates/liquid.ts";
 import { startRenderer, type Renderer } from "../../src/templates/renderer.ts";
 import { createTemplates, type Templates } from "../../src/templates/templates.ts";
@@ -247,8 +247,8 @@ test("a process that is killed from outside costs nobody a template", async () =
     processes: 1,
     start: () => {
       const renderer = startRenderer();
-      const carryOut = (task: Parameters<Renderer["carryOut"]>[0]) => {
-        const outcome = renderer.carryOut(task);
+      const carryOut = (task: Parameters<Renderer["render"]>[0]) => {
+        const outcome = renderer.render(task);
         if (kills++ === 0) void renderer.end();
         return outcome;
       };
@@ -257,7 +257,7 @@ test("a process that is killed from outside costs nobody a template", async () =
         get alive() {
           return renderer.alive;
         },
-        carryOut,
+        render: carryOut,
         end: () => renderer.end(),
       };
     },

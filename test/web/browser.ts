@@ -2,7 +2,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import { join } from "node:path";
 import chromium, { inflate } from "@sparticuz/chromium";
 import { chromium as playwright, type Browser, type Page } from "playwright-core";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 
 const libraries = join(import.meta.dirname, "../../node_modules/@sparticuz/chromium/bin/al2023.tar.br");
 
@@ -14,11 +14,11 @@ export async function launchBrowser(): Promise<Browser> {
   const args = ["--no-sandbox", "--no-zygote", "--disable-gpu", "--headless=shell"];
   const executablePath = await chromium.executablePath();
   try {
-    return await playwright.launch({ executablePath, args, timeout: longestWait });
+    return await playwright.launch({ executablePath, args, timeout: hangTimeoutMs });
   } catch {
     // A bare machine has no NSS library; the package brings that too.
     const env = { ...process.env, LD_LIBRARY_PATH: join(await inflate(libraries), "lib") };
-    return playwright.launch({ executablePath, args, env, timeout: longestWait });
+    return playwright.launch({ executablePath, args, env, timeout: hangTimeoutMs });
   }
 }
 

@@ -2,14 +2,14 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
-import { pruneEvents } from "../../src/store/retention.ts";
+import { pruneEvents } from "../../src/store/prune.ts";
 import { appendEvents } from "../../src/store/sessions/events.ts";
 import { script } from "../end-to-end/script.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { startProvider } from "../sign-in/oidc-provider.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { accessibilityProblems, launchBrowser, scrollsSideways } from "./browser.ts";
-import { openFrailConnection } from "./frail-connection.ts";
+import { openFlakyProxy } from "./flaky-proxy.ts";
 
 let world: World;
 let offstage: Offstage;
@@ -37,7 +37,7 @@ afterAll(async () => {
 async function openPage(options: Parameters<Browser["newContext"]>[0] = {}): Promise<Page> {
   const context = await browser.newContext({ baseURL: offstage.url, ...options });
   contexts.push(context);
-  context.setDefaultTimeout(longestWait);
+  context.setDefaultTimeout(hangTimeoutMs);
   return context.newPage();
 }
 
@@ -214,7 +214,7 @@ test("a refused host is shown with a button that allows it for the repository", 
 });
 
 test("a lost connection and a reload lose no line of the conversation and double none", async () => {
-  const frail = await openFrailConnection(offstage.url);
+  const frail = await openFlakyProxy(offstage.url);
   try {
     const session = await client.session.create({ prompt: "shell sleep 2, then shell echo 2, then shell echo 3" });
     const page = await signedIn();
@@ -224,7 +224,7 @@ test("a lost connection and a reload lose no line of the conversation and double
     await page.getByText("Connection lost: reconnecting").waitFor();
     await untilOver(client, session.id);
     expect(await page.getByText("Did as asked").count()).toBe(0);
-    frail.mend();
+    frail.repair();
     await lastLine(page).waitFor();
     await page.getByText("Connection lost").waitFor({ state: "detached" });
     const live = await conversation(page);

@@ -4,7 +4,7 @@ import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
 import { script } from "../end-to-end/script.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { adminKey, createWorld, startInProcess } from "../world.ts";
 import { launchBrowser } from "./browser.ts";
 
@@ -30,7 +30,7 @@ export async function openSite(overrides: Record<string, string> = {}): Promise<
     call: (path, body) => callApi(offstage.url, path, body),
     async signedIn({ key = adminKey, ...options } = {}) {
       const context = await browser.newContext({ baseURL: offstage.url, ...options });
-      context.setDefaultTimeout(longestWait);
+      context.setDefaultTimeout(hangTimeoutMs);
       const page = await context.newPage();
       const answer = await page.request.post("/login/create", { data: { key } });
       expect(answer.status()).toBe(200);

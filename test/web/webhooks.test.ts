@@ -107,7 +107,7 @@ test("the log shows each attempt with its answer and the next, and a delivery is
   await row.getByText("Answered 503").first().waitFor();
   await row.getByText("the mailbox is full").first().waitFor();
   await row.getByText("It will be tried by itself.").waitFor();
-  expect(await row.getByRole("button", { name: "Replay" }).count()).toBe(0);
+  expect(await row.getByRole("button", { name: "Resend" }).count()).toBe(0);
   expect(await accessibilityProblems(page)).toEqual([]);
 
   // As after a day of attempts.
@@ -117,7 +117,7 @@ test("the log shows each attempt with its answer and the next, and a delivery is
   );
   await row.getByText("Dead", { exact: true }).waitFor();
   status = 200;
-  await row.getByRole("button", { name: "Replay" }).click();
+  await row.getByRole("button", { name: "Resend" }).click();
   await row.getByText("Delivered").waitFor();
   await row.getByText("Answered 200").waitFor();
   await page.getByLabel("Status").selectOption("dead");
@@ -197,7 +197,7 @@ test("a rotated secret is shown once, and signs from then on", async () => {
   expect(await page.content()).not.toContain(secret);
 });
 
-test("an address that said it is gone is shown as disabled by Offstage, with the mend", async () => {
+test("an address that said it is gone is shown as disabled by Offstage, with the remedy", async () => {
   const { id } = await createWebhook("gone");
   status = 410;
   const page = await site.signedIn();
@@ -207,7 +207,7 @@ test("an address that said it is gone is shown as disabled by Offstage, with the
   const row = deliveries(page).getByRole("listitem").first();
   await row.locator("summary").click();
   await row.getByText("Enable the webhook first.").waitFor();
-  expect(await row.getByRole("button", { name: "Replay" }).isDisabled()).toBe(true);
+  expect(await row.getByRole("button", { name: "Resend" }).isDisabled()).toBe(true);
   status = 200;
   await page.getByRole("button", { name: "Enable" }).click();
   await page.getByRole("note").waitFor({ state: "detached" });

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createForges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
 import { listWorkers } from "../../src/store/queue/worker-nodes.ts";
-import { lookAtPullRequests } from "../../src/worker/background/follow-pull-requests.ts";
 import { createHeartbeat } from "../../src/worker/background/heartbeat.ts";
+import { pollPullRequests } from "../../src/worker/background/pull-request-polling.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession } from "../store/fixtures.ts";
 
@@ -70,7 +70,7 @@ test("a worker that stops waits for no forge that does not answer, and asks abou
   await addOpenPullRequests(`${url}/acme/widgets`, 2);
   const { forgeOf } = createForges([{ kind: "gitea", webUrl: url, apiUrl: `${url}/api/v1` }]);
   const stopping = new AbortController();
-  const round = lookAtPullRequests({ database, logger, forgeOf, minutes: 5 }, stopping.signal);
+  const round = pollPullRequests({ database, logger, forgeOf, minutes: 5 }, stopping.signal);
   await expect.poll(() => calls).toBe(1);
   stopping.abort();
   expect(await round).toBe(2);

@@ -1,6 +1,6 @@
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import { readConfig } from "../../src/config/config.ts";
-import type { Limits } from "../../src/sandboxes/sandbox.ts";
+import type { ResourceLimits } from "../../src/sandboxes/sandbox.ts";
 import type { CloneSource } from "../../src/worker/clones/clone.ts";
 import type { CloneServices } from "../../src/worker/clones/clones.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
@@ -41,7 +41,7 @@ export function cloneSourceAt(url: string, directory = "clone", branch: string |
 /** What clones need, with folders and mirrors below `data`, without a sandbox. */
 export function cloneServicesIn(
   data: string,
-  { fetch, ...bounds }: Partial<Limits> & { readonly fetch?: FetchLimits } = {},
+  { fetch, ...bounds }: Partial<ResourceLimits> & { readonly fetch?: FetchLimits } = {},
 ): CloneServices {
   return {
     folders: createSessionFolders(data),

@@ -8,7 +8,7 @@ import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
 import { collectRepository } from "../../src/worker/clones/collect.ts";
 import { authorVariables, mustGit } from "../../src/worker/git/git.ts";
-import { commandLines, uniqueMark } from "../sandboxes/place.ts";
+import { commandLines, uniqueMark } from "../sandboxes/sandbox-folders.ts";
 
 const author = { name: "A", email: "a@example" };
 let folder: string;

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { diskUsage } from "../../src/sandboxes/process/disk-usage.ts";
 import { makeClones } from "../../src/worker/clones/clones.ts";
 import type { FetchLimits } from "../../src/worker/git/fetch.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
 const megabyte = 1024 * 1024;
@@ -66,7 +66,7 @@ async function held(): Promise<{ bytes: number; files: number }> {
 const refusal = (setting: string): object => ({
   code: "resources_exhausted",
   retryable: false,
-  mend: expect.stringContaining(setting) as string,
+  remedy: expect.stringContaining(setting) as string,
 });
 
 describe("a checkout", () => {
@@ -222,12 +222,12 @@ describe("a fetch", () => {
       await new Promise((resolve) => server.close(resolve));
     });
 
-    test("ends when its time is over", { timeout: longestWait }, async () => {
+    test("ends when its time is over", { timeout: hangTimeoutMs }, async () => {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/slow.git`;
       await expect(prepare({ fetch: { bytes: 20 * megabyte, memoryBytes, ms: 1_500 } }, url)).rejects.toMatchObject({
         code: "repository_unreachable",
         retryable: true,
-        mend: expect.stringContaining("OFFSTAGE_FETCH_MINUTES") as string,
+        remedy: expect.stringContaining("OFFSTAGE_FETCH_MINUTES") as string,
       });
       expect(sent).toBeGreaterThan(1);
     });

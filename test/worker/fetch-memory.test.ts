@@ -9,7 +9,7 @@ import { createGunzip, deflateSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { fetchObjects, type FetchLimits } from "../../src/worker/git/fetch.ts";
 import { looksWithBytes, mustGit } from "../../src/worker/git/git.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 
 const megabyte = 1024 * 1024;
 let folder: string;
@@ -121,7 +121,7 @@ async function fetchWith(limits: Pick<FetchLimits, "memoryBytes">): Promise<stri
       mirror,
       url,
       ref: "refs/heads/main",
-      limits: { bytes: 64 * megabyte, ms: longestWait, ...limits },
+      limits: { bytes: 64 * megabyte, ms: hangTimeoutMs, ...limits },
       options: { cwd: mirror, signal, remote },
     });
   } finally {
@@ -135,7 +135,7 @@ test.each([
   ["of one file of zeros", oneFile],
 ])(
   "a pack %s, which is small as it is sent, is refused for the memory that git would need",
-  { timeout: longestWait },
+  { timeout: hangTimeoutMs },
   async (_, entries) => {
     const pack = packOf(entries());
     expect(pack.length).toBeLessThan(megabyte);
@@ -144,7 +144,7 @@ test.each([
       code: "resources_exhausted",
       retryable: false,
       message: expect.stringContaining("320 MB of memory") as string,
-      mend: expect.stringContaining("OFFSTAGE_FETCH_MEMORY_MB") as string,
+      remedy: expect.stringContaining("OFFSTAGE_FETCH_MEMORY_MB") as string,
     });
     // A git that may have as much as it wants takes it, so it was the memory that was missing.
     const mirror = await fetchWith({ memoryBytes: looksWithBytes });

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { readConfig } from "../../src/config/config.ts";
 import { createObjectStore, type ObjectStore } from "../../src/objects/object-store.ts";
 import { createLogger } from "../../src/observability.ts";
-import { tidy } from "../../src/worker/background/housekeeping.ts";
-import { pruneWorkspaces } from "../../src/worker/background/retention.ts";
+import { keepHouse } from "../../src/worker/background/housekeeping.ts";
+import { pruneWorkspaces } from "../../src/worker/background/prune-workspaces.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -50,7 +50,7 @@ async function oldRecording(): Promise<string> {
 test("what can't be removed now does not keep the rest from being removed", async () => {
   const file = await oldRecording();
   await testDatabase.database.pool.query("drop table audit_entry");
-  const counts = await tidy(house(), new AbortController().signal);
+  const counts = await keepHouse(house(), new AbortController().signal);
   expect(counts).toMatchObject({ recordings: 1, events: 0, jobs: 0, mirrors: 0 });
   expect(counts).not.toHaveProperty("audit");
   expect(existsSync(file)).toBe(false);
@@ -67,12 +67,12 @@ test("what is in the object store is removed with the rest, and its failure keep
       [objects.bucket],
     );
     s3.fail("DELETE", 503);
-    const failed = await tidy(house(objects), new AbortController().signal);
+    const failed = await keepHouse(house(objects), new AbortController().signal);
     expect(failed).not.toHaveProperty("objects");
     expect(failed).toMatchObject({ checkpoints: 0, mirrors: 0 });
-    s3.mend();
+    s3.repair();
     await testDatabase.database.pool.query("update stored_object set removing_since = now() - interval '11 minutes'");
-    expect(await tidy(house(objects), new AbortController().signal)).toMatchObject({ objects: 1 });
+    expect(await keepHouse(house(objects), new AbortController().signal)).toMatchObject({ objects: 1 });
   } finally {
     await s3.close();
   }
@@ -80,7 +80,7 @@ test("what is in the object store is removed with the rest, and its failure keep
 
 test("once the server stops nothing more is begun", async () => {
   const file = await oldRecording();
-  expect(await tidy(house(), AbortSignal.abort())).toEqual({});
+  expect(await keepHouse(house(), AbortSignal.abort())).toEqual({});
   expect(existsSync(file)).toBe(true);
 });
 

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLogger } from "../../src/observability.ts";
-import { keepMirrors } from "../../src/worker/background/mirror-upkeep.ts";
-import { pruneRecordings } from "../../src/worker/background/recordings.ts";
+import { maintainMirrors } from "../../src/worker/background/mirror-maintenance.ts";
+import { pruneRecordings } from "../../src/worker/background/prune-recordings.ts";
 import { makeClones, openClones, removeSession, type CloneServices } from "../../src/worker/clones/clones.ts";
-import { createMirrorUse } from "../../src/worker/git/mirror-use.ts";
+import { createMirrorLock } from "../../src/worker/git/mirror-lock.ts";
 import { cloneServicesIn, cloneSourceAt } from "./clone-source.ts";
 
 let data: string;
@@ -51,7 +51,7 @@ async function begin(url: string, id: string = crypto.randomUUID()): Promise<{ i
 }
 
 const keep = (days: number, maximumBytes = 0): Promise<number> =>
-  keepMirrors({ ...services, logger }, { days, maximumBytes }, signal);
+  maintainMirrors({ ...services, logger }, { days, maximumBytes }, signal);
 
 const mirrorOf = (url: string): string => services.mirrors.pathOf(url);
 
@@ -191,7 +191,7 @@ test("a session whose mirror somebody removed gets it back, with its work kept",
 });
 
 test("a mirror is not removed while it is used, and who wants to use it waits for the removal", async () => {
-  const use = createMirrorUse();
+  const use = createMirrorLock();
   const done: string[] = [];
   const opened = Promise.withResolvers<void>();
   const using = use.whileUsed("m", async () => {

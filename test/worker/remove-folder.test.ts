@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 
 let data: string;
 
@@ -21,7 +21,7 @@ function makeDeep(folder: string): void {
   execFileSync("perl", ["-e", program, folder]);
 }
 
-describe("what an agent made of folders deeper than any path", { timeout: longestWait }, () => {
+describe("what an agent made of folders deeper than any path", { timeout: hangTimeoutMs }, () => {
   test("is removed with its session, forgotten or not, and begun anew", async () => {
     const folders = createSessionFolders(data);
     const { workspace } = await folders.begin("deep");

@@ -6,8 +6,8 @@ import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox, SandboxedProcess } from "../../src/sandboxes/sandbox.ts";
 import { runInSandbox } from "../../src/worker/sandboxed/run-in-sandbox.ts";
-import { longestWait } from "../longest-wait.ts";
-import { firstLine, running, uniqueMark, usePlace } from "../sandboxes/place.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
+import { firstLine, running, uniqueMark, useSandboxFolders } from "../sandboxes/sandbox-folders.ts";
 
 const sandboxes: [string, Sandbox][] = [
   ["bubblewrap", createBubblewrap()],
@@ -15,7 +15,7 @@ const sandboxes: [string, Sandbox][] = [
 ];
 
 describe.each(sandboxes)("a program in %s", (_, sandbox) => {
-  const place = usePlace(sandbox);
+  const place = useSandboxFolders(sandbox);
   const { signal } = new AbortController();
 
   function run(
@@ -24,7 +24,7 @@ describe.each(sandboxes)("a program in %s", (_, sandbox) => {
     bounds: Partial<Parameters<typeof runInSandbox>[2]> = {},
   ) {
     const { signal: _unused, ...request } = place.request(script);
-    return runInSandbox(sandbox, request, { limitMs: longestWait, signal, ...bounds }, use);
+    return runInSandbox(sandbox, request, { limitMs: hangTimeoutMs, signal, ...bounds }, use);
   }
 
   test("reads and writes, and tells how it ended", async () => {
@@ -94,7 +94,7 @@ describe.each(sandboxes)("a program in %s", (_, sandbox) => {
 
 describe("a program that takes more than it may", () => {
   const sandbox = createBubblewrap();
-  const place = usePlace(sandbox);
+  const place = useSandboxFolders(sandbox);
 
   test("is reported with its limit", async () => {
     const { signal, ...request } = place.request("for i in 1 2 3 4 5 6 7 8; do : > file$i; done; sleep 1000");
@@ -102,7 +102,7 @@ describe("a program that takes more than it may", () => {
     const end = await runInSandbox(
       sandbox,
       { ...request, limits },
-      { limitMs: longestWait, signal },
+      { limitMs: hangTimeoutMs, signal },
       (child) => void child.stdout.resume(),
     );
     expect(end).toMatchObject({ exceeded: "files", timedOut: false, thrown: null });

@@ -9,7 +9,7 @@ import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import type { Exceeded } from "../../src/sandboxes/sandbox.ts";
 import { createImageDisks, imageProblem, type SessionDisks } from "../../src/worker/disk/session-disk.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 
 const megabyte = 1024 * 1024;
 const bounds = { diskBytes: 64 * megabyte, files: 20_000 };
@@ -95,7 +95,7 @@ describe.skipIf(problem !== null)("a session's own disk", () => {
       home,
       readOnly: [],
       limits: { memoryBytes: 2 ** 31, processes: 500, cpus: 2, ...bounds },
-      signal: AbortSignal.timeout(longestWait),
+      signal: AbortSignal.timeout(hangTimeoutMs),
     });
     child.stdin.end();
     const [said] = await Promise.all([text(child.stdout), text(child.stderr), child.exited]);
@@ -147,7 +147,7 @@ describe.skipIf(problem !== null)("a session's own disk", () => {
     await writeFile(join(data, "disks"), "");
     await expect(createSessionFolders(data, disks).begin("none")).rejects.toMatchObject({
       code: "sandbox_unavailable",
-      mend: expect.stringContaining("OFFSTAGE_SANDBOX_DISK=watch") as string,
+      remedy: expect.stringContaining("OFFSTAGE_SANDBOX_DISK=watch") as string,
     });
     await rm(join(data, "disks"));
   });

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fetchHeads, trustedSince, type Heads } from "../../src/worker/clones/create-clone.ts";
 import { ensureMirror, type Mirror } from "../../src/worker/git/mirror.ts";
 import type { RemoteRepository } from "../../src/worker/git/remote-repository.ts";
-import { longestWait } from "../longest-wait.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 
-const signal = AbortSignal.timeout(longestWait);
+const signal = AbortSignal.timeout(hangTimeoutMs);
 let folder: string;
 let remote: string;
 let mirror: Mirror;

@@ -1,8 +1,8 @@
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { TurnRequest, TurnResult } from "../harness.ts";
-import { handOn } from "./hand-on.ts";
-import { createLife, type Life } from "./harness-life.ts";
+import { forwardOutput } from "./forward-output.ts";
+import { createHarnessActivity, type HarnessActivity } from "./harness-activity.ts";
 import { startTurnDriver, type TurnDriver } from "./turn-driver.ts";
 import {
   exceededFailure,
@@ -18,7 +18,7 @@ import type { TurnTask, Verdict } from "./turn-messages.ts";
 const cancelGraceMs = 300;
 /** Time for a harness to answer the first request. */
 const startLimitMs = 60_000;
-const stallLookMs = 250;
+const stallCheckMs = 250;
 /** Some harnesses retry a failing model for ever, silently: after this long with nothing but errors the turn ends. */
 const modelErrorLimitMs = 30_000;
 
@@ -27,18 +27,18 @@ const modelErrorLimitMs = 30_000;
  * stdout: starts it, resumes or opens its session, sends the message, and emits each update as an event, until the turn
  * ends. A thread of the turn's own reads its output (turn-thread.ts); this module handles its process, its time limits
  * and its end. When this settles, no process of the harness and no thread is left.
- * @throws RunError agent_crashed, agent_stalled, agent_refused, model_error, turn_too_long, resources_exhausted; the
+ * @throws SessionError agent_crashed, agent_stalled, agent_refused, model_error, turn_too_long, resources_exhausted; the
  * signal's reason if it aborts; errors of `emit` or `onSession`
  */
 export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   const ended = new AbortController();
-  const life = createLife();
+  const activity = createHarnessActivity();
   // Before the harness, so that it loads while the sandbox starts.
   const driver = startTurnDriver(taskOf(request), {
     emit: request.emit,
     onSession: request.onSession,
     write: (bytes) => written(child.stdin, bytes),
-    onState: life.hear,
+    onState: activity.update,
   });
   let child: SandboxedProcess;
   try {
@@ -47,10 +47,10 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
     await driver.stop();
     throw error;
   }
-  const harness: Harness = { child, driver, life, ended: ended.signal };
+  const harness: Harness = { child, driver, life: activity, ended: ended.signal };
   try {
     const verdict = await Promise.race([finished(harness), interrupted(request, harness)]);
-    return await judge(verdict, request, life);
+    return await judge(verdict, request, activity);
   } finally {
     ended.abort();
     child.kill();
@@ -66,7 +66,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
 interface Harness {
   readonly child: SandboxedProcess;
   readonly driver: TurnDriver;
-  readonly life: Life;
+  readonly life: HarnessActivity;
   /** Aborts when the turn is over. */
   readonly ended: AbortSignal;
 }
@@ -97,18 +97,18 @@ function written(stdin: SandboxedProcess["stdin"], bytes: Uint8Array): Promise<v
 type Ended = Extract<Verdict, { kind: "ended" }>;
 
 /** Passes the harness's output to the thread until its verdict. */
-async function finished({ child, driver, life, ended }: Harness): Promise<Ended> {
-  void handOn(child.stdout, driver.take, ended).then(driver.endOutput);
-  const errors = handOn(child.stderr, life.takeErrors, ended);
+async function finished({ child, driver, life: activity, ended }: Harness): Promise<Ended> {
+  void forwardOutput(child.stdout, driver.take, ended).then(driver.endOutput);
+  const errors = forwardOutput(child.stderr, activity.takeErrors, ended);
   const verdict = await Promise.race([driver.verdict, driver.broken]);
   if (verdict.kind === "ended") return verdict;
-  if (verdict.kind === "failed") throw new RunError(verdict.failure);
+  if (verdict.kind === "failed") throw new SessionError(verdict.failure);
   // The exit and the log before it give the reason.
   const { code, signal } = await child.exited;
   await errors;
   const exceeded = child.exceeded();
   if (exceeded !== null) throw exceededFailure(exceeded);
-  throw exitFailure(signal ?? `exit ${code}`, life.lastErrors());
+  throw exitFailure(signal ?? `exit ${code}`, activity.lastErrors());
 }
 
 /** Never resolves. @throws why the turn ends before the harness's verdict */
@@ -127,28 +127,28 @@ async function interrupted(request: TurnRequest, harness: Harness): Promise<neve
 /** Time to read the output of an ended program, in case another process keeps it open. */
 const lastWordsMs = 60_000;
 
-async function crashed({ child, life, ended }: Harness): Promise<never> {
+async function crashed({ child, life: activity, ended }: Harness): Promise<never> {
   const { code, signal } = await child.exited;
   return new Promise((_, reject) => {
-    const timer = setTimeout(() => reject(exitFailure(signal ?? `exit ${code}`, life.lastErrors())), lastWordsMs);
+    const timer = setTimeout(() => reject(exitFailure(signal ?? `exit ${code}`, activity.lastErrors())), lastWordsMs);
     ended.addEventListener("abort", () => clearTimeout(timer), { once: true });
     if (ended.aborted) clearTimeout(timer);
   });
 }
 
 /** Never resolves: rejects if there was no sign of life for too long. A running tool is a sign of life. */
-function stalled(request: TurnRequest, { life }: Harness, signal: AbortSignal): Promise<never> {
-  const limit = (): number => (life.started() ? request.stallMs : Math.max(request.stallMs, startLimitMs));
-  async function problem(): Promise<RunError | null> {
+function stalled(request: TurnRequest, { life: activity }: Harness, signal: AbortSignal): Promise<never> {
+  const limit = (): number => (activity.started() ? request.stallMs : Math.max(request.stallMs, startLimitMs));
+  async function problem(): Promise<SessionError | null> {
     const traffic = await request.traffic?.();
     const now = performance.now();
-    const quietMs = now - Math.max(life.lastSign(), traffic?.lastActivity ?? 0);
-    const failing = traffic?.lastError ?? life.modelError();
+    const quietMs = now - Math.max(activity.lastSign(), traffic?.lastActivity ?? 0);
+    const failing = traffic?.lastError ?? activity.modelError();
     // The provider told the gateway when to retry: the harness waits for that.
     const waits = (traffic?.lastActivity ?? 0) > now;
-    const badMs = now - Math.max(life.lastSign(), traffic?.lastAnswer ?? 0);
+    const badMs = now - Math.max(activity.lastSign(), traffic?.lastAnswer ?? 0);
     const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);
-    if (life.toolRuns() || goesOn) return null;
+    if (activity.toolRuns() || goesOn) return null;
     return failing === null ? stallFailure(quietMs) : modelFailure(failing);
   }
   return new Promise((_, reject) => {
@@ -156,7 +156,7 @@ function stalled(request: TurnRequest, { life }: Harness, signal: AbortSignal): 
     const lookAgain = (): void => {
       timer = setTimeout(() => {
         problem().then((found) => (found === null ? signal.aborted || lookAgain() : reject(found)), reject);
-      }, stallLookMs);
+      }, stallCheckMs);
       timer.unref();
     };
     lookAgain();
@@ -188,14 +188,19 @@ function aborted(request: TurnRequest, driver: TurnDriver): Promise<never> {
 
 /**
  * Finds failures that the protocol can't report, from the turn's results.
- * @throws RunError agent_refused, model_error
+ * @throws SessionError agent_refused, model_error
  */
-async function judge({ result, anything, modelError }: Ended, request: TurnRequest, life: Life): Promise<TurnResult> {
+async function judge(
+  { result, anything, modelError }: Ended,
+  request: TurnRequest,
+  activity: HarnessActivity,
+): Promise<TurnResult> {
   if (result.stopReason === "refusal") throw refusalFailure();
-  const said = life.modelError();
+  const lastModelError = activity.modelError();
   const traffic = await request.traffic?.();
   if (traffic?.answered === 0 && traffic.lastError !== null) throw modelFailure(traffic.lastError);
   if (modelError !== null) throw modelFailure(modelError);
-  if (!anything) throw modelFailure(said ?? (life.lastErrors() || "the turn ended without a message or a tool call"));
+  if (!anything)
+    throw modelFailure(lastModelError ?? (activity.lastErrors() || "the turn ended without a message or a tool call"));
   return result;
 }

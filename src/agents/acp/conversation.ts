@@ -1,8 +1,8 @@
 import * as acp from "@agentclientprotocol/sdk";
 import { z } from "zod";
-import type { RunError } from "../../domain/errors.ts";
-import type { NewEvent } from "../../domain/event.ts";
+import type { SessionError } from "../../domain/errors/errors.ts";
 import type { Mask } from "../../domain/masking/mask.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import { ProtocolViolation } from "./protocol-lines.ts";
 import { crashFailure, modelFailure } from "./turn-failures.ts";
 import type { TurnTask, Verdict } from "./turn-messages.ts";
@@ -29,8 +29,9 @@ export function connect(stream: MessageStream, { task, updates, mask }: Conversa
   return acp
     .client({ name: "offstage" })
     .onRequest(acp.methods.client.session.requestPermission, async ({ params }) => {
-      const wanted = task.permission === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
-      const option = wanted
+      const acceptedKinds =
+        task.permission === "allow" ? ["allow_once", "allow_always"] : ["reject_once", "reject_always"];
+      const option = acceptedKinds
         .map((kind) => params.options.find((offered) => offered.kind === kind))
         .find((found) => found !== undefined);
       const decision = option !== undefined && task.permission === "allow" ? "allowed" : "denied";
@@ -73,7 +74,7 @@ export async function converse({ agent }: acp.ClientConnection, conversation: Co
 }
 
 /** The verdict of a failure that the user can understand. */
-export function failed({ failure }: RunError): Verdict {
+export function failed({ failure }: SessionError): Verdict {
   return { kind: "failed", failure };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { NewEvent } from "../../domain/event.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import { createEventQueue } from "./event-queue.ts";
 
 /** A store that takes the next event when it is told to. */
@@ -32,7 +32,7 @@ test("what waits for a slow store is joined, in order, and nothing of it is lost
     tool("u", "other"),
     tool("t", "newest"),
   ];
-  const told = given.map((event) => queue.tell(event));
+  const told = given.map((event) => queue.push(event));
   let isSettled = false;
   const settled = queue.settled().then(() => (isSettled = true));
   while (!isSettled) {
@@ -53,7 +53,7 @@ test("what waits for a slow store is joined, in order, and nothing of it is lost
 test("no text is joined to more than one event holds", async () => {
   const store = slowStore();
   const queue = createEventQueue(store.emit);
-  for (let count = 0; count < 10; count += 1) void queue.tell(message("1", "x".repeat(9_000)));
+  for (let count = 0; count < 10; count += 1) void queue.push(message("1", "x".repeat(9_000)));
   let isSettled = false;
   void queue.settled().then(() => (isSettled = true));
   while (!isSettled) {
@@ -72,10 +72,10 @@ test("after an event that could not be told none is, and each says why", async (
     asked += 1;
     return Promise.reject(lost);
   });
-  const told = [message("1", "a"), tool("t", "b"), message("2", "c")].map((event) => queue.tell(event));
+  const told = [message("1", "a"), tool("t", "b"), message("2", "c")].map((event) => queue.push(event));
   for (const one of told) await expect(one).rejects.toBe(lost);
   await expect(queue.settled()).rejects.toBe(lost);
-  await queue.room(0);
+  await queue.hasRoom(0);
   expect(asked).toBe(1);
 });
 
@@ -83,7 +83,7 @@ test("a flood of events is told slowly, and all of it", async () => {
   let told = 0;
   const queue = createEventQueue(() => Promise.resolve(void (told += 1)));
   const started = performance.now();
-  for (let count = 0; count < 120; count += 1) void queue.tell(tool(String(count), "x"));
+  for (let count = 0; count < 120; count += 1) void queue.push(tool(String(count), "x"));
   await queue.settled();
   expect(told).toBe(120);
   expect(performance.now() - started).toBeGreaterThan(500);

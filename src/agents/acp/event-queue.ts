@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { NewEvent } from "../../domain/event.ts";
-import { createPace } from "../../domain/pace.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
+import { createTokenBucket } from "../../domain/time/token-bucket.ts";
 
 /** Maximum characters of a message's text joined in one waiting event. */
 const joinedLength = 20_000;
@@ -11,7 +11,7 @@ const perSecond = 20;
 
 interface Waiting {
   event: NewEvent;
-  readonly told: PromiseWithResolvers<void>;
+  readonly stored: PromiseWithResolvers<void>;
 }
 
 /**
@@ -20,53 +20,53 @@ interface Waiting {
  */
 export function createEventQueue(emit: (event: NewEvent) => Promise<void>) {
   const waiting: Waiting[] = [];
-  let telling: Promise<void> | null = null;
-  const pace = createPace(burst, perSecond);
+  let draining: Promise<void> | null = null;
+  const pace = createTokenBucket(burst, perSecond);
   let lost: { readonly error: unknown } | null = null;
 
-  async function tellAll(): Promise<void> {
+  async function drain(): Promise<void> {
     while (waiting.length > 0) {
       // Events that arrive during the wait are merged with those that wait.
-      const waitMs = lost === null ? pace.next() : 0;
+      const waitMs = lost === null ? pace.take() : 0;
       if (waitMs > 0) await pause(waitMs);
       const next = waiting.shift();
       if (next === undefined) break;
       try {
         if (lost !== null) throw lost.error;
         await emit(next.event);
-        next.told.resolve();
+        next.stored.resolve();
       } catch (error) {
         lost ??= { error };
-        next.told.reject(error);
+        next.stored.reject(error);
       }
     }
-    telling = null;
+    draining = null;
   }
 
   return {
     /** @returns a promise that settles when the event is stored @throws errors of emitting it, or one before it */
-    tell(event: NewEvent): Promise<void> {
+    push(event: NewEvent): Promise<void> {
       const last = waiting.at(-1);
       const joined = last === undefined ? null : join(last.event, event);
       if (last !== undefined && joined !== null) {
         last.event = joined;
-        return last.told.promise;
+        return last.stored.promise;
       }
-      const told = Promise.withResolvers<void>();
+      const stored = Promise.withResolvers<void>();
       // Whoever awaits it, or `settled`, handles the error.
-      told.promise.catch(() => undefined);
-      waiting.push({ event, told });
-      telling ??= tellAll();
-      return told.promise;
+      stored.promise.catch(() => undefined);
+      waiting.push({ event, stored });
+      draining ??= drain();
+      return stored.promise;
     },
     /** Settles when at most `most` events wait, or none will be emitted any more; never rejects. */
-    async room(most: number): Promise<void> {
-      while (waiting.length > most && lost === null) await waiting[0]?.told.promise.catch(() => undefined);
+    async hasRoom(most: number): Promise<void> {
+      while (waiting.length > most && lost === null) await waiting[0]?.stored.promise.catch(() => undefined);
     },
     failed: () => lost !== null,
     /** @throws errors of emitting an event */
     async settled(): Promise<void> {
-      while (telling !== null) await telling;
+      while (draining !== null) await draining;
       if (lost !== null) throw lost.error;
     },
   };

@@ -23,7 +23,7 @@ export function createMessageStream(options: {
   const linesOf = createLines();
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
-  let heard: ReadableStreamDefaultController<Message> | null = null;
+  let incoming: ReadableStreamDefaultController<Message> | null = null;
   let written = Promise.resolve();
   /** Requests of the harness, answered or not, whose answer it has not read. */
   let unread = 0;
@@ -45,7 +45,7 @@ export function createMessageStream(options: {
     write(message).then(answered, answered);
   }
 
-  function hear(line: Uint8Array): void {
+  function takeLine(line: Uint8Array): void {
     const text = decoder.decode(line).trim();
     if (text === "") return;
     requireShape(line);
@@ -61,10 +61,10 @@ export function createMessageStream(options: {
       return;
     }
     if ("method" in message && "id" in message) unread += 1;
-    heard?.enqueue(message as Message);
+    incoming?.enqueue(message as Message);
   }
 
-  const readable = new ReadableStream<Message>({ start: (controller) => void (heard = controller) });
+  const readable = new ReadableStream<Message>({ start: (controller) => void (incoming = controller) });
   const writable = new WritableStream<Message>({
     async write(message) {
       await write(message);
@@ -77,7 +77,7 @@ export function createMessageStream(options: {
     /** Settles when all messages in these bytes were passed on. @throws ProtocolViolation */
     async take(bytes: Uint8Array): Promise<void> {
       for (const line of linesOf(bytes)) {
-        hear(line);
+        takeLine(line);
         await options.room();
         while (unread > unreadLimit) await new Promise<void>((resolve) => (wake = resolve));
       }
@@ -85,7 +85,7 @@ export function createMessageStream(options: {
     },
     /** The harness's output has ended. */
     end(): void {
-      heard?.close();
+      incoming?.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { RunError } from "../../domain/errors.ts";
+import type { SessionError } from "../../domain/errors/errors.ts";
 import { compileCache } from "../../programs/compile-cache.ts";
 import { programFile } from "../../programs/program-file.ts";
 import { unreadableFailure } from "./turn-failures.ts";
@@ -30,7 +30,7 @@ export interface TurnDriver {
   /** Sends the harness a cancellation. */
   cancel(): void;
   readonly verdict: Promise<Verdict>;
-  /** Never resolves. @throws RunError agent_crashed if the thread died or got stuck; errors of a service */
+  /** Never resolves. @throws SessionError agent_crashed if the thread died or got stuck; errors of a service */
   readonly broken: Promise<never>;
   /** Ends the thread at any point; may be called twice. */
   stop(): Promise<void>;
@@ -59,13 +59,13 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
   let lastPong = performance.now();
   let isReady = false;
   let isStopped = false;
-  const tell = (message: ToThread, transferred: readonly ArrayBuffer[] = []): void =>
+  const send = (message: ToThread, transferred: readonly ArrayBuffer[] = []): void =>
     thread.postMessage(message, [...transferred]);
 
-  async function serve(wanted: TurnCall): Promise<void> {
-    if (wanted.kind === "emit") await services.emit(wanted.event);
-    else if (wanted.kind === "session") await services.onSession(wanted.id);
-    else await services.write(wanted.bytes);
+  async function serve(request: TurnCall): Promise<void> {
+    if (request.kind === "emit") await services.emit(request.event);
+    else if (request.kind === "session") await services.onSession(request.id);
+    else await services.write(request.bytes);
   }
 
   thread.on("message", (message: FromThread) => {
@@ -82,11 +82,11 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
         verdict.resolve(message.verdict);
         break;
       case "call":
-        serve(message.wanted).then(
-          () => tell({ kind: "done", call: message.call, succeeded: true }),
+        serve(message.request).then(
+          () => send({ kind: "done", call: message.call, succeeded: true }),
           (error: unknown) => {
             broken.reject(error);
-            tell({ kind: "done", call: message.call, succeeded: false });
+            send({ kind: "done", call: message.call, succeeded: false });
           },
         );
     }
@@ -99,7 +99,7 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
     // The time to load depends on the machine, and has no limit.
     if (isReady && performance.now() - lastPong > silenceMs)
       broken.reject(unreadableFailure(`took longer than ${silenceMs / 1_000} s to read`));
-    tell({ kind: "ping" });
+    send({ kind: "ping" });
   }, pingMs);
   pings.unref();
 
@@ -109,11 +109,11 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
       const done = new Promise<void>((resolve) => (taken = resolve));
       // A copy, because the next read may reuse the memory.
       const copy = new Uint8Array(bytes);
-      tell({ kind: "output", bytes: copy }, [copy.buffer]);
+      send({ kind: "output", bytes: copy }, [copy.buffer]);
       await done;
     },
-    endOutput: () => tell({ kind: "outputEnded" }),
-    cancel: () => tell({ kind: "cancel" }),
+    endOutput: () => send({ kind: "outputEnded" }),
+    cancel: () => send({ kind: "cancel" }),
     verdict: verdict.promise,
     broken: broken.promise,
     async stop() {
@@ -125,7 +125,7 @@ export function startTurnDriver(task: TurnTask, services: TurnServices): TurnDri
   };
 }
 
-function threadFailure(error: NodeJS.ErrnoException): RunError {
+function threadFailure(error: NodeJS.ErrnoException): SessionError {
   return unreadableFailure(
     error.code === "ERR_WORKER_OUT_OF_MEMORY"
       ? `took more than ${resourceLimits.maxOldGenerationSizeMb} MiB of memory to read`

@@ -1,39 +1,39 @@
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import type { Exceeded } from "../../sandboxes/sandbox.ts";
 
 /** Maximum characters of foreign output in a failure's reason. */
-const saidLimit = 2_000;
+const excerptLimit = 2_000;
 
 /** The harness ended, or sent what can't be parsed. @param error its message ends the sentence */
-export function crashFailure(error: Error): RunError {
-  return new RunError(
+export function crashFailure(error: Error): SessionError {
+  return new SessionError(
     {
       code: "agent_crashed",
       reason: `The agent's program wrote ${error.message}.`,
       retryable: true,
-      mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
+      remedy: "Retry the session; run `offstage doctor` on the server if it fails again.",
     },
     { cause: error },
   );
 }
 
 /** The thread that reads the harness's messages failed. @param why the end of a sentence */
-export function unreadableFailure(why: string): RunError {
-  return new RunError({
+export function unreadableFailure(why: string): SessionError {
+  return new SessionError({
     code: "agent_crashed",
     reason: `The messages of the agent's program ${why}.`,
     retryable: true,
-    mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
+    remedy: "Retry the session; run `offstage doctor` on the server if it fails again.",
   });
 }
 
-/** The harness exited before the turn was over. @param how the program ended @param said the end of its stderr */
-export function exitFailure(how: string, said: string): RunError {
-  return new RunError({
+/** The harness exited before the turn was over. @param how the program ended @param message the end of its stderr */
+export function exitFailure(how: string, message: string): SessionError {
+  return new SessionError({
     code: "agent_crashed",
-    reason: `The agent's program ended in the middle of its turn (${how})${said === "" ? "." : `: ${said}`}`,
+    reason: `The agent's program ended in the middle of its turn (${how})${message === "" ? "." : `: ${message}`}`,
     retryable: true,
-    mend: "Retry the session; run `offstage doctor` on the server if it fails again.",
+    remedy: "Retry the session; run `offstage doctor` on the server if it fails again.",
   });
 }
 
@@ -45,51 +45,52 @@ const usedTooMuch: Readonly<Record<Exceeded, string>> = {
 };
 
 /** A limit of the sandbox ended the turn. */
-export function exceededFailure(exceeded: Exceeded): RunError {
-  return new RunError({
+export function exceededFailure(exceeded: Exceeded): SessionError {
+  return new SessionError({
     code: "resources_exhausted",
     reason: `The agent, or a command that it ran, used ${usedTooMuch[exceeded]} than its sandbox allows: everything in it was stopped.`,
     retryable: true,
-    mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
+    remedy:
+      "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
   });
 }
 
 /** The harness gave no sign of life. @param quietMs for how long */
-export function stallFailure(quietMs: number): RunError {
-  return new RunError({
+export function stallFailure(quietMs: number): SessionError {
+  return new SessionError({
     code: "agent_stalled",
     reason: `The agent made no progress for ${Math.round(quietMs / 1_000)} s: no message, no tool call, no running command.`,
     retryable: true,
-    mend: "Retry the session; if the model is slow, raise OFFSTAGE_STALL_SECONDS.",
+    remedy: "Retry the session; if the model is slow, raise OFFSTAGE_STALL_SECONDS.",
   });
 }
 
 /** The turn took longer than its limit. @param limitMs the limit */
-export function tooLongFailure(limitMs: number): RunError {
-  return new RunError({
+export function tooLongFailure(limitMs: number): SessionError {
+  return new SessionError({
     code: "turn_too_long",
     reason: `The turn took longer than ${Math.round(limitMs / 60_000)} minutes.`,
     retryable: true,
-    mend: "Ask for less at once, or raise OFFSTAGE_TURN_MINUTES; the work so far is kept.",
+    remedy: "Ask for less at once, or raise OFFSTAGE_TURN_MINUTES; the work so far is kept.",
   });
 }
 
 /** The model refused the request. */
-export function refusalFailure(): RunError {
-  return new RunError({
+export function refusalFailure(): SessionError {
+  return new SessionError({
     code: "agent_refused",
     reason: "The model refused to continue this task.",
     retryable: false,
-    mend: "Rephrase the task, or choose another model.",
+    remedy: "Rephrase the task, or choose another model.",
   });
 }
 
-/** The model failed. @param said message of the model's server, or of the harness */
-export function modelFailure(said: string): RunError {
-  return new RunError({
+/** The model failed. @param message message of the model's server, or of the harness */
+export function modelFailure(message: string): SessionError {
+  return new SessionError({
     code: "model_error",
-    reason: `The model answered only errors: ${said.slice(0, saidLimit).toWellFormed()}`,
+    reason: `The model answered only errors: ${message.slice(0, excerptLimit).toWellFormed()}`,
     retryable: true,
-    mend: "Check the model's name, its key and its quota, then retry.",
+    remedy: "Check the model's name, its key and its quota, then retry.",
   });
 }

@@ -1,5 +1,5 @@
-import type { Failure } from "../../domain/errors.ts";
-import type { NewEvent } from "../../domain/event.ts";
+import type { Failure } from "../../domain/errors/errors.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { HarnessLaunch, TurnRequest, TurnResult } from "../harness.ts";
 
 /** What the thread of a turn is started with: the serialisable part of the turn's request. */
@@ -58,5 +58,5 @@ export type FromThread =
   /** The last bytes were read: send the next. */
   | { readonly kind: "taken"; readonly state: TurnState }
   | { readonly kind: "pong"; readonly state: TurnState }
-  | { readonly kind: "call"; readonly call: number; readonly wanted: TurnCall; readonly state: TurnState }
+  | { readonly kind: "call"; readonly call: number; readonly request: TurnCall; readonly state: TurnState }
   | { readonly kind: "verdict"; readonly verdict: Verdict; readonly state: TurnState };

@@ -18,11 +18,11 @@ function runThread(port: MessagePort, task: TurnTask): void {
     port.postMessage(message, [...transferred]);
   const calls = new Map<number, PromiseWithResolvers<void>>();
   let lastCall = 0;
-  const call = (wanted: TurnCall): Promise<void> => {
+  const call = (request: TurnCall): Promise<void> => {
     const answer = Promise.withResolvers<void>();
     lastCall += 1;
     calls.set(lastCall, answer);
-    say({ kind: "call", call: lastCall, wanted, state: state() });
+    say({ kind: "call", call: lastCall, request, state: state() });
     return answer.promise;
   };
 

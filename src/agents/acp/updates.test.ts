@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { NewEvent } from "../../domain/event.ts";
 import { createMask } from "../../domain/masking/mask.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import { createUpdates } from "./updates.ts";
 
 function listening(limit?: number) {

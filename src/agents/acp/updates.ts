@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type * as acp from "@agentclientprotocol/sdk";
 import { z } from "zod";
-import type { NewEvent } from "../../domain/event.ts";
+import { cutMiddle, storable } from "../../domain/fields/text.ts";
 import type { Mask } from "../../domain/masking/mask.ts";
-import { cutMiddle, storable } from "../../domain/text.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import { createEventQueue } from "./event-queue.ts";
 
 /** Text arrives word by word: gather it for this long, instead of thousands of events. */
@@ -59,16 +59,16 @@ export function createUpdates(
   let seen = false;
   let toolCalls = 0;
   let left = limit;
-  const { tell, ...queue } = createEventQueue(emit);
+  const { push, ...queue } = createEventQueue(emit);
 
   /** Emits an event of the harness within the turn's limit. */
-  function tellUpdate(event: NewEvent): void {
+  function pushUpdate(event: NewEvent): void {
     if (left <= 0) return;
     left -= Math.max(leastCost, JSON.stringify(event).length);
-    void tell(event);
+    void push(event);
     if (left > 0) return;
     const text = "The agent wrote more in this turn than is stored: the rest is not shown.";
-    void tell({ type: "notice", data: { level: "warning", text } });
+    void push({ type: "notice", data: { level: "warning", text } });
   }
 
   /** @param keep characters at the end that wait for later text */
@@ -80,7 +80,7 @@ export function createUpdates(
     const ready = text.slice(0, text.length - keep);
     gathered = keep === 0 ? null : { type, text: text.slice(text.length - keep) };
     for (const piece of piecesOf(ready.length > outputLimit ? mask.text(ready) : ready))
-      tellUpdate({ type, data: { part: String(part), text: piece } });
+      pushUpdate({ type, data: { part: String(part), text: piece } });
   }
 
   function flushFinished(): void {
@@ -117,7 +117,7 @@ export function createUpdates(
     if (tools.size > toolLimit) forgetOldest();
     endPart();
     last = "";
-    tellUpdate({ type: "agent.tool", data: next });
+    pushUpdate({ type: "agent.tool", data: next });
   }
 
   /** Drops a finished call if there is one: updates are more likely for running ones. */
@@ -147,7 +147,7 @@ export function createUpdates(
         break;
       case "plan":
         endPart();
-        tellUpdate({
+        pushUpdate({
           type: "agent.plan",
           data: {
             entries: update.entries
@@ -157,7 +157,7 @@ export function createUpdates(
         });
         break;
       case "usage_update":
-        tellUpdate({
+        pushUpdate({
           type: "agent.usage",
           data: { contextUsed: count(update.used), contextSize: count(update.size) },
         });
@@ -168,14 +168,14 @@ export function createUpdates(
 
   return {
     take,
-    tell,
+    tell: push,
     /**
      * Settles when the harness may be read on: if the database is slow, the harness waits, so that updates don't pile
      * up here.
      */
     async room(): Promise<void> {
       await nextTurn();
-      await queue.room(waitingLimit);
+      await queue.hasRoom(waitingLimit);
     },
     /** From now on updates are new, not a session's replayed history. */
     listen: () => void (listening = true),

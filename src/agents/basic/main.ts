@@ -1,4 +1,4 @@
-import { messageOf } from "../../domain/errors.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
 import { serveBasicAgent } from "./serve.ts";
 
 /** Program that a sandbox starts for the provider `basic`. */

@@ -3,7 +3,7 @@ import { createGoogle } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModel } from "ai";
-import { InvalidInputError } from "../../domain/errors.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { sdkBaseUrl } from "../models.ts";
 
 /** Environment variables. */

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ModelProviders } from "../../domain/model.ts";
+import type { ModelProviders } from "../../domain/agents/model.ts";
 import { programFile } from "../../programs/program-file.ts";
 import type { Provider } from "../harness.ts";
-import { defaultModelOf, noModel, routeModel, type ModelRoute } from "../models.ts";
+import { defaultModelOf, noModel, chooseModel, type ModelChoice } from "../models.ts";
 
 /** Offstage's own agent: needs only a model's key. */
 export function basicProvider(models: ModelProviders): Provider {
@@ -13,10 +13,10 @@ export function basicProvider(models: ModelProviders): Provider {
     id: "basic",
     name: "Basic",
     defaultModel,
-    state: [".offstage-agent"],
+    statePaths: [".offstage-agent"],
     problem: () => Promise.resolve(defaultModel === null ? noModel : null),
     launch: ({ model, models: reached }) => {
-      const route = routeModel(reached, model ?? defaultModel ?? "");
+      const route = chooseModel(reached, model ?? defaultModel ?? "");
       return {
         command: process.execPath,
         arguments: [fileURLToPath(programFile(import.meta.url, "main"))],
@@ -43,7 +43,7 @@ const addressNames = {
 };
 
 /** Only the variables of this model: other providers' keys stay outside. */
-function environmentOf({ provider, model, apiKey, baseUrl }: ModelRoute): Record<string, string> {
+function environmentOf({ provider, model, apiKey, baseUrl }: ModelChoice): Record<string, string> {
   return {
     OFFSTAGE_AGENT_MODEL: `${provider}/${model}`,
     ...(apiKey !== undefined && { [keyNames[provider]]: apiKey }),

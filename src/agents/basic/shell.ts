@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { cutMiddle } from "../../domain/text.ts";
+import { cutMiddle } from "../../domain/fields/text.ts";
 
 const outputCharacters = 30_000;
 /** Maximum output read of a command; later output is dropped. */

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { tool } from "ai";
 import { z } from "zod";
-import { cutMiddle } from "../../domain/text.ts";
+import { cutMiddle } from "../../domain/fields/text.ts";
 import { runShell } from "./shell.ts";
 
 const readCharacters = 60_000;
@@ -29,8 +29,8 @@ export function createTools(cwd: string, environment: NodeJS.ProcessEnv) {
       }),
       async execute({ path: name, offset = 1, limit }): Promise<ToolOutcome> {
         const lines = (await readFile(resolve(cwd, name), "utf8")).split("\n");
-        const wanted = lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit);
-        return { text: cutMiddle(wanted.join("\n"), readCharacters) };
+        const selected = lines.slice(offset - 1, limit === undefined ? undefined : offset - 1 + limit);
+        return { text: cutMiddle(selected.join("\n"), readCharacters) };
       },
       toModelOutput: ({ output }) => asText(output),
     }),

@@ -11,7 +11,7 @@ import {
   type ModelMessage,
   type TextStreamPart,
 } from "ai";
-import { messageOf } from "../../domain/errors.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
 import type { ToolOutcome, Tools } from "./tools.ts";
 
 /** Ends a conversation that goes in circles. */
@@ -57,8 +57,8 @@ export async function runBasicTurn(options: TurnOptions): Promise<PromptResponse
       return {};
     },
   });
-  const update = (said: SessionUpdate): Promise<void> =>
-    client.notify(methods.client.session.update, { sessionId, update: said });
+  const update = (sessionUpdate: SessionUpdate): Promise<void> =>
+    client.notify(methods.client.session.update, { sessionId, update: sessionUpdate });
   let stopReason: PromptResponse["stopReason"] = "end_turn";
   let usage: Record<string, number | undefined> | null = null;
   try {
@@ -71,8 +71,8 @@ export async function runBasicTurn(options: TurnOptions): Promise<PromptResponse
         usage = { inputTokens, outputTokens, totalTokens };
         stopReason = stopReasonOf(part.finishReason);
       }
-      const said = updateOf(part, options.cwd);
-      if (said !== null) await update(said);
+      const sessionUpdate = updateOf(part, options.cwd);
+      if (sessionUpdate !== null) await update(sessionUpdate);
     }
     await keep([...messages, ...(await result.responseMessages)]);
   } catch (error) {

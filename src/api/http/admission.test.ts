@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Database } from "../../database/database.ts";
-import { UnavailableError } from "../../domain/errors.ts";
+import { UnavailableError } from "../../domain/errors/errors.ts";
 import { createAdmission } from "./admission.ts";
 
 function admission(options: { depth: () => number; room?: () => boolean; now?: () => number; queueLimit?: number }) {

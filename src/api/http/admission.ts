@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import { UnavailableError } from "../../domain/errors.ts";
+import { UnavailableError } from "../../domain/errors/errors.ts";
 import { queueDepth } from "../../store/queue/queue.ts";
 
 /** What admission depends on. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
-import { ForbiddenError, InvalidInputError, UnauthenticatedError } from "../../domain/errors.ts";
-import { hasScope, type Principal } from "../../domain/key.ts";
+import { ForbiddenError, InvalidInputError, UnauthenticatedError } from "../../domain/errors/errors.ts";
+import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { findPrincipal } from "../../store/people/keys.ts";
 import { findBrowserPrincipal } from "../../store/people/logins.ts";
 import type { ApiOptions, OperationConfig } from "./context.ts";

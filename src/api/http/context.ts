@@ -7,21 +7,21 @@ import type {
 } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { Database } from "../../database/database.ts";
-import type { Agent } from "../../domain/agent.ts";
-import type { Principal, Scope } from "../../domain/key.ts";
-import type { Repository, RepositoryAddress } from "../../domain/repository.ts";
-import type { SignInMethod, SignInPolicy } from "../../domain/user.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
+import type { Principal, Scope } from "../../domain/people/key.ts";
+import type { SignInMethod, SignInPolicy } from "../../domain/people/user.ts";
+import type { Repository, RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
-import type { Intake } from "../../store/sessions/intake.ts";
+import type { BatchedInserts } from "../../store/sessions/batched-inserts.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { OpenSpan, Traces } from "../../traces.ts";
 
 /** The dependencies of all operations. They are passed in, so that no operation uses globals. */
 export interface ApiOptions {
   readonly database: Database;
-  readonly intake: Intake;
+  readonly inserts: BatchedInserts;
   readonly vault: Vault;
   readonly logger: Logger;
   readonly metrics: Metrics;

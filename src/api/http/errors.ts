@@ -4,8 +4,8 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { hasZodFastifySchemaValidationErrors } from "fastify-type-provider-zod";
 import { z } from "zod";
-import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../../domain/errors.ts";
-import { problemOf } from "../../domain/problem.ts";
+import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../../domain/errors/errors.ts";
+import { problemOf } from "../../domain/errors/problem.ts";
 
 /** The body of every error. */
 export const errorSchema = z.object({ error: z.string() }).meta({ id: "Error" });

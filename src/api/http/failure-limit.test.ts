@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TooManyRequestsError } from "../../domain/errors.ts";
+import { TooManyRequestsError } from "../../domain/errors/errors.ts";
 import { createFailureLimit } from "./failure-limit.ts";
 
 test("so many failures a minute are let through, and after a minute again", () => {

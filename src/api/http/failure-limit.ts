@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { TooManyRequestsError } from "../../domain/errors.ts";
+import { TooManyRequestsError } from "../../domain/errors/errors.ts";
 
 const windowMs = 60_000;
 /** Above this number of addresses, those without recent failures are deleted. */

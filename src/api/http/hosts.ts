@@ -12,8 +12,8 @@ export function requireKnownHost(request: FastifyRequest, publicUrl: string, nam
   const { host = "" } = request.headers;
   const url = `http://${host}/`;
   const name = host !== "" && URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/gu, "") : "";
-  const ours = [URL.canParse(publicUrl) ? new URL(publicUrl).hostname : "", "localhost", ...names];
-  if (isIP(name) !== 0 || name.endsWith(".localhost") || (name !== "" && ours.includes(name))) return;
+  const ownHosts = [URL.canParse(publicUrl) ? new URL(publicUrl).hostname : "", "localhost", ...names];
+  if (isIP(name) !== 0 || name.endsWith(".localhost") || (name !== "" && ownHosts.includes(name))) return;
   throw new MisdirectedError(
     `the host ${name.slice(0, 200)} is not this server's: set OFFSTAGE_PUBLIC_URL, or add it to OFFSTAGE_HOSTS`,
   );

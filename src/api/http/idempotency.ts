@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../../database/database.ts";
-import { ConflictError, InvalidInputError } from "../../domain/errors.ts";
-import { hasScope, type Principal } from "../../domain/key.ts";
+import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
+import { hasScope, type Principal } from "../../domain/people/key.ts";
 import { abandonRequest, beginRequest, finishRequest } from "../../store/requests/idempotency.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import { principalOfRequest } from "./auth.ts";
@@ -13,7 +13,7 @@ import { pathOf } from "./methods.ts";
  * @throws InvalidInputError if the key is malformed
  * @throws ConflictError if the key was used with another body, or the first request is still running
  */
-export async function replayOrBegin(
+export async function answerAgainOrBegin(
   { database, vault }: { readonly database: Database; readonly vault: Vault },
   request: FastifyRequest,
   reply: FastifyReply,
@@ -26,9 +26,9 @@ export async function replayOrBegin(
   const principal = principalOfRequest(request);
   const { organizationId } = principal;
   const stored = storedKey(principal, key);
-  const asked = JSON.stringify([pathOf(request), request.body ?? null]);
+  const content = JSON.stringify([pathOf(request), request.body ?? null]);
   const isSecret = request.routeOptions.config.operation?.secretBody === true;
-  const hash = isSecret ? await vault.hash(asked) : createHash("sha256").update(asked).digest();
+  const hash = isSecret ? await vault.hash(content) : createHash("sha256").update(content).digest();
   const known = await beginRequest(database, organizationId, stored, hash);
   switch (known.state) {
     case "new":
@@ -88,7 +88,7 @@ export function idOfCreated(request: FastifyRequest): string {
  * Runs before the answer is sent: stores it, unless a repeated request may succeed: the server failed, or the answer says
  * when to send the request again (Retry-After).
  */
-export async function keepAnswer(
+export async function storeAnswer(
   database: Database,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,4 +1,4 @@
-import { InvalidInputError } from "../../domain/errors.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 
 /** More than the nesting of any forge's events, and little enough for every recursive function. */
 const deepest = 64;

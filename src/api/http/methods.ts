@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { NotFoundError } from "../../domain/errors.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
 import { withoutKey } from "./auth.ts";
 import type { App } from "./context.ts";
 import { MethodNotAllowedError } from "./errors.ts";
@@ -20,7 +20,7 @@ export interface Methods {
 }
 
 /** Records the methods of every path. Call it before any route is added. */
-export function noteMethods(app: App): Methods {
+export function collectMethods(app: App): Methods {
   const methodsOf = new Map<string, Set<string>>();
   app.addHook("onRoute", ({ url, method }) => {
     const methods = methodsOf.get(url) ?? new Set();
@@ -37,8 +37,8 @@ export function noteMethods(app: App): Methods {
   function refuseOther(request: FastifyRequest, allowed: readonly string[]): void {
     if (allowed.length === 0 || allowed.includes(request.method)) return;
     const allow = [...new Set(allowed)].toSorted().join(", ");
-    const asked = `${request.method} ${withoutKey(request.url).slice(0, 200)}`;
-    throw new MethodNotAllowedError(`there is no ${asked}: use ${allow}`, allow);
+    const requested = `${request.method} ${withoutKey(request.url).slice(0, 200)}`;
+    throw new MethodNotAllowedError(`there is no ${requested}: use ${allow}`, allow);
   }
 
   return {
@@ -60,12 +60,12 @@ export function pathOf({ url }: FastifyRequest): string {
 
 /** Whether a path matches the router's pattern: `:name` matches one segment, a final `*` any rest. */
 function matches(pattern: string, path: string): boolean {
-  const wanted = pattern.split("/");
+  const segments = pattern.split("/");
   const parts = path.split("/");
-  const rest = wanted.at(-1) === "*";
-  if (rest ? parts.length < wanted.length : parts.length !== wanted.length) return false;
-  return wanted.every((part, index) => {
-    if (rest && index === wanted.length - 1) return true;
+  const rest = segments.at(-1) === "*";
+  if (rest ? parts.length < segments.length : parts.length !== segments.length) return false;
+  return segments.every((part, index) => {
+    if (rest && index === segments.length - 1) return true;
     return part.startsWith(":") ? parts[index] !== "" : part === parts[index];
   });
 }

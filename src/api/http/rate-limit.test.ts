@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { expect, it } from "vitest";
-import { TooManyRequestsError } from "../../domain/errors.ts";
-import type { Principal } from "../../domain/key.ts";
+import { TooManyRequestsError } from "../../domain/errors/errors.ts";
+import type { Principal } from "../../domain/people/key.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
 const principal: Principal = {

@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
-import { TooManyRequestsError } from "../../domain/errors.ts";
-import type { Principal } from "../../domain/key.ts";
+import { TooManyRequestsError } from "../../domain/errors/errors.ts";
+import type { Principal } from "../../domain/people/key.ts";
 
 interface Bucket {
   tokens: number;

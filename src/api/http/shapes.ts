@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { NotFoundError } from "../../domain/errors.ts";
-import { isUuid } from "../../domain/uuid.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
 import { errorSchema } from "./errors.ts";
 
 /** The response schemas of an operation: 200 with `body`, and the error format. */

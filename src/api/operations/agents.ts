@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { agentListSchema } from "../../domain/agent.ts";
+import { agentListSchema } from "../../domain/agents/agent.ts";
 import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers } from "../http/shapes.ts";

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { Database } from "../../database/database.ts";
-import { auditEntrySchema, auditOutcomes, outcomeOf, type NewAuditEntry } from "../../domain/audit.ts";
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { auditEntrySchema, auditOutcomes, outcomeOf, type NewAuditEntry } from "../../domain/people/audit.ts";
 import type { Logger } from "../../observability.ts";
 import { appendAudit, listAudit } from "../../store/requests/audit.ts";
 import { organizationOf } from "../http/auth.ts";
@@ -29,15 +29,15 @@ export interface Audit {
 
 /** Makes an audit log of every request that changes something, and of every rejected request. */
 export function createAudit(database: Database, logger: Logger): Audit {
-  let held: NewAuditEntry[] = [];
+  let pending: NewAuditEntry[] = [];
   let timer: NodeJS.Timeout | null = null;
   let written: Promise<void> = Promise.resolve();
 
   function flush(): Promise<void> {
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    const entries = held;
-    held = [];
+    const entries = pending;
+    pending = [];
     written = written
       .then(() => appendAudit(database, entries))
       .catch((error: unknown) => logger.error({ err: error, entries }, "could not write the audit log"));
@@ -50,9 +50,9 @@ export function createAudit(database: Database, logger: Logger): Audit {
       if (operation === undefined) return;
       const changes = operation.changes === true || (request.method !== "GET" && request.method !== "HEAD");
       if (!changes && outcomeOf(reply.statusCode) !== "refused") return;
-      held.push(entryOf(request, reply.statusCode, body));
+      pending.push(entryOf(request, reply.statusCode, body));
       if (changes && (operation.scope === "admin" || operation.scope === null)) await flush();
-      else if (held.length >= gatherMost) void flush();
+      else if (pending.length >= gatherMost) void flush();
       else timer ??= setTimeout(() => void flush(), gatherMs);
     },
     close: flush,

@@ -8,11 +8,11 @@ import {
   updateAutomationSchema,
   type Automation,
   type EventContext,
-} from "../../domain/automation.ts";
-import { ForbiddenError, NotFoundError } from "../../domain/errors.ts";
-import { queuedJobSchema, jobSchema, type QueuedJob } from "../../domain/job.ts";
-import type { Principal } from "../../domain/key.ts";
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
+} from "../../domain/automations/automation.ts";
+import { queuedJobSchema, jobSchema, type QueuedJob } from "../../domain/automations/job.ts";
+import { ForbiddenError, NotFoundError } from "../../domain/errors/errors.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import type { Principal } from "../../domain/people/key.ts";
 import {
   createAutomation,
   deleteAutomation,
@@ -21,7 +21,7 @@ import {
   updateAutomation,
 } from "../../store/automations/automations.ts";
 import { listJobs } from "../../store/automations/jobs.ts";
-import type { Asker } from "../../templates/turns.ts";
+import type { Requester } from "../../templates/fair-queue.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { idOfCreated } from "../http/idempotency.ts";
@@ -241,7 +241,7 @@ async function trigger(
   requireNotPaused(automation);
   const { organizationId } = principal;
   const { id: automationId, priority } = automation;
-  return options.intake.createJob({ id, organizationId, automationId, priority, payload, traceParent });
+  return options.inserts.createJob({ id, organizationId, automationId, priority, payload, traceParent });
 }
 
 /**
@@ -261,7 +261,7 @@ async function requireTriggerable(options: ApiOptions, principal: Principal, key
 }
 
 /** Who asks for a template to be rendered: each key and each user has its own turn. */
-function askerOf({ organizationId, keyId, userId }: Principal): Asker {
+function askerOf({ organizationId, keyId, userId }: Principal): Requester {
   return { organizationId, id: keyId ?? userId ?? "" };
 }
 

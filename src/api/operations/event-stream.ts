@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Database } from "../../database/database.ts";
-import { OffstageError } from "../../domain/errors.ts";
-import { isFinal } from "../../domain/status.ts";
+import { OffstageError } from "../../domain/errors/errors.ts";
+import { isFinal } from "../../domain/sessions/status.ts";
 import { listEvents } from "../../store/sessions/events.ts";
 import { getSession } from "../../store/sessions/sessions.ts";
 import { authenticate } from "../http/auth.ts";
@@ -35,10 +35,10 @@ export async function createEventStreams(
   const { database, metrics, heartbeatMs = usualHeartbeatMs } = options;
   const wakers = new Map<string, Set<() => void>>();
   const open = new Set<AbortController>();
-  const looks = createSharedLooks(database);
+  const reads = createSharedReads(database);
   const subscription = await database.listen("offstage_event", (sessionId) => {
     // A stream that this notification wakes must not get a result that was read before it.
-    looks.forget(sessionId);
+    reads.forget(sessionId);
     if (sessionId === "") for (const all of wakers.values()) for (const wake of all) wake();
     else for (const wake of wakers.get(sessionId) ?? []) wake();
   });
@@ -82,7 +82,7 @@ export async function createEventStreams(
       while (!ended.signal.aborted) {
         if (isInDoubt && !(await mayStillRead(request))) break;
         isInDoubt = false;
-        const { over, events, last, more } = await looks.look(organizationId, id, sent);
+        const { over, events, last, more } = await reads.current(organizationId, id, sent);
         if (events !== "") raw.write(events);
         sent = last;
         // If the client reads slowly, no more than one page waits in memory.
@@ -127,7 +127,7 @@ export async function createEventStreams(
   };
 }
 
-interface Look {
+interface Read {
   readonly over: boolean;
   /** In the format of Server-Sent Events. */
   readonly events: string;
@@ -137,10 +137,10 @@ interface Look {
 }
 
 /** Reads and formats the same events only once if many clients ask for them at the same time. */
-function createSharedLooks(database: Database) {
-  const underWay = new Map<string, Map<number, Promise<Look>>>();
+function createSharedReads(database: Database) {
+  const underWay = new Map<string, Map<number, Promise<Read>>>();
 
-  async function read(organizationId: string, id: string, after: number): Promise<Look> {
+  async function read(organizationId: string, id: string, after: number): Promise<Read> {
     // Read the status before the events: then the events include everything that led to the end.
     const over = isFinal((await getSession(database, organizationId, id))?.status ?? "cancelled");
     const page = await listEvents(database, organizationId, id, after, pageSize);
@@ -157,17 +157,17 @@ function createSharedLooks(database: Database) {
 
   return {
     /** The events after this number, read after the session's last notification. */
-    look(organizationId: string, id: string, after: number): Promise<Look> {
-      const looks = underWay.get(id) ?? new Map<number, Promise<Look>>();
-      underWay.set(id, looks);
-      const known = looks.get(after);
+    current(organizationId: string, id: string, after: number): Promise<Read> {
+      const reads = underWay.get(id) ?? new Map<number, Promise<Read>>();
+      underWay.set(id, reads);
+      const known = reads.get(after);
       if (known !== undefined) return known;
-      const look = read(organizationId, id, after).finally(() => {
-        looks.delete(after);
-        if (looks.size === 0 && underWay.get(id) === looks) underWay.delete(id);
+      const current = read(organizationId, id, after).finally(() => {
+        reads.delete(after);
+        if (reads.size === 0 && underWay.get(id) === reads) underWay.delete(id);
       });
-      looks.set(after, look);
-      return look;
+      reads.set(after, current);
+      return current;
     },
     /** @param id empty: all sessions */
     forget(id: string): void {

@@ -1,6 +1,6 @@
-import { NotFoundError } from "../../domain/errors.ts";
-import { jobSchema, type Job } from "../../domain/job.ts";
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
+import { jobSchema, type Job } from "../../domain/automations/job.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import { getJob, listJobs, type JobRecord } from "../../store/automations/jobs.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";

@@ -1,8 +1,8 @@
 import type { Database } from "../../database/database.ts";
-import { InvalidInputError } from "../../domain/errors.ts";
-import { createdKeySchema, createKeySchema, keySchema } from "../../domain/key.ts";
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
-import { scopesOf } from "../../domain/user.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { createdKeySchema, createKeySchema, keySchema } from "../../domain/people/key.ts";
+import { scopesOf } from "../../domain/people/user.ts";
 import { getAutomation } from "../../store/automations/automations.ts";
 import { createKey, listKeys, revokeKey } from "../../store/people/keys.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";

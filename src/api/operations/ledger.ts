@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { queuedJobSchema } from "../../domain/job.ts";
-import { ledgerEntrySchema, ledgerOutcomes } from "../../domain/ledger.ts";
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
+import { queuedJobSchema } from "../../domain/automations/job.ts";
+import { ledgerEntrySchema, ledgerOutcomes } from "../../domain/automations/ledger.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../../store/automations/ledger.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -12,7 +12,7 @@ import { requireNotPaused } from "./resolve.ts";
 const tags = ["Ledger"];
 
 /** Adds the operations on the ledger of accepted triggers: list, show, trigger again. */
-export function addLedgerOperations(app: App, { database, intake }: ApiOptions): void {
+export function addLedgerOperations(app: App, { database, inserts: intake }: ApiOptions): void {
   app.get(
     "/ledger/list",
     {

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { ForbiddenError, UnauthenticatedError } from "../../domain/errors.ts";
-import { hasScope } from "../../domain/key.ts";
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
-import { loginSchema } from "../../domain/login.ts";
+import { ForbiddenError, UnauthenticatedError } from "../../domain/errors/errors.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { hasScope } from "../../domain/people/key.ts";
+import { loginSchema } from "../../domain/people/login.ts";
 import { findPrincipal } from "../../store/people/keys.ts";
 import {
   createBrowserSession,

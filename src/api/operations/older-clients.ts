@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { createSessionSchema, sessionSchema } from "../../domain/session.ts";
+import { createSessionSchema, sessionSchema } from "../../domain/sessions/session.ts";
 import { pageSessions } from "../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";

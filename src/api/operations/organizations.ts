@@ -1,4 +1,4 @@
-import { organizationSchema, updateOrganizationSchema } from "../../domain/organization.ts";
+import { organizationSchema, updateOrganizationSchema } from "../../domain/people/organization.ts";
 import { getOrganization, updateOrganization } from "../../store/people/organizations.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";

@@ -1,9 +1,9 @@
-import { splitAgentName } from "../../domain/agent.ts";
-import type { Automation } from "../../domain/automation.ts";
-import { ConflictError, InvalidInputError } from "../../domain/errors.ts";
-import { allowsRepository } from "../../domain/repository-pattern.ts";
-import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repository.ts";
-import { isUuid } from "../../domain/uuid.ts";
+import { splitAgentName } from "../../domain/agents/agent.ts";
+import type { Automation } from "../../domain/automations/automation.ts";
+import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
+import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
+import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import { createRepository, findRepositories, type RepositoryRecord } from "../../store/repositories/repositories.ts";
 import type { ApiOptions } from "../http/context.ts";

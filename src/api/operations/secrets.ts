@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
-import { createSecretSchema, secretSchema, updateSecretSchema } from "../../domain/secret.ts";
+import { createSecretSchema, secretSchema, updateSecretSchema } from "../../domain/environments/secret.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import { createSecret, deleteSecret, listSecrets, updateSecret } from "../../store/secrets/secrets.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { InvalidInputError, NotFoundError } from "../../domain/errors.ts";
-import { eventPageSchema } from "../../domain/event.ts";
-import type { Principal } from "../../domain/key.ts";
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
-import { newSession } from "../../domain/new-session.ts";
+import { InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import type { Principal } from "../../domain/people/key.ts";
+import { eventPageSchema } from "../../domain/sessions/event.ts";
+import { newSession } from "../../domain/sessions/new-session.ts";
 import {
   createSessionFields,
   createSessionSchema,
@@ -15,8 +15,8 @@ import {
   type CreateSession,
   type Session,
   type SessionDetail,
-} from "../../domain/session.ts";
-import { sessionStatuses } from "../../domain/status.ts";
+} from "../../domain/sessions/session.ts";
+import { sessionStatuses } from "../../domain/sessions/status.ts";
 import { setSessionBudget } from "../../store/queue/budgets.ts";
 import { estimateWait } from "../../store/queue/queue.ts";
 import { listEvents } from "../../store/sessions/events.ts";
@@ -95,7 +95,7 @@ export async function createFromRequest(
     traceParent,
     notices: notices.map((notice) => notice.replaceAll("\0", "").toWellFormed()),
   });
-  const created = await options.intake.createSession(principal.organizationId, session);
+  const created = await options.inserts.createSession(principal.organizationId, session);
   return { ...created, htmlUrl: htmlUrl(options, created.id) };
 }
 

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { ForbiddenError, NotFoundError, OffstageError, UnavailableError } from "../../domain/errors.ts";
+import { ForbiddenError, NotFoundError, OffstageError, UnavailableError } from "../../domain/errors/errors.ts";
 import {
   pagePath,
   roleFor,
@@ -9,7 +9,7 @@ import {
   signInMethodIds,
   type SignInMethod,
   type SignInProblem,
-} from "../../domain/user.ts";
+} from "../../domain/people/user.ts";
 import { createBrowserSession } from "../../store/people/logins.ts";
 import { findDefaultOrganization } from "../../store/people/organizations.ts";
 import { beginSignIn, signInUser, takeSignIn } from "../../store/people/users.ts";

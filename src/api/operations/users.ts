@@ -1,5 +1,5 @@
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
-import { updateUserSchema, userSchema } from "../../domain/user.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { updateUserSchema, userSchema } from "../../domain/people/user.ts";
 import { listUsers, updateUser } from "../../store/people/users.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { pageOf, pageQuerySchema } from "../../domain/list.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import {
   createdWebhookSchema,
   createWebhookSchema,
@@ -9,8 +9,8 @@ import {
   deliveryStatuses,
   updateWebhookSchema,
   webhookSchema,
-} from "../../domain/webhook.ts";
-import { getDelivery, listDeliveries, replayDelivery } from "../../store/webhooks/deliveries.ts";
+} from "../../domain/webhooks/webhook.ts";
+import { getDelivery, listDeliveries, resendDelivery } from "../../store/webhooks/deliveries.ts";
 import {
   createWebhook,
   deleteWebhook,
@@ -179,17 +179,17 @@ export function addDeliveryOperations(app: App, { database }: ApiOptions): void 
     async (request) => getDelivery(database, organizationOf(request), idOf(request, "delivery")),
   );
   app.post(
-    "/delivery/:id/replay",
+    "/delivery/:id/resend",
     {
       config,
       schema: {
         tags,
-        operationId: "replayDelivery",
+        operationId: "resendDelivery",
         summary: "Send a delivery again",
         params: idParameters,
         response: answers(deliveryDetailSchema),
       },
     },
-    async (request) => replayDelivery(database, organizationOf(request), idOf(request, "delivery")),
+    async (request) => resendDelivery(database, organizationOf(request), idOf(request, "delivery")),
   );
 }

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { syncFolder } from "../../atomic-file.ts";
-import { ConflictError, InvalidInputError } from "../../domain/errors.ts";
+import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import type { DumpPart } from "./dump.ts";
 import { damaged, decodeDump, encodeDump } from "./format.ts";
 

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
-import { InvalidInputError, NotFoundError } from "../../domain/errors.ts";
+import { InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
 import { migrationLock, recordTables, type Migration } from "../migrate.ts";
 
 /** What precedes the data of a dump. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { InvalidInputError } from "../../domain/errors.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { DumpPart } from "./dump.ts";
 
 /**

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { ConflictError, InvalidInputError } from "../../domain/errors.ts";
+import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import { applyMigration, createMigrationTable, knownMigrations, migrationLock } from "../migrate.ts";
 import { ownRelations, plainSettings, type DumpHeader, type DumpPart, type DumpTotals } from "./dump.ts";
 

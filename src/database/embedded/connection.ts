@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { Place } from "./place.ts";
+import type { EmbeddedPaths } from "./paths.ts";
 
 /** Advisory lock of the process that owns the server. PostgreSQL releases it when that process dies. */
 export const ownerLock = 4_747_001;
@@ -8,8 +8,8 @@ export const ownerLock = 4_747_001;
  * Connects to an embedded server.
  * @throws the driver's error if the server does not answer or does not accept connections
  */
-export async function connect(place: Place): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: place.url });
+export async function connect(paths: EmbeddedPaths): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: paths.url });
   // The server closes its connections when it stops; the next query fails then.
   client.on("error", () => undefined);
   await client.connect();

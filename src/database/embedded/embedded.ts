@@ -2,11 +2,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
-import { ConflictError } from "../../domain/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import type { Logger } from "../../observability.ts";
 import { connect, isBetweenStates, ownerLock } from "./connection.ts";
 import { takeOver } from "./identity.ts";
-import { preparePlace, type Place } from "./place.ts";
+import { prepareEmbeddedPaths, type EmbeddedPaths } from "./paths.ts";
 import { findProgram, initialize } from "./program.ts";
 import { supervise, type EmbeddedServer } from "./supervision.ts";
 
@@ -28,25 +28,25 @@ export async function startEmbeddedServer(options: {
   readonly beside: boolean;
   readonly logger: Logger;
 }): Promise<EmbeddedServer> {
-  const place = await preparePlace(options.directory);
-  const found = await findServer(place);
-  if (found === "owned" && options.beside) return { url: place.url, stop: () => Promise.resolve() };
+  const paths = await prepareEmbeddedPaths(options.directory);
+  const found = await findServer(paths);
+  if (found === "owned" && options.beside) return { url: paths.url, stop: () => Promise.resolve() };
   if (found === "owned") {
     throw new ConflictError(
       `${options.directory} is in use by another Offstage process: stop that one, or choose another folder with --data`,
     );
   }
-  if (found === "left behind") await stopServer(place);
-  await takeOver(place);
-  const program = await findProgram(place);
-  await initialize(program, place);
-  return supervise(program, place, options.logger);
+  if (found === "left behind") await stopServer(paths);
+  await takeOver(paths);
+  const program = await findProgram(paths);
+  await initialize(program, paths);
+  return supervise(program, paths, options.logger);
 }
 
 /** The process id in `postmaster.pid`, or null if that process does not run. */
-async function runningPid(place: Place): Promise<number | null> {
+async function runningPid(paths: EmbeddedPaths): Promise<number | null> {
   try {
-    const pid = Number((await readFile(join(place.directory, "postmaster.pid"), "utf8")).split("\n")[0]);
+    const pid = Number((await readFile(join(paths.directory, "postmaster.pid"), "utf8")).split("\n")[0]);
     process.kill(pid, 0);
     return pid;
   } catch (error) {
@@ -61,12 +61,12 @@ async function runningPid(place: Place): Promise<number | null> {
  * Finds out whether a server runs. Waits for a server that is starting or stopping, or whose owner has not taken the
  * lock yet.
  */
-async function findServer(place: Place): Promise<"none" | "owned" | "left behind"> {
+async function findServer(paths: EmbeddedPaths): Promise<"none" | "owned" | "left behind"> {
   const until = Date.now() + settleMs;
   for (;;) {
-    const pid = await runningPid(place);
+    const pid = await runningPid(paths);
     if (pid === null) return "none";
-    const state = await askServer(place);
+    const state = await askServer(paths);
     // The process id may have been reused by another program: only an answer on the socket counts.
     if (state === null) return "none";
     if (state !== "unsettled") return state;
@@ -78,10 +78,10 @@ async function findServer(place: Place): Promise<"none" | "owned" | "left behind
 }
 
 /** @returns null if nothing answers */
-async function askServer(place: Place): Promise<"owned" | "left behind" | "unsettled" | null> {
+async function askServer(paths: EmbeddedPaths): Promise<"owned" | "left behind" | "unsettled" | null> {
   let client: pg.Client | undefined;
   try {
-    client = await connect(place);
+    client = await connect(paths);
     const { rows } = await client.query<{ free: boolean; young: boolean }>(
       `select pg_try_advisory_lock($1) as free,
          clock_timestamp() < pg_postmaster_start_time() + $2 * interval '1 second' as young`,
@@ -98,12 +98,12 @@ async function askServer(place: Place): Promise<"owned" | "left behind" | "unset
   }
 }
 
-async function stopServer(place: Place): Promise<void> {
-  const pid = await runningPid(place);
+async function stopServer(paths: EmbeddedPaths): Promise<void> {
+  const pid = await runningPid(paths);
   if (pid === null) return;
   process.kill(pid, "SIGINT");
   const until = Date.now() + settleMs;
-  while ((await runningPid(place)) !== null) {
+  while ((await runningPid(paths)) !== null) {
     if (Date.now() > until)
       throw new ConflictError(`the database process ${pid} of an earlier run does not stop: end it by hand`);
     await pause(20);

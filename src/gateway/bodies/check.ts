@@ -1,5 +1,5 @@
-import { fits, refuseUnlessAllowed, RequestRefusedError } from "../refusal.ts";
-import { conclude, noFacts, type Understood } from "./facts.ts";
+import { matchesPattern, refuseUnlessAllowed, RequestRefusedError } from "../refusal.ts";
+import { conclude, noFacts, type CheckedBody } from "./facts.ts";
 import { createJsonScanner, MalformedJsonError, type Scalar, type ScanListener } from "./json-scanner.ts";
 import { mediaOf } from "./media.ts";
 import type { Operation } from "./operations.ts";
@@ -7,14 +7,14 @@ import { modelName, oneOfNames, refuse, requireInline, truth, wholeNumber } from
 import { why, type ScalarRule, type Shape } from "./shape.ts";
 
 /** See `Understood` in facts.ts. */
-export type { Understood } from "./facts.ts";
+export type { CheckedBody as Understood } from "./facts.ts";
 
 /** Checks one request's body. */
 export interface BodyCheck {
   /** Checks the next bytes. @throws RequestRefusedError */
   push(chunk: Uint8Array): void;
   /** Ends the check. @throws RequestRefusedError */
-  end(): Understood;
+  end(): CheckedBody;
 }
 
 /** Maximum values of a body, more than the longest conversations have: each costs a provider more than its bytes. */
@@ -27,7 +27,7 @@ interface Frame {
   /** Names of the object's fields so far. */
   readonly names: Set<string> | null;
   /** Fields that have a value, if the object's shape needs some. */
-  readonly said: Set<string> | null;
+  readonly present: Set<string> | null;
   /** Name of the next value. */
   name: string;
   next: Shape;
@@ -87,7 +87,7 @@ export function createBodyCheck(options: {
 
   function unknown(frame: Frame, name: string): Shape {
     const permit = `field:${name}`;
-    if (frame.shape.opensByType !== true || permits.some((allowed) => fits(allowed, permit)))
+    if (frame.shape.opensByType !== true || permits.some((allowed) => matchesPattern(allowed, permit)))
       return { scalar: { kind: "refused", permit, why: why.unknown } };
     frame.unknown ??= { name, called: called() };
     return { isData: true };
@@ -96,7 +96,7 @@ export function createBodyCheck(options: {
   /** Records that the value just begun is set, if its object's shape needs that. */
   function say(): void {
     const frame = frames.at(-1);
-    frame?.said?.add(frame.name);
+    frame?.present?.add(frame.name);
   }
 
   const listener: ScanListener = {
@@ -240,11 +240,11 @@ export function createBodyCheck(options: {
   }
 
   /** @throws RequestRefusedError */
-  function requireNeeds({ shape, type, said, isPermittedType }: Frame): void {
+  function requireNeeds({ shape, type, present: said, isPermittedType }: Frame): void {
     const { needs } = shape;
     if (needs === undefined || said === null || isPermittedType || !Object.hasOwn(needs, type)) return;
     const need = needs[type];
-    if (need === undefined || (need.ifSaid !== undefined && !said.has(need.ifSaid))) return;
+    if (need === undefined || (need.ifPresent !== undefined && !said.has(need.ifPresent))) return;
     if (need.fields.every((names) => names.some((name) => said.has(name)))) return;
     refuseUnlessAllowed(permits, need.permit, `${called()} ${need.why}`);
   }
@@ -275,7 +275,7 @@ function beginFrame(shape: Shape, kind: "object" | "list", at: number): Frame {
   return {
     shape,
     names: kind === "object" ? new Set() : null,
-    said: shape.needs === undefined ? null : new Set(),
+    present: shape.needs === undefined ? null : new Set(),
     name: "",
     next: {},
     elements: 0,

@@ -1,4 +1,4 @@
-import type { Place, Understood } from "./facts.ts";
+import type { InsertionPoint, CheckedBody } from "./facts.ts";
 import type { Operation } from "./operations.ts";
 
 /** A range of a body's bytes, and its replacement. */
@@ -14,7 +14,7 @@ export interface Edit {
  * @param outputLimit maximum tokens of one answer; null: unchanged
  * @returns edits in the order of their positions
  */
-export function editsFor(operation: Operation, body: Understood, outputLimit: number | null): Edit[] {
+export function editsFor(operation: Operation, body: CheckedBody, outputLimit: number | null): Edit[] {
   const ofTop: string[] = [];
   const edits: Edit[] = [];
   if (operation.storesByDefault === true) {
@@ -25,12 +25,12 @@ export function editsFor(operation: Operation, body: Understood, outputLimit: nu
     if (body.streamOptions === null) ofTop.push('"stream_options":{"include_usage":true}');
     else edits.push(...inside(body.streamOptions, body.includeUsage, '"include_usage":', "true"));
   }
-  const said = body.limits.find(({ name }) => name === operation.limit);
-  if (outputLimit !== null && operation.limit !== null && (said?.value ?? null) === null) {
+  const present = body.limits.find(({ name }) => name === operation.limit);
+  if (outputLimit !== null && operation.limit !== null && (present?.value ?? null) === null) {
     const field = `"${operation.limit}":`;
     // Another field of the body may set a lower limit.
     const limit = Math.min(outputLimit, ...body.limits.flatMap(({ value }) => value ?? []));
-    if (said !== undefined) edits.push({ ...said, text: String(limit) });
+    if (present !== undefined) edits.push({ ...present, text: String(limit) });
     else if (operation.limit !== "maxOutputTokens") ofTop.push(`${field}${limit}`);
     else if (body.outputLimit === null) ofTop.push(`"generationConfig":{${field}${limit}}`);
     else edits.push(...inside(body.outputLimit, null, field, String(limit)));
@@ -41,17 +41,17 @@ export function editsFor(operation: Operation, body: Understood, outputLimit: nu
 
 /** Sets a field of an object in the body; the object may be `null`. */
 function inside(
-  holder: NonNullable<Understood["streamOptions"]>,
-  said: { readonly value: boolean | null; readonly from: number; readonly to: number } | null,
+  holder: NonNullable<CheckedBody["streamOptions"]>,
+  present: { readonly value: boolean | null; readonly from: number; readonly to: number } | null,
   field: string,
   value: string,
 ): Edit[] {
   if (holder.place === null) return [{ ...holder, text: `{${field}${value}}` }];
-  if (said === null) return [put(holder.place, `${field}${value}`)];
-  return said.value === true ? [] : [{ ...said, text: value }];
+  if (present === null) return [put(holder.place, `${field}${value}`)];
+  return present.value === true ? [] : [{ ...present, text: value }];
 }
 
-function put({ at, isEmpty }: Place, fields: string): Edit {
+function put({ at, isEmpty }: InsertionPoint, fields: string): Edit {
   return { from: at, to: at, text: isEmpty ? fields : `${fields},` };
 }
 

@@ -1,22 +1,22 @@
 /** A value of the body with its position. Null: the body says `null`. */
-export interface Said<Value> {
+export interface Located<Value> {
   readonly value: Value | null;
   readonly from: number;
   readonly to: number;
 }
 
 /** An object into which a field can be inserted. */
-export interface Place {
+export interface InsertionPoint {
   /** Offset in the body of the object's first byte after the brace. */
   readonly at: number;
   readonly isEmpty: boolean;
 }
 
 /** All that is known of a checked body, beside the bytes that are forwarded. */
-export interface Understood {
+export interface CheckedBody {
   readonly model: string | null;
   /** Limits of the answer's length, by each field that sets one. */
-  readonly limits: readonly (Said<number> & { readonly name: string })[];
+  readonly limits: readonly (Located<number> & { readonly name: string })[];
   /** Number of answers requested. */
   readonly choices: number;
   /** Maximum reasoning tokens, if the body sets one: not all servers count them as part of the answer. */
@@ -24,13 +24,13 @@ export interface Understood {
   /** Whether the conversation is summarised, instead of an answer or beside it. */
   readonly compacts: "instead" | "beside" | null;
   readonly stream: boolean;
-  readonly store: Said<boolean> | null;
-  readonly includeUsage: Said<boolean> | null;
-  readonly top: Place;
+  readonly store: Located<boolean> | null;
+  readonly includeUsage: Located<boolean> | null;
+  readonly top: InsertionPoint;
   /** `stream_options`, if the body has it. */
-  readonly streamOptions: (Said<never> & { readonly place: Place | null }) | null;
+  readonly streamOptions: (Located<never> & { readonly place: InsertionPoint | null }) | null;
   /** `generationConfig`, if the body has it. */
-  readonly outputLimit: (Said<never> & { readonly place: Place | null }) | null;
+  readonly outputLimit: (Located<never> & { readonly place: InsertionPoint | null }) | null;
   /** Whether something is to be cached for an hour, which has a price of its own. */
   readonly cachesForHour: boolean;
   /** Maximum tokens of its text, without images. */
@@ -47,18 +47,18 @@ export interface Understood {
 /** Facts collected while a body is read. */
 export interface Facts {
   model: string | null;
-  readonly limits: (Said<number> & { readonly name: string })[];
+  readonly limits: (Located<number> & { readonly name: string })[];
   choices: number;
   /** Number of prompts, each of which is answered. */
   prompts: number;
   thinking: number;
-  compacts: Understood["compacts"];
-  stream: Said<boolean> | null;
-  store: Said<boolean> | null;
-  includeUsage: Said<boolean> | null;
-  top: Place;
-  streamOptions: Understood["streamOptions"];
-  outputLimit: Understood["outputLimit"];
+  compacts: CheckedBody["compacts"];
+  stream: Located<boolean> | null;
+  store: Located<boolean> | null;
+  includeUsage: Located<boolean> | null;
+  top: InsertionPoint;
+  streamOptions: CheckedBody["streamOptions"];
+  outputLimit: CheckedBody["outputLimit"];
   cachesForHour: boolean;
   turns: number;
   hasTools: boolean;
@@ -97,7 +97,7 @@ export function noFacts(): Facts {
 }
 
 /** Facts of a complete body. @param weight of the whole document, in halves of a token */
-export function conclude(facts: Facts, weight: number): Understood {
+export function conclude(facts: Facts, weight: number): CheckedBody {
   const { stream, prompts, choices, mediaWeight, mediaTextTokens, ...found } = facts;
   return {
     ...found,

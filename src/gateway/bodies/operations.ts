@@ -1,4 +1,4 @@
-import type { ModelProviderId } from "../../domain/model.ts";
+import type { ModelProviderId } from "../../domain/agents/model.ts";
 import { anthropicMessages } from "./anthropic.ts";
 import { chatCompletions, completions, embeddings } from "./chat-completions.ts";
 import { geminiContent, geminiEmbedding, geminiEmbeddings, geminiTokens } from "./gemini.ts";

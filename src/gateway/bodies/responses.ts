@@ -67,7 +67,7 @@ const tool: Shape = object(
 
 /** Content that an item with an id must have: an id alone refers to an item stored at the provider. */
 const own = (...fields: readonly (readonly string[])[]): Needs => ({
-  ifSaid: "id",
+  ifPresent: "id",
   fields,
   permit: "block:item_reference",
   why: `has an id without content, which ${why.kept}`,

@@ -1,4 +1,4 @@
-import { fits, refuseUnlessAllowed, RequestRefusedError } from "../refusal.ts";
+import { matchesPattern, refuseUnlessAllowed, RequestRefusedError } from "../refusal.ts";
 import type { Scalar } from "./json-scanner.ts";
 import { why, type ScalarRule } from "./shape.ts";
 
@@ -35,7 +35,7 @@ export function oneOfNames(
 ): { readonly name: string; readonly isPermitted: boolean } {
   if (kind !== "string" || text === null || !/^[\w.:/-]{1,100}$/u.test(text))
     throw new RequestRefusedError(400, `${called()} of the body must be a name of at most 100 letters and digits`);
-  if (rule.values.some((value) => fits(value, text))) return { name: text, isPermitted: false };
+  if (rule.values.some((value) => matchesPattern(value, text))) return { name: text, isPermitted: false };
   refuseUnlessAllowed(permits, `${rule.permit}:${text}`, `${called()} is ${text}, which ${rule.why}`);
   return { name: text, isPermitted: true };
 }

@@ -29,7 +29,7 @@ export interface Shape {
 /** Required fields. An object without them leaves its content to the provider, or refers to something stored there. */
 export interface Needs {
   /** Applies only to an object that has this field. */
-  readonly ifSaid?: string;
+  readonly ifPresent?: string;
   /** One field of each list must be set: `null`, `""` and `[]` do not count. */
   readonly fields: readonly (readonly string[])[];
   readonly permit: string;

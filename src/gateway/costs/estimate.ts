@@ -1,7 +1,7 @@
-import type { Understood } from "../bodies/facts.ts";
+import type { CheckedBody } from "../bodies/facts.ts";
 import type { Operation } from "../bodies/operations.ts";
 import { limitsOf } from "./model-limits.ts";
-import type { ModelUsage, ToldUsage } from "./usage.ts";
+import type { ModelUsage, ReportedUsage } from "./usage.ts";
 
 /** Maximum that a request can use. */
 export interface MostUsage {
@@ -19,10 +19,10 @@ export interface MostUsage {
 const unseenTokens = 3_000;
 
 /** The maximum that a request can use. @param model as the request names it */
-export function mostUsage(operation: Operation, body: Understood, model: string): MostUsage {
+export function mostUsage(operation: Operation, body: CheckedBody, model: string): MostUsage {
   const limits = limitsOf(model);
-  const told = body.textTokens + body.images * limits.image + unseenTokens;
-  const read = body.fillsContext ? Math.max(told, limits.context) : told;
+  const reported = body.textTokens + body.images * limits.image + unseenTokens;
+  const read = body.fillsContext ? Math.max(reported, limits.context) : reported;
   return {
     // Compaction reads the conversation a second time.
     inputTokens: body.compacts === "beside" ? 2 * read : read,
@@ -36,16 +36,16 @@ export function mostUsage(operation: Operation, body: Understood, model: string)
 /** @param longest the model's maximum answer, in tokens */
 function mostOutput(
   { limit, isSilent, hasOneLimit }: Operation,
-  { limits, compacts, thinking }: Understood,
+  { limits, compacts, thinking }: CheckedBody,
   longest: number,
 ): Pick<MostUsage, "outputTokens" | "isLimited"> {
   if (isSilent === true) return { outputTokens: 0, isLimited: true };
   // A summary's length is not limited by the body.
   if (limit === null || compacts === "instead") return { outputTokens: longest, isLimited: true };
   const isHonoured = hasOneLimit !== true || limits.some(({ name, value }) => name === limit && value !== null);
-  const said = limits.flatMap(({ value }) => value ?? []);
-  const isLimited = said.length > 0 && isHonoured;
-  const answer = isLimited ? Math.max(...said) + (hasOneLimit === true ? thinking : 0) : longest;
+  const requestedLimits = limits.flatMap(({ value }) => value ?? []);
+  const isLimited = requestedLimits.length > 0 && isHonoured;
+  const answer = isLimited ? Math.max(...requestedLimits) + (hasOneLimit === true ? thinking : 0) : longest;
   return compacts === null ? { outputTokens: answer, isLimited } : { outputTokens: answer + longest, isLimited: true };
 }
 
@@ -57,12 +57,12 @@ export function limitedTo(most: MostUsage, outputLimit: number | null): MostUsag
 /**
  * The usage that is billed for a request. What the provider did not report counts at its maximum: otherwise a client
  * could exceed a budget by hanging up or hiding reasoning, or a server by reporting nothing.
- * @param told what the answer reported, if anything
+ * @param reported what the answer reported, if anything
  * @param most maximum usage, with `outputTokens` as it was limited
  */
-export function countedUsage(told: ToldUsage | null, most: MostUsage): ModelUsage {
+export function countedUsage(reported: ReportedUsage | null, most: MostUsage): ModelUsage {
   const output = most.outputTokens * most.answers;
-  if (told === null) {
+  if (reported === null) {
     return {
       model: null,
       inputTokens: most.inputTokens,
@@ -73,7 +73,7 @@ export function countedUsage(told: ToldUsage | null, most: MostUsage): ModelUsag
       hasSound: most.hasSound,
     };
   }
-  const { isWhole, ...usage } = told;
+  const { isWhole, ...usage } = reported;
   return {
     ...usage,
     hasSound: most.hasSound,

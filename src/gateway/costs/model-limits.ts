@@ -1,4 +1,4 @@
-import { fits } from "../refusal.ts";
+import { matchesPattern } from "../refusal.ts";
 
 /** A model's limits in tokens, as its provider publishes them. */
 export interface ModelLimits {
@@ -42,5 +42,5 @@ const known: readonly (readonly [pattern: string, limits: Partial<ModelLimits>])
 /** Limits of a model. @param model its name, with or without a prefix such as `openai/`; case does not count */
 export function limitsOf(model: string): ModelLimits {
   const name = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
-  return { ...others, ...known.find(([pattern]) => fits(pattern, name))?.[1] };
+  return { ...others, ...known.find(([pattern]) => matchesPattern(pattern, name))?.[1] };
 }

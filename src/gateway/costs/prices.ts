@@ -1,4 +1,4 @@
-import { fitsModel } from "../../domain/model.ts";
+import { matchesModel } from "../../domain/agents/model.ts";
 import type { MostUsage } from "./estimate.ts";
 import type { ModelUsage } from "./usage.ts";
 
@@ -147,7 +147,7 @@ export function modelLabel(model: string | null, own: Prices, named: readonly st
 
 function longestFit(patterns: readonly string[], model: string): string | undefined {
   return patterns
-    .filter((candidate) => fitsModel([candidate], bare(model)) || fitsModel([candidate], model))
+    .filter((candidate) => matchesModel([candidate], bare(model)) || matchesModel([candidate], model))
     .toSorted((a, b) => b.length - a.length)[0];
 }
 
@@ -164,8 +164,8 @@ export function costOf(usage: ModelUsage, price: Price): number {
   const hour = Math.min(cacheHourTokens, cacheWriteTokens);
   const ofInput =
     inputTokens * input + cacheReadTokens * cacheRead + (cacheWriteTokens - hour) * cacheWrite + hour * cacheHour;
-  const heard = ofInput * (usage.hasSound === true ? soundFactor(price) : 1);
-  return (heard * (isLong ? long.input : 1) + outputTokens * output * (isLong ? long.output : 1)) / 1_000_000;
+  const inputPrice = ofInput * (usage.hasSound === true ? soundFactor(price) : 1);
+  return (inputPrice * (isLong ? long.input : 1) + outputTokens * output * (isLong ? long.output : 1)) / 1_000_000;
 }
 
 /**
@@ -184,6 +184,6 @@ export function mostCostOf(
   const { input, output, cacheWrite = input, cacheHour = cacheWrite, long } = price;
   const isLong = long !== undefined && inputTokens > long.above;
   const dearest = Math.max(input, cacheWrite, cachesForHour ? cacheHour : 0) * (isLong ? long.input : 1);
-  const heard = dearest * (hasSound ? soundFactor(price) : 1);
-  return { input: (inputTokens * heard) / 1_000_000, token: (output * (isLong ? long.output : 1)) / 1_000_000 };
+  const inputPrice = dearest * (hasSound ? soundFactor(price) : 1);
+  return { input: (inputTokens * inputPrice) / 1_000_000, token: (output * (isLong ? long.output : 1)) / 1_000_000 };
 }

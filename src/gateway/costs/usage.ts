@@ -18,7 +18,7 @@ export interface ModelUsage {
 }
 
 /** Usage that an answer reported. */
-export interface ToldUsage extends ModelUsage {
+export interface ReportedUsage extends ModelUsage {
   /** Whether it reported the usage of the whole answer, not only of the input. */
   readonly isWhole: boolean;
 }
@@ -61,7 +61,7 @@ type Found = Map<string, number | string>;
 export interface UsageReader {
   read(chunk: Uint8Array): void;
   /** Null if the answer reported no usage. */
-  end(): ToldUsage | null;
+  end(): ReportedUsage | null;
 }
 
 /**
@@ -69,10 +69,10 @@ export interface UsageReader {
  * long the answer is. Each count is the newest, not a sum.
  */
 export function createUsageReader(): UsageReader {
-  let told: ToldUsage | null = null;
+  let reported: ReportedUsage | null = null;
   let lines: { read(chunk: Uint8Array): void; end(): void } | null = null;
   const take = (found: Found): void => {
-    for (const place of ["", "message.", "response."]) told = newest(told, found, place);
+    for (const prefix of ["", "message.", "response."]) reported = newest(reported, found, prefix);
   };
   return {
     read(chunk) {
@@ -88,7 +88,7 @@ export function createUsageReader(): UsageReader {
     },
     end() {
       lines?.end();
-      return told;
+      return reported;
     },
   };
 }
@@ -199,12 +199,12 @@ function valueOf({ kind, text }: Scalar): number | string | null {
   return Number.isSafeInteger(number) && number >= 0 ? number : null;
 }
 
-/** @param place path of the object that contains the usage, such as `response.` */
-function newest(before: ToldUsage | null, found: Found, place: string): ToldUsage | null {
+/** @param prefix path of the object that contains the usage, such as `response.` */
+function newest(before: ReportedUsage | null, found: Found, prefix: string): ReportedUsage | null {
   const number = (...names: string[]): number | undefined => {
-    return names.map((name) => found.get(`${place}usage${name}`)).find((value) => typeof value === "number");
+    return names.map((name) => found.get(`${prefix}usage${name}`)).find((value) => typeof value === "number");
   };
-  const name = [found.get(`${place}model`), found.get(`${place}modelVersion`)].find(
+  const name = [found.get(`${prefix}model`), found.get(`${prefix}modelVersion`)].find(
     (value) => typeof value === "string",
   );
   const all = number(".input_tokens", ".prompt_tokens", "Metadata.promptTokenCount");
@@ -218,15 +218,15 @@ function newest(before: ToldUsage | null, found: Found, place: string): ToldUsag
   );
   const written = number(".input_tokens_details.cache_write_tokens", ".prompt_tokens_details.cache_write_tokens");
   // Gemini counts tokens brought in by tools separately.
-  const brought = number("Metadata.toolUsePromptTokenCount") ?? 0;
+  const toolTokens = number("Metadata.toolUsePromptTokenCount") ?? 0;
   const hour = number(".cache_creation.ephemeral_1h_input_tokens") ?? before?.cacheHourTokens;
   // The event that begins a message counts only the first word of the answer.
-  const isBeginning = place === "message.";
+  const isBeginning = prefix === "message.";
   return {
     model: name ?? before?.model ?? null,
     // Anthropic's input excludes cached tokens, the others' includes them.
     inputTokens:
-      all === undefined ? (before?.inputTokens ?? 0) : Math.max(0, all - (cached ?? 0) - (written ?? 0)) + brought,
+      all === undefined ? (before?.inputTokens ?? 0) : Math.max(0, all - (cached ?? 0) - (written ?? 0)) + toolTokens,
     outputTokens: output ?? before?.outputTokens ?? 0,
     cacheReadTokens: number(".cache_read_input_tokens") ?? cached ?? before?.cacheReadTokens ?? 0,
     cacheWriteTokens: number(".cache_creation_input_tokens") ?? written ?? before?.cacheWriteTokens ?? 0,

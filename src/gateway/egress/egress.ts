@@ -7,7 +7,7 @@ import {
 } from "node:http";
 import { connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
-import { canonicalHost, egressRulesFor, type EgressPolicy } from "../../domain/egress.ts";
+import { canonicalHost, egressRulesFor, type EgressPolicy } from "../../domain/environments/egress.ts";
 import { publicAddressOf } from "./addresses.ts";
 import { join, passTunnel, type TunnelRefusal } from "./tunnel.ts";
 
@@ -97,10 +97,11 @@ export function createEgressProxy(
     async tunnel(request, client, head) {
       // A disconnected client is not an error.
       client.on("error", () => client.destroy());
-      const asked = readAuthority(request.url ?? "");
-      if (asked === null) return answer(client, 400, "CONNECT needs <host>:<port>");
-      const target = await targetOf(asked.host, asked.port);
-      if (target === null) return answer(client, 403, `${asked.host}:${asked.port} is not allowed from this sandbox`);
+      const authority = readAuthority(request.url ?? "");
+      if (authority === null) return answer(client, 400, "CONNECT needs <host>:<port>");
+      const target = await targetOf(authority.host, authority.port);
+      if (target === null)
+        return answer(client, 403, `${authority.host}:${authority.port} is not allowed from this sandbox`);
       // The client disconnected while the name was resolved.
       if (client.destroyed) return undefined;
       const { host, port, address } = target;

@@ -123,7 +123,7 @@ function gather<T>(
     const timer = setTimeout(() => settle(null), limitMs);
     const onData = (chunk: Buffer): void => {
       bytes = Buffer.concat([bytes, chunk]);
-      look();
+      check();
     };
     const onEnd = (): void => settle(null);
     function settle(found: T | null): void {
@@ -131,7 +131,7 @@ function gather<T>(
       source.off("data", onData).off("end", onEnd).off("close", onEnd).pause();
       resolve(found === null ? null : { found, bytes });
     }
-    function look(): void {
+    function check(): void {
       const found = find(bytes);
       if (found !== null || bytes.length > mostHeld) settle(found);
     }

@@ -1,4 +1,4 @@
-import type { ModelProviderId } from "../../domain/model.ts";
+import type { ModelProviderId } from "../../domain/agents/model.ts";
 import type { MostUsage } from "../costs/estimate.ts";
 import type { ModelUsage } from "../costs/usage.ts";
 import type { ModelRefusal } from "../refusal.ts";

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { createUsageReader, type ToldUsage } from "../costs/usage.ts";
+import { createUsageReader, type ReportedUsage } from "../costs/usage.ts";
 import type { Recorder } from "./recording.ts";
 
 const droppedOfAnswers = new Set(["connection", "keep-alive", "set-cookie", "transfer-encoding", "upgrade"]);
@@ -7,8 +7,8 @@ const droppedOfAnswers = new Set(["connection", "keep-alive", "set-cookie", "tra
 const answerLimit = 64 * 1024 * 1024;
 
 /** How an answer ended. */
-export interface Passed {
-  readonly told: ToldUsage | null;
+export interface ForwardedAnswer {
+  readonly usage: ReportedUsage | null;
   /** Whether it was received to its end. */
   readonly isWhole: boolean;
 }
@@ -18,13 +18,13 @@ export interface Passed {
  * end or until the caller aborts, because the provider continues to bill it.
  * @param options.onEnd called once, before the last byte is passed on
  */
-export function passOn(
+export function forwardAnswer(
   answer: IncomingMessage,
   response: ServerResponse,
   options: {
     readonly recording: ReturnType<Recorder["begin"]> | null;
     readonly onData: () => void;
-    readonly onEnd: (passed: Passed) => void;
+    readonly onEnd: (passed: ForwardedAnswer) => void;
   },
 ): void {
   const { recording } = options;
@@ -34,7 +34,7 @@ export function passOn(
   const end = (isWhole: boolean): void => {
     if (isOver) return;
     isOver = true;
-    options.onEnd({ told: reader.end(), isWhole });
+    options.onEnd({ usage: reader.end(), isWhole });
     if (isWhole) {
       recording?.end();
       response.end();

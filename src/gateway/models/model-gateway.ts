@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
-import { messageOf } from "../../domain/errors.ts";
-import type { ModelProviderId, ModelProviders } from "../../domain/model.ts";
+import type { ModelProviderId, ModelProviders } from "../../domain/agents/model.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
 import { createBodyCheck, type Understood } from "../bodies/check.ts";
 import { applyEdits, editsFor } from "../bodies/edits.ts";
 import { operations, type Operation } from "../bodies/operations.ts";
@@ -11,14 +11,14 @@ import { RequestRefusedError } from "../refusal.ts";
 import { createTrafficCounter, type ModelTraffic } from "../traffic.ts";
 import { isRefusal, type Admission, type Admit } from "./admission.ts";
 import { answerRefusal, readError } from "./answer-error.ts";
-import { passOn } from "./exchange.ts";
-import { readBody, release, type Held } from "./read-body.ts";
+import { forwardAnswer } from "./exchange.ts";
+import { readBody, release, type BufferedBytes } from "./read-body.ts";
 import type { Recorder } from "./recording.ts";
 import { headersFor } from "./request-headers.ts";
 import { retryDelayMs } from "./retry.ts";
-import { routeModelRequest, type ModelRoute } from "./routes.ts";
+import { routeModelRequest, type UpstreamRoute } from "./routes.ts";
 import { requireNoSearch } from "./searching-models.ts";
-import { createTurns } from "./turns.ts";
+import { createSemaphore } from "./semaphore.ts";
 import { ask, errorMayBeBilled, UnansweredError } from "./upstream.ts";
 
 /** Configuration of the models' part of a gateway. */
@@ -51,8 +51,8 @@ const attempts = 3;
 const inFlight = 8;
 
 /** A request that is being forwarded. */
-interface Asked {
-  readonly route: ModelRoute;
+interface PendingRequest {
+  readonly route: UpstreamRoute;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly headers: Record<string, string>;
@@ -61,7 +61,7 @@ interface Asked {
   readonly body: {
     readonly operation: Operation;
     readonly blocks: readonly Buffer[];
-    readonly understood: Understood;
+    readonly checked: Understood;
   } | null;
   /** Aborts when the client hangs up. */
   readonly hungUp: AbortSignal;
@@ -74,9 +74,9 @@ interface Asked {
  */
 export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   const traffic = createTrafficCounter();
-  const flights = createTurns(inFlight);
-  const readings = createTurns(1);
-  const held: Held = { bytes: 0 };
+  const concurrency = createSemaphore(inFlight);
+  const readings = createSemaphore(1);
+  const held: BufferedBytes = { bytes: 0 };
   const { permits } = options;
   const handled = new Set<Promise<void>>();
 
@@ -97,12 +97,12 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     }
   }
 
-  async function forward(route: ModelRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function forward(route: UpstreamRoute, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const hangUp = new AbortController();
     response.once("close", () => hangUp.abort(new Error("it hung up")));
     const hungUp = hangUp.signal;
     const headers = { ...headersFor(request.headers, permits), ...route.headers };
-    const landed = await flights.take(hungUp);
+    const landed = await concurrency.acquire(hungUp);
     try {
       if (route.operation === null) {
         requireNoBody(request);
@@ -118,7 +118,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
           response,
           headers,
           model,
-          body: { operation, blocks, understood },
+          body: { operation, blocks, checked: understood },
           hungUp,
         });
       } finally {
@@ -130,10 +130,10 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   }
 
   /** Reads one body at a time, because reading takes memory. */
-  async function read(route: ModelRoute, request: IncomingMessage, hungUp: AbortSignal) {
+  async function read(route: UpstreamRoute, request: IncomingMessage, hungUp: AbortSignal) {
     const { operation, pathModel } = route;
     if (operation === null) throw new RequestRefusedError(404, "there is no such operation here");
-    const done = await readings.take(hungUp);
+    const done = await readings.acquire(hungUp);
     try {
       return await readBody(request, createBodyCheck({ operation: operations[operation], pathModel, permits }), held);
     } finally {
@@ -142,23 +142,23 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   }
 
   /** Settles when the answer is over, or is no longer read. */
-  async function send(asked: Asked): Promise<void> {
-    const most = asked.body === null || asked.model === null ? null : mostOf(asked.body, asked.model);
+  async function send(pending: PendingRequest): Promise<void> {
+    const most = pending.body === null || pending.model === null ? null : mostOf(pending.body, pending.model);
     for (let attempt = 1; ; attempt += 1) {
-      const admission = await admitted(asked, most);
+      const admission = await admitted(pending, most);
       if (admission === null) return undefined;
       const settle = settleOnce(admission, most);
-      const delayMs = await attemptOnce(asked, admission, settle, attempt);
+      const delayMs = await attemptOnce(pending, admission, settle, attempt);
       if (delayMs === null) return undefined;
       traffic.waits(delayMs);
-      await pause(delayMs, undefined, { signal: asked.hungUp }).catch(() => undefined);
-      if (asked.hungUp.aborted) return undefined;
+      await pause(delayMs, undefined, { signal: pending.hungUp }).catch(() => undefined);
+      if (pending.hungUp.aborted) return undefined;
     }
   }
 
   /** Null if it was refused; the refusal has been answered. */
-  async function admitted(asked: Asked, most: MostUsage | null): Promise<Admission | null> {
-    const { route, response, model, hungUp } = asked;
+  async function admitted(pending: PendingRequest, most: MostUsage | null): Promise<Admission | null> {
+    const { route, response, model, hungUp } = pending;
     if (model === null) return { outputLimit: null, settle: () => undefined };
     const answer = await options.admit({ provider: route.provider, model, most, signal: hungUp });
     if (!isRefusal(answer)) {
@@ -174,15 +174,15 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
 
   /** @returns ms after which to try again; null if the request is over */
   async function attemptOnce(
-    asked: Asked,
+    pending: PendingRequest,
     admission: Admission,
     settle: Settle,
     attempt: number,
   ): Promise<number | null> {
-    const { route, request, response, headers, model, hungUp } = asked;
+    const { route, request, response, headers, model, hungUp } = pending;
     const lingering = lingerAfter(hungUp, options.lingerMs);
     try {
-      const body = asked.body === null ? null : edited(asked.body, admission.outputLimit);
+      const body = pending.body === null ? null : edited(pending.body, admission.outputLimit);
       const method = request.method ?? "GET";
       const answer = await ask({ url: route.url, method, headers, body, signal: lingering.signal });
       traffic.touch();
@@ -190,7 +190,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       const delayMs = attempt === attempts || hungUp.aborted ? null : retryDelayMs(answer, attempt);
       if (status >= 300) settle(errorMayBeBilled(status, route.isMakers) ? "most" : "nothing");
       if (delayMs === null) {
-        await deliver(asked, answer, settle);
+        await deliver(pending, answer, settle);
         return null;
       }
       traffic.failed(`HTTP ${status}`);
@@ -217,8 +217,8 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     }
   }
 
-  function deliver(asked: Asked, answer: IncomingMessage, settle: Settle): Promise<void> {
-    const { route, response, model } = asked;
+  function deliver(pending: PendingRequest, answer: IncomingMessage, settle: Settle): Promise<void> {
+    const { route, response, model } = pending;
     const status = answer.statusCode ?? 502;
     options.onRequest(route.provider, model, status < 400 ? "answered" : "failed");
     if (status < 400) traffic.answered();
@@ -226,13 +226,13 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       traffic.failed(`HTTP ${status}`);
       readError(answer, (text) => traffic.says(`${text} (HTTP ${status})`));
     }
-    const recording = options.recorder === null ? null : record(options.recorder, asked, answer);
+    const recording = options.recorder === null ? null : record(options.recorder, pending, answer);
     return new Promise((resolve) => {
-      passOn(answer, response, {
+      forwardAnswer(answer, response, {
         recording,
         onData: traffic.touch,
-        onEnd({ told, isWhole }) {
-          settle(isWhole ? (told ?? "most") : told === null ? "most" : { ...told, isWhole: false });
+        onEnd({ usage: reported, isWhole }) {
+          settle(isWhole ? (reported ?? "most") : reported === null ? "most" : { ...reported, isWhole: false });
           resolve();
         },
       });
@@ -255,22 +255,28 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
   };
 }
 
-function mostOf({ operation, understood }: NonNullable<Asked["body"]>, model: string): MostUsage | null {
+function mostOf(
+  { operation, checked: understood }: NonNullable<PendingRequest["body"]>,
+  model: string,
+): MostUsage | null {
   return operation.isFree === true ? null : mostUsage(operation, understood, model);
 }
 
-function edited({ operation, blocks, understood }: NonNullable<Asked["body"]>, outputLimit: number | null): Buffer[] {
+function edited(
+  { operation, blocks, checked: understood }: NonNullable<PendingRequest["body"]>,
+  outputLimit: number | null,
+): Buffer[] {
   return applyEdits(blocks, editsFor(operation, understood, outputLimit));
 }
 
-function record(recorder: Recorder, { route, request, model, body }: Asked, answer: IncomingMessage) {
+function record(recorder: Recorder, { route, request, model, body }: PendingRequest, answer: IncomingMessage) {
   const recording = recorder.begin({
     provider: route.provider,
     method: request.method ?? "GET",
     path: route.path,
     model,
-    turns: body?.understood.turns ?? 0,
-    hasTools: body?.understood.hasTools ?? false,
+    turns: body?.checked.turns ?? 0,
+    hasTools: body?.checked.hasTools ?? false,
     body: body?.blocks ?? [],
   });
   recording.head(answer.statusCode ?? 502, answer.headers["content-type"] ?? "");
@@ -312,7 +318,7 @@ function requireNoBody({ headers }: IncomingMessage): void {
   throw new RequestRefusedError(400, "this operation takes no body");
 }
 
-function requireModel(route: ModelRoute, understood: Understood, permits: readonly string[]): string {
+function requireModel(route: UpstreamRoute, understood: Understood, permits: readonly string[]): string {
   const model = route.pathModel ?? understood.model;
   if (model === null) throw new RequestRefusedError(400, "the body must name a model");
   if (model.length > 200) throw new RequestRefusedError(400, "a model's name can have at most 200 characters");

@@ -13,7 +13,7 @@ const leastPieceBytes = 256;
 const freePieces = 256;
 
 /** Bytes in memory, of all open requests of a session. */
-export interface Held {
+export interface BufferedBytes {
   bytes: number;
 }
 
@@ -29,7 +29,7 @@ export interface ReadBody {
  * @param held grows by the bytes kept: give them back with `release`
  * @throws RequestRefusedError, after which no bytes are kept
  */
-export async function readBody(request: IncomingMessage, check: BodyCheck, held: Held): Promise<ReadBody> {
+export async function readBody(request: IncomingMessage, check: BodyCheck, held: BufferedBytes): Promise<ReadBody> {
   const expected = Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY);
   if (Number.isFinite(expected) && expected > requestLimit) throw tooLarge();
   const blocks: Buffer[] = [];
@@ -85,7 +85,7 @@ function refusalOf(error: unknown): RequestRefusedError {
 }
 
 /** Gives back the bytes of a body. */
-export function release(blocks: readonly Buffer[], held: Held): void {
+export function release(blocks: readonly Buffer[], held: BufferedBytes): void {
   held.bytes -= blocks.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
 }
 

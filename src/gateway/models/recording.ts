@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { modelProviderIds } from "../../domain/model.ts";
+import { modelProviderIds } from "../../domain/agents/model.ts";
 
 const exchangeSchema = z.object({
   provider: z.enum(modelProviderIds),

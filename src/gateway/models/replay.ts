@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { messageOf } from "../../domain/errors.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
 import { createBodyCheck } from "../bodies/check.ts";
 import { operations } from "../bodies/operations.ts";
 import { RequestRefusedError } from "../refusal.ts";
@@ -31,7 +31,7 @@ function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
   const traffic = createTrafficCounter();
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const found = find(left, await readAsked(request, reading));
+    const found = find(left, await readReplayRequest(request, reading));
     traffic.touch();
     if (found === undefined)
       throw new RequestRefusedError(404, `the recording has no further answer for ${request.method} ${request.url}`);
@@ -55,27 +55,30 @@ function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
   };
 }
 
-type Asked = Pick<Exchange, "provider" | "method" | "path" | "model" | "turns" | "hasTools">;
+type ReplayRequest = Pick<Exchange, "provider" | "method" | "path" | "model" | "turns" | "hasTools">;
 
 /** @throws RequestRefusedError as the session's gateway did */
-async function readAsked(request: IncomingMessage, { models, permits }: Reading): Promise<Asked> {
+async function readReplayRequest(request: IncomingMessage, { models, permits }: Reading): Promise<ReplayRequest> {
   const { operation, pathModel, provider, path } = routeModelRequest(models, request);
-  const asked = { provider, path, method: request.method ?? "GET" };
-  if (operation === null) return { ...asked, model: null, turns: 0, hasTools: false };
+  const wantedExchange = { provider, path, method: request.method ?? "GET" };
+  if (operation === null) return { ...wantedExchange, model: null, turns: 0, hasTools: false };
   const check = createBodyCheck({ operation: operations[operation], pathModel, permits });
   const { understood } = await readBody(request, check, { bytes: 0 });
   const { turns, hasTools } = understood;
-  return { ...asked, model: pathModel ?? understood.model, turns, hasTools };
+  return { ...wantedExchange, model: pathModel ?? understood.model, turns, hasTools };
 }
 
 /** A request for a title has no tools; the number of messages distinguishes a conversation's requests. */
-function find(left: readonly Exchange[], asked: Asked): Exchange | undefined {
+function find(left: readonly Exchange[], wantedExchange: ReplayRequest): Exchange | undefined {
   const fitting = left.filter(
     (exchange) =>
-      exchange.provider === asked.provider &&
-      exchange.method === asked.method &&
-      exchange.path === asked.path &&
-      exchange.model === asked.model,
+      exchange.provider === wantedExchange.provider &&
+      exchange.method === wantedExchange.method &&
+      exchange.path === wantedExchange.path &&
+      exchange.model === wantedExchange.model,
   );
-  return fitting.find(({ turns, hasTools }) => turns === asked.turns && hasTools === asked.hasTools) ?? fitting[0];
+  return (
+    fitting.find(({ turns, hasTools }) => turns === wantedExchange.turns && hasTools === wantedExchange.hasTools) ??
+    fitting[0]
+  );
 }

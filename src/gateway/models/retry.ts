@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { backoffMs } from "../../domain/backoff.ts";
-import { retryAfterMs } from "../../domain/retry-after.ts";
+import { backoffMs } from "../../domain/time/backoff.ts";
+import { retryAfterMs } from "../../domain/time/retry-after.ts";
 
 /** Statuses of temporary errors: rate limits, overload (529 is Anthropic's), proxies. */
 const passing = new Set([408, 429, 500, 502, 503, 504, 529]);
@@ -25,12 +25,12 @@ export function retryDelayMs(
   if (headers["x-should-retry"] === "false" || !(passing.has(statusCode) || headers["x-should-retry"] === "true")) {
     return null;
   }
-  const asked = askedDelayMs(headers);
-  if (asked === null) return backoff;
-  return asked > longestWaitMs ? null : asked;
+  const requestedMs = requestedDelayMs(headers);
+  if (requestedMs === null) return backoff;
+  return requestedMs > longestWaitMs ? null : requestedMs;
 }
 
-function askedDelayMs(headers: IncomingMessage["headers"]): number | null {
+function requestedDelayMs(headers: IncomingMessage["headers"]): number | null {
   const milliseconds = headers["retry-after-ms"];
   if (typeof milliseconds === "string" && /^\d+(?:\.\d+)?$/u.test(milliseconds)) return Number(milliseconds);
   return retryAfterMs(headers["retry-after"]);

@@ -1,10 +1,10 @@
 import { posix } from "node:path";
-import type { ModelProviderId, ModelProviders } from "../../domain/model.ts";
+import type { ModelProviderId, ModelProviders } from "../../domain/agents/model.ts";
 import { sendingPaths, type OperationName } from "../bodies/operations.ts";
 import { RequestRefusedError } from "../refusal.ts";
 
 /** Where a request to a model is sent, and with which credentials. */
-export interface ModelRoute {
+export interface UpstreamRoute {
   readonly provider: ModelProviderId;
   /** Null for a request that only reads about models. */
   readonly operation: OperationName | null;
@@ -61,7 +61,7 @@ export function modelBaseUrl(origin: string, provider: ModelProviderId): string 
 export function routeModelRequest(
   providers: ModelProviders,
   { method, url: requestUrl = "" }: { readonly method?: string | undefined; readonly url?: string | undefined },
-): ModelRoute {
+): UpstreamRoute {
   const [, name = "", path = "", query = ""] = /^\/model\/([a-z]+)(\/[\w.:/-]*)(?:\?([^#]*))?$/u.exec(requestUrl) ?? [];
   const provider = (["anthropic", "openai", "google", "compatible"] as const).find((id) => id === name);
   const configured = provider === undefined ? undefined : providers[provider];
@@ -98,8 +98,8 @@ function parametersOf(query: string): [string, string][] {
   const given = [...new URLSearchParams(query)];
   for (const [index, [name, value]] of given.entries()) {
     const isRepeated = given.findIndex(([other]) => other === name) !== index;
-    const looks = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
-    if (isRepeated || (name !== "key" && looks?.test(value) !== true))
+    const pattern = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+    if (isRepeated || (name !== "key" && pattern?.test(value) !== true))
       throw new RequestRefusedError(
         400,
         `the parameter ${JSON.stringify(name.slice(0, 50))} is not known here, or has a value that is not`,

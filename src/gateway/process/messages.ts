@@ -1,5 +1,5 @@
-import type { EgressPolicy } from "../../domain/egress.ts";
-import type { ModelProviderId, ModelProviders } from "../../domain/model.ts";
+import type { ModelProviderId, ModelProviders } from "../../domain/agents/model.ts";
+import type { EgressPolicy } from "../../domain/environments/egress.ts";
 import type { Prices } from "../costs/prices.ts";
 import type { ModelUsage } from "../costs/usage.ts";
 import type { Refusal } from "../egress/egress.ts";
@@ -31,7 +31,7 @@ export interface RequestCount {
 }
 
 /** A request that waits for its admission, without what can't be sent between processes. */
-export type AskedAdmission = Omit<ModelRequest, "signal">;
+export type AdmissionRequest = Omit<ModelRequest, "signal">;
 
 /** The answer to it. */
 export type AdmissionAnswer = Pick<Admission, "outputLimit"> | ModelRefusal;
@@ -48,7 +48,7 @@ export type FromGateway =
   | { readonly kind: "opened"; readonly socket: string; readonly token: string }
   /** The gateway could not be opened, for a reason that the operator can fix. */
   | { readonly kind: "unopened"; readonly message: string }
-  | { readonly kind: "admit"; readonly call: number; readonly request: AskedAdmission }
+  | { readonly kind: "admit"; readonly call: number; readonly request: AdmissionRequest }
   /** The client no longer waits for the answer. */
   | { readonly kind: "hungUp"; readonly call: number }
   | { readonly kind: "settle"; readonly call: number; readonly usage: ModelUsage | null }

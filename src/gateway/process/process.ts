@@ -1,25 +1,25 @@
 import type { ChildProcess } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { childEnvironment } from "../../domain/child-environment.ts";
-import { InvalidInputError } from "../../domain/errors.ts";
+import { childEnvironment } from "../../domain/environments/child-environment.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 import { compileCache } from "../../programs/compile-cache.ts";
 import { forkProgram, type ForkedProgram } from "../../programs/forked-program.ts";
-import { letServerComeFirst } from "../../programs/priority.ts";
+import { lowerPriority } from "../../programs/priority.ts";
 import { programFile } from "../../programs/program-file.ts";
 import type { Refusal } from "../egress/egress.ts";
 import { modelsSeenFrom, type Gateway } from "../gateway.ts";
 import type { Admit } from "../models/admission.ts";
 import type { ModelTraffic } from "../traffic.ts";
-import { createHeldAdmissions } from "./held-admissions.ts";
 import {
   trafficOf,
-  type AskedAdmission,
+  type AdmissionRequest,
   type FromGateway,
   type GatewayTask,
   type RequestCount,
   type ToGateway,
 } from "./messages.ts";
+import { createPendingAdmissions } from "./pending-admissions.ts";
 
 /** What a gateway's process asks of the server, and reports to it. */
 export interface GatewayServices {
@@ -141,7 +141,7 @@ function start(): ForkedProgram {
   });
   const { pid } = program.child;
   if (pid !== undefined) {
-    letServerComeFirst(pid);
+    lowerPriority(pid);
     endBeforeServer(pid);
   }
   return program;
@@ -169,17 +169,17 @@ async function openIn(
   const { child } = program;
   const opened = Promise.withResolvers<{ readonly socket: string; readonly token: string }>();
   const closed = Promise.withResolvers<void>();
-  const admissions = createHeldAdmissions(services.admit);
+  const admissions = createPendingAdmissions(services.admit);
   const questions = new Map<number, (traffic: ModelTraffic) => void>();
   let lastQuestion = 0;
   let lastTraffic = idleTraffic();
   let state: "opening" | "open" | "closing" = "opening";
   // If the child has ended, its exit event reports that.
-  const tell = (message: ToGateway): void => void (child.connected && child.send(message, () => undefined));
+  const send = (message: ToGateway): void => void (child.connected && child.send(message, () => undefined));
 
-  async function admit(call: number, request: AskedAdmission): Promise<void> {
+  async function admit(call: number, request: AdmissionRequest): Promise<void> {
     const answer = await admissions.ask(call, request);
-    if (answer !== null) tell({ kind: "admitted", call, answer });
+    if (answer !== null) send({ kind: "admitted", call, answer });
   }
 
   child.on("message", (message: FromGateway) => {
@@ -226,8 +226,8 @@ async function openIn(
   };
   child.once("exit", (code, signal) => over(String(signal ?? code)));
   child.once("error", (error) => over(error.message));
-  program.hold(true);
-  tell({ kind: "open", task });
+  program.keepAlive(true);
+  send({ kind: "open", task });
 
   const late = new GatewayLostError(`the process of the session's gateway did not open within ${openLimitMs} ms`);
   const opening = setTimeout(() => opened.reject(late), openLimitMs);
@@ -241,7 +241,7 @@ async function openIn(
         lastQuestion += 1;
         const call = lastQuestion;
         const answer = new Promise<ModelTraffic>((resolve) => questions.set(call, resolve));
-        tell({ kind: "traffic", call });
+        send({ kind: "traffic", call });
         // The child does not answer: its sandbox keeps it busy, or it has ended.
         const timer = setTimeout(() => questions.get(call)?.(lastTraffic), child.connected ? answerLimitMs : 0);
         try {
@@ -253,13 +253,13 @@ async function openIn(
       },
       async close() {
         state = "closing";
-        tell({ kind: "close" });
+        send({ kind: "close" });
         const timer = setTimeout(() => child.kill("SIGKILL"), child.connected ? closeLimitMs : 0);
         await closed.promise;
         clearTimeout(timer);
         await rm(socket, { force: true });
         // It still reads models' answers, then ends.
-        program.hold(false);
+        program.keepAlive(false);
         if (child.exitCode === null && child.signalCode === null) lingers(child);
       },
     };

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { messageOf } from "../../domain/errors.ts";
+import type { ModelProviderId } from "../../domain/agents/model.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
 import { createMask } from "../../domain/masking/mask.ts";
-import type { ModelProviderId } from "../../domain/model.ts";
-import { createPace } from "../../domain/pace.ts";
+import { createTokenBucket } from "../../domain/time/token-bucket.ts";
 import { modelLabel } from "../costs/prices.ts";
 import { openGateway, type LocalGateway } from "../gateway.ts";
 import { isRefusal, type Admit } from "../models/admission.ts";
@@ -36,16 +36,16 @@ function say(message: FromGateway): void {
 
 /** Asks the server for admissions, one message each. */
 function createAdmissions() {
-  const asked = new Map<number, (answer: AdmissionAnswer) => void>();
-  const pace = createPace(burst, perSecond);
+  const waiting = new Map<number, (answer: AdmissionAnswer) => void>();
+  const pace = createTokenBucket(burst, perSecond);
   let last = 0;
   const admit: Admit = async ({ signal, ...request }) => {
-    const waitMs = pace.next();
+    const waitMs = pace.take();
     if (waitMs > 0) await pause(waitMs);
     last += 1;
     const call = last;
     const answer = await new Promise<AdmissionAnswer>((resolve) => {
-      asked.set(call, resolve);
+      waiting.set(call, resolve);
       say({ kind: "admit", call, request });
       if (signal.aborted) say({ kind: "hungUp", call });
       else signal.addEventListener("abort", () => say({ kind: "hungUp", call }), { once: true });
@@ -56,8 +56,8 @@ function createAdmissions() {
   return {
     admit,
     answer(call: number, answer: AdmissionAnswer): void {
-      asked.get(call)?.(answer);
-      asked.delete(call);
+      waiting.get(call)?.(answer);
+      waiting.delete(call);
     },
   };
 }
@@ -66,7 +66,7 @@ function createAdmissions() {
 function createCounts({ prices, models }: GatewayTask["labels"]) {
   const counts = new Map<string, RequestCount>();
   let timer: NodeJS.Timeout | null = null;
-  const tell = (): void => {
+  const sendCounts = (): void => {
     timer = null;
     if (counts.size > 0) say({ kind: "requests", counts: [...counts.values()] });
     counts.clear();
@@ -76,18 +76,18 @@ function createCounts({ prices, models }: GatewayTask["labels"]) {
       const model = modelLabel(name, prices, models);
       const key = JSON.stringify([provider, model, outcome]);
       counts.set(key, { provider, model, outcome, count: (counts.get(key)?.count ?? 0) + 1 });
-      timer ??= setTimeout(tell, countsEveryMs);
+      timer ??= setTimeout(sendCounts, countsEveryMs);
     },
-    tell,
+    tell: sendCounts,
   };
 }
 
 function createRefusals() {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return (refusal: Extract<FromGateway, { kind: "refused" }>["refusal"]): void => {
-    const place = `${refusal.host}:${refusal.port}`;
-    if (told.has(place) || told.size >= refusalLimit) return;
-    told.add(place);
+    const destination = `${refusal.host}:${refusal.port}`;
+    if (reported.has(destination) || reported.size >= refusalLimit) return;
+    reported.add(destination);
     say({ kind: "refused", refusal });
   };
 }

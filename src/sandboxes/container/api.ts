@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { z } from "zod";
-import { ConflictError } from "../../domain/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import { askEngineSocket, EngineError, openEngineStream, type EngineRequest } from "./socket.ts";
 
 /**
@@ -157,9 +157,9 @@ function isBefore(one: string, other: string): boolean {
 export function createEngineApi(socketPath: string): EngineApi {
   let agreed: string | null = null;
 
-  async function ask(asked: EngineRequest): Promise<string> {
+  async function ask(engineRequest: EngineRequest): Promise<string> {
     try {
-      return await askEngineSocket(socketPath, asked);
+      return await askEngineSocket(socketPath, engineRequest);
     } catch (error) {
       // Another engine may listen by now that does not support the version.
       if (error instanceof EngineError && error.status === 400) agreed = null;
@@ -172,13 +172,13 @@ export function createEngineApi(socketPath: string): EngineApi {
   }
 
   /** Adds the version that both sides support; asks the engine for it first. */
-  async function versioned(asked: EngineRequest): Promise<EngineRequest> {
-    agreed ??= agreeOnVersion(await version(asked.signal));
-    return { ...asked, path: `/v${agreed}${asked.path}` };
+  async function versioned(engineRequest: EngineRequest): Promise<EngineRequest> {
+    agreed ??= agreeOnVersion(await version(engineRequest.signal));
+    return { ...engineRequest, path: `/v${agreed}${engineRequest.path}` };
   }
 
-  async function call(asked: EngineRequest): Promise<string> {
-    return ask(await versioned(asked));
+  async function call(engineRequest: EngineRequest): Promise<string> {
+    return ask(await versioned(engineRequest));
   }
 
   const at = (id: string, action = ""): string => `/containers/${encodeURIComponent(id)}${action}`;
@@ -187,8 +187,8 @@ export function createEngineApi(socketPath: string): EngineApi {
     info: async (signal) => read(infoSchema, await call({ method: "GET", path: "/info", signal })),
     async imageId(name, signal) {
       try {
-        const said = await call({ method: "GET", path: `/images/${encodeURIComponent(name)}/json`, signal });
-        return read(z.object({ Id: z.string().min(1) }), said).Id;
+        const answer = await call({ method: "GET", path: `/images/${encodeURIComponent(name)}/json`, signal });
+        return read(z.object({ Id: z.string().min(1) }), answer).Id;
       } catch (error) {
         // 400: the text can't be an image's name.
         if (error instanceof EngineError && [400, 404].includes(error.status)) return null;
@@ -197,8 +197,8 @@ export function createEngineApi(socketPath: string): EngineApi {
     },
     async create(name, body, signal) {
       // The command's environment must be in the body: an engine may log the address.
-      const said = await call({ method: "POST", path: "/containers/create", query: { name }, body, signal });
-      return read(z.object({ Id: z.string().min(1) }), said).Id;
+      const answer = await call({ method: "POST", path: "/containers/create", query: { name }, body, signal });
+      return read(z.object({ Id: z.string().min(1) }), answer).Id;
     },
     async start(id, signal) {
       await call({ method: "POST", path: at(id, "/start"), signal });
@@ -209,8 +209,8 @@ export function createEngineApi(socketPath: string): EngineApi {
     },
     async nextExit(id, signal) {
       const query = { condition: "next-exit" };
-      const said = await call({ method: "POST", path: at(id, "/wait"), query, signal });
-      return read(z.object({ StatusCode: z.number() }), said).StatusCode;
+      const answer = await call({ method: "POST", path: at(id, "/wait"), query, signal });
+      return read(z.object({ StatusCode: z.number() }), answer).StatusCode;
     },
     async kill(id, signal) {
       await call({ method: "POST", path: at(id, "/kill"), signal });
@@ -230,10 +230,10 @@ export function createEngineApi(socketPath: string): EngineApi {
   };
 }
 
-function read<T>(schema: z.ZodType<T>, said: string): T {
+function read<T>(schema: z.ZodType<T>, answer: string): T {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(said);
+    parsed = JSON.parse(answer);
   } catch (error) {
     throw new EngineError("the container engine's answer is not JSON", 200, { cause: error });
   }

@@ -1,7 +1,7 @@
-import { UnavailableError } from "../../domain/errors.ts";
+import { UnavailableError } from "../../domain/errors/errors.ts";
 
 /** Time limits of an engine's calls, in ms. */
-export interface Patience {
+export interface CallLimits {
   /** To create, start or remove a container. */
   readonly workMs: number;
   /** For any other call. */
@@ -11,7 +11,7 @@ export interface Patience {
 }
 
 /** Default time limits. */
-export const usualPatience: Patience = { workMs: 60_000, answerMs: 15_000, endMs: 5_000 };
+export const defaultCallLimits: CallLimits = { workMs: 60_000, answerMs: 15_000, endMs: 5_000 };
 
 /** A caller that may stop, and the milliseconds that it still waits then. */
 export interface Until {
@@ -20,14 +20,14 @@ export interface Until {
 }
 
 /** @returns what lets a call of background work end soon after that is stopped; undefined if nothing stops it */
-export function untilStopped(stopping: AbortSignal | undefined, { endMs }: Patience): Until | undefined {
+export function untilStopped(stopping: AbortSignal | undefined, { endMs }: CallLimits): Until | undefined {
   return stopping === undefined ? undefined : { signal: stopping, endMs };
 }
 
 /** Description of one call. */
 export interface Call {
   /** The action, for the error's message: "make a container". */
-  readonly toDo: string;
+  readonly action: string;
   readonly limitMs: number;
   /** After this signal aborts, the call has at most `endMs` left. */
   readonly until?: Until | undefined;
@@ -48,7 +48,7 @@ export async function callEngine<T>(call: Call, work: (abortSignal: AbortSignal)
   const tooLong = (): void =>
     giveUp(
       new UnavailableError(
-        `the container engine did not ${call.toDo} within ${call.limitMs} ms: check whether it hangs, restart it, and try again`,
+        `the container engine did not ${call.action} within ${call.limitMs} ms: check whether it hangs, restart it, and try again`,
       ),
     );
   const timers = [setTimeout(tooLong, call.limitMs)];

@@ -1,19 +1,19 @@
-import { messageOf, OffstageError } from "../../domain/errors.ts";
+import { messageOf, OffstageError } from "../../domain/errors/errors.ts";
 import { joinServices } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { giveToSandbox } from "../process/ownership.ts";
-import { UidClaims, usualUids, type UidRange } from "../process/uids.ts";
+import { UidClaims, defaultUids, type UidRange } from "../process/uids.ts";
 import type { Sandbox, SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import { createEngineApi } from "./api.ts";
-import { callEngine, usualPatience, type Patience } from "./call.ts";
+import { callEngine, defaultCallLimits, type CallLimits } from "./call.ts";
 import { askEngine, type Engine } from "./engine.ts";
-import { createMaker } from "./maker.ts";
 import { optionsOf } from "./options.ts";
+import { createOwnerProcess } from "./owner-process.ts";
+import { createReaper, defaultRetries, type Retries } from "./reaper.ts";
 import { runContainer } from "./run.ts";
+import { testContainers } from "./self-test.ts";
 import type { ContainerSettings } from "./settings.ts";
-import { tryContainer } from "./trial.ts";
-import { createTurns, type TurnLimits } from "./turns.ts";
-import { createUpkeep, usualRetries, type Retries } from "./upkeep.ts";
+import { createWorkLimiter, type WorkLimits } from "./work-limiter.ts";
 
 /** What the container sandbox needs beside its settings. */
 export interface ContainerOptions {
@@ -22,16 +22,16 @@ export interface ContainerOptions {
   /** Folder in the server's data folder in which its processes show each other that they live. Created if missing. */
   readonly makersFolder: string;
   readonly logger?: Logger | null;
-  /** User ids for sessions if the server runs as root; default: see `usualUids`. */
+  /** User ids for sessions if the server runs as root; default: see `defaultUids`. */
   readonly uids?: UidRange | null;
-  readonly patience?: Patience;
+  readonly patience?: CallLimits;
   readonly retries?: Retries;
   /** Limits on concurrent starts, and separately on concurrent removals. */
-  readonly turns?: TurnLimits;
+  readonly turns?: WorkLimits;
 }
 
 /** Default limits of concurrent starts and removals. Each start occupies about one core for a fifth of a second. */
-const usualTurns: TurnLimits = { atOnce: 8, waiting: 256, waitMs: 60_000 };
+const defaultWorkLimits: WorkLimits = { atOnce: 8, waiting: 256, waitMs: 60_000 };
 
 /** Runtimes that run a container's processes on the machine's own kernel; null: the engine's default runtime. */
 const sameKernel: ReadonlySet<string | null> = new Set([null, "runc", "crun", "io.containerd.runc.v2"]);
@@ -42,16 +42,22 @@ const sameKernel: ReadonlySet<string | null> = new Set([null, "runc", "crun", "i
  * command runs only after all of this was verified at the kernel; every call of the engine has a time limit.
  */
 export function createContainerSandbox(settings: ContainerSettings, options: ContainerOptions): Sandbox {
-  const { serverId, logger = null, patience = usualPatience, retries = usualRetries, turns = usualTurns } = options;
-  const claims = new UidClaims(options.uids ?? usualUids());
+  const {
+    serverId,
+    logger = null,
+    patience = defaultCallLimits,
+    retries = defaultRetries,
+    turns = defaultWorkLimits,
+  } = options;
+  const claims = new UidClaims(options.uids ?? defaultUids());
   const makeWritable = (directory: string): Promise<void> => giveToSandbox(directory, claims);
   const giveBack = (folder: string): Promise<void> => claims.giveBack(folder);
   const api = createEngineApi(settings.socket);
-  const maker = createMaker(options.makersFolder);
-  const removals = createTurns("remove a container", turns);
-  const starts = createTurns("make a container", turns);
-  const upkeep = createUpkeep({ engine: api, serverId, maker, removals, patience, retries, logger });
-  let asked: Promise<Engine> | null = null;
+  const maker = createOwnerProcess(options.makersFolder);
+  const removals = createWorkLimiter("remove a container", turns);
+  const starts = createWorkLimiter("make a container", turns);
+  const reaper = createReaper({ engine: api, serverId, maker, removals, patience, retries, logger });
+  let connecting: Promise<Engine> | null = null;
   let known: Promise<string | null> | null = null;
 
   function start(request: SandboxRequest): SandboxedProcess {
@@ -62,7 +68,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
       engine,
       options: (asking) => optionsOf(request, settings, asking),
       sameKernel: sameKernel.has(settings.runtime),
-      upkeep,
+      reaper,
       starts,
       patience,
       logger,
@@ -72,9 +78,9 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
   /** The engine's properties, asked for once; asked again after a failure. */
   async function engine(): Promise<Engine> {
     try {
-      return await (asked ??= askEngine(api, settings, patience));
+      return await (connecting ??= askEngine(api, settings, patience));
     } catch (error) {
-      asked = null;
+      connecting = null;
       throw error;
     }
   }
@@ -82,7 +88,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
   async function check(): Promise<string | null> {
     try {
       await engine();
-      await upkeep.sweep();
+      await reaper.sweep();
       if ((await imageId(settings.image)) === null) {
         return `the image ${settings.image} is not on this machine: docker pull ${settings.image}, or set OFFSTAGE_CONTAINER_IMAGE`;
       }
@@ -90,12 +96,12 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
       if (error instanceof OffstageError) return error.message;
       return `the container engine at ${settings.socket} does not answer (${messageOf(error)}): start it, or set OFFSTAGE_CONTAINER_SOCKET`;
     }
-    return tryContainer({ start, makeWritable, giveBack });
+    return testContainers({ start, makeWritable, releaseOwner: giveBack });
   }
 
   /** @throws OffstageError or the engine's error if the engine does not answer */
   async function imageId(image: string): Promise<string | null> {
-    return callEngine({ toDo: "say whether an image is there", limitMs: patience.answerMs }, (signal) =>
+    return callEngine({ action: "say whether an image is there", limitMs: patience.answerMs }, (signal) =>
       api.imageId(image, signal),
     );
   }
@@ -103,7 +109,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
   return {
     kind: "container",
     isolates: true,
-    keepsLimits: "kernel",
+    enforcesLimits: "kernel",
     check: async () => {
       let problem: string | null = "not known";
       try {
@@ -117,7 +123,7 @@ export function createContainerSandbox(settings: ContainerSettings, options: Con
     imageId,
     start,
     makeWritable,
-    giveBack,
-    upkeep: joinServices([upkeep.sweeps, ...(process.getuid?.() === 0 ? [claims.upkeep] : [])]),
+    releaseOwner: giveBack,
+    sweeper: joinServices([reaper.sweeps, ...(process.getuid?.() === 0 ? [claims.upkeep] : [])]),
   };
 }

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ConflictError } from "../../domain/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import { sandboxUid } from "../process/ownership.ts";
 import { seccompProfile } from "../process/seccomp.ts";
 import type { EngineApi, Ulimit } from "./api.ts";
-import { callEngine, type Patience } from "./call.ts";
+import { callEngine, type CallLimits } from "./call.ts";
 import type { ContainerSettings } from "./settings.ts";
 
 /** Properties in which engines differ. */
@@ -16,15 +16,15 @@ export interface Engine {
   /** The filter of system calls, as this engine takes it; null: the engine's default. */
   readonly seccomp: string | null;
   /** Whether the engine reports that the kernel ended a process for lack of memory. */
-  readonly tellsMemory: boolean;
+  readonly reportsMemory: boolean;
 }
 
 /**
  * Finds out an engine's properties.
  * @throws OffstageError if it does not answer, or can't enforce what Offstage asks
  */
-export async function askEngine(api: EngineApi, { runtime }: ContainerSettings, patience: Patience): Promise<Engine> {
-  const [info, version] = await callEngine({ toDo: "say what it is", limitMs: patience.answerMs }, (signal) =>
+export async function askEngine(api: EngineApi, { runtime }: ContainerSettings, patience: CallLimits): Promise<Engine> {
+  const [info, version] = await callEngine({ action: "say what it is", limitMs: patience.answerMs }, (signal) =>
     Promise.all([api.info(signal), api.version(signal)]),
   );
   const [options, components] = [info.SecurityOptions ?? [], version.Components ?? []];
@@ -37,7 +37,11 @@ export async function askEngine(api: EngineApi, { runtime }: ContainerSettings, 
       `Podman can't choose a runtime for one container: unset OFFSTAGE_CONTAINER_RUNTIME, and set ${runtime} in containers.conf`,
     );
   }
-  return { user, seccomp: profile !== null && isPodman ? await profileFile(profile) : profile, tellsMemory: !isPodman };
+  return {
+    user,
+    seccomp: profile !== null && isPodman ? await profileFile(profile) : profile,
+    reportsMemory: !isPodman,
+  };
 }
 
 /** Podman reads the profile from a file, Docker takes its content. */

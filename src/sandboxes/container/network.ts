@@ -1,4 +1,4 @@
-import { ConflictError } from "../../domain/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 
 /**
  * Addresses that no container may reach: a host of the internet by IPv4 and by IPv6, and the metadata address of
@@ -7,10 +7,10 @@ import { ConflictError } from "../../domain/errors.ts";
 export const forbiddenAddresses = ["1.1.1.1/443", "169.254.169.254/80", "2606:4700:4700::1111/443"] as const;
 
 /** Program that tries the network: `try-network.sh` in the image's bash, or `try-network.cjs` in its Node. */
-export type NetworkTrial = "bash" | "node";
+export type NetworkProbe = "bash" | "node";
 
 /** The kernel has no route to the address: the only outcome that proves that there is no network. */
-const noWay = /^(?:Network is unreachable|ENETUNREACH)$/u;
+const noRoute = /^(?:Network is unreachable|ENETUNREACH)$/u;
 /** The same from a kernel or namespace that does not support the address family. */
 const noFamily =
   /^(?:Cannot assign requested address|EADDRNOTAVAIL|Address family not supported by protocol|EAFNOSUPPORT)$/u;
@@ -21,21 +21,21 @@ const noFamily =
  * @param attempt runs one of the trials in the container, and returns its output's lines
  * @throws ConflictError that names the first reachable address, or says that nothing could be tried
  */
-export async function requireNoNetwork(attempt: (by: NetworkTrial) => Promise<string[]>): Promise<void> {
+export async function requireNoNetwork(attempt: (by: NetworkProbe) => Promise<string[]>): Promise<void> {
   const byBash = outcomesIn(await attempt("bash"));
   // A bash built without network redirections tries to open a file of that name.
   const bashCan = byBash.size > 0 && ![...byBash.values()].includes("No such file or directory");
   const outcomes = bashCan ? byBash : outcomesIn(await attempt("node"));
   for (const address of forbiddenAddresses) {
-    const said = outcomes.get(address);
-    if (said === undefined) {
+    const outcome = outcomes.get(address);
+    if (outcome === undefined) {
       throw new ConflictError(
         "the container was not started, because no program in it could probe the network: choose an image that has bash or node (OFFSTAGE_CONTAINER_IMAGE)",
       );
     }
-    if (noWay.test(said) || (address.includes(":") && noFamily.test(said))) continue;
+    if (noRoute.test(outcome) || (address.includes(":") && noFamily.test(outcome))) continue;
     throw new ConflictError(
-      `the container was not started, because it has a network and must have none: to connect to ${address.replace("/", " port ")} ended with ${JSON.stringify(said)}, but the kernel must have no route`,
+      `the container was not started, because it has a network and must have none: to connect to ${address.replace("/", " port ")} ended with ${JSON.stringify(outcome)}, but the kernel must have no route`,
     );
   }
 }
@@ -44,8 +44,8 @@ export async function requireNoNetwork(attempt: (by: NetworkTrial) => Promise<st
 function outcomesIn(lines: readonly string[]): Map<string, string> {
   return new Map(
     lines.flatMap((line): [string, string][] => {
-      const [, address, said] = /\/dev\/tcp\/(\S+): (.*)$/u.exec(line) ?? [];
-      return address === undefined || said === undefined ? [] : [[address, said]];
+      const [, address, outcome] = /\/dev\/tcp\/(\S+): (.*)$/u.exec(line) ?? [];
+      return address === undefined || outcome === undefined ? [] : [[address, outcome]];
     }),
   );
 }

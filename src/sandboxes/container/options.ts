@@ -7,9 +7,9 @@ import { withRelay } from "../process/relay.ts";
 import type { SandboxRequest } from "../sandbox.ts";
 import type { BindMount, CreateOptions } from "./api.ts";
 import { ownLimits, type Engine } from "./engine.ts";
-import { gateFor } from "./gate.ts";
-import { nanoCpus } from "./proof.ts";
+import { handshakeCommand } from "./handshake.ts";
 import type { ContainerSettings } from "./settings.ts";
+import { nanoCpus } from "./verify.ts";
 
 /** A request as the engine's options for creating a container; its command waits behind the gate. */
 export function optionsOf(request: SandboxRequest, settings: ContainerSettings, engine: Engine): CreateOptions {
@@ -39,7 +39,7 @@ export function optionsOf(request: SandboxRequest, settings: ContainerSettings, 
     .flatMap((named) => [...new Set([named, realpathSync(named)])]);
   return {
     Image: request.image ?? settings.image,
-    ...gateFor([relayed.command, ...relayed.arguments].map(insideOf)),
+    ...handshakeCommand([relayed.command, ...relayed.arguments].map(insideOf)),
     Env: Object.entries(environment).map(([name, value]) => `${name}=${value}`),
     WorkingDir: workingDirectory,
     User: userFor(home, engine),

@@ -1,22 +1,22 @@
 import { PassThrough, type Duplex } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
-import { messageOf } from "../../domain/errors.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
 import type { Logger } from "../../observability.ts";
 import { holdersOf, watched } from "../process/limited.ts";
 import { endProcess } from "../process/process-table.ts";
 import { watchUsage } from "../process/watch.ts";
 import type { Exceeded, SandboxedProcess, SandboxRequest } from "../sandbox.ts";
 import type { CreateOptions, EngineApi, Inspected } from "./api.ts";
-import { callEngine, type Call, type Patience } from "./call.ts";
+import { callEngine, type Call, type CallLimits } from "./call.ts";
 import type { Engine } from "./engine.ts";
 import { createDemultiplexer } from "./frames.ts";
-import { createGate, type Gate } from "./gate.ts";
-import { isOf, proveContainer } from "./proof.ts";
+import { createHandshake, type Handshake } from "./handshake.ts";
+import type { Reaper } from "./reaper.ts";
 import { EngineError } from "./socket.ts";
-import type { Turns } from "./turns.ts";
-import type { Upkeep } from "./upkeep.ts";
+import { isOf, verifyContainer } from "./verify.ts";
+import type { WorkLimiter } from "./work-limiter.ts";
 
-const lookEveryMs = 1_000;
+const checkEveryMs = 1_000;
 /** Exit code of a command ended by SIGKILL. */
 const killed = 137;
 /** Time to receive the remaining output of a container that was ended. */
@@ -30,36 +30,40 @@ export interface ContainerRun {
   readonly options: (engine: Engine) => CreateOptions;
   /** False for a runtime with its own kernel. */
   readonly sameKernel: boolean;
-  readonly upkeep: Upkeep;
+  readonly reaper: Reaper;
   /** Limits concurrent creations and starts. */
-  readonly starts: Turns;
-  readonly patience: Patience;
+  readonly starts: WorkLimiter;
+  readonly patience: CallLimits;
   readonly logger: Logger | null;
 }
 
 /** Runs one container, from its creation to its removal. */
 export function runContainer(parts: ContainerRun): SandboxedProcess {
-  const { request, upkeep, patience, api } = parts;
+  const { request, reaper, patience, api } = parts;
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   stdin.on("error", () => undefined);
   const ending = new AbortController();
   const signal = AbortSignal.any([request.signal, ending.signal]);
   let exceeded: Exceeded | null = null;
   let life: ReturnType<typeof live> | null = null;
-  const within = (toDo: string, limitMs: number): Call => ({ toDo, limitMs, until: { signal, endMs: patience.endMs } });
+  const within = (action: string, limitMs: number): Call => ({
+    action,
+    limitMs,
+    until: { signal, endMs: patience.endMs },
+  });
 
   /** @returns the container, which waits at its gate; the caller removes it */
   async function make(engine: Engine): Promise<ReturnType<typeof live>> {
-    const name = upkeep.hold();
+    const name = reaper.reserveName();
     try {
-      const options = { ...parts.options(engine), Labels: await upkeep.labels(name) };
+      const options = { ...parts.options(engine), Labels: await reaper.labels(name) };
       const id = await callEngine(within("make a container", patience.workMs), (abortSignal) =>
         api.create(name, options, abortSignal),
       );
       return live(parts, { name, id }, { stdin, stdout, stderr, signal, within });
     } catch (error) {
       // The engine may have created it all the same, or may create it later.
-      upkeep.removeLater({ name, id: null });
+      reaper.removeLater({ name, id: null });
       throw error;
     }
   }
@@ -68,7 +72,7 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
     const engine = await parts.engine();
     if (signal.aborted) return null;
     try {
-      const started = await parts.starts.take(async () => {
+      const started = await parts.starts.run(async () => {
         life = await make(engine);
         await life.start();
         return life;
@@ -79,7 +83,7 @@ export function runContainer(parts: ContainerRun): SandboxedProcess {
       });
       const code = await started.end().finally(() => watch.stop());
       const state = await started.state();
-      const guessed = !engine.tellsMemory && request.limits !== undefined && code === killed;
+      const guessed = !engine.reportsMemory && request.limits !== undefined && code === killed;
       if (state?.OOMKilled === true || guessed) exceeded ??= "memory";
       return code;
     } finally {
@@ -108,12 +112,12 @@ interface Streams {
   readonly stdout: PassThrough;
   readonly stderr: PassThrough;
   readonly signal: AbortSignal;
-  readonly within: (toDo: string, limitMs: number) => Call;
+  readonly within: (action: string, limitMs: number) => Call;
 }
 
 /** A created container, until it is gone. */
 function live(
-  { api, request, sameKernel, upkeep, patience, logger }: ContainerRun,
+  { api, request, sameKernel, reaper, patience, logger }: ContainerRun,
   container: { readonly name: string; readonly id: string },
   streams: Streams,
 ) {
@@ -138,7 +142,7 @@ function live(
   let hangs = false;
   let isGone = false;
 
-  async function connect(): Promise<Gate> {
+  async function connect(): Promise<Handshake> {
     const stream = await callEngine(within("give a container's input and output", patience.answerMs), (abortSignal) =>
       api.attach(id, abortSignal),
     );
@@ -151,26 +155,26 @@ function live(
       stream.destroy();
     });
     stream.pipe(frames);
-    return createGate(stream, early);
+    return createHandshake(stream, early);
   }
 
   /** @throws if the container does not start as requested; then the command has not run */
   async function start(): Promise<void> {
-    const gate = await connect();
+    const handshake = await connect();
     // Asked for before the start, so that a short run is not missed. No time limit: a command may run for long.
     waited = api.nextExit(id, over.signal);
     waited.catch(() => undefined);
     await callEngine(within("start a container", patience.workMs), (abortSignal) => api.start(id, abortSignal));
-    const [told] = await Promise.all([
+    const [description] = await Promise.all([
       callEngine(within("show a container", patience.answerMs), (abortSignal) => api.inspect(id, abortSignal)),
-      callEngine(within("run a container's shell", patience.workMs), () => gate.ready()),
+      callEngine(within("run a container's shell", patience.workMs), () => handshake.ready()),
     ]);
-    inspected = told;
-    const wanted = { limits: request.limits, sameKernel };
+    inspected = description;
+    const expected = { limits: request.limits, sameKernel };
     await callEngine(within("show what a container has and reaches", patience.answerMs), () =>
-      proveContainer(told, gate, wanted),
+      verifyContainer(description, handshake, expected),
     );
-    gate.open();
+    handshake.proceed();
     isOpen = true;
     stdin.pipe(attached as unknown as Duplex);
     early.pipe(stdout);
@@ -195,7 +199,7 @@ function live(
 
   /** Null if the engine does not answer. */
   async function showState(): Promise<Inspected["State"] | null> {
-    const call: Call = { toDo: "show a container", limitMs: patience.answerMs };
+    const call: Call = { action: "show a container", limitMs: patience.answerMs };
     try {
       return (await callEngine(call, (abortSignal) => api.inspect(id, abortSignal))).State;
     } catch (error) {
@@ -236,7 +240,7 @@ function live(
 
   async function kill(): Promise<void> {
     try {
-      await callEngine({ toDo: "end a container", limitMs: patience.answerMs }, (abortSignal) =>
+      await callEngine({ action: "end a container", limitMs: patience.answerMs }, (abortSignal) =>
         api.kill(id, abortSignal),
       );
     } catch (error) {
@@ -271,8 +275,8 @@ function live(
     async remove(): Promise<void> {
       attached?.destroy();
       frames.destroy();
-      if (hangs) upkeep.removeLater(container);
-      else if (!(await upkeep.remove(container)) && !isGone) await killBySight();
+      if (hangs) reaper.removeLater(container);
+      else if (!(await reaper.remove(container)) && !isGone) await killBySight();
       over.abort();
     },
   };
@@ -295,8 +299,8 @@ function watchContainer(
     onExceeded: () => onExceeded("disk"),
   });
   let isLooking = false;
-  async function look(): Promise<void> {
-    const call: Call = { toDo: "show what a container uses", limitMs: patience.answerMs };
+  async function check(): Promise<void> {
+    const call: Call = { action: "show what a container uses", limitMs: patience.answerMs };
     const { pids_stats: pids, memory_stats: memory } = await callEngine(call, (abortSignal) =>
       api.stats(id, abortSignal),
     );
@@ -306,17 +310,17 @@ function watchContainer(
     const { State } = await callEngine(call, (abortSignal) => api.inspect(id, abortSignal));
     if (State.OOMKilled === true) onExceeded("memory");
   }
-  const looking = setInterval(() => {
+  const checking = setInterval(() => {
     if (isLooking) return;
     isLooking = true;
     // Ended in the meantime: its exit code reports that.
-    look()
+    check()
       .catch(() => undefined)
       .finally(() => (isLooking = false));
-  }, lookEveryMs);
+  }, checkEveryMs);
   return {
     stop() {
-      clearInterval(looking);
+      clearInterval(checking);
       disk.stop();
     },
   };

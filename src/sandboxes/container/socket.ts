@@ -1,6 +1,6 @@
 import { request, type ClientRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import type { Duplex } from "node:stream";
-import { OffstageError } from "../../domain/errors.ts";
+import { OffstageError } from "../../domain/errors/errors.ts";
 
 /**
  * The engine refused, or its answer can't be used. If an engine does not answer at all, the system's error of the
@@ -111,12 +111,12 @@ async function readAnswer(answer: IncomingMessage): Promise<string> {
 
 /** An engine's message for a refused request: `message` of its JSON, or else the text as it is. */
 function refusalIn(text: string): string {
-  let said = text;
+  let problem = text;
   try {
     const { message } = JSON.parse(text) as { message?: unknown };
-    if (typeof message === "string") said = message;
+    if (typeof message === "string") problem = message;
   } catch {
     // No JSON, as of a proxy on the way.
   }
-  return said.trim().slice(0, longestMessage);
+  return problem.trim().slice(0, longestMessage);
 }

@@ -1,8 +1,8 @@
 import type { Logger } from "../../observability.ts";
 import type { EngineApi, Listed } from "./api.ts";
-import { callEngine, untilStopped, type Patience } from "./call.ts";
+import { callEngine, untilStopped, type CallLimits } from "./call.ts";
 import { containerLabel, processLabel, serverLabel } from "./labels.ts";
-import type { Maker } from "./maker.ts";
+import type { OwnerProcess } from "./owner-process.ts";
 
 /** What a sweep needs. */
 export interface Sweep {
@@ -11,12 +11,12 @@ export interface Sweep {
   readonly server: string;
   /** Name of this process in the containers' labels. */
   readonly process: string;
-  readonly maker: Maker;
+  readonly maker: OwnerProcess;
   /** Whether this process still needs the container that it created under this name. */
   readonly isHeld: (name: string) => boolean;
   /** Rejects if the engine does not remove it. */
   readonly remove: (id: string) => Promise<boolean>;
-  readonly patience: Patience;
+  readonly patience: CallLimits;
   readonly logger: Logger | null;
   /** Ends the sweep after the removal under way. */
   readonly stopping?: AbortSignal | undefined;
@@ -30,7 +30,7 @@ export interface Sweep {
  */
 export async function sweepContainers(sweep: Sweep): Promise<void> {
   const { engine, server, maker, patience, logger, stopping } = sweep;
-  const call = { toDo: "list its containers", limitMs: patience.answerMs, until: untilStopped(stopping, patience) };
+  const call = { action: "list its containers", limitMs: patience.answerMs, until: untilStopped(stopping, patience) };
   const listed = await callEngine(call, (signal) => engine.list(`${serverLabel}=${server}`, signal));
   const own = listed.filter(({ Labels }) => Labels?.[serverLabel] === server);
   const alive = new Map<string, boolean>();

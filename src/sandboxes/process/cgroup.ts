@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import type { Exceeded, Limits } from "../sandbox.ts";
+import type { Exceeded, ResourceLimits } from "../sandbox.ts";
 
 /** A control group (cgroups(7)) of one sandbox. */
 export interface ControlGroup {
@@ -25,7 +25,7 @@ export interface ControlGroup {
 /** Files of the kernel's control groups: one tree (version 2), or one for each controller (version 1). */
 interface Tree {
   readonly folders: readonly string[];
-  readonly limits: (limits: Limits) => readonly (readonly [file: string, value: string])[];
+  readonly limits: (limits: ResourceLimits) => readonly (readonly [file: string, value: string])[];
   /** Processor weight of all sandboxes together, below the server's. */
   readonly share: readonly [file: string, value: string];
   readonly memoryEvents: string;
@@ -109,7 +109,7 @@ function removeLeft(): void {
 const notOurs = new Set(["EACCES", "EBUSY", "EINVAL", "ENOENT", "EOPNOTSUPP", "EPERM", "EROFS"]);
 
 /** Creates a control group with these limits (cgroups(7)). @returns null if this process can't create one */
-export function createControlGroup(limits: Limits): ControlGroup | null {
+export function createControlGroup(limits: ResourceLimits): ControlGroup | null {
   const tree = findTree();
   if (tree === null) return null;
   // The server's process id in the name shows whether the server still lives.
@@ -136,7 +136,7 @@ export function createControlGroup(limits: Limits): ControlGroup | null {
   };
 }
 
-function makeGroups(tree: Tree, folders: readonly string[], limits: Limits): void {
+function makeGroups(tree: Tree, folders: readonly string[], limits: ResourceLimits): void {
   for (const folder of tree.folders) mkdirSync(folder, { recursive: true });
   if (tree === version2) {
     for (const folder of [root, ...tree.folders])

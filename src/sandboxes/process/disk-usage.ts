@@ -22,9 +22,9 @@ export interface DiskUsage {
 export type Holders = { readonly uid: number } | { readonly pids: readonly number[] };
 
 /** Maximum output of one measurement, in bytes; only an agent that provokes it causes more. */
-const mostSaid = 64 * 1024 * 1024;
+const outputLimit = 64 * 1024 * 1024;
 /** A measurement that takes longer is ended. */
-const longestLookMs = 120_000;
+const countLimitMs = 120_000;
 
 /**
  * Measures disk usage of folders, in separate processes because an agent decides how long that takes.
@@ -66,9 +66,9 @@ const asOwner = ["--unshare-user", "--uid", "0", "--gid", "0", "--cap-drop", "AL
 
 async function countNamed(folders: readonly string[]): Promise<{ bytes: number; files: number } | null> {
   const counting = ["-c", programText(import.meta.url, "count-folders.sh"), "sh", ...folders];
-  let { stdout, stderr } = await said("sh", counting);
+  let { stdout, stderr } = await outputOf("sh", counting);
   if (process.getuid?.() !== 0 && stderr.includes("Permission denied")) {
-    const again = await said("bwrap", [...asOwner, "--ro-bind", "/", "/", "--", "sh", ...counting]);
+    const again = await outputOf("bwrap", [...asOwner, "--ro-bind", "/", "/", "--", "sh", ...counting]);
     if (again.stdout !== "") ({ stdout, stderr } = again);
   }
   const sumOf = (name: string): number | null => {
@@ -94,7 +94,7 @@ async function countOpen(folders: readonly string[], holders: Holders): Promise<
       ),
     ),
   );
-  const { stdout } = await said("sh", ["-c", programText(import.meta.url, "count-open.sh"), "sh", ...processes]);
+  const { stdout } = await outputOf("sh", ["-c", programText(import.meta.url, "count-open.sh"), "sh", ...processes]);
   const seen = new Map<string, { onDisk: boolean; bytes: number }>();
   for (const [, device, inode, blocks] of stdout.matchAll(/^open (\d+):(\d+) (\d+)$/gmu)) {
     seen.set(`${device}:${inode}`, { onDisk: devices.has(Number(device)), bytes: Number(blocks) * 512 });
@@ -116,8 +116,8 @@ async function countOpen(folders: readonly string[], holders: Holders): Promise<
 }
 
 /** Ignores exit codes: a file that vanishes during the measurement makes the program exit with 1. */
-function said(command: string, parameters: readonly string[]): Promise<{ stdout: string; stderr: string }> {
-  const options = { maxBuffer: mostSaid, timeout: longestLookMs, killSignal: "SIGKILL" as const };
+function outputOf(command: string, parameters: readonly string[]): Promise<{ stdout: string; stderr: string }> {
+  const options = { maxBuffer: outputLimit, timeout: countLimitMs, killSignal: "SIGKILL" as const };
   return runProgram(command, parameters, options).catch((error: { stdout?: string; stderr?: string }) => ({
     stdout: error.stdout ?? "",
     stderr: error.stderr ?? "",

@@ -2,7 +2,7 @@ import { readFile, statfs } from "node:fs/promises";
 import type { DiskUsage } from "./disk-usage.ts";
 
 /** Free space of a file system, and shared memory used on the machine. */
-export interface Room {
+export interface FreeSpace {
   readonly bytes: number;
   /** Free inodes; null: the file system creates inodes as needed. */
   readonly files: number | null;
@@ -11,7 +11,7 @@ export interface Room {
 }
 
 /** Free space around a folder. @returns null if the folder does not exist */
-export async function roomAround(folder: string): Promise<Room | null> {
+export async function freeSpaceOf(folder: string): Promise<FreeSpace | null> {
   try {
     const [{ bavail, bsize, files, ffree }, sharedBytes] = await Promise.all([statfs(folder), usedSharedBytes()]);
     return { bytes: bavail * bsize, files: files === 0 ? null : ffree, sharedBytes };
@@ -21,17 +21,17 @@ export async function roomAround(folder: string): Promise<Room | null> {
 }
 
 async function usedSharedBytes(): Promise<number> {
-  const said = await readFile("/proc/meminfo", "utf8").catch(() => "");
-  return Number(/^Shmem:\s+(\d+) kB$/mu.exec(said)?.[1] ?? 0) * 1024;
+  const meminfo = await readFile("/proc/meminfo", "utf8").catch(() => "");
+  return Number(/^Shmem:\s+(\d+) kB$/mu.exec(meminfo)?.[1] ?? 0) * 1024;
 }
 
 /**
  * After this many measurements in a row without a descriptor in flight, none is assumed to be in flight. Fewer could
  * miss one that is received and sent again between measurements.
  */
-const quietLooks = 20;
+const quietMeasurements = 20;
 
-type Look = { readonly used: DiskUsage; readonly room: Room };
+type Measurement = { readonly used: DiskUsage; readonly room: FreeSpace };
 
 /**
  * Estimates what files in flight hold, since their size can't be seen. Everything that the file system (or shared
@@ -41,15 +41,15 @@ type Look = { readonly used: DiskUsage; readonly room: Room };
  * what to add to the measurement
  */
 export function createInFlightCount(): (
-  look: Look,
-  atStart?: Room | null,
+  look: Measurement,
+  atStart?: FreeSpace | null,
 ) => Pick<DiskUsage, "bytes" | "files" | "sharedBytes"> {
-  let before: Look | null = null;
-  let quiet = quietLooks;
+  let before: Measurement | null = null;
+  let quiet = quietMeasurements;
   return (now, atStart = null) => {
     quiet = now.used.inFlight > 0 ? 0 : quiet + 1;
     before ??= { used: now.used, room: atStart ?? now.room };
-    if (quiet >= quietLooks) {
+    if (quiet >= quietMeasurements) {
       before = now;
       return { bytes: 0, files: 0, sharedBytes: 0 };
     }

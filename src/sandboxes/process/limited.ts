@@ -6,7 +6,7 @@ import type { Holders } from "./disk-usage.ts";
 import { startProcess, type StartOptions } from "./process.ts";
 import { watchUsage } from "./watch.ts";
 
-const lookEveryMs = 250;
+const measureEveryMs = 250;
 /** Adds itself to the control groups named before `--`, then executes the command after it. */
 const joinFirst = `while [ "$1" != "--" ]; do echo 0 > "$1"; shift; done; shift; exec "$@"`;
 
@@ -43,13 +43,13 @@ export function startLimited(
     onExceeded: started.kill,
   });
   let exceeded: Exceeded | null = null;
-  const look = (): void => {
+  const measure = (): void => {
     exceeded ??= group?.exceeded() ?? null;
     if (exceeded !== null) started.kill();
   };
-  const looking = group === null ? null : setInterval(look, lookEveryMs);
+  const measuring = group === null ? null : setInterval(measure, measureEveryMs);
   const exited = started.exited.then(async (result) => {
-    if (looking !== null) clearInterval(looking);
+    if (measuring !== null) clearInterval(measuring);
     watch.stop();
     exceeded ??= group?.exceeded() ?? watch.exceeded();
     if (group !== null) await removeWhenEmpty(group);

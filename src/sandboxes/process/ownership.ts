@@ -2,7 +2,7 @@ import { lstatSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { runProgram } from "./run-program.ts";
-import { UidClaims, usualUids } from "./uids.ts";
+import { UidClaims, defaultUids } from "./uids.ts";
 
 /** User id used as root to check a container engine, before a session's own id is known. */
 export const sandboxUid = 64_748;
@@ -20,7 +20,7 @@ let usualClaims: UidClaims | null = null;
 export async function giveToSandbox(directory: string, claims?: UidClaims): Promise<void> {
   await mkdir(directory, { recursive: true });
   if (process.getuid?.() !== 0) return;
-  const uid = await (claims ?? (usualClaims ??= new UidClaims(usualUids()))).of(dirname(directory));
+  const uid = await (claims ?? (usualClaims ??= new UidClaims(defaultUids()))).of(dirname(directory));
   if (ownerOf(directory) === uid) return;
   await runProgram("chown", ["-R", "-h", `${uid}:${uid}`, directory]);
 }

@@ -8,7 +8,7 @@ import { carriersOf, endProcess, familyOf } from "./process-table.ts";
 /** Environment variable that every process of one start inherits, to find those that left its process group. */
 const mark = "OFFSTAGE_PROCESS";
 /** The kernel ends the processes of a namespace shortly after its first one. */
-const lookAgainMs = 5;
+const checkAgainMs = 5;
 const patienceMs = 2_000;
 
 /** How `startProcess` starts a command. */
@@ -69,12 +69,12 @@ export function startProcess(
     child.once("close", (code, signal) => resolve({ code, signal }));
   });
   const exited = closed.then(async (result) => {
-    for (let waited = 0; waited < patienceMs; waited += lookAgainMs) {
+    for (let waited = 0; waited < patienceMs; waited += checkAgainMs) {
       const left = descendants();
       if (left.length === 0) break;
       // A process may have started while the others were ended.
       for (const pid of left) endProcess(pid);
-      await wait(lookAgainMs);
+      await wait(checkAgainMs);
     }
     return result;
   });

@@ -1,6 +1,6 @@
 import { execFile, type ExecFileOptions } from "node:child_process";
 import { promisify } from "node:util";
-import { childEnvironment } from "../../domain/child-environment.ts";
+import { childEnvironment } from "../../domain/environments/child-environment.ts";
 
 /**
  * Runs a system program to its end, without the server's own environment.

@@ -3,7 +3,7 @@ import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { lstat, mkdir, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import { createPeriodic } from "../../lifecycle/periodic.ts";
 import type { Service } from "../../lifecycle/service.ts";
 import { runProgram } from "./run-program.ts";
@@ -23,7 +23,7 @@ const usual: UidRange = { first: 2_100_000_000, last: 2_100_999_999 };
 const inNamespace: UidRange = { first: 64_748, last: 65_247 };
 
 /** The default range. @param map lines of /proc/self/uid_map (user_namespaces(7)) */
-export function usualUids(map = readMap()): UidRange {
+export function defaultUids(map = readMap()): UidRange {
   const isThere = map.split("\n").some((line) => {
     const [first = 0, , count = 0] = line.trim().split(/\s+/u).map(Number);
     return first <= usual.first && first + count > usual.last;
@@ -44,7 +44,7 @@ const claimFolders = ["/run/offstage-uids", join(tmpdir(), "offstage-uids")];
 /** The folders of a claim younger than this may not exist yet. */
 const youngMs = 60 * 60_000;
 const luckyTries = 20;
-const upkeepEveryMs = 60 * 60_000;
+const sweepEveryMs = 60 * 60_000;
 
 /**
  * Assigns user ids of this machine to sessions. A claim is a symbolic link, created atomically, named by the user id;
@@ -62,7 +62,7 @@ export class UidClaims {
   /** Releases stale claims of killed servers, at its start and every hour. */
   readonly upkeep: Service = createPeriodic({
     round: () => this.#removeStale(),
-    everyMs: upkeepEveryMs,
+    everyMs: sweepEveryMs,
     // Another round, or the next claim that finds no free id, tries again.
     onFailure: () => undefined,
   });
@@ -77,7 +77,7 @@ export class UidClaims {
    * The user id of a folder's children: the one that they have, unless another session has claimed it meanwhile, or a
    * new one.
    * @param holder the folder
-   * @throws RunError sandbox_unavailable if all ids are taken
+   * @throws SessionError sandbox_unavailable if all ids are taken
    */
   async of(holder: string): Promise<number> {
     const uid = await this.#find(holder);
@@ -111,11 +111,12 @@ export class UidClaims {
     for (let uid = first; uid <= last; uid += 1) {
       if (!taken.has(uid) && (await this.#claim(uid, holder))) return uid;
     }
-    throw new RunError({
+    throw new SessionError({
       code: "sandbox_unavailable",
       reason: `Every user id of OFFSTAGE_SANDBOX_UIDS (${first}-${last}) belongs to a session whose folders are kept, or has a process that still runs.`,
       retryable: true,
-      mend: "Widen OFFSTAGE_SANDBOX_UIDS, or keep sessions' folders for fewer days (OFFSTAGE_WORKSPACE_DAYS), then retry.",
+      remedy:
+        "Widen OFFSTAGE_SANDBOX_UIDS, or keep sessions' folders for fewer days (OFFSTAGE_WORKSPACE_DAYS), then retry.",
     });
   }
 

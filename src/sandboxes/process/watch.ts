@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
-import type { Exceeded, Limits } from "../sandbox.ts";
+import type { Exceeded, ResourceLimits } from "../sandbox.ts";
 import { diskUsage, ownDiskUsage, type DiskUsage, type Holders } from "./disk-usage.ts";
-import { createInFlightCount, roomAround, type Room } from "./in-flight.ts";
+import { createInFlightCount, freeSpaceOf, type FreeSpace } from "./in-flight.ts";
 
-const lookEveryMs = 500;
+const measureEveryMs = 500;
 /** Measuring a large folder takes long: measurements are spaced so that they take at most this share of the time. */
 const measuringShare = 0.05;
 const longestBetweenMs = 30_000;
@@ -30,7 +30,7 @@ export interface Watch {
  * @param options.holders processes whose deleted open files count
  */
 export function watchUsage(options: {
-  readonly limits: Pick<Limits, "diskBytes" | "files"> & Partial<Limits>;
+  readonly limits: Pick<ResourceLimits, "diskBytes" | "files"> & Partial<ResourceLimits>;
   readonly folders: readonly string[];
   /** The folder, or a parent of the folders, that may be a file system of the session's own. */
   readonly disk?: string;
@@ -47,9 +47,9 @@ export function watchUsage(options: {
   let sharedBytes = 0;
   let usedBefore: Pick<DiskUsage, "bytes" | "files"> | null = null;
   // The estimate of files in flight needs the free space at the start: a command may send descriptors at once.
-  const roomAtStart = folders[0] === undefined ? Promise.resolve(null) : roomAround(folders[0]);
+  const roomAtStart = folders[0] === undefined ? Promise.resolve(null) : freeSpaceOf(folders[0]);
   const inFlight = createInFlightCount();
-  let roomBefore: Room | null = null;
+  let roomBefore: FreeSpace | null = null;
 
   function end(by: Exceeded): void {
     if (stopped || exceeded !== null) return;
@@ -57,20 +57,20 @@ export function watchUsage(options: {
     options.onExceeded(by);
   }
 
-  function lookAtProcesses(): void {
+  function measureProcesses(): void {
     const all = pids?.() ?? [];
     if (all.length > processes) end("processes");
     else if (all.length > 0 && memoryOf(all) + sharedBytes > memoryBytes) end("memory");
   }
 
-  function isFilling(room: Room): boolean {
+  function isFilling(room: FreeSpace): boolean {
     if (roomBefore === null) return false;
     const bytes = roomBefore.bytes - room.bytes;
     const inodes = roomBefore.files === null || room.files === null ? 0 : roomBefore.files - room.files;
     return bytes > Math.min(diskBytes / 10, filling.bytes) || inodes > Math.min(files / 10, filling.files);
   }
 
-  async function lookAtDisk(): Promise<void> {
+  async function measureDisk(): Promise<void> {
     const [folder] = folders;
     if (measuring || folder === undefined) return;
     measuring = true;
@@ -82,7 +82,7 @@ export function watchUsage(options: {
         // Continue to measure shared memory otherwise.
         if (pids === null) return;
       }
-      const room = await roomAround(folder);
+      const room = await freeSpaceOf(folder);
       if ((room === null || !isFilling(room)) && performance.now() < nextMeasure) return;
       roomBefore = room;
       const startedAt = performance.now();
@@ -110,15 +110,15 @@ export function watchUsage(options: {
     }
   }
 
-  const look = setInterval(() => {
-    lookAtProcesses();
-    void lookAtDisk();
-  }, lookEveryMs);
+  const timer = setInterval(() => {
+    measureProcesses();
+    void measureDisk();
+  }, measureEveryMs);
   return {
     exceeded: () => exceeded,
     stop() {
       stopped = true;
-      clearInterval(look);
+      clearInterval(timer);
     },
   };
 }

@@ -1,9 +1,9 @@
 import type { Database } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
-import type { Automation } from "../../domain/automation.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
-import { isUuid } from "../../domain/uuid.ts";
+import type { Automation } from "../../domain/automations/automation.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 
 /**

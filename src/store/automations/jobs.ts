@@ -1,8 +1,8 @@
 import type { Database } from "../../database/database.ts";
-import type { EventContext } from "../../domain/automation.ts";
-import { NotFoundError } from "../../domain/errors.ts";
-import type { Job } from "../../domain/job.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
+import type { EventContext } from "../../domain/automations/automation.ts";
+import type { Job } from "../../domain/automations/job.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 
 /** A job as the database has it, without the links that the API adds. */

@@ -1,8 +1,8 @@
 import type { Database } from "../../database/database.ts";
-import type { EventContext } from "../../domain/automation.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors.ts";
-import type { LedgerEntry, LedgerOutcome } from "../../domain/ledger.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
+import type { EventContext } from "../../domain/automations/automation.ts";
+import type { LedgerEntry, LedgerOutcome } from "../../domain/automations/ledger.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 
 const columns = `id, automation_id as "automationId", outcome, reason, session_id as "sessionId",

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
-import { ConflictError } from "../../domain/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
+import { endedBefore } from "../prune.ts";
 import { holdClaim, type Claim } from "../queue/lease.ts";
-import { wasOverFor } from "../retention.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Sealed, Vault } from "../secrets/vault.ts";
 import { restartClaimCount } from "../sessions/transition.ts";
@@ -157,7 +157,7 @@ export async function pruneCheckpoints(database: Database, days: number): Promis
   const { rowCount } = await database.pool.query(
     `with over as (
        select session.id from checkpoint join session on session.id = checkpoint.session_id
-       where ${wasOverFor("$1")}
+       where ${endedBefore("$1")}
        for update of session skip locked),
      pieces as (delete from checkpoint_piece using over where checkpoint_piece.session_id = over.id)
      delete from checkpoint using over where checkpoint.session_id = over.id`,

@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { ConflictError } from "../../domain/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 
 // Rows about the objects in the object store. A row is committed before its object is uploaded, and deleted after the

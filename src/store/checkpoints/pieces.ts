@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import type { Database, Queryable } from "../../database/database.ts";
-import { ConflictError, ObjectStoreError } from "../../domain/errors.ts";
+import { ConflictError, ObjectStoreError } from "../../domain/errors/errors.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 import { openBytes, sealBytes } from "../secrets/cipher.ts";
 import { holdObjects, putObjects, type NewObject } from "./objects.ts";

@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
 import { readClaimed, type ClaimedSession } from "../queue/claims.ts";
 
 /** What is needed to run a recorded session again. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors.ts";
-import type { Key, Principal, Scope } from "../../domain/key.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import type { Key, Principal, Scope } from "../../domain/people/key.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 

@@ -1,9 +1,9 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors.ts";
-import type { Principal, Scope } from "../../domain/key.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
-import type { Login } from "../../domain/login.ts";
-import { scopesOf, type Role } from "../../domain/user.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import type { Principal, Scope } from "../../domain/people/key.ts";
+import type { Login } from "../../domain/people/login.ts";
+import { scopesOf, type Role } from "../../domain/people/user.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 

@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors.ts";
-import type { Organization, UpdateOrganization } from "../../domain/organization.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
+import type { Organization, UpdateOrganization } from "../../domain/people/organization.ts";
 import { wakeWaiting } from "../queue/budgets.ts";
 import { insertKey, newKey } from "./keys.ts";
 

@@ -1,7 +1,7 @@
 import type { Database } from "../../database/database.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
-import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/user.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
 

@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
 import { notifyChange } from "../sessions/transition.ts";
 
 /** US dollars that a session may still spend; null: no limit. */

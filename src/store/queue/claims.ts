@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
-import type { Failure } from "../../domain/errors.ts";
-import type { SessionStatus } from "../../domain/status.ts";
+import type { Failure } from "../../domain/errors/errors.ts";
+import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { moveSession, notifyChange, restartClaimCount } from "../sessions/transition.ts";
 import { budgetProblem, type BudgetLeft } from "./budgets.ts";
 import { claimLimit, LeaseLostError, underClaim, type Claim } from "./lease.ts";

@@ -1,7 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { ConflictError, type Failure } from "../../domain/errors.ts";
-import type { SessionStatus } from "../../domain/status.ts";
-import { lockSession, moveSession, notifyChange, type Locked } from "../sessions/transition.ts";
+import { ConflictError, type Failure } from "../../domain/errors/errors.ts";
+import type { SessionStatus } from "../../domain/sessions/status.ts";
+import { lockSession, moveSession, notifyChange, type LockedSession } from "../sessions/transition.ts";
 
 /** A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. */
 export interface Claim {
@@ -61,7 +61,7 @@ export async function recoverSessions(database: Database, options: { readonly wo
   return recovered;
 }
 
-async function recover(transaction: Queryable, lost: Locked, claims: number): Promise<SessionStatus> {
+async function recover(transaction: Queryable, lost: LockedSession, claims: number): Promise<SessionStatus> {
   if (lost.cancelRequested) {
     await moveSession(transaction, lost, "cancelled");
     return "cancelled";
@@ -73,7 +73,7 @@ async function recover(transaction: Queryable, lost: Locked, claims: number): Pr
       code: "too_many_attempts",
       reason: `The worker died ${claims} times while it worked on this session.`,
       retryable: true,
-      mend: "Find the reason in the worker's log (usually memory), then retry.",
+      remedy: "Find the reason in the worker's log (usually memory), then retry.",
     };
     await moveSession(transaction, lost, "failed", { failure });
     return "failed";
@@ -87,7 +87,7 @@ async function recover(transaction: Queryable, lost: Locked, claims: number): Pr
  * Locks the session's row for a write under a claim.
  * @throws LeaseLostError if the claim was lost
  */
-export async function holdClaim(transaction: Queryable, claim: Claim): Promise<Locked> {
+export async function holdClaim(transaction: Queryable, claim: Claim): Promise<LockedSession> {
   const session = await lockSession(transaction, claim.organizationId, claim.sessionId);
   const holds = session.attempt === claim.attempt && session.status === "running";
   if (!holds) throw new LeaseLostError(`the claim on session ${claim.sessionId} was lost`);
@@ -101,7 +101,7 @@ export async function holdClaim(transaction: Queryable, claim: Claim): Promise<L
 export async function underClaim<T>(
   database: Database,
   claim: Claim,
-  work: (transaction: Queryable, session: Locked) => Promise<T>,
+  work: (transaction: Queryable, session: LockedSession) => Promise<T>,
 ): Promise<T> {
   return database.transaction(async (transaction) => work(transaction, await holdClaim(transaction, claim)));
 }

@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
-import type { NewEvent } from "../../domain/event.ts";
-import { storableJson } from "../../domain/text.ts";
+import { storableJson } from "../../domain/fields/text.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import { appendEvents } from "../sessions/events.ts";
 import { underClaim, type Claim } from "./lease.ts";
 

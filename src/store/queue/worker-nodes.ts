@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import type { Agent } from "../../domain/agent.ts";
+import type { Agent } from "../../domain/agents/agent.ts";
 
 /** A worker and its capacity. */
 export interface WorkerNode {

@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import type { PullRequest } from "../../domain/pull-request.ts";
+import type { PullRequest } from "../../domain/repositories/pull-request.ts";
 import { appendEvents } from "../sessions/events.ts";
 import { lockSession } from "../sessions/transition.ts";
 

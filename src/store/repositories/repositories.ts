@@ -1,10 +1,10 @@
 import type { Database } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
-import type { Environment } from "../../domain/environment.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors.ts";
-import { allowedFindingsLimit, type AllowedFinding } from "../../domain/finding.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
-import type { Repository, RepositoryLimits, UpdateRepository } from "../../domain/repository.ts";
+import type { Environment } from "../../domain/environments/environment.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import { allowedFindingsLimit, type AllowedFinding } from "../../domain/repositories/finding.ts";
+import type { Repository, RepositoryLimits, UpdateRepository } from "../../domain/repositories/repository.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 
 /** A repository as the database has it, without what the API adds. */

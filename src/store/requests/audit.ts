@@ -1,9 +1,9 @@
 import type { Database } from "../../database/database.ts";
-import { outcomeOf, type AuditEntry, type AuditOutcome, type NewAuditEntry } from "../../domain/audit.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import { outcomeOf, type AuditEntry, type AuditOutcome, type NewAuditEntry } from "../../domain/people/audit.ts";
 import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
 import { defaultOrganization } from "../people/organizations.ts";
-import { removeRows } from "../retention.ts";
+import { removeRows } from "../prune.ts";
 
 interface AuditRow extends Omit<AuditEntry, "outcome" | "createdAt"> {
   created_at: Date;

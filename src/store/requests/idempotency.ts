@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import { removeRows } from "../retention.ts";
+import { removeRows } from "../prune.ts";
 
 /**
  * What is known of a request with an Idempotency-Key: it is new, was answered ("replay"), had another content under

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ConflictError } from "../../domain/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import { openBytes, sealBytes } from "./cipher.ts";
 
 const key = Buffer.alloc(32, 7);

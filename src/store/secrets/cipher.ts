@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { ConflictError } from "../../domain/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 
 const algorithm = "aes-256-gcm";
 const nonceBytes = 12;
@@ -9,11 +9,11 @@ const tagBytes = 16;
  * Encrypts with AES-256-GCM (NIST SP 800-38D). The format is nonce, tag, content: stored data depends on it, so it
  * must not change.
  * @param key 32 bytes
- * @param place additional authenticated data: what the content belongs to. It can't be decrypted for another place
+ * @param context additional authenticated data: what the content belongs to. It can't be decrypted for another place
  */
-export function sealBytes(key: Buffer, place: string, content: Buffer): Buffer {
+export function sealBytes(key: Buffer, context: string, content: Buffer): Buffer {
   const nonce = randomBytes(nonceBytes);
-  const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(place));
+  const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(context));
   const encrypted = Buffer.concat([cipher.update(content), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), encrypted]);
 }
@@ -23,10 +23,10 @@ export function sealBytes(key: Buffer, place: string, content: Buffer): Buffer {
  * @param changed message of the error if the content was changed, or encrypted for another place
  * @throws ConflictError with that message
  */
-export function openBytes(key: Buffer, place: string, sealed: Buffer, changed: string): Buffer {
+export function openBytes(key: Buffer, context: string, sealed: Buffer, changed: string): Buffer {
   // Without a fixed length, Node.js would accept a shorter tag, which is easier to forge.
   const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes });
-  decipher.setAAD(Buffer.from(place)).setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
+  decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
   try {
     return Buffer.concat([decipher.update(sealed.subarray(nonceBytes + tagBytes)), decipher.final()]);
   } catch (cause) {

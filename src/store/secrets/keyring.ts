@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { createFile, replaceFile } from "../../atomic-file.ts";
-import { InvalidInputError } from "../../domain/errors.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 
 /** The master keys. The first one encrypts; the others only decrypt what was encrypted before a rotation. */
 export interface Keyring {

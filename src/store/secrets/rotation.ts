@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { InvalidInputError } from "../../domain/errors.ts";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
 import type { Keyring } from "./keyring.ts";
 import { fingerprint, type Sealed, type Vault } from "./vault.ts";
 
@@ -33,7 +33,7 @@ export async function rotateMasterKey(database: Database, vault: Vault): Promise
     await transaction.query("select pg_advisory_xact_lock($1)", [rotationLock]);
     await keyring.add?.();
     const [current] = await keyring.keys();
-    let sealedAnew = 0;
+    let resealed = 0;
     for (const { table, id, sealed } of sealedTables) {
       const { rows } = await transaction.query<Sealed & { id: string }>(
         `select ${id} as id, ${sealed} as sealed, master_key as "masterKey" from ${table} where master_key <> $1 for update`,
@@ -47,9 +47,9 @@ export async function rotateMasterKey(database: Database, vault: Vault): Promise
           fresh.masterKey,
         ]);
       }
-      sealedAnew += rows.length;
+      resealed += rows.length;
     }
-    return sealedAnew;
+    return resealed;
   });
   await database.transaction(async (transaction) => {
     await transaction.query("select pg_advisory_xact_lock($1)", [rotationLock]);

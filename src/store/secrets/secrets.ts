@@ -1,8 +1,8 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
-import type { Secret, SecretPhase } from "../../domain/secret.ts";
+import type { Secret, SecretPhase } from "../../domain/environments/secret.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";

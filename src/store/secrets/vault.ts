@@ -1,5 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
-import { ConflictError } from "../../domain/errors.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
 import { openBytes, sealBytes } from "./cipher.ts";
 import type { Keyring } from "./keyring.ts";
 

@@ -1,4 +1,4 @@
-import type { SessionStatus } from "../../domain/status.ts";
+import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { readCursor } from "../cursor.ts";
 
 /** Filter and page of a list of sessions. */

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import type { EventPage, NewEvent, SessionEvent } from "../../domain/event.ts";
-import { storableJson } from "../../domain/text.ts";
+import { storableJson } from "../../domain/fields/text.ts";
+import type { EventPage, NewEvent, SessionEvent } from "../../domain/sessions/event.ts";
 
 interface EventRow {
   seq: string;

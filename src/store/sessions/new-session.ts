@@ -1,8 +1,8 @@
 import type { Database } from "../../database/database.ts";
-import { NotFoundError } from "../../domain/errors.ts";
-import type { NewEvent } from "../../domain/event.ts";
-import type { NewSession } from "../../domain/new-session.ts";
-import type { Session } from "../../domain/session.ts";
+import { NotFoundError } from "../../domain/errors/errors.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
+import type { NewSession } from "../../domain/sessions/new-session.ts";
+import type { Session } from "../../domain/sessions/session.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
 import { requireSession } from "./sessions.ts";
 import { notifyChange } from "./transition.ts";

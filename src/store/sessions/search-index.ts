@@ -35,7 +35,7 @@ export const hasWords = (words: string, session = "session"): string =>
   `to_tsvector('simple', ${session}.title || ' ' || left(${session}.description, 20000)) @@ to_tsquery('simple', ${words})`;
 
 /** A query to the index. */
-export interface Asked {
+export interface SearchTerms {
   /** A normalized tsquery without word positions. */
   readonly lexemes: string;
   /** Whether the results are exact. If not, each must be checked against the session's text. */
@@ -48,7 +48,7 @@ export interface Asked {
  * words that must follow each other: such results are not exact.
  * @param lexemes the result of `lexemesOf`
  */
-export function askedOf(lexemes: string, isId: boolean): Asked {
+export function searchTermsOf(lexemes: string, isId: boolean): SearchTerms {
   const words = isId ? lexemes.slice(lexemes.lastIndexOf("&") + 1) : lexemes;
   return { lexemes: words.replaceAll(/<(?:-|\d+)>/gu, "&"), exact: !isId && !words.includes("<") };
 }
@@ -63,7 +63,7 @@ export interface Span {
  * The argument of the SQL function `sessions_with_words`: one tsquery for each block.
  * @param lexemes those of `Asked`
  */
-export function questionsOf(organizationId: string, lexemes: string, { first, last }: Span): string[] {
+export function indexQueriesOf(organizationId: string, lexemes: string, { first, last }: Span): string[] {
   const organization = Buffer.from(organizationId.slice(-6), "hex").toString("base64");
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) =>
     lexemes.replaceAll(/'([^']*)'/gu, `'${organization}${(first + index).toString(16)}/$1'`),

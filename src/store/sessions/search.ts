@@ -1,17 +1,17 @@
 import type { Database } from "../../database/database.ts";
-import type { Page } from "../../domain/list.ts";
-import { isUuid } from "../../domain/uuid.ts";
+import type { Page } from "../../domain/fields/list.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
 import { cursorColumn, cursorOf, pageOf } from "../cursor.ts";
 import { conditionsOf, type SessionListQuery } from "./conditions.ts";
 import {
-  askedOf,
+  searchTermsOf,
   beginOf,
   blockOf,
   hasWords,
   lexemesOf,
-  questionsOf,
+  indexQueriesOf,
   searchWords,
-  type Asked,
+  type SearchTerms,
   type Span,
 } from "./search-index.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
@@ -32,11 +32,11 @@ interface Search {
 }
 
 /** The first scan reads this many sessions for each wanted one. */
-const lookedAtForEach = 5;
+const scannedForEach = 5;
 /** Scan instead of querying the index if a scan of this many times more sessions is likely to fill the page. */
 const rather = 4;
 /** The next scan reads this many times more sessions. */
-const lookGrowth = 8;
+const scanGrowth = 8;
 /**
  * The next query of the index covers this many times more blocks: without a filter; with a filter, which excludes
  * some results; and after a query that found too many.
@@ -87,8 +87,8 @@ interface Found {
 async function findIds(database: Database, search: Search): Promise<readonly string[]> {
   const { query, wanted } = search;
   if (searchWords(search.q) === "") return [];
-  let sessions = wanted * lookedAtForEach;
-  const first = await look(database, search, sessions);
+  let sessions = wanted * scannedForEach;
+  const first = await scan(database, search, sessions);
   const ids = [...first.ids];
   let { next } = first;
   if (ids.length >= wanted || next === null) return ids;
@@ -102,7 +102,7 @@ async function findIds(database: Database, search: Search): Promise<readonly str
     const rest: Search = { ...search, query: { ...query, cursor: next.cursor }, wanted: wanted - ids.length };
     const span: Span = { first: Math.max(oldest, next.block - blocks + 1), last: next.block };
     const found: Found | null = looks
-      ? await look(database, rest, (sessions *= lookGrowth))
+      ? await scan(database, rest, (sessions *= scanGrowth))
       : await ask(database, rest, asked, span, oldest);
     if (found === null) {
       tooMany += 1;
@@ -121,7 +121,7 @@ async function findIds(database: Database, search: Search): Promise<readonly str
   return ids;
 }
 
-interface LookedRow {
+interface ScannedRow {
   readonly ids: string[];
   readonly begin: number;
   /** The last scanned session; null if the list ended before. */
@@ -134,14 +134,14 @@ interface LookedRow {
  * Scans the next `count` sessions of the list.
  * @returns also the block that they begin in
  */
-async function look(
+async function scan(
   database: Database,
   { organizationId, q, query, wanted }: Search,
   count: number,
 ): Promise<Found & { readonly begin: number }> {
   const { conditions, values, bind } = conditionsOf(organizationId, query);
   const among = `from session where ${conditions} ${newestFirst}`;
-  const { rows } = await database.pool.query<LookedRow>(
+  const { rows } = await database.pool.query<ScannedRow>(
     `select array(
        select session.id from (select id, created_at, title, description ${among} limit ${bind(count)}) as session
        where ${hasWords(bind(searchWords(q)))} ${newestFirst} limit ${bind(wanted)}) as ids,
@@ -158,7 +158,7 @@ async function look(
 }
 
 interface Index {
-  readonly asked: Asked;
+  readonly asked: SearchTerms;
   /** The first and last block of the organization. */
   readonly oldest: number;
   readonly newest: number;
@@ -175,7 +175,7 @@ async function readIndex(
     [organizationId, searchWords(q)],
   );
   const { lexemes = "", oldest, newest } = rows[0] ?? {};
-  return { asked: askedOf(lexemes, idIn(q).length > 0), oldest: oldest ?? 0, newest: newest ?? -1 };
+  return { asked: searchTermsOf(lexemes, idIn(q).length > 0), oldest: oldest ?? 0, newest: newest ?? -1 };
 }
 
 /** Sorts before every other id of the same time. */
@@ -188,12 +188,12 @@ const firstId = "00000000-0000-0000-0000-000000000000";
 async function ask(
   database: Database,
   { organizationId, q, query, wanted }: Search,
-  asked: Asked,
+  asked: SearchTerms,
   span: Span,
   oldest: number,
 ): Promise<Found | null> {
   const { conditions, values, bind } = conditionsOf(organizationId, query);
-  const questions = bind(questionsOf(organizationId, asked.lexemes, span));
+  const questions = bind(indexQueriesOf(organizationId, asked.lexemes, span));
   const { rows } = await database.pool.query<{ count: number; ids: string[] }>(
     `with found as materialized (
        select * from sessions_with_words(${questions}::tsquery[], ${bind(foundAtMost + 1)})
@@ -215,7 +215,7 @@ const runningWith = (q: string, bind: (value: unknown) => string): string =>
    where session.organization_id = $1 and session.status = 'running' and ${hasWords(bind(searchWords(q)))}`;
 
 /** SQL condition: a result of the index really has the words. */
-const confirmed = ({ exact }: Asked, q: string, bind: (value: unknown) => string): string =>
+const confirmed = ({ exact }: SearchTerms, q: string, bind: (value: unknown) => string): string =>
   exact
     ? "true"
     : `(select ${hasWords(bind(searchWords(q)), "whole")} from session as whole where whole.id = session.id)`;
@@ -233,7 +233,7 @@ export async function countWithWords(
   const { asked, oldest, newest } = await readIndex(database, { organizationId, q });
   const values: unknown[] = [organizationId];
   const bind = (value: unknown): string => `$${values.push(value)}`;
-  const questions = bind(questionsOf(organizationId, asked.lexemes, { first: oldest, last: newest }));
+  const questions = bind(indexQueriesOf(organizationId, asked.lexemes, { first: oldest, last: newest }));
   const { rows } = await database.pool.query<{ count: number; ids: string[] }>(
     `with found as materialized (
        select session.id, session.created_at from sessions_with_words(${questions}::tsquery[], null) as session

@@ -1,5 +1,5 @@
-import type { PullRequest } from "../../domain/pull-request.ts";
-import type { SessionDetail } from "../../domain/session.ts";
+import type { PullRequest } from "../../domain/repositories/pull-request.ts";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
 
 /** A session as the database has it, without the address in the web app, which the API adds. */
 export type SessionRecord = Omit<SessionDetail, "htmlUrl">;

@@ -1,8 +1,8 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors.ts";
-import type { Page } from "../../domain/list.ts";
-import type { SessionDiff } from "../../domain/session.ts";
-import { isFinal } from "../../domain/status.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page } from "../../domain/fields/list.ts";
+import type { SessionDiff } from "../../domain/sessions/session.ts";
+import { isFinal } from "../../domain/sessions/status.ts";
 import { cursorColumn, pageOf } from "../cursor.ts";
 import { conditionsOf, type SessionListQuery } from "./conditions.ts";
 import { appendEvents } from "./events.ts";

@@ -1,10 +1,10 @@
 import type { Database, Queryable } from "../../database/database.ts";
-import { ConflictError, NotFoundError, type Failure } from "../../domain/errors.ts";
-import type { SessionStatus } from "../../domain/status.ts";
-import { storable, storableJson } from "../../domain/text.ts";
+import { ConflictError, NotFoundError, type Failure } from "../../domain/errors/errors.ts";
+import { storable, storableJson } from "../../domain/fields/text.ts";
+import type { SessionStatus } from "../../domain/sessions/status.ts";
 
 /** A session whose row the current transaction has locked. */
-export interface Locked {
+export interface LockedSession {
   readonly id: string;
   readonly organizationId: string;
   readonly status: SessionStatus;
@@ -18,8 +18,8 @@ export interface Locked {
  * Locks a session's row until the transaction ends. Other transactions may still insert rows that refer to it.
  * @throws NotFoundError
  */
-export async function lockSession(queryable: Queryable, organizationId: string, id: string): Promise<Locked> {
-  const { rows } = await queryable.query<Locked>(
+export async function lockSession(queryable: Queryable, organizationId: string, id: string): Promise<LockedSession> {
+  const { rows } = await queryable.query<LockedSession>(
     `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker
      from session where id = $1 and organization_id = $2 for no key update`,
     [id, organizationId],
@@ -50,13 +50,13 @@ const refusedMove = "OS001";
  * Changes a session's status, sets everything that belongs to the move, and appends the event that reports it, in one
  * transaction. The SQL function `move_session` (src/store/sql/move_session.sql) does all of it, and is the only place that
  * writes a status; a claim (`claim_session`) goes through it too. The caller must have locked the row (`lockSession`).
- * @throws ConflictError if the picture in domain/status.ts does not have the move
+ * @throws ConflictError if the picture in domain/sessions/status.ts does not have the move
  */
 export async function moveSession(
   queryable: Queryable,
-  session: Pick<Locked, "id">,
+  session: Pick<LockedSession, "id">,
   to: SessionStatus,
-  { reason, failure = null, summary = null, keepsPlace = false, waiting }: MoveDetails = {},
+  { reason, failure = null, summary = null, keepsPlace: keepsQueuePosition = false, waiting }: MoveDetails = {},
 ): Promise<void> {
   try {
     await queryable.query({
@@ -68,7 +68,7 @@ export async function moveSession(
         reason ?? null,
         failure === null ? null : storableJson(failure),
         summary === null ? null : storable(summary),
-        keepsPlace,
+        keepsQueuePosition,
         waiting === undefined ? null : storableJson(waiting),
       ],
     });

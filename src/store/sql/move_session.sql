@@ -1,7 +1,8 @@
 -- needs: enqueue_session_webhooks
 -- The only place that changes a session's status, claims included. It checks that the move is allowed, sets everything that
 -- belongs to the move (who holds the session, its fence, the count of its claims, what it waits for, its times), and writes
--- the event and the webhook deliveries that report it, in one transaction. src/domain/status.ts has the picture of the moves.
+-- the event and the webhook deliveries that report it, in one transaction. src/domain/sessions/status.ts has the picture of
+-- the moves.
 --
 -- Without a claimer, the caller has locked the row. With one, the row is locked by its update: if the session can no longer
 -- be claimed, because somebody was first, the answer is null.

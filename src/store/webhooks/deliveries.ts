@@ -1,9 +1,9 @@
 import type { Database } from "../../database/database.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
-import type { Delivery, DeliveryDetail } from "../../domain/webhook.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import type { Delivery, DeliveryDetail } from "../../domain/webhooks/webhook.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
-import { removeRows } from "../retention.ts";
+import { removeRows } from "../prune.ts";
 import type { Sealed } from "../secrets/vault.ts";
 
 const columns = `id, webhook_id as "webhookId", type, status, attempts,
@@ -51,7 +51,7 @@ export async function getDelivery(database: Database, organizationId: string, id
  * @throws NotFoundError
  * @throws ConflictError if the delivery is pending, or its webhook is disabled
  */
-export async function replayDelivery(database: Database, organizationId: string, id: string): Promise<DeliveryDetail> {
+export async function resendDelivery(database: Database, organizationId: string, id: string): Promise<DeliveryDetail> {
   const { rowCount } = await database.pool.query(
     `update webhook_delivery set status = 'pending', attempts = 0, next_attempt_at = now(), updated_at = now()
      where id = $1 and organization_id = $2 and status <> 'pending'

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Database } from "../../database/database.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors.ts";
-import type { Page, PageQuery } from "../../domain/list.ts";
-import { testEvent, type Webhook } from "../../domain/webhook.ts";
+import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import type { Page, PageQuery } from "../../domain/fields/list.ts";
+import { testEvent, type Webhook } from "../../domain/webhooks/webhook.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Vault } from "../secrets/vault.ts";

@@ -1,4 +1,4 @@
-import type { Automation } from "../../domain/automation.ts";
+import type { Automation } from "../../domain/automations/automation.ts";
 import { Badge } from "../elements/badge.tsx";
 
 /** Whether triggers start anything. */

@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
 import type { z } from "zod";
-import type { Automation, createAutomationSchema } from "../../domain/automation.ts";
+import type { Automation, createAutomationSchema } from "../../domain/automations/automation.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { linesOf } from "../elements/lines.ts";

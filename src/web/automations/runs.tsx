@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { Job, JobStatus } from "../../domain/job.ts";
-import type { SessionDetail } from "../../domain/session.ts";
+import type { Job, JobStatus } from "../../domain/automations/job.ts";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { Badge, type Tone } from "../elements/badge.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { SessionRow } from "../elements/session-row.tsx";

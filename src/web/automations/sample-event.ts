@@ -1,4 +1,4 @@
-import type { EventContext } from "../../domain/automation.ts";
+import type { EventContext } from "../../domain/automations/automation.ts";
 
 /** Liquid tags `{% … %}` and `{{ … }}`; the rest is text. */
 const tags = /\{[{%](.*?)[}%]\}/gsu;

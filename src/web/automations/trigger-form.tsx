@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
-import { eventContextSchema, type Automation, type EventContext } from "../../domain/automation.ts";
-import { messageOf } from "../../domain/errors.ts";
+import { eventContextSchema, type Automation, type EventContext } from "../../domain/automations/automation.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
 import { CloseDialog } from "../elements/dialog.tsx";
 import { Field } from "../elements/field.tsx";
 import { ErrorText } from "../layout.tsx";

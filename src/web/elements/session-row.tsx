@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import type { SessionDetail } from "../../domain/session.ts";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { formatDollars } from "./dollars.ts";
 import { StatusBadge } from "./status-badge.tsx";
 import { Ago } from "./time.tsx";

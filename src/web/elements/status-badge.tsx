@@ -1,4 +1,4 @@
-import type { SessionStatus } from "../../domain/status.ts";
+import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { Badge, type Tone } from "./badge.tsx";
 
 const looks: Record<SessionStatus, { label: string; tone: Tone }> = {

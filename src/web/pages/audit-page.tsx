@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { auditOutcomes, type AuditEntry, type AuditOutcome } from "../../domain/audit.ts";
+import { auditOutcomes, type AuditEntry, type AuditOutcome } from "../../domain/people/audit.ts";
 import { PagedList } from "../elements/paged-list.tsx";
 import { asOptions, Select } from "../elements/select.tsx";
 import { Ago } from "../elements/time.tsx";

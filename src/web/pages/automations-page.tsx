@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import type { Automation } from "../../domain/automation.ts";
+import type { Automation } from "../../domain/automations/automation.ts";
 import { AutomationBadge } from "../automations/automation-badge.tsx";
 import { AutomationForm } from "../automations/automation-form.tsx";
 import { ButtonDialog } from "../elements/dialog.tsx";

@@ -2,8 +2,8 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
 import { lazy, Suspense, useCallback, type ReactNode } from "react";
-import type { SessionDetail } from "../../domain/session.ts";
-import { isFinal } from "../../domain/status.ts";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
+import { isFinal } from "../../domain/sessions/status.ts";
 import { CopyButton } from "../elements/copy-button.tsx";
 import { formatDollars } from "../elements/dollars.ts";
 import { Fact } from "../elements/fact.tsx";
@@ -74,7 +74,7 @@ function Session({ session }: { session: SessionDetail }) {
       )}
       {session.failure !== null && (
         <Banner tone="bad" title={session.failure.reason}>
-          {session.failure.mend} <code className="text-xs">({session.failure.code})</code>
+          {session.failure.remedy} <code className="text-xs">({session.failure.code})</code>
         </Banner>
       )}
       {session.waiting !== null && <RaiseBudget session={session} />}

@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useId, useState } from "react";
-import { sessionStatuses } from "../../domain/status.ts";
+import { sessionStatuses } from "../../domain/sessions/status.ts";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Select } from "../elements/select.tsx";
 import { SessionRow } from "../elements/session-row.tsx";

@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
-import type { Organization, UpdateOrganization } from "../../domain/organization.ts";
-import { secretPhases, type SecretPhase } from "../../domain/secret.ts";
-import { roles, type Role, type User } from "../../domain/user.ts";
+import { secretPhases, type SecretPhase } from "../../domain/environments/secret.ts";
+import type { Organization, UpdateOrganization } from "../../domain/people/organization.ts";
+import { roles, type Role, type User } from "../../domain/people/user.ts";
 import { ConfirmButton } from "../elements/dialog.tsx";
 import { formatDollars } from "../elements/dollars.ts";
 import { Field, fieldOf } from "../elements/field.tsx";

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Webhook } from "../../domain/webhook.ts";
+import type { Webhook } from "../../domain/webhooks/webhook.ts";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { Fact } from "../elements/fact.tsx";
 import { BackLink, PageTitle } from "../elements/page-head.tsx";

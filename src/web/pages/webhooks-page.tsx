@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Webhook } from "../../domain/webhook.ts";
+import type { Webhook } from "../../domain/webhooks/webhook.ts";
 import { ButtonDialog } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago } from "../elements/time.tsx";

@@ -1,7 +1,7 @@
 import { parsePatchFiles, type FileDiffMetadata } from "@pierre/diffs";
 import { FileDiff, MultiFileDiff } from "@pierre/diffs/react";
 import { useMemo } from "react";
-import type { SessionDiff } from "../../domain/session.ts";
+import type { SessionDiff } from "../../domain/sessions/session.ts";
 
 const options = {
   diffStyle: "unified",

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, useState, type FormEvent } from "react";
-import type { SessionDetail } from "../../domain/session.ts";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { formatDollars } from "../elements/dollars.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";

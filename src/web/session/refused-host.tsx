@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { createContext, use } from "react";
-import type { SessionDetail } from "../../domain/session.ts";
+import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
@@ -25,11 +25,11 @@ interface Refused {
 /** A host that the sandbox was refused, with buttons to allow it for a repository from the next turn on. */
 export function RefusedHost({ host, port, reason, named }: Refused) {
   const repositories = use(RepositoriesContext);
-  const place = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const destination = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   return (
     <div className="rounded-md bg-warn-soft px-3 py-2 text-sm text-warn">
       <p className="break-words">
-        Refused <code>{place}</code>: {reasons[reason]}
+        Refused <code>{destination}</code>: {reasons[reason]}
         {named !== undefined && (
           <>
             {" "}
@@ -39,13 +39,13 @@ export function RefusedHost({ host, port, reason, named }: Refused) {
         .
       </p>
       {reason === "not allowed" &&
-        repositories.map(({ id, name }) => <Allow key={id} repositoryId={id} name={name} place={place} />)}
+        repositories.map(({ id, name }) => <Allow key={id} repositoryId={id} name={name} place={destination} />)}
     </div>
   );
 }
 
-function Allow({ repositoryId, name, place }: { repositoryId: string; name: string; place: string }) {
-  const allow = useMutation({ mutationFn: () => client.repository.allow(repositoryId, place) });
+function Allow({ repositoryId, name, place: destination }: { repositoryId: string; name: string; place: string }) {
+  const allow = useMutation({ mutationFn: () => client.repository.allow(repositoryId, destination) });
   if (allow.isSuccess) return <output className="mt-1 block">Allowed for {name} from its next turn on.</output>;
   return (
     <div className="mt-2 flex flex-wrap items-center gap-3">

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { NewEvent, SessionEvent } from "../../domain/event.ts";
+import type { NewEvent, SessionEvent } from "../../domain/sessions/event.ts";
 import { applyEvents, emptyView, type SessionView } from "./session-view.ts";
 
 function numbered(events: readonly NewEvent[]): SessionEvent[] {
@@ -105,7 +105,7 @@ describe("a session's view", () => {
       code: "push_rejected",
       reason: "The forge refused the push.",
       retryable: false,
-      mend: "Allow it.",
+      remedy: "Allow it.",
     } as const;
     const view = viewOf({ type: "session.status", data: { from: "running", to: "failed", failure } });
     expect(shown(view)).toEqual(["The forge refused the push."]);

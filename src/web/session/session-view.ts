@@ -1,5 +1,5 @@
-import type { SessionEvent } from "../../domain/event.ts";
-import { optionalSteps, stepNames, type StepName } from "../../domain/step.ts";
+import type { SessionEvent } from "../../domain/sessions/event.ts";
+import { optionalSteps, stepNames, type StepName } from "../../domain/sessions/step.ts";
 
 type DataOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>["data"];
 type KnownCall = DataOf<"agent.tool">;
@@ -105,13 +105,13 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
       return addOutput(view, event);
     case "agent.started": {
       const { provider, model, resumed } = event.data;
-      const told = note(
+      const noted = note(
         view,
         event,
         "plain",
         `${resumed ? "Resumed" : "Started"} ${provider}${model === null ? "" : ` with ${model}`}`,
       );
-      return { ...told, turnStart: told.items.length };
+      return { ...noted, turnStart: noted.items.length };
     }
     case "agent.message":
       return addText(view, event, "message");

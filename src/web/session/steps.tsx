@@ -1,4 +1,4 @@
-import type { StepName } from "../../domain/step.ts";
+import type { StepName } from "../../domain/sessions/step.ts";
 import { formatDuration, useNow } from "../elements/time.tsx";
 import type { StepView } from "./session-view.ts";
 

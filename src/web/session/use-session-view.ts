@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "react";
-import type { SessionEvent } from "../../domain/event.ts";
+import type { SessionEvent } from "../../domain/sessions/event.ts";
 import { client } from "../query.ts";
 import { applyEvents, emptyView, type SessionView } from "./session-view.ts";
 

@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import type { z } from "zod";
-import type { createdKeySchema, Key } from "../../domain/key.ts";
-import { roles, type Role } from "../../domain/user.ts";
+import type { createdKeySchema, Key } from "../../domain/people/key.ts";
+import { roles, type Role } from "../../domain/people/user.ts";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import type { Login } from "../../domain/login.ts";
+import type { Login } from "../../domain/people/login.ts";
 import { ConfirmButton } from "../elements/dialog.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { Ago, Day } from "../elements/time.tsx";

@@ -1,5 +1,5 @@
 import { useId, useState } from "react";
-import { deliveryStatuses, type Delivery, type Webhook } from "../../domain/webhook.ts";
+import { deliveryStatuses, type Delivery, type Webhook } from "../../domain/webhooks/webhook.ts";
 import { Badge, type Tone } from "../elements/badge.tsx";
 import { PagedList } from "../elements/paged-list.tsx";
 import { asOptions, Select } from "../elements/select.tsx";

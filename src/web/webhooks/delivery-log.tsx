@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { Delivery, DeliveryDetail } from "../../domain/webhook.ts";
+import type { Delivery, DeliveryDetail } from "../../domain/webhooks/webhook.ts";
 import { Fact } from "../elements/fact.tsx";
 import { Ago, formatDuration } from "../elements/time.tsx";
 import { ErrorText } from "../layout.tsx";
@@ -17,8 +17,8 @@ export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled
     placeholderData: (before) => before,
   });
   const sessionId = detail.data === undefined ? null : sessionOf(detail.data);
-  const replay = useMutation({
-    mutationFn: () => client.delivery.replay(id),
+  const resend = useMutation({
+    mutationFn: () => client.delivery.resend(id),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["deliveries", webhookId] }),
   });
   return (
@@ -45,15 +45,15 @@ export function DeliveryLog({ delivery, enabled }: { delivery: Delivery; enabled
             <button
               type="button"
               className="button"
-              disabled={replay.isPending || !enabled}
-              onClick={() => replay.mutate()}
+              disabled={resend.isPending || !enabled}
+              onClick={() => resend.mutate()}
             >
-              Replay
+              Resend
             </button>
             {!enabled && <span className="text-muted">Enable the webhook first.</span>}
           </>
         )}
-        <ErrorText error={replay.error} />
+        <ErrorText error={resend.error} />
       </div>
     </div>
   );

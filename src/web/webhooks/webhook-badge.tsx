@@ -1,4 +1,4 @@
-import type { Webhook } from "../../domain/webhook.ts";
+import type { Webhook } from "../../domain/webhooks/webhook.ts";
 import { Badge } from "../elements/badge.tsx";
 
 /** Whether the webhook is enabled. */

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
-import { webhookEvents, type Webhook } from "../../domain/webhook.ts";
+import { webhookEvents, type Webhook } from "../../domain/webhooks/webhook.ts";
 import { Field, fieldOf } from "../elements/field.tsx";
 import { FormEnd } from "../elements/form-end.tsx";
 import { ErrorText } from "../layout.tsx";

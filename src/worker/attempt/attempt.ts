@@ -1,18 +1,18 @@
 import type { Provider } from "../../agents/harness.ts";
 import type { Database } from "../../database/database.ts";
-import type { EgressPolicy } from "../../domain/egress.ts";
-import { OffstageError, RunError } from "../../domain/errors.ts";
-import type { NewEvent } from "../../domain/event.ts";
+import type { ModelProviders } from "../../domain/agents/model.ts";
+import type { EgressPolicy } from "../../domain/environments/egress.ts";
+import { OffstageError, SessionError } from "../../domain/errors/errors.ts";
 import type { Mask } from "../../domain/masking/mask.ts";
-import type { ModelProviders } from "../../domain/model.ts";
-import type { RepositoryAddress } from "../../domain/repository.ts";
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { Forge } from "../../forges/forge.ts";
 import type { Prices } from "../../gateway/costs/prices.ts";
 import type { GatewayProcesses } from "../../gateway/process/process.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 import { maskErrors, type Logger } from "../../observability.ts";
-import type { Limits, Sandbox } from "../../sandboxes/sandbox.ts";
+import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import type { Claim } from "../../store/queue/lease.ts";
 import { appendClaimEvents } from "../../store/queue/progress.ts";
@@ -57,7 +57,7 @@ export interface AttemptServices {
   /** Addresses and keys of the model providers; only the gateway gets them. */
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
-  readonly limits: Limits;
+  readonly limits: ResourceLimits;
   /** Patterns of models that the server allows. */
   readonly allowedModels: readonly string[];
   /** What agents may ask of providers beside answers (OFFSTAGE_MODEL_ALLOW). */
@@ -125,7 +125,7 @@ export function attemptLogger(logger: Logger, claim: Claim, traceId?: string): L
 /**
  * Decrypts the secrets of a session's organization and repositories.
  * @returns the attempt with them, and with masks that know them
- * @throws RunError secret_unavailable if one can't be opened
+ * @throws SessionError secret_unavailable if one can't be opened
  */
 export async function withSecrets(
   attempt: Attempt,
@@ -138,12 +138,12 @@ export async function withSecrets(
     return beginAttempt(attempt, services, secrets);
   } catch (error) {
     if (!(error instanceof OffstageError)) throw error;
-    throw new RunError(
+    throw new SessionError(
       {
         code: "secret_unavailable",
         reason: `A secret of this session can't be opened: ${error.message}.`,
         retryable: true,
-        mend: "Put the master key back, or set the secret's value again, then retry.",
+        remedy: "Put the master key back, or set the secret's value again, then retry.",
       },
       { cause: error },
     );

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { ObjectStoreError, RunError } from "../../domain/errors.ts";
+import { ObjectStoreError, SessionError } from "../../domain/errors/errors.ts";
 import { LeaseLostError } from "../../store/queue/lease.ts";
 import { endOf } from "./end.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./stop-reasons.ts";
 
-const failed = new RunError({ code: "agent_crashed", reason: "It ended.", retryable: true, mend: "Retry." });
+const failed = new SessionError({ code: "agent_crashed", reason: "It ended.", retryable: true, remedy: "Retry." });
 const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect" });
 const away = new ObjectStoreError("no answer", true);
 const shortage = new BudgetUsedUp("the session's budget is used up", 1);

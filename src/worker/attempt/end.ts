@@ -1,5 +1,5 @@
 import { isConnectionError } from "../../database/connection-errors.ts";
-import { ObjectStoreError } from "../../domain/errors.ts";
+import { ObjectStoreError } from "../../domain/errors/errors.ts";
 import { LeaseLostError } from "../../store/queue/lease.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./stop-reasons.ts";
 
@@ -28,7 +28,7 @@ export function endOf(error: unknown, signal: AbortSignal): AttemptEnd {
   if (reason instanceof WorkerDraining) return { why: "draining" };
   if (isConnectionError(error)) return { why: "database" };
   if (reason instanceof RunCancelled) return { why: "cancelled" };
-  if (error instanceof ObjectStoreError && error.passing) return { why: "objectStore" };
+  if (error instanceof ObjectStoreError && error.transient) return { why: "objectStore" };
   if (error instanceof BudgetUsedUp) return { why: "budget", shortage: error };
   return { why: "failed" };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import { createMask } from "../../domain/masking/mask.ts";
 import { createLogger } from "../../observability.ts";
 import { failureOf } from "./failure.ts";
@@ -15,11 +15,11 @@ const failed = (error: unknown, diskIsFull: boolean, ownDisks = false) =>
     { diskIsFull: () => Promise.resolve(diskIsFull), ownDisks },
   );
 
-const broken = new RunError({
+const broken = new SessionError({
   code: "workspace_broken",
   reason: "couldn't write 'target.lock' a-secret-of-the-server",
   retryable: false,
-  mend: "Start a new session.",
+  remedy: "Start a new session.",
 });
 
 test("what a program could not write on a full disk is the disk's failure, for which a retry helps", async () => {
@@ -35,8 +35,8 @@ test("a failure that has nothing to do with a full disk keeps its own reason, ma
     code: "workspace_broken",
     reason: expect.not.stringContaining("a-secret-of-the-server") as string,
   });
-  const refused = { code: "pull_request_refused", reason: "No.", retryable: false, mend: "Ask." } as const;
-  expect(await failed(new RunError(refused), true)).toEqual(refused);
+  const refused = { code: "pull_request_refused", reason: "No.", retryable: false, remedy: "Ask." } as const;
+  expect(await failed(new SessionError(refused), true)).toEqual(refused);
   expect(await failed(new Error("who knows"), false)).toMatchObject({ code: "internal", retryable: true });
 });
 
@@ -44,7 +44,7 @@ test("a full disk of the session's own is its bound, and the worker's is not bla
   const full = new Error("error: unable to write file one.txt: No space left on device");
   expect(await failed(full, false, true)).toMatchObject({
     code: "resources_exhausted",
-    mend: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string,
+    remedy: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string,
   });
   expect(await failed(full, true, true)).toMatchObject({ code: "disk_full" });
   expect(await failed(full, false)).toMatchObject({ code: "disk_full" });

@@ -1,4 +1,4 @@
-import { ObjectStoreError, RunError, type Failure } from "../../domain/errors.ts";
+import { ObjectStoreError, SessionError, type Failure } from "../../domain/errors/errors.ts";
 import { isDiskFull } from "../disk/disk-full.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 
@@ -17,7 +17,7 @@ export async function failureOf(
       code: "object_store_unavailable",
       reason: `The work so far could not be fetched: ${mask.text(error.message)}.`,
       retryable: true,
-      mend: "It is still stored: fix the cause (`offstage doctor` checks the object store), then retry the session.",
+      remedy: "It is still stored: fix the cause (`offstage doctor` checks the object store), then retry the session.",
     };
   }
   // The session's own disk is full, the worker's is not.
@@ -26,7 +26,7 @@ export async function failureOf(
       code: "resources_exhausted",
       reason: "The session's files took more disk than a sandbox may have.",
       retryable: true,
-      mend: "Ask for less at once, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
+      remedy: "Ask for less at once, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
     };
   }
   // A program that fails because the disk is full does not always say so.
@@ -36,22 +36,22 @@ export async function failureOf(
       code: "disk_full",
       reason: "The disk of the worker that had this session is full.",
       retryable: true,
-      mend: "Free disk space on the worker (docs/operating.md lists what is stored where), then retry the session.",
+      remedy: "Free disk space on the worker (docs/operating.md lists what is stored where), then retry the session.",
     };
   }
-  if (error instanceof RunError) {
-    return { ...error.failure, reason: mask.text(error.message), mend: mask.text(error.mend) };
+  if (error instanceof SessionError) {
+    return { ...error.failure, reason: mask.text(error.message), remedy: mask.text(error.remedy) };
   }
   logger.error({ err: error }, "an attempt failed with an unexpected error");
   return {
     code: "internal",
     reason: "Something broke inside Offstage while it worked on this session.",
     retryable: true,
-    mend: `Retry the session; if it fails again, look for ${session.sessionId} in the server's log.`,
+    remedy: `Retry the session; if it fails again, look for ${session.sessionId} in the server's log.`,
   };
 }
 
 /** Errors that a full disk may have caused: unexpected ones, and a workspace found broken. */
 function mayComeOfDisk(error: unknown): boolean {
-  return !(error instanceof RunError) || error.code === "workspace_broken";
+  return !(error instanceof SessionError) || error.code === "workspace_broken";
 }

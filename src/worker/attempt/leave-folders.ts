@@ -10,7 +10,7 @@ type Services = Pick<AttemptServices, "folders" | "mirrors" | "limits">;
  * have written faster than the watch measured, or while the work was exported. If they are removed, the next attempt starts
  * from the last checkpoint or the branch, as on another worker. Never throws.
  */
-export async function leaveFolders(
+export async function removeFolders(
   { session: { sessionId }, logger, emit }: Pick<Attempt, "session" | "logger" | "emit">,
   services: Services,
 ): Promise<void> {

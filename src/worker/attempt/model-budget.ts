@@ -1,4 +1,4 @@
-import { fitsModel } from "../../domain/model.ts";
+import { matchesModel } from "../../domain/agents/model.ts";
 import type { MostUsage } from "../../gateway/costs/estimate.ts";
 import { costOf, modelLabel, mostCostOf, priceOf, priceOfAny, type Price } from "../../gateway/costs/prices.ts";
 import type { ModelUsage } from "../../gateway/costs/usage.ts";
@@ -95,7 +95,7 @@ export function createModelBudget(
 
   async function admit(request: ModelRequest): Promise<Admission | ModelRefusal> {
     const { model, most } = request;
-    if (!fitsModel(allowedModels, model) || !fitsModel(session.organization.models ?? ["*"], model))
+    if (!matchesModel(allowedModels, model) || !matchesModel(session.organization.models ?? ["*"], model))
       return { status: 403, message: `the model ${model} is not allowed by this server or organization` };
     if (most === null) return admission(request, { id: null, dollars: null }, null);
     const price = priceOf(model, prices);

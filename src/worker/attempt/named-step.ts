@@ -1,4 +1,4 @@
-import type { StepName } from "../../domain/step.ts";
+import type { StepName } from "../../domain/sessions/step.ts";
 import type { StepOutcome } from "../../metrics/metrics.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 import { endOf } from "./end.ts";

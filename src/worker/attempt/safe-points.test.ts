@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { NewEvent } from "../../domain/event.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import { createSafePoints, type SafePoints } from "./safe-points.ts";
 
 let draining: AbortController;

@@ -1,4 +1,4 @@
-import type { NewEvent } from "../../domain/event.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 
 /** Points at which an attempt can be handed to another worker without interrupting the agent's work. */
 export interface SafePoints {

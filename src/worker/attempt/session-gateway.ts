@@ -1,14 +1,14 @@
 import { join } from "node:path";
-import { widenEgress } from "../../domain/egress.ts";
-import { RunError } from "../../domain/errors.ts";
-import type { NewEvent } from "../../domain/event.ts";
+import { widenEgress } from "../../domain/environments/egress.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { admitAll } from "../../gateway/models/admission.ts";
 import type { GatewayLostError, GatewayServices } from "../../gateway/process/process.ts";
-import type { BudgetUsedUp } from "./stop-reasons.ts";
-import { createModelBudget, labelOf, namedModels, usageEvent, type BudgetServices } from "./model-budget.ts";
-import type { Attempt, AttemptServices } from "./attempt.ts";
 import type { SessionRepository } from "../clones/clone.ts";
+import type { Attempt, AttemptServices } from "./attempt.ts";
+import { createModelBudget, labelOf, namedModels, usageEvent, type BudgetServices } from "./model-budget.ts";
+import type { BudgetUsedUp } from "./stop-reasons.ts";
 
 /** What opening a gateway needs of the worker. */
 export type GatewayServicesOfAttempt = BudgetServices &
@@ -25,7 +25,7 @@ export async function openSetupGateway(
   attempt: Emitting,
   services: Omit<GatewayServicesOfAttempt, "database" | "recordingsDirectory">,
   repository: SessionRepository,
-  onLost: (error: RunError) => void,
+  onLost: (error: SessionError) => void,
 ): Promise<Gateway> {
   const task = { ...taskOf(attempt, services, [repository]), models: {}, recording: null };
   const gateway = await services.gateways.open(task, { ...listenersOf(attempt, services, onLost), admit: admitAll });
@@ -43,7 +43,7 @@ export async function openSetupGateway(
 export async function openSessionGateway(
   attempt: Emitting,
   services: GatewayServicesOfAttempt,
-  onOver: (reason: BudgetUsedUp | RunError) => void,
+  onOver: (reason: BudgetUsedUp | SessionError) => void,
 ): Promise<Gateway> {
   const { models, recordingsDirectory, gateways } = services;
   const { session, mask } = attempt;
@@ -115,7 +115,7 @@ function taskOf(
 function listenersOf(
   attempt: Emitting,
   { metrics }: Pick<AttemptServices, "metrics">,
-  onLost: (error: RunError) => void,
+  onLost: (error: SessionError) => void,
 ): Omit<GatewayServices, "admit"> {
   const { logger } = attempt;
   return {
@@ -132,13 +132,13 @@ function listenersOf(
   };
 }
 
-function gatewayLost(error: GatewayLostError): RunError {
-  return new RunError(
+function gatewayLost(error: GatewayLostError): SessionError {
+  return new SessionError(
     {
       code: "agent_crashed",
       reason: "The gateway between the agent and its models ended in the middle of the turn.",
       retryable: true,
-      mend: "Retry the session; the server's log says how it ended.",
+      remedy: "Retry the session; the server's log says how it ended.",
     },
     { cause: error },
   );

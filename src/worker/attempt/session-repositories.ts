@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repository.ts";
+import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import type { CloneSource, SessionRepository } from "../clones/clone.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";

@@ -30,7 +30,7 @@ export function createHeartbeat({ database, logger, id, describe, ...options }: 
     round: report,
     everyMs: intervalMs,
     firstAfterMs: intervalMs,
-    onFailure: (error) => logger.warn({ err: error }, "could not say that this worker is there"),
+    onFailure: (error) => logger.warn({ err: error }, "could not send the worker's heartbeat"),
   });
   return createService({
     async start() {

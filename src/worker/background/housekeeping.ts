@@ -8,16 +8,16 @@ import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
+import { pruneArrivals, pruneEvents, pruneJobs } from "../../store/prune.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
 import { pruneRequests } from "../../store/requests/idempotency.ts";
-import { pruneArrivals, pruneEvents, pruneJobs } from "../../store/retention.ts";
 import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
-import { keepMirrors } from "./mirror-upkeep.ts";
-import { pruneRecordings } from "./recordings.ts";
-import { pruneWorkspaces } from "./retention.ts";
+import { maintainMirrors } from "./mirror-maintenance.ts";
+import { pruneRecordings } from "./prune-recordings.ts";
+import { pruneWorkspaces } from "./prune-workspaces.ts";
 
 /** Short, so that a server that restarts often is tidied too. */
 const firstAfterMs = 5 * 60 * 1_000;
@@ -40,7 +40,7 @@ export interface Housekeeping {
  * @param signal ends it after the task under way
  * @returns the number of removed things by kind; a kind that failed is logged and left out
  */
-export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
+export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promise<Record<string, number>> {
   const { database, logger, objects, folders, mirrors, recordingsDirectory, retention } = house;
   const { mirrorDays: days, mirrorsBytes: maximumBytes } = retention;
   const tasks: Record<string, () => Promise<number>> = {
@@ -59,7 +59,7 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
     workspaces: () => pruneWorkspaces({ database, logger, folders, mirrors }, retention.workspaceDays, signal),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
     // After the workspaces, whose clones borrow from mirrors.
-    mirrors: () => keepMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal),
+    mirrors: () => maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal),
   };
   const counts: Record<string, number> = {};
   for (const [name, task] of Object.entries(tasks)) {
@@ -77,7 +77,7 @@ export async function tidy(house: Housekeeping, signal: AbortSignal): Promise<Re
 /** Makes hourly housekeeping. */
 export function createHousekeeping(house: Housekeeping): Service {
   return createPeriodic({
-    round: async (stopping) => house.logger.debug(await tidy(house, stopping), "removed what is no longer kept"),
+    round: async (stopping) => house.logger.debug(await keepHouse(house, stopping), "removed expired data"),
     firstAfterMs,
     everyMs,
     onFailure: (error) => house.logger.warn({ err: error }, "could not tidy; will try again"),

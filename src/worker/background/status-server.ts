@@ -30,7 +30,7 @@ export function createStatusServer(
     answerOf(request, options)
       .catch((error: unknown) => {
         logger.error({ err: error }, "could not answer a request for the worker's health or metrics");
-        return json(500, { error: "something broke inside Offstage; the worker's log has the reason" });
+        return json(500, { error: "internal error; the worker's log has the reason" });
       })
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
       .catch(() => response.destroy());

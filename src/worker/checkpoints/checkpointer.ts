@@ -2,8 +2,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Provider } from "../../agents/harness.ts";
-import { messageOf, ObjectStoreError } from "../../domain/errors.ts";
-import type { NewEvent } from "../../domain/event.ts";
+import { messageOf, ObjectStoreError } from "../../domain/errors/errors.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import { createOneAtATime } from "../../lifecycle/one-at-a-time.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
@@ -56,7 +56,7 @@ export interface Checkpointer {
 }
 
 /** The parts of a harness that its memory needs: its id, and the patterns of its files. */
-type Harness = Pick<Provider, "id" | "state">;
+type Harness = Pick<Provider, "id" | "statePaths">;
 
 /** Kinds of tool calls that change no files. */
 const harmless: ReadonlySet<string> = new Set(["read", "search", "think", "fetch"]);
@@ -287,7 +287,7 @@ async function keepFiles({ session, signal }: Attempt, services: Services, draft
 async function keepState(
   { session, signal, logger }: Attempt,
   services: Services,
-  { id: provider, state }: Harness,
+  { id: provider, statePaths: state }: Harness,
   draft: Draft,
 ) {
   const { last, fresh } = draft;

@@ -1,9 +1,9 @@
 import { stat } from "node:fs/promises";
-import { ObjectStoreError } from "../../domain/errors.ts";
+import { ObjectStoreError } from "../../domain/errors/errors.ts";
 import type { CheckpointOutcome } from "../../metrics/checkpoints.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { LeaseLostError } from "../../store/queue/lease.ts";
-import { TooLargeError } from "../sandboxed/at-most.ts";
+import { TooLargeError } from "../sandboxed/byte-limit.ts";
 
 /**
  * Takes a checkpoint and records its duration and outcome in the metrics.

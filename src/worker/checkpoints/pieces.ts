@@ -5,7 +5,7 @@ import { createGunzip, createGzip } from "node:zlib";
 import { programText } from "../../programs/program-text.ts";
 import { stageFunction } from "../clones/stage.ts";
 import { authorVariables } from "../git/git.ts";
-import { atMost } from "../sandboxed/at-most.ts";
+import { limitBytes } from "../sandboxed/byte-limit.ts";
 import { runCommand, type SandboxCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
 
 /** What the pieces of a checkpoint are made with. */
@@ -14,7 +14,7 @@ export interface PieceRun extends SandboxedRun {
   readonly checkpointBytes: number;
 }
 
-const sizeLimit = ({ checkpointBytes }: PieceRun) => atMost(checkpointBytes, "OFFSTAGE_CHECKPOINT_MB");
+const sizeLimit = ({ checkpointBytes }: PieceRun) => limitBytes(checkpointBytes, "OFFSTAGE_CHECKPOINT_MB");
 
 /** What a repository's checkpoint builds on. */
 export interface PackRequest {
@@ -43,7 +43,7 @@ export interface PackedWork {
 /**
  * Packs what a repository's folder has beyond the known commits into `file`; null if nothing changed.
  * @throws TooLargeError if the pack exceeds OFFSTAGE_CHECKPOINT_MB
- * @throws RunError resources_exhausted; Error if the script fails
+ * @throws SessionError resources_exhausted; Error if the script fails
  */
 export async function packWork(
   run: PieceRun,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isConnectionError } from "../../database/connection-errors.ts";
-import { messageOf, ObjectStoreError, OffstageError } from "../../domain/errors.ts";
+import { messageOf, ObjectStoreError, OffstageError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";

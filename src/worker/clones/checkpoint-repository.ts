@@ -13,7 +13,7 @@ export interface CheckpointRepository {
   readonly path: string;
   /** Its object folder, below `path`. */
   readonly objects: string;
-  /** Checks a pack and takes it, with everything that `commit` needs. @throws RunError workspace_broken */
+  /** Checks a pack and takes it, with everything that `commit` needs. @throws SessionError workspace_broken */
   take(pack: string, commit: string, known: readonly string[]): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import type { RepositoryAddress } from "../../domain/repository.ts";
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import type { Mirror } from "../git/mirror.ts";
 import type { CloneStart, RemoteRepository } from "../git/remote-repository.ts";

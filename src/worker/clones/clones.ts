@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { NotFoundError, RunError } from "../../domain/errors.ts";
+import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
-import type { Limits, Sandbox } from "../../sandboxes/sandbox.ts";
+import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import { namesIn, type MadeAt, type SessionFolders, type StartRecord } from "../disk/session-folders.ts";
 import { git, mustGit } from "../git/git.ts";
 import { breakLocks, ensureMirror, type Mirror } from "../git/mirror.ts";
@@ -20,7 +20,7 @@ export interface CloneServices {
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;
   readonly sandbox: Pick<Sandbox, "makeWritable">;
-  readonly limits: Limits;
+  readonly limits: ResourceLimits;
 }
 
 /** Which clones to make or to find. */
@@ -44,7 +44,7 @@ export interface CheckpointContent {
 /**
  * Finds a session's clones as an earlier attempt left them. If a mirror that they borrow from was removed, it is fetched again.
  * @returns null if there are none, they were not completed, or the remote no longer has their commits
- * @throws RunError repository_*
+ * @throws SessionError repository_*
  */
 export async function openClones(services: CloneServices, request: CloneRequest): Promise<Clone[] | null> {
   const { sessionId, sources, signal } = request;
@@ -97,7 +97,7 @@ export function completeClones(
  * when it is restored: the caller then calls `completeClones`.
  * @param checkpoint null: there is none
  * @returns the clones, and the parts of the checkpoint that are to be restored into them
- * @throws RunError target_branch_not_found, branch_protected, resources_exhausted, repository_*, workspace_broken
+ * @throws SessionError target_branch_not_found, branch_protected, resources_exhausted, repository_*, workspace_broken
  */
 export async function makeClones(
   services: CloneServices,
@@ -122,7 +122,7 @@ export async function makeClones(
     }
   } catch (error) {
     // Files over the limit do not stay on the disk until the next attempt.
-    if (error instanceof RunError && error.code === "resources_exhausted") await folders.remove(sessionId);
+    if (error instanceof SessionError && error.code === "resources_exhausted") await folders.remove(sessionId);
     throw error;
   }
   await giveToAgent(services, place);

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
-import type { Limits, Sandbox } from "../../sandboxes/sandbox.ts";
+import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import { authorVariables, git, sandboxGitVariables, mustGit, type GitOptions } from "../git/git.ts";
-import { atMost, TooLargeError } from "../sandboxed/at-most.ts";
+import { limitBytes, TooLargeError } from "../sandboxed/byte-limit.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
 import { stageFunction } from "./stage.ts";
 
@@ -40,7 +40,7 @@ interface Collection {
     readonly coAuthor: { readonly name: string; readonly email: string } | null;
   };
   /** Limits of the commands that take the work out. They run what the agent configured, for example git filters. */
-  readonly limits: Limits;
+  readonly limits: ResourceLimits;
   /** Most time of these commands, in ms; 30 minutes if omitted. */
   readonly limitMs?: number;
   readonly signal: AbortSignal;
@@ -58,7 +58,7 @@ const headMark = "offstage-head ";
 /**
  * Takes one repository's work out of the sandbox into the mirror: only as checked objects, under a ref of Offstage's.
  * @returns the commit that counts, the new commits (oldest first, at most 200), and whether it differs from the last time
- * @throws RunError workspace_broken, resources_exhausted, sandbox_unavailable
+ * @throws SessionError workspace_broken, resources_exhausted, sandbox_unavailable
  */
 export async function collectRepository(
   collection: Collection,
@@ -109,7 +109,7 @@ export async function collectRepository(
  * and checking one out would write where it must not. Everything that `head` needs must be there.
  * @param known commits whose objects are there already
  * @returns `head`
- * @throws RunError workspace_broken
+ * @throws SessionError workspace_broken
  */
 export async function takePack(
   pack: Readable,
@@ -124,7 +124,7 @@ export async function takePack(
   return head;
 }
 
-/** If the session's branch went back, it must be at one of the earlier commits. @throws RunError workspace_broken */
+/** If the session's branch went back, it must be at one of the earlier commits. @throws SessionError workspace_broken */
 async function requireKnown(head: string, known: readonly string[], options: GitOptions): Promise<string> {
   const beyond = await git(["rev-list", "--max-count=1", head, "--not", ...known], options);
   if (beyond.code !== 0 || beyond.stdout !== "") throw brokenWorkspace(`${head} is no commit of this work`);
@@ -168,7 +168,7 @@ async function writePack(collection: Collection, pack: string, before: string): 
     { limitMs, signal },
     async (child) => {
       child.stdin.end();
-      const bounded = atMost(limits.diskBytes, "OFFSTAGE_SANDBOX_DISK_MB");
+      const bounded = limitBytes(limits.diskBytes, "OFFSTAGE_SANDBOX_DISK_MB");
       await pipeline(child.stdout, bounded, createWriteStream(pack, { mode: 0o600 }));
     },
   );
@@ -191,29 +191,31 @@ function marked(said: string, mark: string): string | null {
 const notStarted = 127;
 
 /** The work itself is not broken, and is still there. */
-function noSandbox(said: string): RunError {
-  return new RunError({
+function noSandbox(said: string): SessionError {
+  return new SessionError({
     code: "sandbox_unavailable",
     reason: `The sandbox that collects the agent's work did not start: ${said.trim().slice(-500)}`,
     retryable: true,
-    mend: "Find the reason with `offstage doctor` on the worker, then retry the session: it continues with what the agent made.",
+    remedy:
+      "Find the reason with `offstage doctor` on the worker, then retry the session: it continues with what the agent made.",
   });
 }
 
-function tooMuch(why: string): RunError {
-  return new RunError({
+function tooMuch(why: string): SessionError {
+  return new SessionError({
     code: "resources_exhausted",
     reason: `The agent's work could not be taken out of its sandbox: ${why}.`,
     retryable: false,
-    mend: "Tell the agent in a message to take out of its folder what is none of the work, and what git is set to run there.",
+    remedy:
+      "Tell the agent in a message to take out of its folder what is none of the work, and what git is set to run there.",
   });
 }
 
-function brokenWorkspace(said: string): RunError {
-  return new RunError({
+function brokenWorkspace(said: string): SessionError {
+  return new SessionError({
     code: "workspace_broken",
     reason: `The agent left its repository in a state from which its work can't be collected: ${said.trim().slice(-500)}`,
     retryable: false,
-    mend: "Start a new session, which works in a fresh clone.",
+    remedy: "Start a new session, which works in a fresh clone.",
   });
 }

@@ -21,7 +21,7 @@ export interface Heads extends CloneStart {
 /**
  * Fetches the commits that the session starts from, and pins them in the mirror with refs of Offstage's.
  * @param progress receives git's progress; fraction is from 0 to 1
- * @throws RunError target_branch_not_found, branch_protected, resources_exhausted, repository_*
+ * @throws SessionError target_branch_not_found, branch_protected, resources_exhausted, repository_*
  */
 export async function fetchHeads(
   mirror: Mirror,
@@ -63,7 +63,7 @@ export interface Room {
 /**
  * Makes the session's clone of a repository: its objects are borrowed from the mirror, its work branch is checked out.
  * @param folder of the clone
- * @throws RunError resources_exhausted, if possible before anything is written
+ * @throws SessionError resources_exhausted, if possible before anything is written
  */
 export async function createClone(
   mirror: Mirror,

@@ -1,4 +1,4 @@
-import type { Limits, Sandbox } from "../../sandboxes/sandbox.ts";
+import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit } from "../git/git.ts";
 import type { Clone } from "./clone.ts";
@@ -21,7 +21,7 @@ export interface ExportedWork {
 /** What taking work out of a sandbox needs. */
 export interface ExportServices {
   readonly sandbox: Sandbox;
-  readonly limits: Limits;
+  readonly limits: ResourceLimits;
   /** Author of the commit of what the agent left uncommitted. */
   readonly author: { readonly name: string; readonly email: string };
 }
@@ -40,7 +40,7 @@ export interface ExportRequest {
 
 /**
  * Takes a clone's work out of the sandbox into its mirror, and compares it with the base.
- * @throws RunError workspace_broken, resources_exhausted, sandbox_unavailable
+ * @throws SessionError workspace_broken, resources_exhausted, sandbox_unavailable
  */
 export async function exportClone(
   { sandbox, limits, author }: ExportServices,

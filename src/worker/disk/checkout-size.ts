@@ -1,11 +1,11 @@
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
-import type { Limits } from "../../sandboxes/sandbox.ts";
+import type { ResourceLimits } from "../../sandboxes/sandbox.ts";
 import { mustGit } from "../git/git.ts";
 
 /** The disk bounds of all of a session's folders together. */
-export type DiskBounds = Pick<Limits, "diskBytes" | "files">;
+export type DiskBounds = Pick<ResourceLimits, "diskBytes" | "files">;
 
 /** What all repositories of a session write into its folders; `addCheckout` adds to it. */
 export interface Written {
@@ -23,7 +23,7 @@ const indexEntryBytes = 72;
  * any number of files. The listing stops at the bound, since it may be endless.
  * @param written what the session's other repositories write; this commit's sizes are added to it
  * @param mirror path of a repository that has the commit
- * @throws RunError resources_exhausted if the sum exceeds the bounds
+ * @throws SessionError resources_exhausted if the sum exceeds the bounds
  */
 export async function addCheckout(
   written: Written,
@@ -60,7 +60,7 @@ function addEntry(written: Written, entry: string): void {
 /**
  * Runs `work`, and stops it if a folder exceeds the bounds. A repository's attributes can make a checkout write a file with
  * other line ends or in another encoding, larger than its object.
- * @throws RunError resources_exhausted; what `work` throws otherwise
+ * @throws SessionError resources_exhausted; what `work` throws otherwise
  */
 export async function whileWithin(
   folder: string,
@@ -95,12 +95,13 @@ function isTooLarge({ bytes, files }: Written, { diskBytes, files: mostFiles = I
 }
 
 /** The failure of a session whose repositories are larger than its bounds. */
-function tooLarge({ diskBytes, files }: DiskBounds): RunError {
+function tooLarge({ diskBytes, files }: DiskBounds): SessionError {
   const mostFiles = files === undefined ? "" : ` or ${files} files and folders`;
-  return new RunError({
+  return new SessionError({
     code: "resources_exhausted",
     reason: `The session's repositories, checked out, take more than ${Math.floor(diskBytes / 1024 ** 2)} MB${mostFiles}, the limit of a sandbox.`,
     retryable: false,
-    mend: "Name a branch or a repository with less in it, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES; a setup script works in a second clone.",
+    remedy:
+      "Name a branch or a repository with less in it, or raise OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES; a setup script works in a second clone.",
   });
 }

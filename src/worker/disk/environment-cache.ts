@@ -84,14 +84,14 @@ export function createEnvironmentCache(options: {
       try {
         const found = await madeOf(folder);
         if ((await sizeOf(archivesIn(folder).home)) === 0) return null;
-        const held = await into();
-        const archives = archivesIn(held);
+        const archived = await into();
+        const archives = archivesIn(archived);
         await put(archivesIn(folder).work, archives.work);
         await put(archivesIn(folder).home, archives.home);
-        await put(recordFile(folder), recordFile(held));
+        await put(recordFile(folder), recordFile(archived));
         // The result was replaced meanwhile, so the files may be of two different ones.
         if ((await madeOf(folder)) !== found) return null;
-        const record = await readRecord(recordFile(held), folder);
+        const record = await readRecord(recordFile(archived), folder);
         if (record === null) return null;
         const now = new Date();
         await utimes(folder, now, now);

@@ -2,19 +2,19 @@ import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { messageOf, RunError } from "../../domain/errors.ts";
+import { messageOf, SessionError } from "../../domain/errors/errors.ts";
 import { runProgram } from "../../sandboxes/process/run-program.ts";
 import type { DiskBounds } from "./checkout-size.ts";
 
 /** Where sessions' folders are stored: on the data folder's file system, or each on a disk of its own, sized to its bounds. */
 export interface SessionDisks {
-  /** Makes an empty disk and mounts it at the folder, which exists and is empty. @throws RunError sandbox_unavailable */
+  /** Makes an empty disk and mounts it at the folder, which exists and is empty. @throws SessionError sandbox_unavailable */
   make(sessionId: string, folder: string): Promise<void>;
-  /** Mounts the session's disk at the folder, if it has one. @throws RunError sandbox_unavailable */
+  /** Mounts the session's disk at the folder, if it has one. @throws SessionError sandbox_unavailable */
   open(sessionId: string, folder: string): Promise<void>;
   /** Unmounts it until it is opened again. */
   close(sessionId: string, folder: string): Promise<void>;
-  /** Unmounts and deletes it. @throws RunError sandbox_unavailable if its image can't be deleted */
+  /** Unmounts and deletes it. @throws SessionError sandbox_unavailable if its image can't be deleted */
   remove(sessionId: string, folder: string): Promise<void>;
 }
 
@@ -108,11 +108,12 @@ async function doing(what: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    throw new RunError({
+    throw new SessionError({
       code: "sandbox_unavailable",
       reason: `This worker could not ${what}: ${reasonOf(error)}`,
       retryable: true,
-      mend: "Run `offstage doctor` on the worker, which lists what a disk for each session needs, or set OFFSTAGE_SANDBOX_DISK=watch.",
+      remedy:
+        "Run `offstage doctor` on the worker, which lists what a disk for each session needs, or set OFFSTAGE_SANDBOX_DISK=watch.",
     });
   }
 }

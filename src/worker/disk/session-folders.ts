@@ -34,7 +34,7 @@ export const forgottenPrefix = "removed-";
 export function createSessionFolders(
   dataDirectory: string,
   disks: SessionDisks = watchedDisks,
-  giveBack: Sandbox["giveBack"] = () => Promise.resolve(),
+  giveBack: Sandbox["releaseOwner"] = () => Promise.resolve(),
 ) {
   const sessions = join(dataDirectory, "sessions");
   const incoming = join(dataDirectory, "incoming");

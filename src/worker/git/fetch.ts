@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
 import { git, remoteError, wantedMemory, type GitOptions } from "./git.ts";
 
@@ -37,7 +37,7 @@ export interface Fetch {
 /**
  * Fetches a branch's objects into the mirror, without a ref. The remote decides what it sends and for how long, so the objects
  * go into a separate folder first: a stopped fetch leaves nothing behind, and no process sees half of one.
- * @throws RunError resources_exhausted, repository_*
+ * @throws SessionError resources_exhausted, repository_*
  */
 export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch): Promise<void> {
   const folder = join(mirror, `${fetchPrefix}${randomBytes(8).toString("hex")}`);
@@ -77,7 +77,7 @@ async function fetchError(
   folder: string,
   stderr: string,
   { url, limits }: Pick<Fetch, "url" | "limits">,
-): Promise<RunError> {
+): Promise<SessionError> {
   if (await hasFullFile(folder, limits)) return tooLarge(url, limits);
   return wantedMemory(stderr) ? tooMuchMemory(url, limits) : remoteError(url, stderr);
 }
@@ -112,29 +112,29 @@ async function filesBelow(folder: string): Promise<string[]> {
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
-function tooLarge(url: string, { bytes }: FetchLimits): RunError {
-  return new RunError({
+function tooLarge(url: string, { bytes }: FetchLimits): SessionError {
+  return new SessionError({
     code: "resources_exhausted",
     reason: `The repository ${url} sent more than ${Math.floor(bytes / 1024 ** 2)} MB in one fetch, which was stopped.`,
     retryable: false,
-    mend: "If the repository is really that large, raise OFFSTAGE_FETCH_MB.",
+    remedy: "If the repository is really that large, raise OFFSTAGE_FETCH_MB.",
   });
 }
 
-function tooMuchMemory(url: string, { memoryBytes }: FetchLimits): RunError {
-  return new RunError({
+function tooMuchMemory(url: string, { memoryBytes }: FetchLimits): SessionError {
+  return new SessionError({
     code: "resources_exhausted",
     reason: `git needed more than ${Math.floor(memoryBytes / 1024 ** 2)} MB of memory for what the repository ${url} sent, and was stopped.`,
     retryable: false,
-    mend: "If the repository is really that large, raise OFFSTAGE_FETCH_MEMORY_MB.",
+    remedy: "If the repository is really that large, raise OFFSTAGE_FETCH_MEMORY_MB.",
   });
 }
 
-function tooLong(url: string, { ms }: FetchLimits): RunError {
-  return new RunError({
+function tooLong(url: string, { ms }: FetchLimits): SessionError {
+  return new SessionError({
     code: "repository_unreachable",
     reason: `The fetch from the repository ${url} took more than ${Math.round(ms / 60_000)} minutes, and was stopped.`,
     retryable: true,
-    mend: "Retry when its host is quicker; if the repository is really that large, raise OFFSTAGE_FETCH_MINUTES.",
+    remedy: "Retry when its host is quicker; if the repository is really that large, raise OFFSTAGE_FETCH_MINUTES.",
   });
 }

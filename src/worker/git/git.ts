@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import type { GitCredentials } from "../../forges/forge.ts";
 import { startProcess } from "../../sandboxes/process/process.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
@@ -139,7 +139,7 @@ export function wantedMemory(stderr: string): boolean {
 /**
  * Like `git`, for commands that fail only if something is broken.
  * @returns stdout, trimmed
- * @throws RunError resources_exhausted if it needs more memory than its limit; Error with git's message otherwise
+ * @throws SessionError resources_exhausted if it needs more memory than its limit; Error with git's message otherwise
  */
 export async function mustGit(parameters: readonly string[], options: GitOptions): Promise<string> {
   const { code, stdout, stderr } = await git(parameters, options);
@@ -155,12 +155,12 @@ function subcommandOf(parameters: readonly string[]): string {
   return parameters.find((parameter, index) => !isOption(parameter, index)) ?? parameters[0] ?? "";
 }
 
-function tooMuchMemory(command: string, { memoryBytes = looksWithBytes }: GitOptions): RunError {
-  return new RunError({
+function tooMuchMemory(command: string, { memoryBytes = looksWithBytes }: GitOptions): SessionError {
+  return new SessionError({
     code: "resources_exhausted",
     reason: `git ${command} needed more than ${Math.floor(memoryBytes / 1024 ** 2)} MB of memory for what is in the repository, and was stopped.`,
     retryable: false,
-    mend: "Name a branch or a repository without files and folders of that size.",
+    remedy: "Name a branch or a repository without files and folders of that size.",
   });
 }
 
@@ -176,16 +176,16 @@ export function canBeHeld(version: string): boolean {
 /**
  * Requires a git that pins an HTTP host to the checked address; an older one would resolve the name again and contact whatever
  * it points to by then.
- * @throws RunError repository_unreachable if git is older than 2.37
+ * @throws SessionError repository_unreachable if git is older than 2.37
  */
 export async function requireHeldGit(options: GitOptions): Promise<void> {
   const version = await mustGit(["--version"], options);
   if (canBeHeld(version)) return;
-  throw new RunError({
+  throw new SessionError({
     code: "repository_unreachable",
     reason: `The repository's host is not in OFFSTAGE_FORGES, and this worker's git is too old to pin its address (${version}).`,
     retryable: false,
-    mend: "Install git 2.37 or newer on the worker, or add the host to OFFSTAGE_FORGES (docs/forges.md).",
+    remedy: "Install git 2.37 or newer on the worker, or add the host to OFFSTAGE_FORGES (docs/forges.md).",
   });
 }
 
@@ -261,22 +261,23 @@ export function authorVariables({ name, email }: { readonly name: string; readon
  * Turns git's error about a remote into a failure that tells the user what to do.
  * @param stderr of git
  */
-export function remoteError(url: string, stderr: string): RunError {
-  const said = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
+export function remoteError(url: string, stderr: string): SessionError {
+  const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
   if (/not found|does not exist|does not appear to be a git repository|returned error: 404/iu.test(stderr)) {
-    return new RunError({
+    return new SessionError({
       code: "repository_not_found",
       reason: `The repository ${url} was not found, or the configured token may not see it.`,
       retryable: false,
-      mend: "Check the address; for a private repository give the server a token that can read it.",
+      remedy: "Check the address; for a private repository give the server a token that can read it.",
     });
   }
   if (/returned error: 30[1278]/u.test(stderr)) {
-    return new RunError({
+    return new SessionError({
       code: "repository_not_found",
       reason: `The repository ${url} has moved: its server answered with a redirect, which is not followed.`,
       retryable: false,
-      mend: "Start a session with the repository's new address: it was moved or renamed, or its address begins with https://.",
+      remedy:
+        "Start a session with the repository's new address: it was moved or renamed, or its address begins with https://.",
     });
   }
   if (
@@ -284,17 +285,17 @@ export function remoteError(url: string, stderr: string): RunError {
       stderr,
     )
   ) {
-    return new RunError({
+    return new SessionError({
       code: "repository_access_denied",
       reason: `The repository ${url} refused access.`,
       retryable: false,
-      mend: "Give the server a token for this forge that can read and write the repository (docs/forges.md).",
+      remedy: "Give the server a token for this forge that can read and write the repository (docs/forges.md).",
     });
   }
-  return new RunError({
+  return new SessionError({
     code: "repository_unreachable",
-    reason: `The repository ${url} could not be reached: ${said}`,
+    reason: `The repository ${url} could not be reached: ${lastLines}`,
     retryable: true,
-    mend: "Check the host's name and that the server can reach it, then retry.",
+    remedy: "Check the host's name and that the server can reach it, then retry.",
   });
 }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import type { GitCredentials } from "../../forges/forge.ts";
 import { fetchObjects, type FetchLimits } from "./fetch.ts";
 import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
@@ -51,7 +51,7 @@ export async function ensureMirror(mirror: Mirror, signal: AbortSignal): Promise
 
 /** Age, in ms, after which the lock on a mirror's packed refs is a leftover: longer than git ever holds it. */
 const lockLimitMs = 10_000;
-const lockLookMs = 100;
+const lockCheckMs = 100;
 
 /**
  * Removes lock files of git processes that were killed along with their machine or container: those of the session's own refs,
@@ -69,11 +69,11 @@ export async function breakLocks(mirror: string, sessionId: string, signal: Abor
     }
   }
   const list = join(mirror, "packed-refs.lock");
-  for (let waitedMs = 0; waitedMs <= lockLimitMs; waitedMs += lockLookMs) {
+  for (let waitedMs = 0; waitedMs <= lockLimitMs; waitedMs += lockCheckMs) {
     const found = await stat(list).catch(() => null);
     if (found === null) return;
     if (Date.now() - found.mtimeMs > lockLimitMs) return rm(list, { force: true });
-    await pause(lockLookMs, undefined, { signal });
+    await pause(lockCheckMs, undefined, { signal });
   }
 }
 
@@ -95,7 +95,7 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
 
 /**
  * Asks the remote for its branches. `targetBranch` null means the remote's default branch.
- * @throws RunError target_branch_not_found, branch_protected, pull_request_refused, repository_*
+ * @throws SessionError target_branch_not_found, branch_protected, pull_request_refused, repository_*
  */
 export async function lookUpHeads(
   mirror: Mirror,
@@ -149,15 +149,15 @@ function defaultBranchIn(said: string): string | null {
 /**
  * Rejects a work branch that others take for reviewed code, whatever the pull request's target: anyone who may create a session
  * could name it.
- * @throws RunError branch_protected
+ * @throws SessionError branch_protected
  */
 function requireUnprotected(branch: string, own: readonly (string | null)[]): void {
   if (!own.includes(branch)) return;
-  throw new RunError({
+  throw new SessionError({
     code: "branch_protected",
     reason: `The work branch ${branch} is the repository's own branch: nobody would review what is pushed there.`,
     retryable: false,
-    mend: "Start a session with another branchName, or without one.",
+    remedy: "Start a session with another branchName, or without one.",
   });
 }
 
@@ -173,24 +173,24 @@ function asking(options: GitOptions): GitOptions {
  * Checked only here, since a request without a target does not know it: the work would go directly onto the branch that it is
  * to be reviewed for.
  */
-function workOnTarget(branch: string): RunError {
-  return new RunError({
+function workOnTarget(branch: string): SessionError {
+  return new SessionError({
     code: "pull_request_refused",
     reason: `The work branch ${branch} is also the target branch, so no pull request can be opened.`,
     retryable: false,
-    mend: "Start a session with another branchName, or without one.",
+    remedy: "Start a session with another branchName, or without one.",
   });
 }
 
-function targetNotFound(mirror: Mirror, targetBranch: string | null): RunError {
-  return new RunError({
+function targetNotFound(mirror: Mirror, targetBranch: string | null): SessionError {
+  return new SessionError({
     code: "target_branch_not_found",
     reason:
       targetBranch === null
         ? `The repository ${mirror.url} has no commit on its default branch yet.`
         : `The repository ${mirror.url} has no branch ${targetBranch}.`,
     retryable: false,
-    mend:
+    remedy:
       targetBranch === null ? "Push a first commit, then retry." : "Create the branch, or name another targetBranch.",
   });
 }
@@ -199,7 +199,7 @@ function targetNotFound(mirror: Mirror, targetBranch: string | null): RunError {
  * Fetches a branch's commit into the mirror, under a ref that also keeps it from being pruned. Nothing is fetched if the mirror
  * has the commit.
  * @param fetched.into full name of the ref
- * @throws RunError resources_exhausted, repository_*; Error if the branch no longer has the commit
+ * @throws SessionError resources_exhausted, repository_*; Error if the branch no longer has the commit
  */
 export async function fetchBranch(
   mirror: Mirror,
@@ -220,9 +220,9 @@ export async function fetchBranch(
   await mustGit(["update-ref", into, sha], options);
 }
 
-const usualFetch: FetchLimits = { bytes: 20 * 1024 ** 3, memoryBytes: looksWithBytes, ms: 60 * 60_000 };
+const defaultFetch: FetchLimits = { bytes: 20 * 1024 ** 3, memoryBytes: looksWithBytes, ms: 60 * 60_000 };
 
-function fetchFrom({ path, url, fetchLimits = usualFetch }: Mirror) {
+function fetchFrom({ path, url, fetchLimits = defaultFetch }: Mirror) {
   return { mirror: path, url, limits: fetchLimits };
 }
 
@@ -251,7 +251,7 @@ export interface Push {
  * Pushes a work branch, never by force. If a worker that had lost the session pushed late, the work becomes one commit on top
  * of that.
  * @returns the commit that the branch is at
- * @throws RunError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
+ * @throws SessionError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
  */
 export async function pushBranch(mirror: Mirror, push: Push, signal: AbortSignal): Promise<string> {
   const { branch, sha } = push;
@@ -300,13 +300,13 @@ async function joinTo(mirror: Mirror, late: string, push: Push, options: GitOpti
   return mustGit([...identity, "commit-tree", tree, "-p", late, "-m", push.message], local);
 }
 
-function pushError(mirror: Mirror, branch: string, said: string): RunError {
+function pushError(mirror: Mirror, branch: string, said: string): SessionError {
   if (/non-fast-forward|fetch first|stale info/iu.test(said)) {
-    return new RunError({
+    return new SessionError({
       code: "branch_diverged",
       reason: `The branch ${branch} of ${mirror.url} has commits that this session does not know; nothing was overwritten.`,
       retryable: false,
-      mend: "Start a new session on the branch, or merge by hand: the diff is on this session.",
+      remedy: "Start a new session on the branch, or merge by hand: the diff is on this session.",
     });
   }
   if (/\[remote rejected\]|pre-receive|hook declined|protected branch/iu.test(said)) {
@@ -314,11 +314,11 @@ function pushError(mirror: Mirror, branch: string, said: string): RunError {
       .map((line) => line[1]?.trim())
       .filter((line) => line !== "")
       .join(" ");
-    return new RunError({
+    return new SessionError({
       code: "push_rejected",
       reason: `The server rejected the push of ${branch}: ${words || "it gave no reason"}`.slice(0, 1_000),
       retryable: false,
-      mend: "Change the rule or hook that refused the branch, or use another branchName, then retry.",
+      remedy: "Change the rule or hook that refused the branch, or use another branchName, then retry.",
     });
   }
   return remoteError(mirror.url, said);

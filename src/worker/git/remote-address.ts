@@ -1,5 +1,5 @@
-import { RunError } from "../../domain/errors.ts";
-import { isAddressProblem, parseRepositoryUrl } from "../../domain/repository.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
 import { publicAddressOf } from "../../gateway/egress/addresses.ts";
 
 /** A host with the address that was checked: git is pinned to it, so it contacts no other. */
@@ -16,7 +16,7 @@ const usualPorts: Readonly<Record<string, number>> = { "http:": 80, "https:": 44
  * server would contact it: this machine, its network and a cloud's metadata service must not be reachable so. The operator
  * lists own servers in OFFSTAGE_FORGES; for those this is not called.
  * @returns null if the URL has no host
- * @throws RunError repository_unreachable if the name does not resolve, or its address is not public
+ * @throws SessionError repository_unreachable if the name does not resolve, or its address is not public
  */
 export async function pinPublicHost(url: string): Promise<PinnedHost | null> {
   const parsed = parseRepositoryUrl(url);
@@ -27,13 +27,14 @@ export async function pinPublicHost(url: string): Promise<PinnedHost | null> {
   if (found !== null && found !== "private") {
     return { host, port: Number(port) || (usualPorts[protocol] ?? 443), address: found.address };
   }
-  throw new RunError({
+  throw new SessionError({
     code: "repository_unreachable",
     reason:
       found === null
         ? `The name of the repository's host, ${host}, could not be resolved.`
         : `The repository's host ${host} is in a private network, and the operator of this server has not allowed it.`,
     retryable: false,
-    mend: "Check the address. To allow a git server of your own, the operator adds it to OFFSTAGE_FORGES (docs/forges.md).",
+    remedy:
+      "Check the address. To allow a git server of your own, the operator adds it to OFFSTAGE_FORGES (docs/forges.md).",
   });
 }

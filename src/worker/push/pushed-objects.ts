@@ -43,12 +43,12 @@ export async function* pushedObjects(
   const options = { cwd, signal, memoryBytes };
   const list = startGit(["rev-list", "--objects", "--in-commit-order", head, "--not", ...known], options);
   const contents = startGit(["cat-file", "--batch", "--buffer"], options);
-  const asked: { readonly sha: string; readonly path: string }[] = [];
+  const requested: { readonly sha: string; readonly path: string }[] = [];
   list.stdin.end();
   // If git stops reading early, its exit code tells.
   contents.stdin.on("error", () => undefined);
   const words = Promise.all([tailOf(list.stderr), tailOf(contents.stderr)]);
-  const listed = askForAll(list, contents, asked);
+  const listed = askForAll(list, contents, requested);
   // The error is thrown where `listed` is awaited, after all objects were read.
   listed.catch(() => undefined);
   try {
@@ -56,7 +56,7 @@ export async function* pushedObjects(
     let commit = head;
     for (let header = await reader.line(); header !== null; header = await reader.line()) {
       const [sha = "", type = "", size = ""] = header.split(" ");
-      const request = asked.shift();
+      const request = requested.shift();
       if (request?.sha !== sha || !isType(type)) throw new ObjectsError(`git answered ${header.slice(0, 200)}`);
       if (type === "commit") commit = sha;
       const bytes = Number(size);
@@ -71,7 +71,7 @@ export async function* pushedObjects(
       signal.throwIfAborted();
       if (code !== 0) throw new ObjectsError((await words).join("\n").trim().slice(-500));
     }
-    if (asked.length > 0) throw new ObjectsError("git answered fewer objects than requested");
+    if (requested.length > 0) throw new ObjectsError("git answered fewer objects than requested");
   } finally {
     for (const git of [list, contents]) {
       git.kill();
@@ -109,7 +109,7 @@ function isType(type: string): type is PushedObject["type"] {
 async function askForAll(
   list: SandboxedProcess,
   contents: SandboxedProcess,
-  asked: { sha: string; path: string }[],
+  requested: { sha: string; path: string }[],
 ): Promise<void> {
   let rest = "";
   for await (const chunk of list.stdout.setEncoding("latin1")) {
@@ -118,7 +118,7 @@ async function askForAll(
     let text = "";
     for (const line of lines) {
       const sha = line.split(" ", 1)[0] ?? "";
-      asked.push({ sha, path: line.slice(sha.length + 1) });
+      requested.push({ sha, path: line.slice(sha.length + 1) });
       text += `${sha}\n`;
     }
     if (contents.stdin.destroyed) return;
@@ -139,20 +139,20 @@ function drained({ stdin, exited }: SandboxedProcess): Promise<void> {
 /** Reads lines and contents in turn from one stream. */
 function createReader(stream: Readable) {
   const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  let held: Buffer = Buffer.alloc(0);
+  let buffered: Buffer = Buffer.alloc(0);
 
   async function more(): Promise<boolean> {
     const { value, done } = await chunks.next();
     if (done === true) return false;
-    held = held.length === 0 ? value : Buffer.concat([held, value]);
+    buffered = buffered.length === 0 ? value : Buffer.concat([buffered, value]);
     return true;
   }
 
   /** The bytes that have arrived, at least one and at most so many. @throws ObjectsError at the end of the stream */
   async function some(most: number): Promise<Buffer> {
-    if (held.length === 0 && !(await more())) throw new ObjectsError("git ended within an object");
-    const bytes = held.subarray(0, most);
-    held = held.subarray(bytes.length);
+    if (buffered.length === 0 && !(await more())) throw new ObjectsError("git ended within an object");
+    const bytes = buffered.subarray(0, most);
+    buffered = buffered.subarray(bytes.length);
     return bytes;
   }
 
@@ -160,14 +160,14 @@ function createReader(stream: Readable) {
     /** The next line; null at the end. @throws ObjectsError if the stream ends within a line */
     async line(): Promise<string | null> {
       for (;;) {
-        const end = held.indexOf("\n");
+        const end = buffered.indexOf("\n");
         if (end === -1) {
           if (await more()) continue;
-          if (held.length > 0) throw new ObjectsError("git ended within a line");
+          if (buffered.length > 0) throw new ObjectsError("git ended within a line");
           return null;
         }
-        const line = held.toString("latin1", 0, end);
-        held = held.subarray(end + 1);
+        const line = buffered.toString("latin1", 0, end);
+        buffered = buffered.subarray(end + 1);
         return line;
       }
     },

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
-import { RunError } from "../../domain/errors.ts";
-import type { Exceeded, Limits, Sandbox, SandboxedProcess, SandboxRequest } from "../../sandboxes/sandbox.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import type { Exceeded, ResourceLimits, Sandbox, SandboxedProcess, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import { sandboxGitVariables } from "../git/git.ts";
 import { runInSandbox } from "./run-in-sandbox.ts";
 
@@ -16,7 +16,7 @@ export type SandboxCommand = Pick<SandboxRequest, "command" | "arguments"> &
 /** The sandbox that a command runs in, its limits, and what ends it early. */
 export interface SandboxedRun {
   readonly sandbox: Sandbox;
-  readonly limits: Limits;
+  readonly limits: ResourceLimits;
   readonly signal: AbortSignal;
 }
 
@@ -28,7 +28,7 @@ const limitMs = 30 * 60_000;
  * left leads nowhere else. It has no network and no secrets.
  * @param use reads the command's stdout, and writes its stdin
  * @returns the end of its stderr
- * @throws RunError resources_exhausted if it exceeds a limit; Error with the end of its stderr if it fails otherwise, or what
+ * @throws SessionError resources_exhausted if it exceeds a limit; Error with the end of its stderr if it fails otherwise, or what
  *   `use` throws; the reason of the attempt's signal
  */
 export async function runCommand(
@@ -48,11 +48,12 @@ export async function runCommand(
   throw new Error(`a command in the folder ended with ${code}: ${printed.trim().slice(-500)}`);
 }
 
-function tooMuch(exceeded: Exceeded): RunError {
-  return new RunError({
+function tooMuch(exceeded: Exceeded): SessionError {
+  return new SessionError({
     code: "resources_exhausted",
     reason: `The session's files could not be brought in or out: that used more ${exceeded} than a sandbox may.`,
     retryable: false,
-    mend: "Raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES, or start a new session with less in its folders.",
+    remedy:
+      "Raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES, or start a new session with less in its folders.",
   });
 }

@@ -45,7 +45,7 @@ export type SetupServices = Omit<GatewayServicesOfAttempt, "recordingsDirectory"
  * Runs a repository's setup script in a clone and a home of its own, which it sees at the paths of the session's, so that its
  * result can be unpacked there. They contain nothing of another repository, commit or agent, except `beneath`.
  * @returns how the script ended, and its result; `made` is null if it failed
- * @throws RunError resources_exhausted; Error if the result can't be archived
+ * @throws SessionError resources_exhausted; Error if the result can't be archived
  */
 export async function runSetupApart(
   attempt: Attempt,

@@ -1,6 +1,6 @@
 import { parse, type ParseError } from "jsonc-parser";
 import { z } from "zod";
-import { variableNameSchema } from "../../domain/secret.ts";
+import { variableNameSchema } from "../../domain/environments/secret.ts";
 
 /**
  * Paths of the devcontainer file, in the order of the specification

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { NewEvent } from "../../domain/event.ts";
 import { createMask } from "../../domain/masking/mask.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import { createOutput } from "./output.ts";
 
 beforeEach(() => void vi.useFakeTimers());

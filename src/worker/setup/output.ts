@@ -1,4 +1,4 @@
-import { cutMiddle } from "../../domain/text.ts";
+import { cutMiddle } from "../../domain/fields/text.ts";
 import type { Attempt } from "../attempt/attempt.ts";
 
 const tailLength = 2_000;

@@ -1,6 +1,6 @@
-import { messageOf } from "../../domain/errors.ts";
-import { fitsGlob } from "../../domain/glob.ts";
-import type { SecretPhase } from "../../domain/secret.ts";
+import type { SecretPhase } from "../../domain/environments/secret.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
+import { matchesGlob } from "../../domain/fields/glob.ts";
 import type { OpenedSecret } from "../../store/secrets/secrets.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { placeOf } from "../attempt/session-repositories.ts";
@@ -109,7 +109,7 @@ async function imageOf(
   { image }: Devcontainer,
 ): Promise<string | null> {
   if (image === null || sandbox.kind !== "container") return null;
-  if (!devcontainerImages.some((pattern) => fitsGlob(pattern, image))) {
+  if (!devcontainerImages.some((pattern) => matchesGlob(pattern, image))) {
     await warn(
       attempt,
       `${name}: the image ${image} of its devcontainer file is not used, because OFFSTAGE_DEVCONTAINER_IMAGES does not allow it; this server uses its own.`,

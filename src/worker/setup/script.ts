@@ -2,15 +2,15 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
-import { handOn } from "../../agents/acp/hand-on.ts";
-import { messageOf } from "../../domain/errors.ts";
+import { forwardOutput } from "../../agents/acp/forward-output.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { Exceeded, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { openSetupGateway, type GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
 import type { SessionRepository } from "../clones/clone.ts";
 import type { Archives } from "../disk/environment-cache.ts";
-import { atMost } from "../sandboxed/at-most.ts";
+import { limitBytes } from "../sandboxed/byte-limit.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { runCommand, type SandboxCommand, type SandboxedRun, type SandboxFolders } from "../sandboxed/run-command.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
@@ -44,7 +44,7 @@ interface ScriptRun {
 /**
  * Runs a repository's setup script in its sandbox, with a gateway of its own, and emits its output as events.
  * @returns how it ended, also if it failed
- * @throws RunError agent_crashed if the gateway's process ended unexpectedly; the reason of the attempt's signal
+ * @throws SessionError agent_crashed if the gateway's process ended unexpectedly; the reason of the attempt's signal
  */
 export async function runRepositoryScript(
   attempt: Attempt,
@@ -62,7 +62,7 @@ export async function runRepositoryScript(
 
 interface WayOut {
   readonly socket: string;
-  /** Aborts if the gateway is lost; the reason is the RunError. */
+  /** Aborts if the gateway is lost; the reason is the SessionError. */
   readonly lost: AbortSignal;
 }
 
@@ -86,7 +86,7 @@ async function runThrough(
     const { code, exceeded, timedOut, thrown } = await runInSandbox(sandbox, request, bounds, (child, over) => {
       child.stdin.end();
       const decoder = new StringDecoder("utf8");
-      return handOn(child.stdout, (piece) => output.take(decoder.write(piece)), over);
+      return forwardOutput(child.stdout, (piece) => output.take(decoder.write(piece)), over);
     }).catch((error: unknown) => {
       // The end of the attempt comes before that of its gateway.
       attempt.signal.throwIfAborted();
@@ -130,7 +130,7 @@ export async function archiveSetup(run: SandboxedRun, place: SandboxFolders, arc
     [home, archives.home],
   ] as const) {
     await keep(run, place, command, (child) =>
-      pipeline(child.stdout, atMost(left, "OFFSTAGE_SANDBOX_DISK_MB"), createWriteStream(file, { mode: 0o600 })),
+      pipeline(child.stdout, limitBytes(left, "OFFSTAGE_SANDBOX_DISK_MB"), createWriteStream(file, { mode: 0o600 })),
     );
     left -= (await stat(file)).size;
   }

@@ -43,7 +43,7 @@ export type TurnAttempt = Pick<Attempt, "session" | "mask" | "emit">;
 
 /**
  * Runs one turn of the session's agent in its sandbox.
- * @throws RunError if the turn fails
+ * @throws SessionError if the turn fails
  */
 export function agentTurn(attempt: TurnAttempt, services: TurnServices, turn: AgentTurn): Promise<TurnResult> {
   const { provider, model } = turn;

@@ -1,12 +1,12 @@
 import type { Provider } from "../../agents/harness.ts";
-import { splitAgentName } from "../../domain/agent.ts";
-import { RunError } from "../../domain/errors.ts";
+import { splitAgentName } from "../../domain/agents/agent.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 
 /**
  * The provider and model of a session's agent: its own choice, else the organization's default, else the server's.
  * @returns model null: the harness chooses
- * @throws RunError agent_unavailable if there is none, or it can't run on this server
+ * @throws SessionError agent_unavailable if there is none, or it can't run on this server
  */
 export async function chooseAgent(
   { session }: Pick<Attempt, "session">,
@@ -14,11 +14,12 @@ export async function chooseAgent(
 ): Promise<{ provider: Provider; model: string | null }> {
   const name = session.agent ?? session.organization.defaultAgent ?? (await defaultAgent());
   if (name === null) {
-    throw new RunError({
+    throw new SessionError({
       code: "agent_unavailable",
       reason: "No agent can run on this server: each lacks something that it needs.",
       retryable: true,
-      mend: "Run `offstage doctor` on the server; a model key (for example ANTHROPIC_API_KEY) is enough for the built-in agent.",
+      remedy:
+        "Run `offstage doctor` on the server; a model key (for example ANTHROPIC_API_KEY) is enough for the built-in agent.",
     });
   }
   // A default may name only the provider, whose own default model is then used.
@@ -26,11 +27,11 @@ export async function chooseAgent(
   const provider = providers.find((known) => known.id === id);
   const problem = provider === undefined ? `there is no provider ${id}` : await provider.problem();
   if (provider === undefined || problem !== null) {
-    throw new RunError({
+    throw new SessionError({
       code: "agent_unavailable",
       reason: `The agent ${name} can't run on this server: ${problem}.`,
       retryable: true,
-      mend: "Choose another agent (`GET /agent/list`), or add what is missing, then retry.",
+      remedy: "Choose another agent (`GET /agent/list`), or add what is missing, then retry.",
     });
   }
   return { provider, model: model ?? provider.defaultModel };

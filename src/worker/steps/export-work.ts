@@ -30,7 +30,7 @@ type Exporting = Pick<AttemptServices, "database" | "folders" | "mirrors" | "san
 /**
  * Commits what the agent left uncommitted, exports the commits from the sandbox as objects, checks that they hold no secret,
  * and saves the diff on the session.
- * @throws RunError workspace_broken, secret_in_work, token_in_work, resources_exhausted, sandbox_unavailable
+ * @throws SessionError workspace_broken, secret_in_work, token_in_work, resources_exhausted, sandbox_unavailable
  */
 export async function exportWork(
   attempt: Attempt,
@@ -66,7 +66,7 @@ export async function exportWork(
   return works;
 }
 
-/** Takes the work of each clone out of the sandbox, in the order given. @throws RunError see `exportWork` */
+/** Takes the work of each clone out of the sandbox, in the order given. @throws SessionError see `exportWork` */
 export async function exportClones(
   { session, signal }: Pick<Attempt, "session" | "signal">,
   services: Exporting,

@@ -1,4 +1,4 @@
-import { pullRequestTemplatePaths, pullRequestText } from "../../domain/pull-request-text.ts";
+import { pullRequestTemplatePaths, pullRequestText } from "../../domain/repositories/pull-request-text.ts";
 import { savePullRequest } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
@@ -12,7 +12,7 @@ type Services = Pick<AttemptServices, "database" | "traces" | "forgeOf" | "publi
 /**
  * Opens a pull request for each pushed branch, or finds the open one; if Offstage has no API for the forge, a notice says so.
  * @param finalMessage of the agent, the body's main part
- * @throws RunError if the forge refuses or can't be reached
+ * @throws SessionError if the forge refuses or can't be reached
  */
 export async function openPullRequests(
   attempt: Attempt,

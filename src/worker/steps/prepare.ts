@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
-import { RunError } from "../../domain/errors.ts";
-import { allowsRepository } from "../../domain/repository-pattern.ts";
-import { isAddressProblem, parseRepositoryUrl } from "../../domain/repository.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
+import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
 import { saveRepository } from "../../store/queue/progress.ts";
 import { openTargets } from "../../store/repositories/pull-requests.ts";
@@ -47,7 +47,7 @@ type Services = Pick<
 /**
  * Finds the session's clones on this disk as they were left; if they are not there, makes them from the remotes and fetches the
  * last checkpoint. Reads how each is set up.
- * @throws RunError repository_not_allowed, target_branch_not_found, branch_protected, resources_exhausted, repository_*
+ * @throws SessionError repository_not_allowed, target_branch_not_found, branch_protected, resources_exhausted, repository_*
  */
 export async function prepareWorkspace(attempt: Attempt, services: Services): Promise<Workspace> {
   await requireAllowed(attempt, services);
@@ -103,7 +103,7 @@ async function saveBases(
 /**
  * Checks the repositories again: the organization's list may be shorter since the session was created, and an automation names
  * its repositories once for all its sessions.
- * @throws RunError repository_not_allowed
+ * @throws SessionError repository_not_allowed
  */
 async function requireAllowed(
   { session }: Pick<Attempt, "session">,
@@ -117,11 +117,11 @@ async function requireAllowed(
     return isAddressProblem(address) || !allowsRepository(patterns, address);
   });
   if (refused === undefined) return;
-  throw new RunError({
+  throw new SessionError({
     code: "repository_not_allowed",
     reason: `The repository ${refused.url} is not on the list of repositories that this organization allows.`,
     retryable: false,
-    mend: "Ask an admin to add it in the organization's settings, then retry.",
+    remedy: "Ask an admin to add it in the organization's settings, then retry.",
   });
 }
 

@@ -11,7 +11,7 @@ export interface PushedWork extends ClonedWork {
 
 /**
  * Pushes each changed repository's work branch from the mirror. A branch that is at the commit already is not pushed again.
- * @throws RunError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
+ * @throws SessionError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
  */
 export async function push(
   { session, mask, signal, emit }: Attempt,

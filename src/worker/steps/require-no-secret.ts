@@ -1,12 +1,12 @@
-import { NotFoundError, RunError } from "../../domain/errors.ts";
-import { notReadRule, type AllowedFinding } from "../../domain/finding.ts";
+import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
+import { notReadRule, type AllowedFinding } from "../../domain/repositories/finding.ts";
 import { saveRepository } from "../../store/queue/progress.ts";
 import { getAllowedFindings } from "../../store/repositories/repositories.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
 import type { ExportedWork } from "../clones/export.ts";
 import { knownOf } from "../git/remote-repository.ts";
-import { lookThroughPush, type Place, type PushFindings } from "../push/push-look.ts";
+import { scanPush, type FindingLocation, type PushFindings } from "../push/push-scan.ts";
 import { ObjectsError } from "../push/pushed-objects.ts";
 
 /** Most places that a failure names. */
@@ -15,7 +15,7 @@ const namedLimit = 5;
 /**
  * Searches a repository's new commits for secrets, since a push can't be undone. A known secret in any commit stops them all.
  * So does what looks like a secret, or could not be searched, unless the repository allows it.
- * @throws RunError secret_in_work, token_in_work, resources_exhausted
+ * @throws SessionError secret_in_work, token_in_work, resources_exhausted
  */
 export async function requireNoSecret(
   attempt: Pick<Attempt, "session" | "mask" | "secrets" | "signal">,
@@ -60,7 +60,7 @@ async function lookThrough(
   allowed: readonly AllowedFinding[],
 ): Promise<PushFindings> {
   try {
-    return await lookThroughPush({
+    return await scanPush({
       cwd: clone.mirror.path,
       known: knownOf(clone),
       head,
@@ -70,12 +70,12 @@ async function lookThrough(
     });
   } catch (error) {
     if (!(error instanceof ObjectsError)) throw error;
-    throw new RunError(
+    throw new SessionError(
       {
         code: "resources_exhausted",
         reason: "The commits have more in them than can be looked through for secrets: nothing was pushed.",
         retryable: false,
-        mend: "Tell the agent in a message to commit less, or start anew.",
+        remedy: "Tell the agent in a message to commit less, or start anew.",
       },
       { cause: error },
     );
@@ -86,29 +86,33 @@ function valueOf({ value }: PushFindings["shapes"][number]): string {
   return Buffer.from(value, "latin1").toString("utf8");
 }
 
-function secretInBranch(): RunError {
-  return new RunError({
+function secretInBranch(): SessionError {
+  return new SessionError({
     code: "secret_in_work",
     reason: "The name of the branch holds the value of a secret: nothing was pushed.",
     retryable: false,
-    mend: "Start a new session with another branchName. Change the value, because whoever made the session knows it.",
+    remedy: "Start a new session with another branchName. Change the value, because whoever made the session knows it.",
   });
 }
 
-function secretInWork({ mask, secrets }: Pick<Attempt, "mask" | "secrets">, known: PushFindings["known"]): RunError {
+function secretInWork(
+  { mask, secrets }: Pick<Attempt, "mask" | "secrets">,
+  known: PushFindings["known"],
+): SessionError {
   const names = known.map(({ owner }) => {
     const value = mask.secrets[owner];
     return secrets.find((secret) => secret.value === value)?.name ?? "a key of this server";
   });
-  return new RunError({
+  return new SessionError({
     code: "secret_in_work",
     reason: `The commits hold the value of ${[...new Set(names)].join(", ")} in ${listed(known.map(placeWords))}: nothing was pushed.`,
     retryable: false,
-    mend: "Send a message that asks the agent to remove it from every commit, or start a new session. Change the value, because the agent has seen it.",
+    remedy:
+      "Send a message that asks the agent to remove it from every commit, or start a new session. Change the value, because the agent has seen it.",
   });
 }
 
-function tokenInWork({ id }: SessionRepository, shapes: PushFindings["shapes"]): RunError {
+function tokenInWork({ id }: SessionRepository, shapes: PushFindings["shapes"]): SessionError {
   const values = shapes.map(valueOf);
   // A path may contain the value too.
   const hidden = (text: string): string => values.reduce((shown, value) => shown.replaceAll(value, "[secret]"), text);
@@ -117,26 +121,26 @@ function tokenInWork({ id }: SessionRepository, shapes: PushFindings["shapes"]):
       `${hidden(placeWords(shape))}, line ${shape.line} (rule ${shape.rule}, fingerprint ${shape.fingerprint})`,
   );
   const { fingerprint = "" } = shapes[0] ?? {};
-  return new RunError({
+  return new SessionError({
     code: "token_in_work",
     reason: `What looks like a secret stands in ${listed([...new Set(places)])}: nothing was pushed.`,
     retryable: true,
-    mend: `Send a message that asks the agent to remove it from every commit, and revoke it if it is real. If it is none, an admin allows it by POST /repository/${id}/allow-finding with {"fingerprint":"${fingerprint}"}; then retry.`,
+    remedy: `Send a message that asks the agent to remove it from every commit, and revoke it if it is real. If it is none, an admin allows it by POST /repository/${id}/allow-finding with {"fingerprint":"${fingerprint}"}; then retry.`,
   });
 }
 
-function notReadInWork({ id }: SessionRepository, notRead: PushFindings["notRead"]): RunError {
+function notReadInWork({ id }: SessionRepository, notRead: PushFindings["notRead"]): SessionError {
   const places = notRead.map((one) => `${placeWords(one)}, because ${one.why}`);
   const body = JSON.stringify({ path: notRead[0]?.path, rule: notReadRule });
-  return new RunError({
+  return new SessionError({
     code: "resources_exhausted",
     reason: `Not everything could be looked through for secrets: ${listed(places)}. Nothing was pushed.`,
     retryable: true,
-    mend: `Tell the agent in a message to take it out of every commit. If it may be pushed unread, an admin allows it by POST /repository/${id}/allow-finding with ${body}; then retry.`,
+    remedy: `Tell the agent in a message to take it out of every commit. If it may be pushed unread, an admin allows it by POST /repository/${id}/allow-finding with ${body}; then retry.`,
   });
 }
 
-function placeWords({ path, commit, inName }: Place): string {
+function placeWords({ path, commit, inName }: FindingLocation): string {
   const short = commit.slice(0, 10);
   if (path === "") return inName ? `commit ${short} itself` : `a file of commit ${short}`;
   return `${inName ? "a name in " : ""}${path.slice(0, 200)} of commit ${short}`;

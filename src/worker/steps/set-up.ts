@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { RunError } from "../../domain/errors.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { placeOf } from "../attempt/session-repositories.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
@@ -33,7 +33,7 @@ const hasScript = ({ script }: Preparation): boolean => script !== null && scrip
  * Runs each repository's setup script, or reuses the result of an earlier run with the same inputs.
  * A setup secret is present only together with the trusted commit: never with another commit's code, another repository, or
  * files of an agent.
- * @throws RunError setup_failed, resources_exhausted
+ * @throws SessionError setup_failed, resources_exhausted
  */
 export async function setUp(
   attempt: Attempt,
@@ -78,7 +78,7 @@ async function setUpApart(
   return result.madeAt;
 }
 
-/** The trusted commit's setup, with secrets: from the cache, or run now and cached. @throws RunError setup_failed */
+/** The trusted commit's setup, with secrets: from the cache, or run now and cached. @throws SessionError setup_failed */
 async function trustedSetup(
   attempt: Attempt,
   services: Services,
@@ -109,7 +109,7 @@ async function trustedSetup(
 /**
  * The setup of the commit that the session works on, without secrets. Its result is not cached.
  * @param options.beneath the trusted setup's result: unpacked before, and used instead if this setup fails
- * @throws RunError setup_failed
+ * @throws SessionError setup_failed
  */
 async function headSetup(
   attempt: Attempt,
@@ -129,7 +129,7 @@ async function headSetup(
   return beneath;
 }
 
-/** Runs a setup without a sandbox, in the session's own folders, which nothing isolates. @throws RunError setup_failed */
+/** Runs a setup without a sandbox, in the session's own folders, which nothing isolates. @throws SessionError setup_failed */
 async function setUpInPlace(attempt: Attempt, services: Services, environment: RepositoryEnvironment): Promise<null> {
   const { variables, script, trusted } = environment;
   const { repository } = environment.clone;
@@ -189,18 +189,18 @@ function setupFailed(
   { name }: SessionRepository,
   { code, exceeded, timedOut, tail }: SetupResult,
   isWithheld: boolean,
-): RunError {
+): SessionError {
   const why = timedOut
     ? `took longer than ${Math.round(setupLimitMs / 60_000)} minutes`
     : exceeded === null
       ? `ended with ${code}`
       : `used more ${exceeded} than its sandbox allows`;
   const without = isWithheld ? "ran without its setup secrets, and " : "";
-  return new RunError({
+  return new SessionError({
     code: "setup_failed",
     reason: `The setup of ${name} ${without}${why}${tail === "" ? "." : `:\n${tail}`}`,
     retryable: true,
-    mend: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
+    remedy: "Fix the repository's setup script (or its devcontainer file), then retry the session.",
   });
 }
 

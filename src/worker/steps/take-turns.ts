@@ -1,6 +1,6 @@
 import type { TurnResult } from "../../agents/harness.ts";
-import { RunError } from "../../domain/errors.ts";
-import type { NewEvent } from "../../domain/event.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import {
   completeMessage,
@@ -39,7 +39,7 @@ type Harness = ClaimedSession["harness"];
 /**
  * Runs one turn for each message that is not answered yet, in order.
  * @returns the agent's last message: of this attempt, or of an earlier one that had answered all; null if there is none
- * @throws RunError if a turn fails, BudgetUsedUp if the budget does
+ * @throws SessionError if a turn fails, BudgetUsedUp if the budget does
  */
 export async function takeTurns(attempt: Attempt, services: Services, turns: Turns): Promise<string | null> {
   const { database } = services;
@@ -140,15 +140,15 @@ async function takeTurn(
   }
 }
 
-/** Checks that the sandbox works on this machine. @throws RunError sandbox_unavailable if it does not */
+/** Checks that the sandbox works on this machine. @throws SessionError sandbox_unavailable if it does not */
 export async function requireSandbox({ sandbox }: Pick<AttemptServices, "sandbox">): Promise<void> {
   const problem = await sandbox.check();
   if (problem !== null) {
-    throw new RunError({
+    throw new SessionError({
       code: "sandbox_unavailable",
       reason: `Agents can't be sandboxed on this server: ${problem}`,
       retryable: true,
-      mend: "Fix this and retry, or start the server with `--sandbox none` to run agents without isolation.",
+      remedy: "Fix this and retry, or start the server with `--sandbox none` to run agents without isolation.",
     });
   }
 }

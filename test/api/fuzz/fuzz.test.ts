@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Scope } from "../../../src/domain/key.ts";
+import type { Scope } from "../../../src/domain/people/key.ts";
 import { createKey } from "../../../src/store/people/keys.ts";
 import { createTestApp, type TestApp } from "../app.ts";
 import { check, type Report } from "./check.ts";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { commandLines } from "../../sandboxes/place.ts";
+import { commandLines } from "../../sandboxes/sandbox-folders.ts";
 import type { Goal, Seen } from "../goal.ts";
 
 const writes = "the sandbox has no file of the machine that it could write, but its own folders";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { RunError } from "../../../src/domain/errors.ts";
+import { SessionError } from "../../../src/domain/errors/errors.ts";
 import { namedSteps } from "../../../src/worker/attempt/named-step.ts";
 import { BudgetUsedUp, RunCancelled } from "../../../src/worker/attempt/stop-reasons.ts";
 import { createStepWorld, type StepWorld } from "./step-world.ts";
@@ -12,7 +12,12 @@ beforeEach(async () => {
 
 afterEach(() => world.close());
 
-const failed = new RunError({ code: "setup_failed", reason: "It ended with 1.", retryable: true, mend: "Retry." });
+const failed = new SessionError({
+  code: "setup_failed",
+  reason: "It ended with 1.",
+  retryable: true,
+  remedy: "Retry.",
+});
 
 test("a step says when it starts and completes, and hands its result on", async () => {
   const attempt = await world.begin();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { readConfig } from "../../../src/config/config.ts";
 import type { Database } from "../../../src/database/database.ts";
 import { createMask } from "../../../src/domain/masking/mask.ts";
-import type { SessionRequest } from "../../../src/domain/new-session.ts";
+import type { SessionRequest } from "../../../src/domain/sessions/new-session.ts";
 import { createForges, type Forges } from "../../../src/forges/forges.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { createLogger } from "../../../src/observability.ts";

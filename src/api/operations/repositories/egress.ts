@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { egressRuleSchema } from "../../../domain/egress.ts";
+import { egressRuleSchema } from "../../../domain/environments/egress.ts";
 import { allowEgress, getEgress, setEgress } from "../../../store/repositories/repositories.ts";
 import { organizationOf, principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";

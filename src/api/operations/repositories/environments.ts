@@ -1,4 +1,4 @@
-import { environmentSchema, updateEnvironmentSchema } from "../../../domain/environment.ts";
+import { environmentSchema, updateEnvironmentSchema } from "../../../domain/environments/environment.ts";
 import { getEnvironment, updateEnvironment } from "../../../store/repositories/repositories.ts";
 import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";

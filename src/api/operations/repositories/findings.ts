@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { allowedFindingSchema, allowedFindingsSchema } from "../../../domain/finding.ts";
+import { allowedFindingSchema, allowedFindingsSchema } from "../../../domain/repositories/finding.ts";
 import { allowFinding, getAllowedFindings, setAllowedFindings } from "../../../store/repositories/repositories.ts";
 import { principalOfRequest } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";

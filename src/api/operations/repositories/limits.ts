@@ -1,4 +1,4 @@
-import { repositoryLimitsSchema } from "../../../domain/repository.ts";
+import { repositoryLimitsSchema } from "../../../domain/repositories/repository.ts";
 import { getLimits, setLimits } from "../../../store/repositories/repositories.ts";
 import { organizationOf } from "../../http/auth.ts";
 import type { ApiOptions, App } from "../../http/context.ts";

@@ -1,12 +1,12 @@
-import { ForbiddenError } from "../../../domain/errors.ts";
-import { hasScope } from "../../../domain/key.ts";
-import { pageOf, pageQuerySchema } from "../../../domain/list.ts";
+import { ForbiddenError } from "../../../domain/errors/errors.ts";
+import { pageOf, pageQuerySchema } from "../../../domain/fields/list.ts";
+import { hasScope } from "../../../domain/people/key.ts";
 import {
   createRepositorySchema,
   repositorySchema,
   updateRepositorySchema,
   type Repository,
-} from "../../../domain/repository.ts";
+} from "../../../domain/repositories/repository.ts";
 import { allowedRepositories } from "../../../store/people/organizations.ts";
 import {
   createRepository,

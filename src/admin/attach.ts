@@ -1,0 +1,101 @@
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import type { Config } from "../config/config.ts";
+import { openDatabase, type Database } from "../database/database.ts";
+import { isInitialized } from "../database/embedded/program.ts";
+import { NotFoundError } from "../domain/errors/errors.ts";
+import type { NewEvent } from "../domain/sessions/event.ts";
+import { createForges } from "../forges/forges.ts";
+import { createMetrics } from "../metrics/metrics.ts";
+import { createLogger } from "../observability.ts";
+import { addressFile } from "../server/data-folder.ts";
+import {
+  createRegistry,
+  createAttemptServices,
+  createSandbox,
+  openVault,
+  recordingsDirectory,
+} from "../server/wiring.ts";
+import { findDefaultOrganization } from "../store/people/organizations.ts";
+import { appendAudit } from "../store/requests/audit.ts";
+import { noTraces } from "../traces.ts";
+import { replaySession, type ReplayResult } from "../worker/replay.ts";
+
+// What commands need to work while a server may be running.
+
+/** The address of the server that was last started on this data folder, or the configured one if none was. */
+export async function lastAddress(config: Config): Promise<string> {
+  const bySettings = config.publicUrl ?? `http://${config.host}:${config.port}`;
+  const written = await readFile(addressFile(config), "utf8").catch(() => "");
+  return written.trim() || bySettings;
+}
+
+/**
+ * Opens the database for one command, while a server may be running, and closes it afterwards.
+ * @throws NotFoundError if no server was ever started on it
+ */
+export async function withStore<T>(
+  config: Config,
+  work: (database: Database, organizationId: string) => Promise<T>,
+): Promise<T> {
+  await requireDatabase(config);
+  const database = await attachDatabase(config);
+  try {
+    return await work(database, await findDefaultOrganization(database));
+  } finally {
+    await database.close();
+  }
+}
+
+/**
+ * Checks that the data folder has a database: if not, the folder is probably the wrong one.
+ * @throws NotFoundError
+ */
+export async function requireDatabase({ databaseUrl, databaseDirectory, data }: Config): Promise<void> {
+  if (databaseUrl !== null || (await isInitialized(databaseDirectory))) return;
+  throw new NotFoundError(`there is no database in ${data}: name the folder of the service's data with --data`);
+}
+
+/** Adds an entry to the audit log for a command on the server's machine. */
+export function auditCommand(
+  database: Database,
+  organizationId: string,
+  action: string,
+  target: string | null,
+): Promise<void> {
+  const entry = { organizationId, actor: "command", keyId: null, userId: null, action, target, status: 200 } as const;
+  return appendAudit(database, [{ ...entry, address: hostname(), requestId: null }]);
+}
+
+/** Opens the database for a short command, whether or not a server uses it. */
+export function attachDatabase(config: Config): Promise<Database> {
+  const { databaseUrl: url, databaseDirectory: directory } = config;
+  return openDatabase({ url, directory, logger: createLogger("error"), attach: true });
+}
+
+/**
+ * Runs a recorded session again, while a server may be running.
+ * @throws NotFoundError
+ */
+export function replayRecordedSession(
+  config: Config,
+  sessionId: string,
+  options: { readonly onEvent: (event: NewEvent) => void; readonly signal: AbortSignal },
+): Promise<ReplayResult> {
+  return withStore(config, (database, organizationId) => {
+    const services = createAttemptServices(config, {
+      database,
+      logger: createLogger("error"),
+      metrics: createMetrics(),
+      traces: noTraces,
+      vault: openVault(config),
+      sandbox: createSandbox(config),
+      providers: createRegistry(config),
+      forges: createForges(config.forges),
+      publicUrl: () => config.publicUrl ?? "",
+      workerId: "replay",
+    });
+    const recorded = { ...services, recordingsDirectory: recordingsDirectory(config) };
+    return replaySession(recorded, { organizationId, id: sessionId }, options);
+  });
+}

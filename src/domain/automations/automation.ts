@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { dollarsSchema } from "../fields/dollars.ts";
+import { isBranchName } from "../fields/git-ref.ts";
+import { text } from "../fields/text.ts";
+import { isUuid } from "../fields/uuid.ts";
+import { agentNameSchema } from "../sessions/session.ts";
+
+/** An automation's short name, unique in its organization. It can stand for the id, so it must not look like one. */
+export const macroSchema = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/u, "must be 1 to 63 of a-z, 0-9 and -, and start with a letter or digit")
+  .refine((macro) => !isUuid(macro), "must not look like a UUID");
+
+const fields = {
+  name: text(200),
+  macro: macroSchema,
+  instructions: text(100_000).meta({ description: "A Liquid template; `event` is the trigger's body." }),
+  agent: agentNameSchema.nullish(),
+  codeRepoIds: z.array(text(200)),
+  repositories: z.array(text(2_000)),
+  targetBranch: z.string().refine(isBranchName, "is not a valid git branch name").nullish(),
+  priority: z.number().int().min(1).max(9).meta({ description: "1 most urgent, 9 least; default 5." }),
+  paused: z.boolean(),
+  budgetUsd: dollarsSchema
+    .nullish()
+    .meta({ description: "What one run may spend on models; never more than the organization lets a run." }),
+};
+
+/** Body of `POST /automation/create`. */
+export const createAutomationSchema = z.object({
+  ...fields,
+  codeRepoIds: fields.codeRepoIds.default([]),
+  repositories: fields.repositories.default([]),
+  priority: fields.priority.default(5),
+  paused: fields.paused.default(false),
+});
+/** See `createAutomationSchema`. */
+export type CreateAutomation = z.infer<typeof createAutomationSchema>;
+
+/** Body of an update: fields that are not sent keep their value. */
+export const updateAutomationSchema = z.object(fields).partial();
+/** See `updateAutomationSchema`. */
+export type UpdateAutomation = z.infer<typeof updateAutomationSchema>;
+
+/** An automation as the API shows it: instructions that a trigger renders to the prompt of a new session. */
+export const automationSchema = z.object({
+  id: z.uuid(),
+  organizationId: z.uuid(),
+  name: z.string(),
+  macro: z.string(),
+  instructions: z.string(),
+  agent: z.string().nullable(),
+  repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),
+  targetBranch: z.string().nullable(),
+  priority: z.number().int(),
+  paused: z.boolean(),
+  budgetUsd: z.number().nullable(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+});
+/** See `automationSchema`. */
+export type Automation = z.infer<typeof automationSchema>;
+
+/** Body of a preview: renders the instructions without starting anything. */
+export const previewAutomationSchema = z.object({
+  event: z.record(z.string(), z.unknown()).default({}).meta({ description: "A sample payload." }),
+});
+/** Answer of a preview. */
+export const automationPreviewSchema = z.object({ prompt: z.string() });
+
+/** Body of a trigger, any JSON object: the automation's instructions see it as `event`. */
+export const eventContextSchema = z.record(z.string(), z.unknown());
+/** See `eventContextSchema`. */
+export type EventContext = z.infer<typeof eventContextSchema>;

@@ -1,0 +1,156 @@
+import { z } from "zod";
+import { modelProviderIds } from "../agents/model.ts";
+import { failureCodes } from "../errors/errors.ts";
+import { sessionStatuses } from "./status.ts";
+import { stepNames } from "./step.ts";
+
+const step = z.enum(stepNames);
+
+/** Why a step or a session failed: see `Failure`. */
+export const failureSchema = z.object({
+  code: z.enum(failureCodes),
+  reason: z.string(),
+  retryable: z.boolean(),
+  remedy: z.string(),
+});
+
+/** Content of a tool call: text, or a file's text before and after the call. */
+export const toolContentSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("diff"), path: z.string(), oldText: z.string().nullable(), newText: z.string() }),
+]);
+
+/** Data of each event type. */
+const payloads = {
+  "session.created": z.object({ title: z.string() }),
+  "session.status": z.object({
+    from: z.enum(sessionStatuses),
+    to: z.enum(sessionStatuses),
+    reason: z.string().optional(),
+    failure: failureSchema.optional(),
+  }),
+  notice: z.object({ level: z.enum(["info", "warning"]), text: z.string() }),
+  "message.user": z.object({ messageId: z.string(), text: z.string(), from: z.string().nullable() }),
+  "step.started": z.object({ step, attempt: z.number().int() }),
+  "step.progress": z.object({
+    step,
+    text: z.string(),
+    /** Share done, 0 to 1; omitted if unknown. */
+    fraction: z.number().min(0).max(1).optional(),
+  }),
+  "step.completed": z.object({ step, durationMs: z.number().int(), detail: z.string().optional() }),
+  "step.failed": z.object({ step, durationMs: z.number().int(), failure: failureSchema }),
+  /** Output of a repository's setup script, in chunks, in order. */
+  "setup.output": z.object({
+    repositoryId: z.string(),
+    repository: z.string(),
+    text: z.string(),
+    state: z.enum(["running", "completed", "failed"]),
+  }),
+  "agent.started": z.object({
+    provider: z.string(),
+    model: z.string().nullable(),
+    resumed: z.boolean(),
+  }),
+  /** Text of one message arrives in chunks: those with the same `part` belong together, in order. */
+  "agent.message": z.object({ part: z.string(), text: z.string() }),
+  "agent.thought": z.object({ part: z.string(), text: z.string() }),
+  /** The whole state of a tool call so far: a later event with the same id replaces it. */
+  "agent.tool": z.object({
+    toolCallId: z.string(),
+    title: z.string(),
+    kind: z.string(),
+    status: z.enum(["pending", "in_progress", "completed", "failed"]),
+    locations: z.array(z.object({ path: z.string(), line: z.number().int().optional() })),
+    content: z.array(toolContentSchema),
+    input: z.string().optional(),
+  }),
+  "agent.plan": z.object({
+    entries: z.array(z.object({ text: z.string(), status: z.enum(["pending", "in_progress", "completed"]) })),
+  }),
+  "agent.usage": z.object({
+    inputTokens: z.number().int().optional(),
+    outputTokens: z.number().int().optional(),
+    totalTokens: z.number().int().optional(),
+    contextUsed: z.number().int().optional(),
+    contextSize: z.number().int().optional(),
+  }),
+  "agent.permission": z.object({ title: z.string(), decision: z.enum(["allowed", "denied"]), option: z.string() }),
+  /** Tokens of one request to a model, as the provider counts them in its answer and the gateway reads them. */
+  "model.usage": z.object({
+    provider: z.enum(modelProviderIds),
+    model: z.string().nullable(),
+    inputTokens: z.number().int(),
+    outputTokens: z.number().int(),
+    cacheReadTokens: z.number().int(),
+    cacheWriteTokens: z.number().int(),
+    reasoningTokens: z.number().int(),
+    /** US dollars by the table of prices; null if the table does not have the model. */
+    costUsd: z.number().nullable().optional(),
+  }),
+  /**
+   * The sandbox asked for a host that it may not reach, or used a connection to an allowed host for something else: the
+   * connection named another host, named none or hid its name, or its protocol names no host.
+   */
+  "egress.refused": z.object({
+    host: z.string(),
+    port: z.number().int(),
+    reason: z.enum(["not allowed", "private address", "other name", "no name", "other protocol"]),
+    /** The host that the connection named instead. */
+    named: z.string().optional(),
+  }),
+  "agent.turn": z.object({ stopReason: z.string(), durationMs: z.number().int() }),
+  "workspace.commit": z.object({
+    repositoryId: z.string(),
+    sha: z.string(),
+    subject: z.string(),
+    by: z.enum(["agent", "offstage"]),
+  }),
+  "branch.pushed": z.object({ repositoryId: z.string(), branch: z.string(), sha: z.string() }),
+  "pullRequest.opened": z.object({
+    repositoryId: z.string(),
+    number: z.number().int(),
+    url: z.string(),
+    /** False if the pull request was already open. */
+    created: z.boolean(),
+  }),
+  "pullRequest.closed": z.object({
+    repositoryId: z.string(),
+    number: z.number().int(),
+    url: z.string(),
+    state: z.enum(["merged", "closed"]),
+  }),
+} as const;
+
+type Payloads = typeof payloads;
+/** Name of an event type, such as `step.started`. */
+export type EventType = keyof Payloads;
+
+/** An event before the database assigns its number and time. */
+export type NewEvent = { [T in EventType]: { readonly type: T; readonly data: z.infer<Payloads[T]> } }[EventType];
+/**
+ * Something that happened to a session: one tagged union with the same shape in the database, on the stream and in the
+ * web app.
+ * `seq` counts from 1 without a gap within a session, in the order of commits. The oldest events may have been deleted
+ * because of their age (`eventsRemovedThrough` of the session).
+ */
+export type SessionEvent = NewEvent & { readonly seq: number; readonly createdAt: string };
+
+const envelope = { seq: z.number().int(), createdAt: z.iso.datetime() };
+
+/** Schema of a session's event. */
+export const sessionEventSchema = z.discriminatedUnion(
+  "type",
+  (Object.keys(payloads) as EventType[]).map((type) =>
+    z.object({ ...envelope, type: z.literal(type), data: payloads[type] }),
+  ) as never,
+) as unknown as z.ZodType<SessionEvent>;
+
+/** Answer of a session's event list. */
+export const eventPageSchema = z.object({
+  events: z.array(sessionEventSchema),
+  /** Pass as `after` to get the next page; null if this page ends at the newest event. */
+  nextCursor: z.string().nullable(),
+});
+/** See `eventPageSchema`. */
+export type EventPage = z.infer<typeof eventPageSchema>;

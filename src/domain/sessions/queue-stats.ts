@@ -1,0 +1,12 @@
+/** What the database knows of all nodes together, as the metrics report it. */
+export interface QueueStats {
+  /** Number of sessions by status, without the final ones. */
+  readonly sessions: Readonly<Record<"draft" | "queued" | "running" | "waiting", number>>;
+  readonly jobs: Readonly<Record<"pending" | "running", number>>;
+  /** Deliveries to enabled webhooks; `later`: being sent, or waiting for their next attempt. */
+  readonly deliveries: Readonly<Record<"due" | "later", number>>;
+  /** Seconds since the oldest waiting entry was queued, or became due if it is a delivery; 0 if none waits. */
+  readonly oldestWaitSeconds: Readonly<Record<"sessions" | "jobs" | "deliveries", number>>;
+  /** Workers whose last heartbeat is recent. */
+  readonly workers: number;
+}

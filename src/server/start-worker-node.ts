@@ -1,0 +1,74 @@
+import { rm } from "node:fs/promises";
+import { hasFreeSpace } from "../database/free-space.ts";
+import { createHeartbeat } from "../worker/background/heartbeat.ts";
+import { createHousekeeping } from "../worker/background/housekeeping.ts";
+import { startPullRequestPolling } from "../worker/background/pull-request-polling.ts";
+import { createWebhookSender } from "../worker/background/webhook-sender.ts";
+import { runAttempt } from "../worker/run-attempt.ts";
+import { runJob } from "../worker/run-job.ts";
+import { createWorker } from "../worker/worker.ts";
+import { listAgents } from "./agent-list.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { Shutdown } from "./shutdown.ts";
+import {
+  chooseDefaultAgent,
+  createAttemptServices,
+  readWorkerId,
+  recordingsDirectory,
+  socketDirectory,
+} from "./wiring.ts";
+
+/**
+ * Starts the worker: sessions, jobs, and the background tasks of every worker.
+ * @param url address of the web app
+ */
+export async function startWorkerNode(dependencies: Dependencies, url: string, shutdown: Shutdown): Promise<void> {
+  const { config, logger, metrics, traces, database, sandbox, providers, templates } = dependencies;
+  // Removes the sockets that a killed server left behind.
+  await rm(socketDirectory(config), { recursive: true, force: true });
+  const id = await readWorkerId(config.data);
+  if (sandbox.sweeper !== undefined) await shutdown.start(sandbox.sweeper);
+  const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id });
+  await services.folders.forgetIncoming();
+  const worker = createWorker({
+    database,
+    logger,
+    metrics,
+    id,
+    concurrency: config.concurrency,
+    leaseMs: config.leaseMs,
+    maxRunningPerOrganization: config.maxRunningPerOrganization,
+    maxRunningPerRepository: config.maxRunningPerRepository,
+    hasRoom: () => hasFreeSpace(config.data, config.minimumFreeBytes),
+    drainMs: config.drainMs,
+    runSession: (session, signals) => runAttempt(services, session, signals),
+    runJob: (job) => runJob({ database, logger, traces, templates, sandboxed: sandbox.isolates }, job),
+  });
+  await shutdown.start(worker);
+  const defaultAgent = () => chooseDefaultAgent(config, providers);
+  const describe = async () => ({
+    agents: await listAgents(providers, defaultAgent),
+    defaultAgent: await defaultAgent(),
+    concurrency: config.concurrency,
+  });
+  await shutdown.start(createHeartbeat({ database, logger, id, describe }));
+  const { retention } = config;
+  const { folders, mirrors, objects } = services;
+  const house = {
+    database,
+    logger,
+    objects,
+    folders,
+    mirrors,
+    recordingsDirectory: recordingsDirectory(config),
+    retention,
+  };
+  await shutdown.start(createHousekeeping(house));
+  const { vault, forges } = dependencies;
+  const publicUrl = () => url;
+  await shutdown.start(
+    createWebhookSender({ database, vault, logger, metrics, publicUrl, privateHosts: config.webhookHosts }),
+  );
+  const { pullRequestMinutes: minutes } = config;
+  await shutdown.start(startPullRequestPolling({ database, logger, forgeOf: forges.forgeOf, minutes }));
+}

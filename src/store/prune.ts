@@ -1,0 +1,160 @@
+import type { Database } from "../database/database.ts";
+import { isUuid } from "../domain/fields/uuid.ts";
+
+/** Rows that one transaction deletes, so that it holds its locks only briefly. */
+const batchSize = 1_000;
+
+const isOver = "status in ('completed', 'failed', 'cancelled')";
+
+/**
+ * SQL condition: a session ended more than so many days ago.
+ * @param days the placeholder of that number, for example "$1"
+ */
+export const endedBefore = (days: string): string =>
+  `${isOver} and coalesce(finished_at, updated_at) < now() - ${days} * interval '1 day'`;
+
+/**
+ * Calls `remove` for a session that ended more than `days` days ago. Nobody can claim the session meanwhile, because
+ * its row is locked.
+ * @returns whether `remove` was called; null if there is no such session
+ */
+export function whileEnded(
+  database: Database,
+  sessionId: string,
+  days: number,
+  remove: () => Promise<void>,
+): Promise<boolean | null> {
+  if (!isUuid(sessionId)) return Promise.resolve(null);
+  return database.transaction(async (transaction) => {
+    const { rows } = await transaction.query<{ over: boolean }>(
+      `select ${endedBefore("$2")} as over from session where id = $1 for update skip locked`,
+      [sessionId, days],
+    );
+    if (rows[0]?.over === true) {
+      await remove();
+      return true;
+    }
+    // A locked session exists, so the answer is false and not null.
+    const known = await transaction.query("select 1 from session where id = $1", [sessionId]);
+    return known.rowCount === 1 ? false : null;
+  });
+}
+
+/**
+ * Deletes rows in small batches, each in its own transaction. Rows that another worker has locked, and rows that are
+ * left when `signal` aborts, stay until the next call.
+ * @param condition SQL condition on the table's columns, with placeholders for `values`
+ * @returns how many rows
+ */
+export function removeRows(
+  database: Database,
+  table: "arrival" | "audit_entry" | "idempotency" | "webhook_delivery",
+  { condition, values }: { readonly condition: string; readonly values: readonly unknown[] },
+  signal: AbortSignal,
+): Promise<number> {
+  return inBatches(signal, async () => {
+    const { rowCount } = await database.pool.query(
+      `delete from ${table} where ctid = any(array(
+         select ctid from ${table} where ${condition} limit ${batchSize} for update skip locked))`,
+      [...values],
+    );
+    return rowCount ?? 0;
+  });
+}
+
+/**
+ * @param remove deletes one batch; a batch smaller than `batchSize` is the last one
+ * @returns how many rows
+ */
+async function inBatches(signal: AbortSignal, remove: () => Promise<number>): Promise<number> {
+  let count = 0;
+  while (!signal.aborted) {
+    const removed = await remove();
+    count += removed;
+    if (removed < batchSize) break;
+  }
+  return count;
+}
+
+/**
+ * Deletes the events of sessions that ended more than `days` days ago. The session itself stays, with its messages,
+ * diff and pull requests, and records up to which number its events were deleted.
+ * @param days 0: none are deleted
+ * @returns how many events
+ */
+export async function pruneEvents(database: Database, days: number, signal: AbortSignal): Promise<number> {
+  let count = 0;
+  while (days > 0 && !signal.aborted) {
+    const removed = await removeOldestEvents(database, days);
+    if (removed === null) break;
+    count += removed;
+  }
+  return count;
+}
+
+/**
+ * Deletes one batch of events, of the session that ended first.
+ * @returns how many events; null if there is no such session
+ */
+function removeOldestEvents(database: Database, days: number): Promise<number | null> {
+  return database.transaction(async (transaction) => {
+    // This lock lets other rows refer to the session, but prevents a claim.
+    const { rows } = await transaction.query<{ id: string }>(
+      `select id from session where ${isOver} and (events_removed_at is null or events_removed_at < finished_at)
+         and finished_at < now() - $1 * interval '1 day'
+       order by finished_at limit 1 for no key update skip locked`,
+      [days],
+    );
+    const [session] = rows;
+    if (session === undefined) return null;
+    const removed = await transaction.query<{ count: number; through: string | null }>(
+      `with removed as (
+         delete from event where session_id = $1
+           and seq in (select seq from event where session_id = $1 order by seq limit ${batchSize}) returning seq)
+       select count(*)::integer as count, max(seq) as through from removed`,
+      [session.id],
+    );
+    const { count, through } = removed.rows[0] ?? { count: 0, through: null };
+    await transaction.query(
+      `update session set events_removed_through = coalesce($2, events_removed_through),
+         events_removed_at = case when $3 then now() else events_removed_at end
+       where id = $1`,
+      [session.id, through, count < batchSize],
+    );
+    return count;
+  });
+}
+
+/**
+ * Deletes jobs that ended more than `days` days ago. Their sessions stay, without the link to the job.
+ * @param days 0: none are deleted
+ * @returns how many jobs
+ */
+export async function pruneJobs(database: Database, days: number, signal: AbortSignal): Promise<number> {
+  if (days === 0) return 0;
+  return inBatches(signal, () =>
+    database.transaction(async (transaction) => {
+      const { rows } = await transaction.query<{ id: string }>(
+        `select id from job where ${isOver} and updated_at < now() - $1 * interval '1 day'
+           and not exists (select 1 from session where job_id = job.id and not (${isOver}))
+         order by updated_at limit ${batchSize} for update skip locked`,
+        [days],
+      );
+      const ids = rows.map(({ id }) => id);
+      await transaction.query("update session set job_id = null where job_id = any($1)", [ids]);
+      await transaction.query("delete from job where id = any($1)", [ids]);
+      return ids.length;
+    }),
+  );
+}
+
+/**
+ * Deletes ledger entries without a job that are older than `days` days.
+ * @param days 0: none are deleted
+ * @returns how many
+ */
+export async function pruneArrivals(database: Database, days: number, signal: AbortSignal): Promise<number> {
+  if (days === 0) return 0;
+  const condition = "created_at < now() - $1 * interval '1 day'";
+  return removeRows(database, "arrival", { condition, values: [days] }, signal);
+}

@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { createBatcher } from "./batcher.ts";
+
+/** Holds every batch until it is let go. */
+function held(options: { atOnce: number; most: number; fails?: (inputs: readonly number[]) => boolean }) {
+  const batches: number[][] = [];
+  const gates: (() => void)[] = [];
+  const put = createBatcher<number, string>(
+    async (inputs) => {
+      batches.push([...inputs]);
+      await new Promise<void>((resolve) => gates.push(resolve));
+      if (options.fails?.(inputs) === true) throw new Error(`no: ${inputs.join(",")}`);
+      return inputs.map((input) => `did ${input}`);
+    },
+    { ...options, isOnesOwn: (error) => !(error as Error).message.includes("666") },
+  );
+  async function letGo(): Promise<void> {
+    gates.shift()?.();
+    // What follows from it is begun within this turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { batches, put, letGo };
+}
+
+test("what comes while a batch is under way goes together, and each gets its own result", async () => {
+  const { batches, put, letGo } = held({ atOnce: 1, most: 10 });
+  const first = put(1);
+  await letGo();
+  expect(batches).toEqual([[1]]);
+  const rest = [put(2), put(3), put(4)];
+  await letGo();
+  expect(await first).toBe("did 1");
+  expect(batches).toEqual([[1], [2, 3, 4]]);
+  await letGo();
+  expect(await Promise.all(rest)).toEqual(["did 2", "did 3", "did 4"]);
+});
+
+test("a batch takes no more than it may, and no more of them run at once", async () => {
+  const { batches, put, letGo } = held({ atOnce: 2, most: 2 });
+  const all = Array.from({ length: 7 }, (_, index) => put(index));
+  await letGo();
+  expect(batches).toEqual([
+    [0, 1],
+    [2, 3],
+  ]);
+  for (let count = 0; count < 4; count += 1) await letGo();
+  expect(batches).toHaveLength(4);
+  expect(await Promise.all(all)).toEqual(all.map((_, index) => `did ${index}`));
+});
+
+test("what one asked for wrongly fails nobody else", async () => {
+  const { put, letGo } = held({ atOnce: 1, most: 10, fails: (inputs) => inputs.includes(2) });
+  const all = Promise.allSettled([put(1), put(2), put(3)]);
+  await letGo();
+  for (let count = 0; count < 4; count += 1) await letGo();
+  expect((await all).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+});
+
+test("an error that is no one's own fails all at once, and the next go on", async () => {
+  const { batches, put, letGo } = held({ atOnce: 1, most: 10, fails: (inputs) => inputs.includes(666) });
+  const all = Promise.allSettled([put(1), put(666)]);
+  await letGo();
+  await letGo();
+  expect((await all).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(batches).toHaveLength(1);
+  const next = put(3);
+  await letGo();
+  await letGo();
+  expect(await next).toBe("did 3");
+});

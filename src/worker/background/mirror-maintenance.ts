@@ -1,0 +1,198 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "../../observability.ts";
+import type { SessionFolders } from "../disk/session-folders.ts";
+import type { Mirrors } from "../git/mirrors.ts";
+import { fetchPrefix } from "../git/fetch.ts";
+import { mustGit } from "../git/git.ts";
+import { usedMark } from "../git/mirror.ts";
+
+const dayMs = 24 * 60 * 60 * 1_000;
+/** Bounds above which a mirror is repacked: git slows down with each pack and each loose object that it must search. */
+const manyPacks = 20;
+const manyLoose = 5_000;
+/** How many branches' `latest` refs a mirror keeps, for the next fetch to build on. */
+const latestKept = 50;
+/** Most time of one repack, in ms. */
+const longestMs = 60 * 60 * 1_000;
+/** Prefix of the name of a mirror that is being removed, which no session looks for. */
+const removedPrefix = "removed-";
+
+interface MirrorLimits {
+  /** Days after which an unused mirror is removed; 0: never. */
+  readonly days: number;
+  /** Most bytes of all mirrors; beyond it the least recently used are removed. 0: no limit. */
+  readonly maximumBytes: number;
+}
+
+interface KnownMirror {
+  readonly path: string;
+  readonly bytes: number;
+  readonly packs: number;
+  readonly loose: number;
+  readonly usedAtMs: number;
+}
+
+/** The mirrors, and the session folders whose clones borrow from them. */
+interface Kept {
+  readonly mirrors: Pick<Mirrors, "directory" | "use">;
+  readonly folders: Pick<SessionFolders, "isKept">;
+}
+
+/**
+ * Removes mirrors that were unused for too long or exceed the size limit, except those that a session's clone borrows from, and
+ * repacks the others. Errors about one mirror are logged. A removal that a crash interrupts is completed the next time.
+ * @returns how many mirrors were removed
+ */
+export async function maintainMirrors(
+  { logger, ...kept }: Kept & { readonly logger: Logger },
+  { days, maximumBytes }: MirrorLimits,
+  signal: AbortSignal,
+): Promise<number> {
+  const { mirrors } = kept;
+  const names = await readdir(mirrors.directory).catch(() => []);
+  await removeLeftovers(mirrors.directory, names);
+  const known: KnownMirror[] = [];
+  for (const name of names.filter((each) => each.endsWith(".git"))) {
+    if (signal.aborted) return 0;
+    try {
+      await removeUnfinishedFetches(join(mirrors.directory, name));
+      known.push(await inspect(join(mirrors.directory, name), signal));
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ err: error, mirror: name }, "could not inspect a mirror");
+    }
+  }
+  let total = known.reduce((sum, { bytes }) => sum + bytes, 0);
+  let count = 0;
+  for (const mirror of known.toSorted((one, other) => one.usedAtMs - other.usedAtMs)) {
+    if (signal.aborted) return count;
+    try {
+      const isOld = days > 0 && Date.now() - mirror.usedAtMs > days * dayMs;
+      const isTooMuch = maximumBytes > 0 && total > maximumBytes;
+      if ((isOld || isTooMuch) && (await removeUnpinned(kept, mirror.path, signal))) {
+        total -= mirror.bytes;
+        count += 1;
+      } else await pack(kept, mirror, signal);
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ err: error, mirror: mirror.path }, "could not maintain a mirror; will retry");
+    }
+  }
+  return count;
+}
+
+/** Removes fetch folders that killed processes left. */
+async function removeUnfinishedFetches(mirror: string): Promise<void> {
+  for (const name of await readdir(mirror)) {
+    const path = join(mirror, name);
+    if (name.startsWith(fetchPrefix) && (await isOlderThanADay(path))) await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** Removes unfinished and half-removed mirrors that killed processes left. */
+async function removeLeftovers(directory: string, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const path = join(directory, name);
+    if (name.startsWith(removedPrefix) || (name.startsWith(".new-") && (await isOlderThanADay(path)))) {
+      await rm(path, { recursive: true, force: true });
+    }
+  }
+}
+
+async function isOlderThanADay(path: string): Promise<boolean> {
+  const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }));
+  return Date.now() - mtimeMs > dayMs;
+}
+
+async function inspect(path: string, signal: AbortSignal): Promise<KnownMirror> {
+  const counted = await mustGit(["count-objects", "-v"], { cwd: path, signal });
+  const numberOf = (name: string): number => Number(new RegExp(`^${name}: (\\d+)$`, "mu").exec(counted)?.[1] ?? 0);
+  const { mtimeMs } = await stat(join(path, usedMark)).catch(() => stat(path));
+  return {
+    path,
+    bytes: (numberOf("size") + numberOf("size-pack") + numberOf("size-garbage")) * 1024,
+    packs: numberOf("packs"),
+    loose: numberOf("count"),
+    usedAtMs: mtimeMs,
+  };
+}
+
+/** Offstage's refs in a mirror, each with the session that it pins objects for; null if it is for none. */
+async function pinsOf(path: string, signal: AbortSignal): Promise<{ ref: string; sessionId: string | null }[]> {
+  const listed = await mustGit(["for-each-ref", "--sort=-committerdate", "--format=%(refname)", "refs/offstage/"], {
+    cwd: path,
+    signal,
+  });
+  return listed
+    .split("\n")
+    .filter((ref) => ref !== "")
+    .map((ref) => ({
+      ref,
+      sessionId:
+        /^refs\/offstage\/(?:fetching\/refs-offstage-)?((?:replay-)?[0-9a-f]{8}-[0-9a-f-]{27})[/-]/u.exec(ref)?.[1] ??
+        null,
+    }));
+}
+
+async function isPinned({ folders }: Pick<Kept, "folders">, path: string, signal: AbortSignal): Promise<boolean> {
+  const pins = await pinsOf(path, signal);
+  return pins.some(({ sessionId }) => sessionId !== null && folders.isKept(sessionId));
+}
+
+/**
+ * Removes a mirror that no session pins. The rename takes it away in one step: a session finds it whole or not at all, and then
+ * makes it again.
+ * @returns whether it was removed
+ */
+async function removeUnpinned({ mirrors, folders }: Kept, path: string, signal: AbortSignal): Promise<boolean> {
+  const aside = join(mirrors.directory, `${removedPrefix}${randomBytes(8).toString("hex")}`);
+  const isUnused = await mirrors.use.whileUnused(path, async () => {
+    if (await isPinned({ folders }, path, signal)) return;
+    await rename(path, aside);
+    // A replay, which is another process, may have started to borrow from it in the meantime.
+    if (await isPinned({ folders }, aside, signal)) await rename(aside, path);
+  });
+  if (!isUnused || !existsSync(aside)) return false;
+  await rm(aside, { recursive: true, force: true });
+  return true;
+}
+
+/**
+ * Repacking uses one core, since sessions run at the same time. A delta window over large files, which strangers chose, could
+ * take gigabytes of memory.
+ */
+const packsWith = [
+  "pack.threads=1",
+  "pack.windowMemory=256m",
+  "pack.deltaCacheSize=64m",
+  "core.bigFileThreshold=64m",
+].flatMap((setting) => ["-c", setting]);
+
+/**
+ * Repacks a mirror into one pack. Nothing is dropped, not even unreachable objects (`--keep-unreachable`): a clone that borrows
+ * from the mirror may use them, and if a pack disappears, git searches the new one. So no session has to wait. `git gc` and
+ * `git maintenance` would drop unreachable objects after some days.
+ */
+async function pack({ mirrors, folders }: Kept, mirror: KnownMirror, signal: AbortSignal): Promise<void> {
+  const options = { cwd: mirror.path, signal: AbortSignal.any([signal, AbortSignal.timeout(longestMs)]) };
+  await mirrors.use.whileUnused(mirror.path, async () => {
+    const pins = await pinsOf(mirror.path, signal);
+    const latest = pins.filter(({ ref }) => ref.startsWith("refs/offstage/latest/")).slice(latestKept);
+    // A session makes its folder before it pins, so pins without a folder are leftovers of an interrupted removal.
+    const left = pins.filter(({ sessionId }) => sessionId !== null && !folders.isKept(sessionId));
+    for (const { ref } of [...latest, ...left]) await mustGit(["update-ref", "-d", ref], options);
+  });
+  if (mirror.packs <= manyPacks && mirror.loose <= manyLoose) return;
+  await removeUnfinishedPacks(join(mirror.path, "objects/pack"));
+  await mustGit([...packsWith, "repack", "-a", "-d", "--keep-unreachable", "--quiet"], options);
+  await mustGit(["pack-refs", "--all", "--prune"], options);
+}
+
+/** Removes temporary packs that killed git processes left. */
+async function removeUnfinishedPacks(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    if (/^\.?tmp[-_]/u.test(name) && (await isOlderThanADay(path))) await rm(path, { force: true });
+  }
+}

@@ -1,0 +1,141 @@
+import { createHmac } from "node:crypto";
+import type { Database } from "../../database/database.ts";
+import { retryPauseMs } from "../../domain/webhooks/webhook.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { createService, type Service } from "../../lifecycle/service.ts";
+import type { Metrics } from "../../metrics/metrics.ts";
+import type { Logger } from "../../observability.ts";
+import type { Vault } from "../../store/secrets/vault.ts";
+import {
+  claimDeliveries,
+  disableWebhook,
+  finishAttempt,
+  type AttemptResult,
+  type ClaimedDelivery,
+} from "../../store/webhooks/deliveries.ts";
+import { postJson, type PostResult } from "./http-post.ts";
+
+/** What sending webhooks needs. */
+export interface WebhookSenderOptions {
+  readonly database: Database;
+  readonly vault: Vault;
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, "deliveryAttempted" | "deliveriesDied">;
+  readonly publicUrl: () => string;
+  /** Hosts in private networks that the operator allows webhooks to be sent to. */
+  readonly privateHosts: readonly string[];
+}
+
+const pollEveryMs = 1_000;
+/** Parallel deliveries: of all webhooks, and of one webhook, whose receiver may be slow. */
+const concurrency = 32;
+const concurrencyOfOne = 4;
+const timeLimitMs = 15_000;
+/** Longer than an attempt can take: if the lease has expired, the sender died, and another may take the delivery. */
+const leaseMs = 60_000;
+const gone = 410;
+
+/**
+ * Makes the sender of the outbox's webhook deliveries, by Standard Webhooks (https://www.standardwebhooks.com): each at least
+ * once, with an id that stays the same over attempts. Any number of senders may run at the same time.
+ * `stop` settles when the deliveries under way have ended.
+ */
+export function createWebhookSender(options: WebhookSenderOptions): Service {
+  const { database, logger } = options;
+  const underWay = new Map<Promise<void>, string>();
+  const looks = createPeriodic({
+    round: claimDue,
+    everyMs: pollEveryMs,
+    onFailure: (error) => logger.warn({ err: error }, "could not claim webhook deliveries; will retry"),
+  });
+
+  async function claimDue(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted && underWay.size < concurrency) {
+      const counts = Map.groupBy(underWay.values(), (id) => id);
+      const busy = [...counts].filter(([, all]) => all.length >= concurrencyOfOne).map(([id]) => id);
+      const claimed = await claimDeliveries(database, { limit: concurrencyOfOne, leaseMs, busy });
+      if (claimed.length === 0) return;
+      for (const delivery of claimed) deliver(delivery, stopping);
+    }
+  }
+
+  function deliver(delivery: ClaimedDelivery, stopping: AbortSignal): void {
+    const sent: Promise<void> = send(options, delivery, stopping)
+      .catch((error: unknown) => logger.warn({ err: error, deliveryId: delivery.id }, "could not deliver a webhook"))
+      .finally(() => {
+        underWay.delete(sent);
+        looks.now();
+      });
+    underWay.set(sent, delivery.webhookId);
+  }
+
+  return createService({
+    start: () => looks.start(),
+    async stop() {
+      await looks.stop();
+      await Promise.all(underWay.keys());
+    },
+  });
+}
+
+async function send(options: WebhookSenderOptions, delivery: ClaimedDelivery, stopping: AbortSignal): Promise<void> {
+  const { database, vault, metrics } = options;
+  const secret = await vault.open(delivery.webhookId, delivery.secret).catch(async (error: Error) => {
+    const unsigned = { status: null, error: error.message, retryAfterMs: null };
+    await finish(options, delivery, unsigned, 0);
+    return null;
+  });
+  if (secret === null) return;
+  const body = bodyOf(delivery, options.publicUrl());
+  const startedAt = performance.now();
+  const posted = await postJson(delivery.url, {
+    body,
+    headers: signedHeaders(delivery.id, Math.floor(Date.now() / 1_000), body, secret),
+    privateHosts: options.privateHosts,
+    signal: AbortSignal.any([stopping, AbortSignal.timeout(timeLimitMs)]),
+  });
+  // This server stopped, the receiver did not answer: the delivery is due again when its lease expires.
+  if (stopping.aborted && posted.status === null) return;
+  await finish(options, delivery, posted, performance.now() - startedAt);
+  if (posted.status !== gone) return;
+  metrics.deliveriesDied(await disableWebhook(database, delivery.webhookId, "its address answered 410 Gone"));
+}
+
+async function finish(
+  { database, metrics }: WebhookSenderOptions,
+  delivery: ClaimedDelivery,
+  posted: PostResult,
+  durationMs: number,
+): Promise<void> {
+  const { status, error } = posted;
+  const outcome = outcomeOf(delivery, posted);
+  const result: AttemptResult = { durationMs: Math.round(durationMs), status, error };
+  const counts = await finishAttempt(database, delivery, result, outcome);
+  const answered = status === null ? "unanswered" : "refused";
+  metrics.deliveryAttempted(outcome === "delivered" ? outcome : answered, durationMs / 1_000);
+  if (outcome === "dead" && counts) metrics.deliveriesDied(1);
+}
+
+function outcomeOf({ attempts }: ClaimedDelivery, { status, retryAfterMs }: PostResult) {
+  if (status !== null && status >= 200 && status < 300) return "delivered";
+  const pauseMs = status === gone ? null : retryPauseMs(attempts, Math.random());
+  return pauseMs === null ? "dead" : { retryMs: Math.max(pauseMs, retryAfterMs ?? 0) };
+}
+
+/** The body of a delivery, identical at every attempt. */
+function bodyOf({ type, data, createdAt, organizationId }: ClaimedDelivery, publicUrl: string): string {
+  const sessionId = type.startsWith("session.") ? data["id"] : data["sessionId"];
+  const htmlUrl = typeof sessionId === "string" ? { sessionHtmlUrl: `${publicUrl}/sessions/${sessionId}` } : {};
+  return JSON.stringify({ type, timestamp: createdAt.toISOString(), data: { organizationId, ...data, ...htmlUrl } });
+}
+
+/**
+ * The headers of Standard Webhooks, with an HMAC-SHA256 signature over id, time and body.
+ * @param at seconds since 1970
+ * @param secret `whsec_` followed by base64
+ */
+export function signedHeaders(id: string, at: number, body: string, secret: string): Record<string, string> {
+  const key = Buffer.from(secret.replace(/^whsec_/u, ""), "base64");
+  const signature = createHmac("sha256", key).update(`${id}.${at}.${body}`).digest("base64");
+  return { "webhook-id": id, "webhook-timestamp": String(at), "webhook-signature": `v1,${signature}` };
+}

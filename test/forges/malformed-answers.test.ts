@@ -1,0 +1,152 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import { createGitea } from "../../src/forges/gitea.ts";
+import { createGitHub } from "../../src/forges/github.ts";
+import { createTestApp } from "../forge/github-app.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
+
+interface Answer {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+}
+
+/** What a forge says when it does not say what one asked for. */
+let server: Server;
+let url: string;
+/** In turn; the last again and again. */
+let answers: ((request: IncomingMessage) => Answer)[] = [];
+let asked = 0;
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    request.resume();
+    asked += 1;
+    const [answer] = answers.length > 1 ? answers.splice(0, 1) : answers;
+    const { status, headers = {}, body = {} } = answer?.(request) ?? { status: 500 };
+    response.writeHead(status, headers).end(typeof body === "string" ? body : JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+
+afterEach(() => {
+  asked = 0;
+});
+
+afterAll(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+const signal = () => AbortSignal.timeout(hangTimeoutMs);
+const address = () => parseRepositoryUrl(`${url}/acme/shop`) as RepositoryAddress;
+const github = () => createGitHub({ kind: "github", webUrl: url, apiUrl: url, token: "x" });
+const gitea = () => createGitea({ kind: "gitea", webUrl: url, apiUrl: url, token: "x" });
+const find = () => github().findPullRequest(address(), "work", "main", signal());
+const inSeconds = (seconds: number) => String(Math.ceil(Date.now() / 1_000) + seconds);
+
+describe("a rate limit", () => {
+  it.each<[string, () => Answer]>([
+    [
+      "GitHub's usual one",
+      () => ({ status: 403, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": inSeconds(1) } }),
+    ],
+    [
+      "one told by words alone",
+      () => ({ status: 403, body: { message: "You have exceeded a secondary rate limit." } }),
+    ],
+    [
+      "one with a date",
+      () => ({ status: 429, headers: { "retry-after": new Date(Date.now() + 1_000).toUTCString() } }),
+    ],
+  ])("is waited for: %s", async (_, limited) => {
+    answers = [limited, () => ({ status: 200, body: [] })];
+    expect(await find()).toBeNull();
+    expect(asked).toBe(2);
+  });
+
+  it("that lasts for long is told at once, as what passes", async () => {
+    answers = [
+      () => ({
+        status: 403,
+        headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": inSeconds(3_000) },
+        body: { message: "API rate limit exceeded for user ID 1." },
+      }),
+    ];
+    await expect(find()).rejects.toMatchObject({
+      code: "forge_unavailable",
+      retryable: true,
+      message: expect.stringContaining("API rate limit exceeded") as string,
+    });
+    expect(asked).toBe(1);
+  });
+});
+
+it("a token that may not is no rate limit", async () => {
+  answers = [() => ({ status: 403, body: { message: "Resource not accessible by personal access token" } })];
+  await expect(find()).rejects.toMatchObject({ code: "repository_access_denied" });
+  expect(asked).toBe(1);
+});
+
+it("a renamed repository is told as such", async () => {
+  answers = [() => ({ status: 301, headers: { location: `${url}/repositories/1` }, body: { message: "Moved" } })];
+  await expect(find()).rejects.toMatchObject({
+    code: "repository_not_found",
+    remedy: expect.stringContaining("new address") as string,
+  });
+});
+
+it("a page where JSON was asked for is a refusal without a reason", async () => {
+  answers = [() => ({ status: 422, body: "<html>" })];
+  await expect(find()).rejects.toMatchObject({ code: "pull_request_refused" });
+});
+
+it("a fork's pull request of a branch with the same name is not taken for ours", async () => {
+  const pull = (number: number, from: number) => ({
+    number,
+    html_url: `${url}/acme/shop/pulls/${number}`,
+    state: "open",
+    merged: false,
+    head: { ref: "work", repo_id: from },
+    base: { ref: "main", repo_id: 1 },
+  });
+  answers = [() => ({ status: 200, body: [pull(2, 9)] })];
+  expect(await gitea().findPullRequest(address(), "work", "main", signal())).toBeNull();
+  answers = [() => ({ status: 200, body: [pull(3, 9), pull(2, 1)] })];
+  expect(await gitea().findPullRequest(address(), "work", "main", signal())).toMatchObject({ number: 2 });
+});
+
+it("what an App was granted meanwhile holds from the next try", async () => {
+  const app = createTestApp(7);
+  let granted = false;
+  let made = 0;
+  answers = [
+    ({ url: path = "", headers }) => {
+      if (path.endsWith("/installation")) return { status: 200, body: { id: 1 } };
+      if (path.endsWith("/access_tokens")) {
+        made += 1;
+        const token = `${granted ? "able" : "unable"}-${made}`;
+        return { status: 201, body: { token, expires_at: new Date(Date.now() + 3_600_000).toISOString() } };
+      }
+      const may = headers.authorization?.startsWith("Bearer able") === true;
+      return may
+        ? { status: 200, body: [] }
+        : { status: 403, body: { message: "Resource not accessible by integration" } };
+    },
+  ];
+  const forge = createGitHub({
+    kind: "github",
+    webUrl: url,
+    apiUrl: url,
+    app: { id: "7", privateKey: app.privateKey },
+  });
+  const look = () => forge.findPullRequest(address(), "work", "main", signal());
+  await expect(look()).rejects.toMatchObject({ code: "repository_access_denied" });
+  granted = true;
+  expect(await look()).toBeNull();
+  expect(await look()).toBeNull();
+  expect(made).toBe(2);
+});

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Database } from "../../src/database/database.ts";
+import { newSession } from "../../src/domain/sessions/new-session.ts";
+import { createBatchedInserts, type BatchedInserts } from "../../src/store/sessions/batched-inserts.ts";
+import { listEvents } from "../../src/store/sessions/events.ts";
+import { getSession, listSessions } from "../../src/store/sessions/sessions.ts";
+import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { addAutomation, addOrganization, atOnce } from "./fixtures.ts";
+
+let testDatabase: TestDatabase;
+let database: Database;
+let intake: BatchedInserts;
+let organizationId: string;
+
+beforeEach(async () => {
+  testDatabase = await createTestDatabase();
+  ({ database } = testDatabase);
+  intake = createBatchedInserts(database);
+  organizationId = await addOrganization(database);
+});
+
+afterEach(() => testDatabase.close());
+
+const session = (more: Partial<Parameters<typeof newSession>[0]> = {}) =>
+  newSession({ prompt: "Work", repositories: [], sandboxed: true, ...more });
+
+async function commits(): Promise<number> {
+  const { rows } = await database.pool.query<{ count: number }>(
+    "select count(distinct xmin::text)::integer as count from session",
+  );
+  return rows[0]?.count ?? 0;
+}
+
+test("what is accepted at once is committed together, each with all that belongs to it", async () => {
+  const created = await atOnce(40, (index) =>
+    intake.createSession(organizationId, session({ title: `number ${index}`, notices: ["a notice"] })),
+  );
+  expect(created.map(({ title }) => title)).toEqual(Array.from({ length: 40 }, (_, index) => `number ${index}`));
+  for (const { id, title } of created) {
+    expect((await getSession(database, organizationId, id))?.title).toBe(title);
+    const page = await listEvents(database, organizationId, id, 0, 10);
+    expect(page?.events.map(({ seq, type }) => [seq, type])).toEqual([
+      [1, "session.created"],
+      [2, "notice"],
+      [3, "message.user"],
+    ]);
+  }
+  expect(await commits()).toBeLessThan(10);
+});
+
+test("one that can't be stored fails alone", async () => {
+  const gone = { id: crypto.randomUUID(), name: "gone" };
+  const settled = await Promise.allSettled(
+    Array.from({ length: 10 }, (_, index) =>
+      intake.createSession(organizationId, session(index === 4 ? { repositories: [gone] } : {})),
+    ),
+  );
+  expect(settled.filter(({ status }) => status === "rejected")).toHaveLength(1);
+  expect(settled[4]).toMatchObject({ status: "rejected" });
+  expect((await listSessions(database, organizationId, { limit: 100 })).items).toHaveLength(9);
+});
+
+test("the same session asked for twice at once, or twice by one job, is made once", async () => {
+  const twice = session();
+  const [first, second] = await Promise.all([
+    intake.createSession(organizationId, twice),
+    intake.createSession(organizationId, twice),
+  ]);
+  expect(second.id).toBe(first.id);
+  const automationId = await addAutomation(database, organizationId, "triage");
+  const jobId = crypto.randomUUID();
+  await intake.createJob({ id: jobId, organizationId, automationId, priority: 5, payload: {} });
+  const ofJob = await atOnce(2, () => intake.createSession(organizationId, session({ automationId, jobId })));
+  expect(new Set(ofJob.map(({ id }) => id)).size).toBe(1);
+  expect((await listSessions(database, organizationId, { limit: 100 })).items).toHaveLength(2);
+});
+
+test("triggers at once each make their job, and the same one only once", async () => {
+  const automationId = await addAutomation(database, organizationId, "triage");
+  const job = () => ({
+    id: crypto.randomUUID(),
+    organizationId,
+    automationId,
+    priority: 5,
+    payload: { event: "push" },
+  });
+  const same = job();
+  const jobs = await Promise.all([...Array.from({ length: 20 }, job), same, same].map((one) => intake.createJob(one)));
+  expect(new Set(jobs.map(({ id }) => id)).size).toBe(21);
+  const { rows } = await database.pool.query<{ payload: unknown }>("select payload from job");
+  expect(rows).toEqual(Array.from({ length: 21 }, () => ({ payload: { event: "push" } })));
+});
