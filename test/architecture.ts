@@ -34,6 +34,7 @@ export const parts: Readonly<Record<string, Part>> = {
       "objects",
       "metrics",
       "traces",
+      "programs",
       "lifecycle",
       "atomic-file",
       ...foundation,

@@ -1,4 +1,5 @@
 import { rm } from "node:fs/promises";
+import { readProgramTexts } from "../programs/program-text.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
@@ -26,6 +27,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   const { config, logger, metrics, traces, database, sandbox, providers, templates } = dependencies;
   // Removes the sockets that a killed server left behind.
   await rm(socketDirectory(config), { recursive: true, force: true });
+  await readProgramTexts();
   const id = await readWorkerId(config.data);
   if (sandbox.sweeper !== undefined) await shutdown.start(sandbox.sweeper);
   const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id });

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { glob, mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, glob, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -33,6 +33,24 @@ test("there are programs, and none that nothing starts", async () => {
   expect(programs.length).toBeGreaterThan(10);
   const started = await startedIn(src, "ts");
   expect([...new Set(started.map(({ program }) => program))].toSorted()).toEqual(programs);
+});
+
+test("are read when a server starts, so that a version that is installed under it does not mix with its own", async () => {
+  const copy = await mkdtemp(join(tmpdir(), "offstage-programs-"));
+  try {
+    await cp(join(src, "programs"), join(copy, "programs"), { recursive: true });
+    await mkdir(join(copy, "worker"));
+    const program = join(copy, "worker/step.sh");
+    await writeFile(program, "echo of this version\n");
+    const { programText: text, readProgramTexts } = (await import(
+      pathToFileURL(join(copy, "programs/program-text.ts")).href
+    )) as typeof import("../../src/programs/program-text.ts");
+    await readProgramTexts();
+    await writeFile(program, "echo of the next version\n");
+    expect(text(pathToFileURL(join(copy, "worker/step.ts")).href, "step.sh")).toBe("echo of this version\n");
+  } finally {
+    await rm(copy, { recursive: true, force: true });
+  }
 });
 
 describe.each(programs)("%s", (program) => {

@@ -107,7 +107,7 @@ export function createReaper(options: ReaperOptions): Reaper {
   }
 
   function again(one: OwnedContainer, attempt: number): void {
-    const afterMs = backoffMs(attempt, { fromMs: retries.firstMs, toMs: retries.longestMs });
+    const afterMs = backoffMs(attempt, { fromMs: retries.firstMs, toMs: retries.longestMs, jitter: 0.5 });
     const timer = setTimeout(() => void tryAgain(one, attempt), afterMs);
     timer.unref();
     waiting.set(one.name, timer);

@@ -7,7 +7,12 @@ import { saveRepository } from "../../store/queue/progress.ts";
 import { openTargets } from "../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { cloneSource } from "../attempt/session-repositories.ts";
-import { fetchCheckpoint, reportUnusable, type RestorableCheckpoint } from "../checkpoints/restore.ts";
+import {
+  fetchCheckpoint,
+  reportUnusable,
+  type FetchedCheckpoint,
+  type RestorableCheckpoint,
+} from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
 import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
 import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
@@ -75,18 +80,33 @@ async function forgetOutdated(
 async function makeWorkspace(attempt: Attempt, services: Services, request: CloneRequest): Promise<Made> {
   const { folders } = services;
   const { sessionId } = attempt.session;
-  const fetched = await fetchCheckpoint(attempt, services);
   try {
-    const { clones, pending } = await makeClones(services, request, fetched);
-    return { clones, origin: "remote", checkpoint: fetched && { fetched, pending } };
-  } catch (error) {
-    if (fetched === null) throw error;
-    await reportUnusable(attempt, services, error);
-    await folders.forget(sessionId);
+    const fetched = await fetchCheckpoint(attempt, services);
+    if (fetched !== null) {
+      const made = await makeClonesFor(attempt, services, request, fetched);
+      if (made !== null) return made;
+      await folders.forget(sessionId);
+    }
     const { clones } = await makeClones(services, request, null);
     return { clones, origin: "remote", checkpoint: null };
   } finally {
     await rm(folders.incomingPath(sessionId), { recursive: true, force: true });
+  }
+}
+
+/** Makes the clones of a checkpoint; null if it turns out to be unusable, which a notice says. */
+async function makeClonesFor(
+  attempt: Attempt,
+  services: Services,
+  request: CloneRequest,
+  fetched: FetchedCheckpoint,
+): Promise<Made | null> {
+  try {
+    const { clones, pending } = await makeClones(services, request, fetched);
+    return { clones, origin: "remote", checkpoint: { fetched, pending } };
+  } catch (error) {
+    await reportUnusable(attempt, services, error);
+    return null;
   }
 }
 

@@ -52,6 +52,8 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
   let harness = session.harness;
   safePoints.enter();
   for (;;) {
+    // A message that is marked as running counts as interrupted in the next attempt, so none is once this one is to end.
+    attempt.signal.throwIfAborted();
     const message = await nextMessage(database, session);
     if (message === null) break;
     const text = message.interrupted ? interruptedPrompt(message.text, turns.origin) : message.text;

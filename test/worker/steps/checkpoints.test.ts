@@ -63,6 +63,24 @@ test("another worker continues with the files as the agent left them, on its own
   expect(existsSync(two.folders.incomingPath(attempt.session.sessionId))).toBe(false);
 });
 
+test("what was fetched of a checkpoint does not stay if the rest can't be fetched", async () => {
+  const { attempt, workspace } = await begin();
+  await writeFile(join(folderOf(workspace), "left.txt"), "not committed\n");
+  await take(attempt, workspace);
+  const next = await world.again(attempt, "two");
+  const { sessionId } = attempt.session;
+  let isFetching = false;
+  const full = Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+  const open = (): never => {
+    isFetching = existsSync(two.folders.incomingPath(sessionId));
+    throw full;
+  };
+  const vault = { ...two.vault, open };
+  await expect(prepareWorkspace(next, { ...two, vault })).rejects.toBe(full);
+  expect(isFetching).toBe(true);
+  expect(existsSync(two.folders.incomingPath(sessionId))).toBe(false);
+});
+
 test("folders are not complete until the checkpoint is restored into them", async () => {
   const { attempt, workspace } = await begin();
   await writeFile(join(folderOf(workspace), "left.txt"), "not committed\n");

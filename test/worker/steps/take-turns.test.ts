@@ -3,6 +3,7 @@ import { createGatewayProcesses } from "../../../src/gateway/process/process.ts"
 import { completeMessage, nextMessage, saveRepository } from "../../../src/store/queue/progress.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { createSafePoints } from "../../../src/worker/attempt/safe-points.ts";
+import { WorkerDraining } from "../../../src/worker/attempt/stop-reasons.ts";
 import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { takeTurns, type Turns } from "../../../src/worker/steps/take-turns.ts";
@@ -85,6 +86,19 @@ test("nor if the remote has it", async () => {
   const turns = await turnsOf(attempt, "remote");
   const clones = turns.clones.map((clone) => ({ ...clone, headSha: clone.repository.headSha ?? "" }));
   expect(await takeTurns(attempt, services, { ...turns, clones })).toBe("The answer.");
+});
+
+test("a message that no agent saw is not marked as interrupted by a worker that shuts down", async () => {
+  const begun = await world.begin();
+  const ended = new AbortController();
+  const draining = new AbortController();
+  const attempt = { ...begun, signal: ended.signal };
+  const turns = await turnsOf(attempt, "remote");
+  const reason = new WorkerDraining();
+  const safePoints = createSafePoints(draining.signal, () => ended.abort(reason));
+  draining.abort();
+  await expect(takeTurns(attempt, services, { ...turns, safePoints })).rejects.toBe(reason);
+  expect(await firstStatus()).toEqual({ status: "pending" });
 });
 
 test("fails before a turn if the sandbox does not work", async () => {
