@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { programText } from "../../src/programs/program-text.ts";
+import type * as programTexts from "../../src/programs/program-text.ts";
 import { shells } from "./run.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -44,7 +44,7 @@ test("are read when a server starts, so that a version that is installed under i
     await writeFile(program, "echo of this version\n");
     const { programText: text, readProgramTexts } = (await import(
       pathToFileURL(join(copy, "programs/program-text.ts")).href
-    )) as typeof import("../../src/programs/program-text.ts");
+    )) as typeof programTexts;
     await readProgramTexts();
     await writeFile(program, "echo of the next version\n");
     expect(text(pathToFileURL(join(copy, "worker/step.ts")).href, "step.sh")).toBe("echo of this version\n");
@@ -81,7 +81,7 @@ describe("what is built", () => {
 
   test("finds each program beside the file that starts it", async () => {
     const reader = pathToFileURL(join(dist, "programs/program-text.js")).href;
-    const { programText: read } = (await import(reader)) as { programText: typeof programText };
+    const { programText: read } = (await import(reader)) as { programText: typeof programTexts.programText };
     const started = await startedIn(dist, "js");
     for (const { starter, name, program } of started)
       expect(read(pathToFileURL(join(dist, starter)).href, name)).toBe(await readFile(join(src, program), "utf8"));
