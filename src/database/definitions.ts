@@ -5,7 +5,7 @@ import type pg from "pg";
 
 /** The current definition of one SQL function: the file `<name>.sql`. */
 export interface Definition {
-  /** Of the file and of its function. */
+  /** Of the file and of its function; of an overload, `<function>.<what tells it apart>`. */
   readonly name: string;
   readonly sql: string;
   /** Of `sql`, in hexadecimal. */
@@ -64,7 +64,8 @@ function neededBy(sql: string): string[] {
  * This is safe while other nodes work. `create or replace function` locks no table and waits for no transaction: a call
  * that runs ends with the body that it began with, and the next transaction of each connection has the new one. Between
  * them a new body may call an old one, and an old body a new one. So a definition keeps the signature that nodes of the
- * version before call; another signature is another function, and a migration of a later version drops the old one.
+ * version before call; another signature is another function, an overload with a file of its own if it must change, and a
+ * migration of a later version drops the old one.
  * @param client a connection that holds the migration lock
  * @throws Error with the file's name if PostgreSQL refuses it; then no function is changed
  */

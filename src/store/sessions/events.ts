@@ -26,7 +26,8 @@ export async function listEvents(
 ): Promise<EventPage | null> {
   const { rows } = await database.pool.query<EventRow>({
     name: "list_events",
-    // The stored size of a compressed value says nothing about its real size.
+    // The stored size of a compressed value says nothing about its real size. `with_remedy` is for events that nodes of the
+    // version before write during an upgrade.
     text: `with found as (
              select seq, type, data, created_at,
                case when pg_column_compression(data) is null then pg_column_size(data)
@@ -36,7 +37,10 @@ export async function listEvents(
              order by seq limit $4),
            counted as (
              select *, sum(bytes) over (order by seq) - bytes as before, count(*) over () as all_found from found)
-           select seq, type, data, created_at, all_found from counted where before < $5 order by seq`,
+           select seq, type, created_at, all_found,
+             case when type in ('session.status', 'step.failed') and data ? 'failure'
+               then jsonb_set(data, '{failure}', with_remedy(data -> 'failure')) else data end as data
+           from counted where before < $5 order by seq`,
     values: [sessionId, organizationId, after, limit + 1, pageBytes],
   });
   if (rows.length === 0 && !(await sessionExists(database, organizationId, sessionId))) return null;

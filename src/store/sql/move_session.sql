@@ -8,7 +8,7 @@
 -- be claimed, because somebody was first, the answer is null.
 --
 -- The parameters are typed and not one JSON object, which made a claim some 3 % slower. The version before calls the function of
--- the same name without `waits_for`, which 0021_quick_claim.sql made and which stays for it: name `waits_for` in each call.
+-- the same name without `waits_for` (move_session.without_waits_for.sql): name `waits_for` in each call.
 -- Callers: claim_session, src/store/sessions/transition.ts.
 -- @param reason a sentence for readers
 -- @param new_failure null: the session has none
@@ -47,7 +47,8 @@ begin
     queued_at = case when to_status = 'queued' and not keeps_place then now() else queued_at end,
     started_at = case when to_status = 'running' then coalesce(started_at, now()) else started_at end,
     finished_at = case when to_status in ('completed', 'failed', 'cancelled') then now() end,
-    failure = new_failure, summary = coalesce(new_summary, summary),
+    -- `mend` is for nodes of the version before, which show no failure without it: with_remedy.sql.
+    failure = new_failure || jsonb_build_object('mend', new_failure -> 'remedy'), summary = coalesce(new_summary, summary),
     cancel_requested = cancel_requested and to_status = 'running' and not is_claim,
     reserved_usd = case when is_claim then reserved when to_status = 'running' then reserved_usd else 0 end,
     waiting = waits_for, ready = false,
