@@ -80,8 +80,8 @@ async function replay(
 ): Promise<ReplayResult> {
   const { session, signal, mask, emit } = attempt;
   const sources = session.repositories.map((repository) => cloneSource(attempt, services, repository));
-  const wanted = { sessionId: session.sessionId, sources, signal };
-  const clones = await makeClonesAgain(services, original.session.sessionId, wanted);
+  const request = { sessionId: session.sessionId, sources, signal };
+  const clones = await makeClonesAgain(services, original.session.sessionId, request);
   const environments = await readEnvironments(attempt, services, clones);
   const missing = await withoutSetup(attempt, services, environments);
   if (missing.length > 0) await setUp(attempt, services, missing);
@@ -128,7 +128,7 @@ async function takeTurns(
       resume,
       onSession: (id) => Promise.resolve(void (resume = id)),
       // The recorded answers name files by the paths of the original session.
-      seenAt: services.folders.placeOf(original.session.sessionId),
+      seenAt: services.folders.pathsOf(original.session.sessionId),
       signal: attempt.signal,
     });
     conversation.push({ from: "user", text: message }, { from: "agent", text: finalMessage });

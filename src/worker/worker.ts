@@ -64,12 +64,12 @@ export function createWorker(options: WorkerOptions): Service {
   const draining = new AbortController();
   let full = false;
 
-  const looks = {
+  const polling = {
     everyMs: pollMs,
     onFailure: (error: unknown) => logger.error({ err: error }, "could not claim work; will retry"),
   };
-  const jobs = createPeriodic({ ...looks, round: takeJobs });
-  const sessions = createPeriodic({ ...looks, round: takeSessions });
+  const jobs = createPeriodic({ ...polling, round: takeJobs });
+  const sessions = createPeriodic({ ...polling, round: takeSessions });
   const recovery = createPeriodic({
     round: recoverExpired,
     everyMs: leaseMs / 2,
@@ -77,8 +77,8 @@ export function createWorker(options: WorkerOptions): Service {
     onFailure: (error) => logger.warn({ err: error }, "could not recover expired leases; will retry"),
   });
 
-  /** The two looks are independent: many jobs delay no session. */
-  function look(): void {
+  /** The two polls are independent: many jobs delay no session. */
+  function poll(): void {
     jobs.now();
     sessions.now();
   }
@@ -159,7 +159,7 @@ export function createWorker(options: WorkerOptions): Service {
   async function recoverExpired(): Promise<void> {
     const counts = await Promise.all([recoverSessions(database, {}), recoverJobs(database, {}), wakeWaiting(database)]);
     metrics.sessionsRecovered(counts[0]);
-    if (counts.some((count) => count > 0)) look();
+    if (counts.some((count) => count > 0)) poll();
   }
 
   const subscriptions: Subscription[] = [];
@@ -168,7 +168,7 @@ export function createWorker(options: WorkerOptions): Service {
       // Any other payload: notifications were lost, or an older node sent one without a kind.
       if (what === "job") jobs.now();
       else if (what === "session") sessions.now();
-      else look();
+      else poll();
     });
     subscriptions.push(work);
     const cancels = await database.listen("offstage_cancel", (sessionId) => {

@@ -21,7 +21,7 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
 
   async function pack(options: { last?: { head: string; tree: string } } = {}) {
     const { base, mirror, path, environment } = repository;
-    const end = await runProgram(["worker/clones/stage.sh", "worker/checkpoints/pack-work.sh"], {
+    const end = await runProgram(["worker/clones/stage-all.sh", "worker/checkpoints/pack-work.sh"], {
       shell,
       cwd: path,
       environment: {
@@ -30,7 +30,7 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
         OFFSTAGE_BEFORE: base,
         OFFSTAGE_KNOWN: base,
         OFFSTAGE_MIRROR: join(mirror, "objects"),
-        OFFSTAGE_KEPT: join(kept, "objects"),
+        OFFSTAGE_CHECKPOINTS: join(kept, "objects"),
         OFFSTAGE_LAST: options.last === undefined ? "" : `${options.last.head} ${options.last.tree}`,
       },
     });
@@ -88,7 +88,7 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
     const { head, commit } = await pack();
     const other = await createRepository(join(folder.path, "other"));
     await other.run("echo of the setup > settings && echo /settings >> .git/info/exclude");
-    const environment = { OFFSTAGE_KEPT: kept, OFFSTAGE_COMMIT: commit, OFFSTAGE_HEAD: head };
+    const environment = { OFFSTAGE_CHECKPOINTS: kept, OFFSTAGE_COMMIT: commit, OFFSTAGE_HEAD: head };
     await other.git("fetch", "-q", repository.mirror, repository.base);
     expect(
       await runProgram("worker/checkpoints/restore-work.sh", {

@@ -8,7 +8,7 @@ const folder = useFolder();
 
 /** Exports a repository's work as the worker does. @returns the reported commits, and the files of the one that counts */
 async function exportWork(repository: Repository, shell: string) {
-  const end = await runProgram(["worker/clones/stage.sh", "worker/clones/export-work.sh"], {
+  const end = await runProgram(["worker/clones/stage-all.sh", "worker/clones/export-work.sh"], {
     shell,
     cwd: repository.path,
     environment: {

@@ -196,7 +196,7 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     const { signal } = new AbortController();
     const request = { sessionId: "real", sources: [], progress: () => undefined, signal };
     await makeClones(services, request, null);
-    const { workspace, home } = folders.placeOf("real");
+    const { workspace, home } = folders.pathsOf("real");
     const setup = join(folder, "sessions/real/setups/one/home");
     await sandbox.makeWritable(setup);
     expect(inUse()).toHaveLength(2);

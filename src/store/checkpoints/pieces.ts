@@ -92,7 +92,7 @@ async function* sealedChunks(key: Buffer, files: PieceFiles, chunkBytes: number)
   for (const [pieceId, file] of files) {
     let position = 0;
     for await (const chunk of createReadStream(file, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>) {
-      yield { pieceId, position, sealed: sealBytes(key, chunkPlace(pieceId, position), chunk) };
+      yield { pieceId, position, sealed: sealBytes(key, chunkContext(pieceId, position), chunk) };
       position += 1;
     }
   }
@@ -128,7 +128,7 @@ export async function* readPiece(
     if (chunk === undefined && position > 0) return;
     const sealed = chunk === undefined ? null : await contentOf(chunk, objects, signal);
     if (sealed === null) throw new ConflictError(`the piece ${id} of a checkpoint is gone`);
-    yield openBytes(key, chunkPlace(id, position), sealed, "a checkpoint was changed outside Offstage");
+    yield openBytes(key, chunkContext(id, position), sealed, "a checkpoint was changed outside Offstage");
   }
 }
 
@@ -148,4 +148,4 @@ async function contentOf(chunk: StoredChunk, objects: ObjectStore | null, signal
 }
 
 /** The context that a chunk is encrypted for: a chunk can't be moved to another position. */
-const chunkPlace = (id: string, position: number): string => `${id} ${position}`;
+const chunkContext = (id: string, position: number): string => `${id} ${position}`;

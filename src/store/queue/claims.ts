@@ -215,7 +215,7 @@ export async function releaseClaim(
       return "cancelled";
     }
     const reason = releaseReasons[why];
-    await moveSession(transaction, session, "queued", { reason, keepsPlace: true });
+    await moveSession(transaction, session, "queued", { reason, keepsQueuePosition: true });
     return "queued";
   });
   notifyChange(database, claim.sessionId, reached);

@@ -79,7 +79,7 @@ async function recover(transaction: Queryable, lost: LockedSession, claims: numb
     return "failed";
   }
   const reason = "its worker died; another takes over";
-  await moveSession(transaction, lost, "queued", { reason, keepsPlace: true });
+  await moveSession(transaction, lost, "queued", { reason, keepsQueuePosition: true });
   return "queued";
 }
 

@@ -265,13 +265,13 @@ export async function transcript(
   claim: Claim,
 ): Promise<{ from: "user" | "agent"; text: string }[]> {
   const { rows } = await database.pool.query<{ type: string; text: string; part: string | null }>(
-    `with said as (
+    `with conversation as (
        select seq, type, data ->> 'text' as text, data ->> 'part' as part,
          sum(length(data ->> 'text')) over (order by seq desc) as after
        from event where session_id = $1 and type in ('message.user', 'agent.message')
          and (type <> 'message.user' or coalesce((select status from message
            where message.id = (event.data ->> 'messageId')::uuid), 'done') = 'done'))
-     select type, text, part from said where after <= $2 order by seq`,
+     select type, text, part from conversation where after <= $2 order by seq`,
     [claim.sessionId, transcriptLimit],
   );
   const turns: { from: "user" | "agent"; text: string; part: string | null }[] = [];

@@ -61,7 +61,7 @@ export interface Span {
 
 /**
  * The argument of the SQL function `sessions_with_words`: one tsquery for each block.
- * @param lexemes those of `Asked`
+ * @param lexemes those of `SearchTerms`
  */
 export function indexQueriesOf(organizationId: string, lexemes: string, { first, last }: Span): string[] {
   const organization = Buffer.from(organizationId.slice(-6), "hex").toString("base64");

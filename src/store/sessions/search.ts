@@ -28,13 +28,13 @@ interface Search {
   /** Its cursor is the position at which the search continues. */
   readonly query: SessionListQuery;
   /** One more than the size of the page. */
-  readonly wanted: number;
+  readonly needed: number;
 }
 
-/** The first scan reads this many sessions for each wanted one. */
+/** The first scan reads this many sessions for each session of the page. */
 const scannedForEach = 5;
 /** Scan instead of querying the index if a scan of this many times more sessions is likely to fill the page. */
-const rather = 4;
+const scanAdvantage = 4;
 /** The next scan reads this many times more sessions. */
 const scanGrowth = 8;
 /**
@@ -45,7 +45,7 @@ const growth = { all: 16, filtered: 4, afterTooMany: 2 } as const;
 /** After a query that found too many, the number of blocks is divided by this. */
 const shrink = 8;
 const blocksAtMost = 512;
-/** Margin over the number of blocks that are likely to have the sessions still wanted. */
+/** Margin over the number of blocks that are likely to have the sessions still needed. */
 const surplus = 1.5;
 /** Maximum number of results of one query of the index, because all of them are read and sorted. */
 const foundAtMost = 2_000;
@@ -61,7 +61,7 @@ export async function searchSessions(
   q: string,
   query: SessionListQuery,
 ): Promise<Page<SessionRecord>> {
-  const ids = [...(await findIds(database, { organizationId, q, query, wanted: query.limit + 1 })), ...idIn(q)];
+  const ids = [...(await findIds(database, { organizationId, q, query, needed: query.limit + 1 })), ...idIn(q)];
   if (ids.length === 0) return { items: [], nextCursor: null };
   const { conditions, values, bind } = conditionsOf(organizationId, query);
   const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
@@ -85,35 +85,35 @@ interface Found {
 }
 
 async function findIds(database: Database, search: Search): Promise<readonly string[]> {
-  const { query, wanted } = search;
+  const { query, needed } = search;
   if (searchWords(search.q) === "") return [];
-  let sessions = wanted * scannedForEach;
+  let sessions = needed * scannedForEach;
   const first = await scan(database, search, sessions);
   const ids = [...first.ids];
   let { next } = first;
-  if (ids.length >= wanted || next === null) return ids;
-  const { asked, oldest } = await readIndex(database, search);
+  if (ids.length >= needed || next === null) return ids;
+  const { terms, oldest } = await readIndex(database, search);
   const filtered = query.status !== undefined || query.automationId !== undefined;
-  let looks = ids.length * rather >= wanted;
+  let scansNext = ids.length * scanAdvantage >= needed;
   let grow: number = filtered ? growth.filtered : growth.all;
   let tooMany = 0;
   let blocks = Math.max(1, (first.begin - next.block) * grow);
-  while (next !== null && ids.length < wanted) {
-    const rest: Search = { ...search, query: { ...query, cursor: next.cursor }, wanted: wanted - ids.length };
+  while (next !== null && ids.length < needed) {
+    const rest: Search = { ...search, query: { ...query, cursor: next.cursor }, needed: needed - ids.length };
     const span: Span = { first: Math.max(oldest, next.block - blocks + 1), last: next.block };
-    const found: Found | null = looks
+    const found: Found | null = scansNext
       ? await scan(database, rest, (sessions *= scanGrowth))
-      : await ask(database, rest, asked, span, oldest);
+      : await queryIndex(database, rest, terms, span, oldest);
     if (found === null) {
       tooMany += 1;
       // With a filter, scan after every second failure: the filter may exclude most results.
-      looks = span.first === span.last || (filtered && tooMany % 2 === 0);
+      scansNext = span.first === span.last || (filtered && tooMany % 2 === 0);
       grow = growth.afterTooMany;
       blocks = Math.max(1, Math.floor((span.last - span.first + 1) / shrink));
     } else {
-      const likely = Math.ceil((blocks * (rest.wanted - found.ids.length) * surplus) / found.ids.length);
-      if (!looks) blocks = Math.min(blocks * grow, likely, blocksAtMost);
-      looks = false;
+      const likely = Math.ceil((blocks * (rest.needed - found.ids.length) * surplus) / found.ids.length);
+      if (!scansNext) blocks = Math.min(blocks * grow, likely, blocksAtMost);
+      scansNext = false;
       ids.push(...found.ids);
       ({ next } = found);
     }
@@ -136,7 +136,7 @@ interface ScannedRow {
  */
 async function scan(
   database: Database,
-  { organizationId, q, query, wanted }: Search,
+  { organizationId, q, query, needed }: Search,
   count: number,
 ): Promise<Found & { readonly begin: number }> {
   const { conditions, values, bind } = conditionsOf(organizationId, query);
@@ -144,7 +144,7 @@ async function scan(
   const { rows } = await database.pool.query<ScannedRow>(
     `select array(
        select session.id from (select id, created_at, title, description ${among} limit ${bind(count)}) as session
-       where ${hasWords(bind(searchWords(q)))} ${newestFirst} limit ${bind(wanted)}) as ids,
+       where ${hasWords(bind(searchWords(q)))} ${newestFirst} limit ${bind(needed)}) as ids,
        (select ${blockOf("session.created_at")} ${among} limit 1) as begin, last.*
      from (select) as always left join lateral (
        select session.id, ${cursorColumn("session")}, ${blockOf("session.created_at")} as block
@@ -158,7 +158,7 @@ async function scan(
 }
 
 interface Index {
-  readonly asked: SearchTerms;
+  readonly terms: SearchTerms;
   /** The first and last block of the organization. */
   readonly oldest: number;
   readonly newest: number;
@@ -175,7 +175,7 @@ async function readIndex(
     [organizationId, searchWords(q)],
   );
   const { lexemes = "", oldest, newest } = rows[0] ?? {};
-  return { asked: searchTermsOf(lexemes, idIn(q).length > 0), oldest: oldest ?? 0, newest: newest ?? -1 };
+  return { terms: searchTermsOf(lexemes, idIn(q).length > 0), oldest: oldest ?? 0, newest: newest ?? -1 };
 }
 
 /** Sorts before every other id of the same time. */
@@ -185,22 +185,22 @@ const firstId = "00000000-0000-0000-0000-000000000000";
  * Queries the index.
  * @returns null if there are too many results to sort
  */
-async function ask(
+async function queryIndex(
   database: Database,
-  { organizationId, q, query, wanted }: Search,
-  asked: SearchTerms,
+  { organizationId, q, query, needed }: Search,
+  terms: SearchTerms,
   span: Span,
   oldest: number,
 ): Promise<Found | null> {
   const { conditions, values, bind } = conditionsOf(organizationId, query);
-  const questions = bind(indexQueriesOf(organizationId, asked.lexemes, span));
+  const queries = bind(indexQueriesOf(organizationId, terms.lexemes, span));
   const { rows } = await database.pool.query<{ count: number; ids: string[] }>(
     `with found as materialized (
-       select * from sessions_with_words(${questions}::tsquery[], ${bind(foundAtMost + 1)})
+       select * from sessions_with_words(${queries}::tsquery[], ${bind(foundAtMost + 1)})
        union all ${runningWith(q, bind)} and session.created_at >= ${bind(beginOf(span.first))}::timestamptz)
      select (select count(*)::integer from found) as count,
-       array(select session.id from found as session where ${conditions} and ${confirmed(asked, q, bind)}
-         ${newestFirst} limit ${bind(wanted)}) as ids`,
+       array(select session.id from found as session where ${conditions} and ${confirmed(terms, q, bind)}
+         ${newestFirst} limit ${bind(needed)}) as ids`,
     values,
   );
   const { count = 0, ids = [] } = rows[0] ?? {};
@@ -230,14 +230,14 @@ export async function countWithWords(
   organizationId: string,
   { q, limit, skip }: { readonly q: string; readonly limit: number; readonly skip: number },
 ): Promise<{ count: number; ids: string[] }> {
-  const { asked, oldest, newest } = await readIndex(database, { organizationId, q });
+  const { terms, oldest, newest } = await readIndex(database, { organizationId, q });
   const values: unknown[] = [organizationId];
   const bind = (value: unknown): string => `$${values.push(value)}`;
-  const questions = bind(indexQueriesOf(organizationId, asked.lexemes, { first: oldest, last: newest }));
+  const queries = bind(indexQueriesOf(organizationId, terms.lexemes, { first: oldest, last: newest }));
   const { rows } = await database.pool.query<{ count: number; ids: string[] }>(
     `with found as materialized (
-       select session.id, session.created_at from sessions_with_words(${questions}::tsquery[], null) as session
-         where session.organization_id = $1 and ${confirmed(asked, q, bind)}
+       select session.id, session.created_at from sessions_with_words(${queries}::tsquery[], null) as session
+         where session.organization_id = $1 and ${confirmed(terms, q, bind)}
        union select id, created_at from (${runningWith(q, bind)}) as running
        union select id, created_at from session where id = any(${bind(idIn(q))}::uuid[]) and organization_id = $1)
      select (select count(*)::integer from found) as count,

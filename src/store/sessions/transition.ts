@@ -38,7 +38,7 @@ export interface MoveDetails {
   /** Without one, the session keeps the one that it has. */
   readonly summary?: string | null;
   /** The attempt was interrupted: the session keeps its place in the queue. */
-  readonly keepsPlace?: boolean;
+  readonly keepsQueuePosition?: boolean;
   /** What a session that becomes `waiting` waits for. */
   readonly waiting?: { readonly reason: "budget"; readonly text: string; readonly neededUsd: number | null };
 }
@@ -56,7 +56,7 @@ export async function moveSession(
   queryable: Queryable,
   session: Pick<LockedSession, "id">,
   to: SessionStatus,
-  { reason, failure = null, summary = null, keepsPlace: keepsQueuePosition = false, waiting }: MoveDetails = {},
+  { reason, failure = null, summary = null, keepsQueuePosition = false, waiting }: MoveDetails = {},
 ): Promise<void> {
   try {
     await queryable.query({

@@ -41,7 +41,7 @@ export function createModelBudget(
   onUsage: (usage: Parameters<typeof usageEvent>) => void,
 ): ModelBudget {
   let stored: Promise<void> = Promise.resolve();
-  let isTold = false;
+  let isReported = false;
   /** This session's requests that hold a part of the budget: a refused request waits until they are settled. */
   const underWay = new Set<Promise<void>>();
 
@@ -105,8 +105,8 @@ export function createModelBudget(
     const got = await holdInTurn(request, most, price);
     if (!("left" in got)) return admission(request, got.hold, got.outputLimit);
     const problem = shortageOf(got.left, got.needed);
-    if (!isTold && !request.signal.aborted) onUsedUp(new BudgetUsedUp(problem, got.needed));
-    isTold ||= !request.signal.aborted;
+    if (!isReported && !request.signal.aborted) onUsedUp(new BudgetUsedUp(problem, got.needed));
+    isReported ||= !request.signal.aborted;
     return { status: 402, message: problem };
   }
 
@@ -128,10 +128,14 @@ function untilAborted(signal: AbortSignal): Promise<void> {
 }
 
 /** The event that records what one request used; costUsd is null if the model has no price. */
-export function usageEvent({ provider, model: asked }: ModelRequest, usage: ModelUsage, costUsd: number | null) {
+export function usageEvent(
+  { provider, model: requestedModel }: ModelRequest,
+  usage: ModelUsage,
+  costUsd: number | null,
+) {
   const { model, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage;
   const tokens = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens };
-  return { type: "model.usage" as const, data: { provider, model: model ?? asked, ...tokens, costUsd } };
+  return { type: "model.usage" as const, data: { provider, model: model ?? requestedModel, ...tokens, costUsd } };
 }
 
 /** The label of a model in metrics: all names that the server does not know share one. */

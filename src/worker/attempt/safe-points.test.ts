@@ -19,8 +19,8 @@ const tool = (toolCallId: string, status: "in_progress" | "completed" | "failed"
 
 test("an agent that thinks is handed over at once", () => {
   points.enter();
-  points.hear(tool("a", "in_progress"));
-  points.hear(tool("a", "completed"));
+  points.observe(tool("a", "in_progress"));
+  points.observe(tool("a", "completed"));
   expect(handOver).not.toHaveBeenCalled();
   draining.abort();
   expect(handOver).toHaveBeenCalledOnce();
@@ -28,12 +28,12 @@ test("an agent that thinks is handed over at once", () => {
 
 test("an agent whose commands run is handed over when the last of them is over", () => {
   points.enter();
-  points.hear(tool("a", "in_progress"));
-  points.hear(tool("b", "in_progress"));
+  points.observe(tool("a", "in_progress"));
+  points.observe(tool("b", "in_progress"));
   draining.abort();
-  points.hear(tool("a", "failed"));
+  points.observe(tool("a", "failed"));
   expect(handOver).not.toHaveBeenCalled();
-  points.hear(tool("b", "completed"));
+  points.observe(tool("b", "completed"));
   expect(handOver).toHaveBeenCalled();
 });
 

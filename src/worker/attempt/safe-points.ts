@@ -3,7 +3,7 @@ import type { NewEvent } from "../../domain/sessions/event.ts";
 /** Points at which an attempt can be handed to another worker without interrupting the agent's work. */
 export interface SafePoints {
   /** Receives each event of the agent; a tool call that runs makes the point unsafe. */
-  hear(event: NewEvent): void;
+  observe(event: NewEvent): void;
   /** An agent works from here on: any moment is safe in which none of its tools runs. */
   enter(): void;
   /** No moment is safe from here on, until `enter` is called again. */
@@ -19,29 +19,29 @@ export interface SafePoints {
  */
 export function createSafePoints(draining: AbortSignal, handOver: () => void): SafePoints {
   const running = new Set<string>();
-  let inside = false;
+  let agentWorks = false;
 
-  function look(): void {
-    if (draining.aborted && inside && running.size === 0) handOver();
+  function handOverIfSafe(): void {
+    if (draining.aborted && agentWorks && running.size === 0) handOver();
   }
 
-  draining.addEventListener("abort", look, { once: true });
+  draining.addEventListener("abort", handOverIfSafe, { once: true });
   return {
-    hear(event) {
+    observe(event) {
       if (event.type !== "agent.tool") return;
       const { status, toolCallId } = event.data;
       if (status === "completed" || status === "failed") running.delete(toolCallId);
       else running.add(toolCallId);
-      look();
+      handOverIfSafe();
     },
     enter() {
-      inside = true;
-      look();
+      agentWorks = true;
+      handOverIfSafe();
     },
     leave() {
-      inside = false;
+      agentWorks = false;
       running.clear();
     },
-    close: () => draining.removeEventListener("abort", look),
+    close: () => draining.removeEventListener("abort", handOverIfSafe),
   };
 }

@@ -49,7 +49,7 @@ export function foldersOf(
   { folders, mirrors }: Pick<AttemptServices, "folders" | "mirrors">,
 ) {
   return {
-    ...folders.placeOf(sessionId),
+    ...folders.pathsOf(sessionId),
     disk: folders.diskOf(sessionId),
     readOnly: repositories.map((repository) => mirrors.pathOf(addressOf(repository).cloneUrl)),
   };
@@ -59,11 +59,11 @@ export function foldersOf(
  * Folders for a command of Offstage's own among a session's files.
  * @param directory a repository's folder in the workspace, or `.` for the workspace itself
  */
-export function placeOf(
+export function commandFoldersOf(
   session: Pick<ClaimedSession, "sessionId" | "repositories">,
   services: Pick<AttemptServices, "folders" | "mirrors">,
   directory: string,
 ): SandboxFolders & { readonly workingDirectory: string } {
-  const place = foldersOf(session, services);
-  return { ...place, workingDirectory: join(place.workspace, directory) };
+  const folders = foldersOf(session, services);
+  return { ...folders, workingDirectory: join(folders.workspace, directory) };
 }

@@ -50,9 +50,9 @@ async function copy(from, to) {
 /** Names in a folder of the home that match a pattern's last part. */
 function namesMatching(pattern) {
   const literal = basename(pattern).replaceAll(/[.+?^$(){}|[\]\\]/gu, String.raw`\$&`);
-  const wanted = new RegExp(`^${literal.replaceAll("*", ".*")}$`, "u");
+  const matching = new RegExp(`^${literal.replaceAll("*", ".*")}$`, "u");
   try {
-    return readdirSync(join(home, dirname(pattern))).filter((name) => wanted.test(name));
+    return readdirSync(join(home, dirname(pattern))).filter((name) => matching.test(name));
   } catch (error) {
     ignoreMissing(error);
     return [];

@@ -8,7 +8,7 @@ import { createOneAtATime } from "../../lifecycle/one-at-a-time.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { endOf } from "../attempt/end.ts";
-import { placeOf } from "../attempt/session-repositories.ts";
+import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import { openCheckpointRepository } from "../clones/checkpoint-repository.ts";
 import { startOf, type Clone } from "../clones/clone.ts";
 import { knownOf } from "../git/remote-repository.ts";
@@ -28,7 +28,7 @@ const sendLimitMs = 40_000;
 const lastLimitMs = 10_000;
 /** Bound on copying a harness's memory, in ms. */
 const stateLimitMs = 5_000;
-/** Packs of one repository that build on each other before everything is packed anew. */
+/** Packs of one repository that build on each other before everything is packed again. */
 const longestChain = 16;
 
 /** Stores a session's work and its harness's memory while an attempt runs, so that any worker can continue from there. */
@@ -38,7 +38,7 @@ export interface Checkpointer {
   /** Sets the harness whose memory is stored from here on. */
   follow(harness: Harness): void;
   /** Receives the agent's events: a checkpoint is taken after each tool call that may have changed files. */
-  hear(event: NewEvent): void;
+  observe(event: NewEvent): void;
   /**
    * Takes a checkpoint now, or after the one under way.
    * @returns whether everything is stored now
@@ -152,7 +152,7 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
     follow(next) {
       harness = next;
     },
-    hear(event) {
+    observe(event) {
       if (event.type !== "agent.tool" || harmless.has(event.data.kind)) return;
       if (event.data.status === "completed" || event.data.status === "failed") takeSoon();
     },
@@ -201,8 +201,8 @@ async function takeCheckpoint(
       const packed = await packClone(attempt, services, clone, draft);
       if (packed !== null) repositories.push(packed);
     }
-    const files = clones.length > 0 ? null : await keepFiles(attempt, services, draft);
-    const state = harness === null ? last.state : await keepState(attempt, services, harness, draft);
+    const files = clones.length > 0 ? null : await archiveChangedFiles(attempt, services, draft);
+    const state = harness === null ? last.state : await archiveMemory(attempt, services, harness, draft);
     if (fresh.size === 0) return last;
     const { workspace, home } = await folders.seenAt(session.sessionId);
     const trees = repositories.map(({ directory, head, tree }) => [directory, head, tree]);
@@ -249,18 +249,18 @@ async function packClone(
   const { directory } = clone.repository;
   const before = draft.last.repositories.find((candidate) => candidate.directory === directory) ?? null;
   const chain = before !== null && before.packs.length < longestChain ? before : null;
-  const home = folders.keptHome(session.sessionId);
+  const home = folders.checkpointHome(session.sessionId);
   await sandbox.makeWritable(home);
-  const path = folders.keptPath(session.sessionId, directory);
-  const kept = await openCheckpointRepository(path, clone.mirror.path, { anew: chain === null, signal });
-  const place = placeOf(session, services, directory);
+  const path = folders.checkpointPath(session.sessionId, directory);
+  const repository = await openCheckpointRepository(path, clone.mirror.path, { fresh: chain === null, signal });
+  const paths = commandFoldersOf(session, services, directory);
   const { id, file } = newPiece(draft);
   const work = await packWork(
     { ...services, signal },
-    { ...place, home, readOnly: [...place.readOnly, kept.path] },
+    { ...paths, home, readOnly: [...paths.readOnly, repository.path] },
     {
       mirror: join(clone.mirror.path, "objects"),
-      kept: kept.objects,
+      checkpoints: repository.objects,
       known: [...knownOf(clone), ...(chain === null ? [] : [chain.commit])],
       baseSha: clone.baseSha,
       headSha: clone.headSha,
@@ -269,22 +269,22 @@ async function packClone(
     file,
   );
   if (work === null) return before;
-  await kept.take(file, work.commit, knownOf(clone));
+  await repository.take(file, work.commit, knownOf(clone));
   draft.fresh.set(id, file);
   const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
   return { directory, start: startOf(clone), ...work, packs };
 }
 
-async function keepFiles({ session, signal }: Attempt, services: Services, draft: Draft) {
+async function archiveChangedFiles({ session, signal }: Attempt, services: Services, draft: Draft) {
   const { last, fresh } = draft;
   const { id, file } = newPiece(draft);
-  const digest = await archiveFiles({ ...services, signal }, placeOf(session, services, "."), file);
+  const digest = await archiveFiles({ ...services, signal }, commandFoldersOf(session, services, "."), file);
   if (digest === last.files?.digest) return last.files;
   fresh.set(id, file);
   return { piece: id, digest };
 }
 
-async function keepState(
+async function archiveMemory(
   { session, signal, logger }: Attempt,
   services: Services,
   { id: provider, statePaths: state }: Harness,
@@ -297,11 +297,16 @@ async function keepState(
   // A database that its harness holds locked must not delay the files.
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(stateLimitMs)]);
   try {
-    digest = await archiveState({ ...services, signal: bounded }, placeOf(session, services, "."), state, file);
+    digest = await archiveState(
+      { ...services, signal: bounded },
+      commandFoldersOf(session, services, "."),
+      state,
+      file,
+    );
   } catch (error) {
     signal.throwIfAborted();
     // The files matter more than the memory: without it the agent gets a transcript of the conversation.
-    logger.warn({ err: error }, "could not keep a harness's memory");
+    logger.warn({ err: error }, "could not store a harness's memory");
     return provider === last.state?.provider ? last.state : null;
   }
   if (provider === last.state?.provider && digest === last.state.digest) return last.state;

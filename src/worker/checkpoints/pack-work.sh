@@ -1,12 +1,12 @@
-# Commits everything in the folder on top of the agent's HEAD, and writes the new objects as a pack to stdout; needs `stage`
-# (clones/stage.sh). The agent keeps working meanwhile, so its index, refs and objects are not changed. If it broke its
+# Commits everything in the folder on top of the agent's HEAD, and writes the new objects as a pack to stdout; needs `stage_all`
+# (clones/stage-all.sh). The agent keeps working meanwhile, so its index, refs and objects are not changed. If it broke its
 # repository, its files are taken all the same, as when the work is exported.
 #
 # Environment: HOME, where only this program writes meanwhile, git's author and committer, and
 #   OFFSTAGE_BASE    commit that the agent's history must share
 #   OFFSTAGE_BEFORE  taken for HEAD if it does not
 #   OFFSTAGE_KNOWN   commits whose objects are outside already, separated by spaces
-#   OFFSTAGE_MIRROR, OFFSTAGE_KEPT  object folders with those commits
+#   OFFSTAGE_MIRROR, OFFSTAGE_CHECKPOINTS  object folders with those commits
 #   OFFSTAGE_LAST    `<head> <tree>` of the last checkpoint, or nothing: nothing is packed if both are still the same
 # stderr, beside messages: `offstage-checkpoint <head> <commit> <tree>` if anything is packed
 set -eu
@@ -24,8 +24,8 @@ else
   git init --quiet
 fi
 export GIT_INDEX_FILE="$scratch/index" GIT_OBJECT_DIRECTORY="$scratch/objects"
-export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_KEPT:$OFFSTAGE_MIRROR"
-stage
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_CHECKPOINTS:$OFFSTAGE_MIRROR"
+stage_all
 tree="$(git write-tree)"
 if [ "$head $tree" != "$OFFSTAGE_LAST" ]; then
   commit="$(git commit-tree "$tree" -p "$head" -m checkpoint)"

@@ -3,7 +3,7 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { programText } from "../../programs/program-text.ts";
-import { stageFunction } from "../clones/stage.ts";
+import { stageAllFunction } from "../clones/stage-all.ts";
 import { authorVariables } from "../git/git.ts";
 import { limitBytes } from "../sandboxed/byte-limit.ts";
 import { runCommand, type SandboxCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
@@ -19,10 +19,10 @@ const sizeLimit = ({ checkpointBytes }: PieceRun) => limitBytes(checkpointBytes,
 /** What a repository's checkpoint builds on. */
 export interface PackRequest {
   /**
-   * Object folders outside the clone: of the mirror, and (`kept`) of the earlier checkpoints. `known` are the commits in them.
+   * Object folders outside the clone: of the mirror, and of the earlier checkpoints. `known` are the commits in them.
    */
   readonly mirror: string;
-  readonly kept: string;
+  readonly checkpoints: string;
   readonly known: readonly string[];
   readonly baseSha: string;
   /** The commit where the work began: taken for HEAD if the agent's HEAD does not share this history. */
@@ -47,7 +47,7 @@ export interface PackedWork {
  */
 export async function packWork(
   run: PieceRun,
-  place: SandboxFolders,
+  folders: SandboxFolders,
   request: PackRequest,
   file: string,
 ): Promise<PackedWork | null> {
@@ -57,15 +57,15 @@ export async function packWork(
     OFFSTAGE_BEFORE: request.headSha,
     OFFSTAGE_KNOWN: request.known.join(" "),
     OFFSTAGE_MIRROR: request.mirror,
-    OFFSTAGE_KEPT: request.kept,
+    OFFSTAGE_CHECKPOINTS: request.checkpoints,
     OFFSTAGE_LAST: request.last === null ? "" : `${request.last.head} ${request.last.tree}`,
   };
-  const program = `${stageFunction()}\n${programText(import.meta.url, "pack-work.sh")}`;
-  const said = await runCommand(run, place, { command: "sh", arguments: ["-c", program], environment }, (child) =>
+  const program = `${stageAllFunction()}\n${programText(import.meta.url, "pack-work.sh")}`;
+  const output = await runCommand(run, folders, { command: "sh", arguments: ["-c", program], environment }, (child) =>
     pipeline(child.stdout, sizeLimit(run), createWriteStream(file, { mode: 0o600 })),
   );
   const name = "([0-9a-f]{40,64})";
-  const [, head, commit, tree] = new RegExp(`^offstage-checkpoint ${name} ${name} ${name}$`, "mu").exec(said) ?? [];
+  const [, head, commit, tree] = new RegExp(`^offstage-checkpoint ${name} ${name} ${name}$`, "mu").exec(output) ?? [];
   return head === undefined || commit === undefined || tree === undefined ? null : { head, commit, tree };
 }
 
@@ -76,23 +76,23 @@ export async function packWork(
  */
 export function archiveState(
   run: PieceRun,
-  place: SandboxFolders,
+  folders: SandboxFolders,
   state: readonly string[],
   file: string,
 ): Promise<string> {
   const parameters = ["--no-warnings", "-e", programText(import.meta.url, "archive-memory.cjs"), "--", ...state];
-  return archive(run, place, { command: process.execPath, arguments: parameters }, file);
+  return archive(run, folders, { command: process.execPath, arguments: parameters }, file);
 }
 
 /** Writes all files of a workspace without a repository into `file`, as a gzipped tar. @returns the SHA-256 of the tar */
-export function archiveFiles(run: PieceRun, place: SandboxFolders, file: string): Promise<string> {
+export function archiveFiles(run: PieceRun, folders: SandboxFolders, file: string): Promise<string> {
   const parameters = ["-c", programText(import.meta.url, "archive-files.sh")];
-  return archive(run, place, { command: "sh", arguments: parameters }, file);
+  return archive(run, folders, { command: "sh", arguments: parameters }, file);
 }
 
-async function archive(run: PieceRun, place: SandboxFolders, command: SandboxCommand, file: string): Promise<string> {
+async function archive(run: PieceRun, folders: SandboxFolders, command: SandboxCommand, file: string): Promise<string> {
   const hash = createHash("sha256");
-  await runCommand(run, place, command, (child) => {
+  await runCommand(run, folders, command, (child) => {
     child.stdout.on("data", (chunk: Buffer) => hash.update(chunk));
     return pipeline(child.stdout, sizeLimit(run), createGzip({ level: 1 }), createWriteStream(file, { mode: 0o600 }));
   });
@@ -105,12 +105,12 @@ async function archive(run: PieceRun, place: SandboxFolders, command: SandboxCom
  */
 export async function unpackArchive(
   run: SandboxedRun,
-  place: SandboxFolders,
+  folders: SandboxFolders,
   content: NodeJS.ReadableStream,
   into: "home" | "workspace",
 ): Promise<void> {
-  const parameters = ["--extract", "--file=-", "--no-same-owner", `--directory=${place[into]}`];
-  await runCommand(run, place, { command: "tar", arguments: parameters }, async (child) => {
+  const parameters = ["--extract", "--file=-", "--no-same-owner", `--directory=${folders[into]}`];
+  await runCommand(run, folders, { command: "tar", arguments: parameters }, async (child) => {
     child.stdout.resume();
     await pipeline(content, createGunzip(), child.stdin).catch((error: NodeJS.ErrnoException) => {
       // tar may end before it has read the padding; its exit code tells whether it failed.

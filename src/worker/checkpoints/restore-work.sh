@@ -1,12 +1,12 @@
 # Restores a checkpoint's files into the session's clone as the agent left them: uncommitted, on its own HEAD.
 #
 # Environment: HOME, and
-#   OFFSTAGE_KEPT    the checkpoint repository, which has the packs
-#   OFFSTAGE_COMMIT  commit with all files
-#   OFFSTAGE_HEAD    the agent's HEAD
+#   OFFSTAGE_CHECKPOINTS  the checkpoint repository, which has the packs
+#   OFFSTAGE_COMMIT       commit with all files
+#   OFFSTAGE_HEAD         the agent's HEAD
 set -eu
 objects="$(git rev-parse --path-format=absolute --git-path objects)"
 mkdir -p "$objects/pack"
-cp "$OFFSTAGE_KEPT"/objects/pack/pack-* "$objects/pack/"
+cp "$OFFSTAGE_CHECKPOINTS"/objects/pack/pack-* "$objects/pack/"
 git reset --quiet --hard "$OFFSTAGE_COMMIT"
 git reset --quiet --mixed "$OFFSTAGE_HEAD"

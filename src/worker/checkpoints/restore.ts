@@ -7,7 +7,7 @@ import { messageOf, ObjectStoreError, OffstageError } from "../../domain/errors/
 import { programText } from "../../programs/program-text.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
-import { placeOf } from "../attempt/session-repositories.ts";
+import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { PendingRestore } from "../clones/checkpoint-repository.ts";
 import type { Clone } from "../clones/clone.ts";
 import { completeClones, type CheckpointContent } from "../clones/clones.ts";
@@ -80,7 +80,7 @@ export async function reportUnusable(
   countUnrestored(metrics, attempt.signal, error, mayPass ? "failed" : "unusable");
   attempt.signal.throwIfAborted();
   if (mayPass) throw error;
-  attempt.logger.warn({ err: error }, "could not go on from a checkpoint; begins anew");
+  attempt.logger.warn({ err: error }, "could not continue from a checkpoint; starts again without it");
   const reason = messageOf(error);
   await notice(attempt, "warning", `The work of the previous worker could not be restored: ${reason}`);
 }
@@ -113,14 +113,14 @@ async function restoreParts(
   const unpack = (piece: string, into: "home" | "workspace") =>
     unpackArchive(
       { ...services, signal: attempt.signal },
-      placeOf(session, services, "."),
+      commandFoldersOf(session, services, "."),
       pieceOf(attempt, services, piece),
       into,
     );
   let remembers = true;
   try {
     for (const work of pending) {
-      await restoreWork(attempt, services, placeOf(session, services, work.clone.repository.directory), work);
+      await restoreWork(attempt, services, commandFoldersOf(session, services, work.clone.repository.directory), work);
     }
     if (stored.files !== null) await unpack(stored.files, "workspace");
     if (stored.harness !== null) {
@@ -144,12 +144,12 @@ async function restoreParts(
 async function restoreWork(
   { signal }: Pick<Attempt, "signal">,
   services: Pick<AttemptServices, "sandbox" | "limits">,
-  place: SandboxFolders,
+  folders: SandboxFolders,
   work: PendingRestore,
 ): Promise<void> {
-  const environment = { OFFSTAGE_KEPT: work.path, OFFSTAGE_COMMIT: work.commit, OFFSTAGE_HEAD: work.head };
+  const environment = { OFFSTAGE_CHECKPOINTS: work.path, OFFSTAGE_COMMIT: work.commit, OFFSTAGE_HEAD: work.head };
   const command = { command: "sh", arguments: ["-c", programText(import.meta.url, "restore-work.sh")], environment };
-  const seen = { ...place, readOnly: [...place.readOnly, work.path] };
+  const seen = { ...folders, readOnly: [...folders.readOnly, work.path] };
   await runCommand({ ...services, signal }, seen, command, (child) => void child.stdout.resume());
 }
 
@@ -161,7 +161,7 @@ async function restoreMemory({ signal, logger }: Attempt, unpack: () => Promise<
   } catch (error) {
     signal.throwIfAborted();
     if (isConnectionError(error) || error instanceof ObjectStoreError) throw error;
-    logger.warn({ err: error }, "could not bring a harness's memory back");
+    logger.warn({ err: error }, "could not restore a harness's memory");
     return false;
   }
 }

@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { mustGit } from "../git/git.ts";
 import type { Clone } from "./clone.ts";
-import { takePack } from "./collect.ts";
+import { importPack } from "./export-repository.ts";
 
 /**
  * A bare repository with the objects of a session's checkpoints, beside its folders and out of the agent's reach. It borrows
@@ -23,14 +23,14 @@ const ref = "refs/offstage/checkpoint";
  * Opens the checkpoint repository, or makes it.
  * @param path of the bare repository
  * @param mirror path of the mirror that it borrows from
- * @param anew whether to delete it first
+ * @param fresh whether to delete it first
  */
 export async function openCheckpointRepository(
   path: string,
   mirror: string,
-  { anew, signal }: { readonly anew: boolean; readonly signal: AbortSignal },
+  { fresh, signal }: { readonly fresh: boolean; readonly signal: AbortSignal },
 ): Promise<CheckpointRepository> {
-  if (anew) await rm(path, { recursive: true, force: true });
+  if (fresh) await rm(path, { recursive: true, force: true });
   if (!existsSync(join(path, "HEAD"))) {
     await mkdir(dirname(path), { recursive: true });
     await mustGit(["init", "--quiet", "--bare", path], { cwd: dirname(path), signal });
@@ -41,7 +41,7 @@ export async function openCheckpointRepository(
     path,
     objects: join(path, "objects"),
     async take(pack, commit, known) {
-      await takePack(createReadStream(pack), commit, known, options);
+      await importPack(createReadStream(pack), commit, known, options);
       await mustGit(["update-ref", ref, commit], options);
     },
   };

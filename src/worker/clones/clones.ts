@@ -51,7 +51,7 @@ export async function openClones(services: CloneServices, request: CloneRequest)
   for (const { remote } of sources) await breakLocks(services.mirrors.of(remote).path, sessionId, signal);
   const clones = await readClones(services, request);
   if (clones === null || !(await hasObjects(services, request, clones))) return null;
-  await giveToAgent(services, services.folders.placeOf(sessionId));
+  await giveToAgent(services, services.folders.pathsOf(sessionId));
   return clones;
 }
 
@@ -62,7 +62,7 @@ export async function readClones(
 ): Promise<Clone[] | null> {
   const starts = await folders.started(sessionId);
   if (starts === null) return null;
-  const { workspace } = folders.placeOf(sessionId);
+  const { workspace } = folders.pathsOf(sessionId);
   const clones = sources.map((source, index) => {
     const start = startIn(starts, source, index);
     return start === undefined ? null : cloneOf(mirrors, workspace, source, start);
@@ -138,14 +138,14 @@ export async function makeClones(
 async function makeClone(
   { folders, mirrors }: CloneServices,
   { sessionId, progress, signal }: CloneRequest,
-  wanted: {
+  parts: {
     readonly source: CloneSource;
     readonly mirror: Mirror;
     readonly room: Room;
     readonly work: CheckpointWork | null;
   },
 ): Promise<{ readonly clone: Clone; readonly pending: PendingRestore | null }> {
-  const { source, mirror, room, work } = wanted;
+  const { source, mirror, room, work } = parts;
   const { remote } = source;
   await ensureMirror(mirror, signal);
   // Pins of an earlier attempt on this machine, since which another worker had the session.
@@ -153,13 +153,13 @@ async function makeClone(
   const heads = await fetchHeads(mirror, sessionId, remote, progress, signal);
   const continues = work !== null && (await goesOnFrom(mirror, work, remote, heads, signal));
   const start = continues ? { ...work.start, trusted: await trustedSince(mirror, work.start, heads, signal) } : heads;
-  const clone = cloneOf(mirrors, folders.placeOf(sessionId).workspace, source, start);
+  const clone = cloneOf(mirrors, folders.pathsOf(sessionId).workspace, source, start);
   await createClone(mirror, clone.folder, remote, start, room, signal);
   if (!continues) return { clone, pending: null };
-  const path = folders.keptPath(sessionId, remote.directory);
-  const kept = await openCheckpointRepository(path, mirror.path, { anew: true, signal });
-  for (const pack of work.packs) await kept.take(pack.file, pack.commit, knownOf(start));
-  return { clone, pending: { clone, path: kept.path, head: work.head, commit: work.commit } };
+  const path = folders.checkpointPath(sessionId, remote.directory);
+  const repository = await openCheckpointRepository(path, mirror.path, { fresh: true, signal });
+  for (const pack of work.packs) await repository.take(pack.file, pack.commit, knownOf(start));
+  return { clone, pending: { clone, path: repository.path, head: work.head, commit: work.commit } };
 }
 
 /** Whether all objects that the clones borrow are there: a mirror that was removed is fetched again. */

@@ -1,9 +1,9 @@
-# Takes a repository's work out of the sandbox; needs `stage` (stage.sh). It runs inside, where the agent's hooks and settings
-# can do no more than the agent could. Nothing else runs there by then: a lock file is a leftover of a killed git, and would
+# Takes a repository's work out of the sandbox; needs `stage_all` (stage-all.sh). It runs inside, where the agent's hooks and
+# settings can do no more than the agent could. Nothing else runs there by then: a lock file is a leftover of a killed git, and would
 # stop every later one. If the agent broke its repository or began another one, its files still count, on top of the last
 # known commit.
 # The program commits what is uncommitted, writes all new objects as a pack to stdout (nothing if there are none), and reports
-# the commit that counts. That is HEAD, on whatever branch; if HEAD has nothing new, the agent only looked there, and the
+# the commit that counts. That is HEAD, on whatever branch; if HEAD has nothing new, the agent only checked it out, and the
 # session's branch counts, which may also have gone back.
 #
 # Environment: HOME, git's author and committer, and
@@ -24,7 +24,7 @@ if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   git read-tree HEAD
 fi
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
-stage
+stage_all
 if ! git diff --cached --quiet; then
   git commit --quiet --no-verify --no-gpg-sign --message "$OFFSTAGE_MESSAGE"
   echo "offstage-committed $(git rev-parse HEAD)" >&2

@@ -2,13 +2,13 @@ import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit } from "../git/git.ts";
 import type { Clone } from "./clone.ts";
-import { collectRepository, type CollectedCommit } from "./collect.ts";
+import { exportRepository, type ExportedCommit } from "./export-repository.ts";
 
 /** One clone's work after it was taken out of the sandbox. */
 export interface ExportedWork {
   readonly headSha: string;
   /** The commits that are new since the last time. */
-  readonly commits: readonly CollectedCommit[];
+  readonly commits: readonly ExportedCommit[];
   /** Whether the head differs from the last time, or from the start. */
   readonly isMoved: boolean;
   /** Whether it has commits that the base lacks. */
@@ -29,7 +29,7 @@ export interface ExportServices {
 /** How to take the work out of one clone. */
 export interface ExportRequest {
   readonly sessionId: string;
-  readonly place: SandboxFolders;
+  readonly folders: SandboxFolders;
   /** Message of the commit of what the agent left uncommitted. */
   readonly message: string;
   readonly coAuthor: { readonly name: string; readonly email: string } | null;
@@ -45,12 +45,12 @@ export interface ExportRequest {
 export async function exportClone(
   { sandbox, limits, author }: ExportServices,
   { remote, mirror, baseSha, headSha: startSha }: Clone,
-  { sessionId, place, message, coAuthor, patchLimit, signal }: ExportRequest,
+  { sessionId, folders, message, coAuthor, patchLimit, signal }: ExportRequest,
 ): Promise<ExportedWork> {
-  const { headSha, commits, isMoved } = await collectRepository({
+  const { headSha, commits, isMoved } = await exportRepository({
     sandbox,
     mirror: mirror.path,
-    place: { ...place, directory: remote.directory },
+    folders: { ...folders, directory: remote.directory },
     sessionId,
     branch: remote.branch,
     start: { baseSha, headSha: startSha },
@@ -59,8 +59,8 @@ export async function exportClone(
     signal,
   });
   const options = { cwd: mirror.path, signal };
-  const shown = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", `${baseSha}...${headSha}`];
-  const diff = await git(shown, { ...options, maximumOutput: patchLimit });
+  const diffCommand = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", `${baseSha}...${headSha}`];
+  const diff = await git(diffCommand, { ...options, maximumOutput: patchLimit });
   const ahead = await mustGit(["rev-list", "--max-count=1", headSha, "--not", baseSha], options);
   return {
     headSha,

@@ -47,7 +47,7 @@ export function createSessionFolders(
   const movedPath = (sessionId: string): string => join(root(sessionId), "moved.json");
   const setups = async (sessionId: string) => (await readRecord<SetupRecord>(setupPath(sessionId))) ?? {};
 
-  function placeOf(sessionId: string): MadeAt {
+  function pathsOf(sessionId: string): MadeAt {
     return { workspace: join(root(sessionId), "workspace"), home: join(root(sessionId), "home") };
   }
 
@@ -57,20 +57,20 @@ export function createSessionFolders(
   }
 
   return {
-    placeOf,
+    pathsOf,
     /** The folder of everything of a session; its disk bounds apply to it. */
     diskOf: root,
-    keptPath: (sessionId: string, directory: string): string => join(root(sessionId), "kept", `${directory}.git`),
-    keptHome: (sessionId: string): string => join(root(sessionId), "checkpoint-home"),
+    checkpointPath: (sessionId: string, directory: string): string => join(root(sessionId), "kept", `${directory}.git`),
+    checkpointHome: (sessionId: string): string => join(root(sessionId), "checkpoint-home"),
     /** Makes an empty workspace, and deletes all else of the session. @returns its folders; the home is not made yet */
     async begin(sessionId: string): Promise<MadeAt> {
       await disks.remove(sessionId, root(sessionId));
       await removeMade(root(sessionId));
-      const place = placeOf(sessionId);
+      const paths = pathsOf(sessionId);
       await mkdir(root(sessionId), { recursive: true, mode: 0o700 });
       await disks.make(sessionId, root(sessionId));
-      await mkdir(place.workspace);
-      return place;
+      await mkdir(paths.workspace);
+      return paths;
     },
     /** Whether a session has folders here, whose clones borrow from mirrors. */
     isKept: (sessionId: string): boolean => existsSync(root(sessionId)),
@@ -87,7 +87,7 @@ export function createSessionFolders(
     markMoved: (sessionId: string, madeAt: MadeAt): Promise<void> => writeRecord(movedPath(sessionId), madeAt),
     /** Paths at which the session's harness sees the folders: the real ones, or those on the machine on which it began. */
     seenAt: async (sessionId: string): Promise<MadeAt> =>
-      (await readRecord<MadeAt>(movedPath(sessionId))) ?? placeOf(sessionId),
+      (await readRecord<MadeAt>(movedPath(sessionId))) ?? pathsOf(sessionId),
     /** A new empty folder for one setup; leftovers of a killed setup are removed with the session. */
     setupFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "setups", randomUUID())),
     /**
@@ -121,7 +121,7 @@ export function createSessionFolders(
     },
     /** Further paths at which the session's folders must be visible. */
     async aliases(sessionId: string): Promise<{ path: string; folder: string }[]> {
-      const { workspace, home } = placeOf(sessionId);
+      const { workspace, home } = pathsOf(sessionId);
       const known = Object.values(await setups(sessionId)).flatMap(({ madeAt }) => madeAt ?? []);
       return known.flatMap((madeAt) => [
         { path: madeAt.workspace, folder: workspace },
@@ -133,7 +133,7 @@ export function createSessionFolders(
     /** Whether nothing was created or deleted in its folders for this long. */
     async isUntouchedFor(sessionId: string, ms: number): Promise<boolean> {
       const times = await Promise.all(
-        [root(sessionId), placeOf(sessionId).workspace].map((path) =>
+        [root(sessionId), pathsOf(sessionId).workspace].map((path) =>
           stat(path).then(
             ({ mtimeMs }) => mtimeMs,
             () => 0,

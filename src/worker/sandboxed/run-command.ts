@@ -33,13 +33,13 @@ const limitMs = 30 * 60_000;
  */
 export async function runCommand(
   { sandbox, limits, signal }: SandboxedRun,
-  place: SandboxFolders,
+  folders: SandboxFolders,
   command: SandboxCommand,
   use: (child: SandboxedProcess) => Promise<void> | void,
 ): Promise<string> {
-  await mkdir(place.home, { recursive: true });
-  const environment = { ...sandboxGitVariables(place.home), ...command.environment };
-  const request = { ...place, ...command, environment, limits };
+  await mkdir(folders.home, { recursive: true });
+  const environment = { ...sandboxGitVariables(folders.home), ...command.environment };
+  const request = { ...folders, ...command, environment, limits };
   const { code, exceeded, printed, thrown } = await runInSandbox(sandbox, request, { limitMs, signal }, use);
   if (code === 0 && thrown === null) return printed;
   // A command that was ended at a limit breaks whatever reads it; the limit is the reason to report.
@@ -51,7 +51,7 @@ export async function runCommand(
 function tooMuch(exceeded: Exceeded): SessionError {
   return new SessionError({
     code: "resources_exhausted",
-    reason: `The session's files could not be brought in or out: that used more ${exceeded} than a sandbox may.`,
+    reason: `The session's files could not be copied into or out of the sandbox: that used more ${exceeded} than a sandbox may.`,
     retryable: false,
     remedy:
       "Raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES, or start a new session with less in its folders.",

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
-import { placeOf } from "../attempt/session-repositories.ts";
+import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
 import { makeSetupClone } from "../clones/clones.ts";
 import type { Archives } from "../disk/environment-cache.ts";
@@ -13,7 +13,7 @@ import {
   runRepositoryScript,
   settleSetup,
   unpackSetup,
-  type SetupPlace,
+  type SetupFolders,
   type SetupResult,
 } from "./script.ts";
 import { removeSetupSecrets } from "./secrets.ts";
@@ -34,7 +34,7 @@ export interface SetupApart extends Preparation {
   /** Setup secrets by the names of their variables. */
   readonly secrets: Readonly<Record<string, string>>;
   /** A result that is unpacked before the script runs; null if there is none. */
-  readonly beneath: AppliedSetup | null;
+  readonly base: AppliedSetup | null;
 }
 
 /** What setups need of the worker. */
@@ -43,35 +43,39 @@ export type SetupServices = Omit<GatewayServicesOfAttempt, "recordingsDirectory"
 
 /**
  * Runs a repository's setup script in a clone and a home of its own, which it sees at the paths of the session's, so that its
- * result can be unpacked there. They contain nothing of another repository, commit or agent, except `beneath`.
+ * result can be unpacked there. They contain nothing of another repository, commit or agent, except `base`.
  * @returns how the script ended, and its result; `made` is null if it failed
  * @throws SessionError resources_exhausted; Error if the result can't be archived
  */
 export async function runSetupApart(
   attempt: Attempt,
   services: SetupServices,
-  { clone, commit, script, variables, image, secrets, beneath }: SetupApart,
+  { clone, commit, script, variables, image, secrets, base }: SetupApart,
 ): Promise<{ readonly result: SetupResult; readonly made: AppliedSetup | null }> {
   const { session, signal } = attempt;
   const { repository } = clone;
   const run = { ...services, signal };
-  const seen = placeOf(session, services, repository.directory);
+  const seen = commandFoldersOf(session, services, repository.directory);
   const folders = await makeSetupClone(services, session.sessionId, clone, commit, signal);
   const { workspace, home, disk, readOnly } = folders;
   const workingDirectory = join(workspace, repository.directory);
   // For Offstage's own commands, which see the folders at their real paths.
   const ours = { workspace, workingDirectory, home, disk, readOnly, ...(image !== null && { image }) };
-  const place: SetupPlace = {
+  const setupFolders: SetupFolders = {
     ...ours,
     workingDirectory: seen.workingDirectory,
-    aliases: [seen, ...(beneath?.madeAt ? [beneath.madeAt] : [])].flatMap((at) => [
+    aliases: [seen, ...(base?.madeAt ? [base.madeAt] : [])].flatMap((at) => [
       { path: at.workspace, folder: workspace },
       { path: at.home, folder: home },
     ]),
     environment: setupVariables(seen.home, variables, secrets),
   };
-  if (beneath !== null) await unpackSetup(attempt, services, ours, repository, beneath);
-  const result = await runRepositoryScript(attempt, services, { place, script: script ?? "", repository });
+  if (base !== null) await unpackSetup(attempt, services, ours, repository, base);
+  const result = await runRepositoryScript(attempt, services, {
+    folders: setupFolders,
+    script: script ?? "",
+    repository,
+  });
   if (hasFailed(result)) return { result, made: null };
   await settleSetup(run, ours);
   const hidden = Object.keys(secrets).length === 0 ? [] : setupOnlyValues(attempt.secrets, repository.id);
@@ -80,7 +84,7 @@ export async function runSetupApart(
   await archiveSetup(run, ours, archives);
   // Remove these folders now: the result may need their disk space.
   await services.folders.removeSetup(folders.folder);
-  return { result, made: { ...archives, madeAt: beneath?.madeAt ?? null, leftOut } };
+  return { result, made: { ...archives, madeAt: base?.madeAt ?? null, leftOut } };
 }
 
 /**

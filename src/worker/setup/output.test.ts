@@ -16,39 +16,39 @@ function gather() {
   };
   const mask = createMask([secret]);
   const output = createOutput({ emit, mask }, { id: "id", name: "acme/one" });
-  const told = () => events.map(({ data }) => data as { text: string; state: string });
-  return { output, told, mask };
+  const emitted = () => events.map(({ data }) => data as { text: string; state: string });
+  return { output, emitted, mask };
 }
 
-test("what a script prints is told a moment later, together", async () => {
-  const { output, told } = gather();
+test("what a script prints is emitted a moment later, together", async () => {
+  const { output, emitted } = gather();
   output.take("one\n");
   output.take("two\n");
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(told()).toEqual([expect.objectContaining({ text: "one\ntwo\n", state: "running" })]);
+  expect(emitted()).toEqual([expect.objectContaining({ text: "one\ntwo\n", state: "running" })]);
   await output.end("completed");
-  expect(told().at(-1)).toMatchObject({ text: "", state: "completed" });
+  expect(emitted().at(-1)).toMatchObject({ text: "", state: "completed" });
 });
 
 test("a secret that is not printed whole yet waits for its rest", async () => {
-  const { output, told, mask } = gather();
+  const { output, emitted, mask } = gather();
   output.take(`token ${secret.slice(0, 12)}`);
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(told().map(({ text }) => text)).toEqual(["token "]);
+  expect(emitted().map(({ text }) => text)).toEqual(["token "]);
   output.take(secret.slice(12));
   await output.end("completed");
   expect(
-    told()
+    emitted()
       .map(({ text }) => mask.text(text))
       .join(""),
   ).not.toContain("horse");
   expect(output.tail()).not.toContain("horse");
 });
 
-test("nothing is told any more after the attempt has ended by an error", async () => {
-  const { output, told } = gather();
+test("nothing is emitted any more after the attempt has ended by an error", async () => {
+  const { output, emitted } = gather();
   output.take("late\n");
   output.close();
   await vi.advanceTimersByTimeAsync(1_000);
-  expect([told(), vi.getTimerCount()]).toEqual([[], 0]);
+  expect([emitted(), vi.getTimerCount()]).toEqual([[], 0]);
 });

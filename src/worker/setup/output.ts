@@ -6,9 +6,9 @@ const tailLength = 2_000;
  * Characters of output that are kept for the tail: masked before they are cut to `tailLength`, so that no part of a secret
  * stays.
  */
-const keptTail = 100_000;
+const tailBuffer = 100_000;
 /** Characters of output that a session's page shows; later output is not shown. */
-const toldLimit = 200_000;
+const shownLimit = 200_000;
 /** Output is gathered for this long, in ms, before it becomes an event. */
 const gatherMs = 300;
 
@@ -29,19 +29,19 @@ export function createOutput(
   repository: { readonly id: string; readonly name: string },
 ): SetupOutput {
   let held = "";
-  let toldLength = 0;
+  let shownLength = 0;
   let tail = "";
   let timer: NodeJS.Timeout | null = null;
-  let told: Promise<void> = Promise.resolve();
+  let emitted: Promise<void> = Promise.resolve();
 
-  function tell(printed: string, state: "running" | "completed" | "failed"): void {
-    const shown = toldLength > toldLimit ? "" : cutMiddle(printed, toldLimit);
-    toldLength += shown.length;
+  function emitOutput(printed: string, state: "running" | "completed" | "failed"): void {
+    const shown = shownLength > shownLimit ? "" : cutMiddle(printed, shownLimit);
+    shownLength += shown.length;
     if (shown === "" && state === "running") return;
     const data = { repositoryId: repository.id, repository: repository.name, text: shown, state };
-    told = told.then(() => emit({ type: "setup.output", data }));
-    // `end` awaits `told`, and reports the error.
-    told.catch(() => undefined);
+    emitted = emitted.then(() => emit({ type: "setup.output", data }));
+    // `end` awaits `emitted`, and reports the error.
+    emitted.catch(() => undefined);
   }
 
   function close(): void {
@@ -53,20 +53,20 @@ export function createOutput(
     close();
     const ready = held.slice(0, held.length - keep);
     held = held.slice(held.length - keep);
-    tail = `${tail}${ready}`.slice(-keptTail);
-    tell(ready, "running");
+    tail = `${tail}${ready}`.slice(-tailBuffer);
+    emitOutput(ready, "running");
   }
 
   return {
     take(chunk) {
       held += chunk.replaceAll("\0", "\u2400");
-      if (held.length > toldLimit / 10) flush(mask.unfinished(held));
+      if (held.length > shownLimit / 10) flush(mask.unfinished(held));
       else timer ??= setTimeout(() => flush(mask.unfinished(held)), gatherMs);
     },
     async end(state) {
       flush(0);
-      tell("", state);
-      await told;
+      emitOutput("", state);
+      await emitted;
     },
     close,
     tail: () => mask.text(tail).slice(-tailLength).trim(),

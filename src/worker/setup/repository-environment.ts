@@ -3,7 +3,7 @@ import { messageOf } from "../../domain/errors/errors.ts";
 import { matchesGlob } from "../../domain/fields/glob.ts";
 import type { OpenedSecret } from "../../store/secrets/secrets.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
-import { placeOf } from "../attempt/session-repositories.ts";
+import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
 import { readCommittedFile } from "../clones/commit-contents.ts";
 import type { TrustedCommit } from "../git/remote-repository.ts";
@@ -89,7 +89,7 @@ async function devcontainerAt(
     const text = await readCommittedFile(mirror.path, sha, path, attempt.signal);
     if (text === null) continue;
     try {
-      return readDevcontainer(text, placeOf(attempt.session, services, repository.directory).workingDirectory);
+      return readDevcontainer(text, commandFoldersOf(attempt.session, services, repository.directory).workingDirectory);
     } catch (error) {
       const reason = messageOf(error);
       await warn(attempt, `${repository.name}: ${path} is not used: ${reason}`);

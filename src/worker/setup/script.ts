@@ -20,7 +20,7 @@ type Services = Pick<AttemptServices, "sandbox" | "limits" | "setupLimitMs"> &
   Omit<GatewayServicesOfAttempt, "database" | "recordingsDirectory">;
 
 /** Folders of a setup, the paths at which it sees them, and its environment. */
-export type SetupPlace = SandboxFolders & Pick<SandboxRequest, "environment" | "aliases">;
+export type SetupFolders = SandboxFolders & Pick<SandboxRequest, "environment" | "aliases">;
 
 /** How a setup script ended. */
 export interface SetupResult {
@@ -36,7 +36,7 @@ const scriptFile = ".offstage/setup";
 const namedFiles = 3;
 
 interface ScriptRun {
-  readonly place: SetupPlace;
+  readonly folders: SetupFolders;
   readonly script: string;
   readonly repository: SessionRepository;
 }
@@ -46,35 +46,31 @@ interface ScriptRun {
  * @returns how it ended, also if it failed
  * @throws SessionError agent_crashed if the gateway's process ended unexpectedly; the reason of the attempt's signal
  */
-export async function runRepositoryScript(
-  attempt: Attempt,
-  services: Services,
-  asked: ScriptRun,
-): Promise<SetupResult> {
+export async function runRepositoryScript(attempt: Attempt, services: Services, run: ScriptRun): Promise<SetupResult> {
   const lost = new AbortController();
-  const gateway = await openSetupGateway(attempt, services, asked.repository, (error) => lost.abort(error));
+  const gateway = await openSetupGateway(attempt, services, run.repository, (error) => lost.abort(error));
   try {
-    return await runThrough(attempt, services, { socket: gateway.socket, lost: lost.signal }, asked);
+    return await runWithGateway(attempt, services, { socket: gateway.socket, lost: lost.signal }, run);
   } finally {
     await gateway.close();
   }
 }
 
-interface WayOut {
+interface OpenGateway {
   readonly socket: string;
   /** Aborts if the gateway is lost; the reason is the SessionError. */
   readonly lost: AbortSignal;
 }
 
-async function runThrough(
+async function runWithGateway(
   attempt: Attempt,
   { sandbox, limits, setupLimitMs }: Pick<Services, "sandbox" | "limits" | "setupLimitMs">,
-  { socket, lost }: WayOut,
-  { place, script, repository }: ScriptRun,
+  { socket, lost }: OpenGateway,
+  { folders, script, repository }: ScriptRun,
 ): Promise<SetupResult> {
-  await writeHarnessFiles(sandbox, { ...place, signal: attempt.signal }, { [scriptFile]: script });
+  await writeHarnessFiles(sandbox, { ...folders, signal: attempt.signal }, { [scriptFile]: script });
   const request = {
-    ...place,
+    ...folders,
     command: "sh",
     arguments: ["-c", programText(import.meta.url, "run-script.sh"), "sh", scriptFile],
     gateway: socket,
@@ -109,12 +105,12 @@ export function hasFailed({ code, exceeded, timedOut }: SetupResult): boolean {
  * Removes a setup's changes to tracked files, and excludes its new files from git. To be called after a script has succeeded,
  * before its result is archived.
  */
-export async function settleSetup(run: SandboxedRun, place: SandboxFolders): Promise<void> {
-  await keep(run, place, shell("settle.sh"), (child) => void child.stdout.resume());
+export async function settleSetup(run: SandboxedRun, folders: SandboxFolders): Promise<void> {
+  await runOnResult(run, folders, shell("settle.sh"), (child) => void child.stdout.resume());
 }
 
 /** Messages of GNU tar: its last line if it skipped files, and reasons other than an existing file in their place. */
-const passedOver = /^tar: Exiting with failure status/mu;
+const skippedFiles = /^tar: Exiting with failure status/mu;
 const broken = /not recoverable|No space left|quota exceeded|Unexpected EOF/iu;
 
 /**
@@ -122,14 +118,14 @@ const broken = /not recoverable|No space left|quota exceeded|Unexpected EOF/iu;
  * Both together may be as large as the session's disk limit, although they are outside that disk.
  * @throws Error if that fails or they exceed OFFSTAGE_SANDBOX_DISK_MB
  */
-export async function archiveSetup(run: SandboxedRun, place: SandboxFolders, archives: Archives): Promise<void> {
+export async function archiveSetup(run: SandboxedRun, folders: SandboxFolders, archives: Archives): Promise<void> {
   let left = run.limits.diskBytes;
-  const home = { command: "tar", arguments: ["--create", "--file=-", `--directory=${place.home}`, "."] };
+  const home = { command: "tar", arguments: ["--create", "--file=-", `--directory=${folders.home}`, "."] };
   for (const [command, file] of [
     [shell("archive-work.sh"), archives.work],
     [home, archives.home],
   ] as const) {
-    await keep(run, place, command, (child) =>
+    await runOnResult(run, folders, command, (child) =>
       pipeline(child.stdout, limitBytes(left, "OFFSTAGE_SANDBOX_DISK_MB"), createWriteStream(file, { mode: 0o600 })),
     );
     left -= (await stat(file)).size;
@@ -144,7 +140,7 @@ export async function archiveSetup(run: SandboxedRun, place: SandboxFolders, arc
 export async function unpackSetup(
   { signal, emit }: Pick<Attempt, "signal" | "emit">,
   services: Pick<AttemptServices, "sandbox" | "limits">,
-  place: SandboxFolders,
+  folders: SandboxFolders,
   { name }: SessionRepository,
   archives: Archives,
 ): Promise<void> {
@@ -152,14 +148,15 @@ export async function unpackSetup(
     ["unpack-work.sh", archives.work],
     ["unpack-home.sh", archives.home],
   ] as const) {
-    const said = await keep({ ...services, signal }, place, shell(program), async (child) => {
+    const output = await runOnResult({ ...services, signal }, folders, shell(program), async (child) => {
       child.stdout.resume();
       await pipeline(createReadStream(file), child.stdin);
     });
-    if (broken.test(said)) throw new Error(`what a setup made could not be unpacked: ${said.trim().slice(-500)}`);
-    if (!passedOver.test(said)) continue;
-    const files = said.split("\n").filter((line) => line.startsWith("tar: ") && !passedOver.test(line));
-    const text = `Not all that the setup of ${name} made could be put beneath what is there: ${files.slice(0, namedFiles).join("; ")}`;
+    if (broken.test(output))
+      throw new Error(`the result of a setup could not be unpacked: ${output.trim().slice(-500)}`);
+    if (!skippedFiles.test(output)) continue;
+    const files = output.split("\n").filter((line) => line.startsWith("tar: ") && !skippedFiles.test(line));
+    const text = `Not all files that the setup of ${name} made could be added to what is there: ${files.slice(0, namedFiles).join("; ")}`;
     await emit({ type: "notice", data: { level: "warning", text } });
   }
 }
@@ -169,18 +166,18 @@ function shell(program: string): SandboxCommand {
   return { command: "sh", arguments: ["-c", programText(import.meta.url, program)] };
 }
 
-/** Runs a command that keeps what a setup made, and says so if it fails. */
-async function keep(
+/** Runs a command on the result of a setup. @throws Error that says so if it fails */
+async function runOnResult(
   run: SandboxedRun,
-  place: SandboxFolders,
+  folders: SandboxFolders,
   command: SandboxCommand,
   use: Parameters<typeof runCommand>[3],
 ): Promise<string> {
   try {
-    return await runCommand(run, place, command, use);
+    return await runCommand(run, folders, command, use);
   } catch (cause) {
     run.signal.throwIfAborted();
     const reason = messageOf(cause);
-    throw new Error(`what a setup made could not be kept: ${reason}`, { cause });
+    throw new Error(`the result of a setup could not be stored: ${reason}`, { cause });
   }
 }

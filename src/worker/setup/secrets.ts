@@ -38,9 +38,9 @@ export async function removeSetupSecrets(
  */
 function needlesOf(value: string): string[] {
   const lines = value.split("\n").map((line) => line.trim());
-  const telling = lines.filter((line) => keyMaterial.test(line));
-  const looked = lines.length === 1 || telling.length === 0 ? lines : telling;
-  return [value.trim(), ...looked]
+  const withKeyMaterial = lines.filter((line) => keyMaterial.test(line));
+  const searched = lines.length === 1 || withKeyMaterial.length === 0 ? lines : withKeyMaterial;
+  return [value.trim(), ...searched]
     .filter((line) => line.length >= shortestLine)
     .flatMap(writtenAs)
     .filter((line) => line.length >= shortestLine && !line.includes("\n"));

@@ -53,15 +53,15 @@ export function agentTurn(attempt: TurnAttempt, services: TurnServices, turn: Ag
 
 async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: AgentTurn): Promise<TurnResult> {
   const { provider, model, gateway } = turn;
-  const place = await turnPlaceOf(attempt, services, turn.seenAt);
-  const launch = provider.launch({ model, home: place.seenAt.home, models: gateway.modelsAt(gatewayOrigin) });
-  await writeHarnessFiles(services.sandbox, { ...place.folders, signal: turn.signal }, launch.files);
+  const folders = await turnFoldersOf(attempt, services, turn.seenAt);
+  const launch = provider.launch({ model, home: folders.seenAt.home, models: gateway.modelsAt(gatewayOrigin) });
+  await writeHarnessFiles(services.sandbox, { ...folders.paths, signal: turn.signal }, launch.files);
   return runTurn({
     provider,
     model,
     launch,
-    start: (wanted, ended) => startHarness(services, wanted, { ...turn, place, ended }),
-    workingDirectory: place.workingDirectory,
+    start: (requested, ended) => startHarness(services, requested, { ...turn, folders, ended }),
+    workingDirectory: folders.workingDirectory,
     resume: turn.resume,
     message: turn.message,
     transcript: turn.transcript,
@@ -88,28 +88,28 @@ export function variablesOf(
   return Object.assign({}, secretsFor(secrets, "agent", ""), ...ofRepositories) as Record<string, string>;
 }
 
-type Place = Awaited<ReturnType<typeof turnPlaceOf>>;
+type TurnFolders = Awaited<ReturnType<typeof turnFoldersOf>>;
 
-async function turnPlaceOf(
+async function turnFoldersOf(
   { session }: Pick<Attempt, "session">,
   services: Pick<AttemptServices, "folders" | "mirrors">,
   seenAt: MadeAt | undefined,
 ) {
   const { repositories, sessionId } = session;
-  const folders = foldersOf(session, services);
+  const paths = foldersOf(session, services);
   const seen = seenAt ?? (await services.folders.seenAt(sessionId));
   const moved =
-    seen.workspace === folders.workspace
+    seen.workspace === paths.workspace
       ? []
       : [
-          { path: seen.workspace, folder: folders.workspace },
-          { path: seen.home, folder: folders.home },
+          { path: seen.workspace, folder: paths.workspace },
+          { path: seen.home, folder: paths.home },
         ];
   // With one repository the agent starts in its clone; with more, in the workspace that holds them.
   const [only, ...others] = repositories;
   const alone = only === undefined || others.length > 0 ? null : only.directory;
   return {
-    folders,
+    paths,
     seenAt: { workspace: seen.workspace, home: seen.home },
     aliases: [...(await services.folders.aliases(sessionId)), ...moved],
     workingDirectory: alone === null ? seen.workspace : join(seen.workspace, alone),
@@ -123,21 +123,21 @@ function startHarness(
     gateway,
     variables,
     image,
-    place,
+    folders,
     signal,
     ended,
-  }: AgentTurn & { readonly place: Place; readonly ended: AbortSignal },
+  }: AgentTurn & { readonly folders: TurnFolders; readonly ended: AbortSignal },
 ): SandboxedProcess {
-  const { folders, seenAt, aliases, workingDirectory } = place;
+  const { paths, seenAt, aliases, workingDirectory } = folders;
   return sandbox.start({
     command: launch.command,
     arguments: launch.arguments,
     environment: { HOME: seenAt.home, LANG: "C.UTF-8", TERM: "dumb", ...variables, ...launch.environment },
-    workspace: folders.workspace,
+    workspace: paths.workspace,
     workingDirectory,
-    home: folders.home,
-    disk: folders.disk,
-    readOnly: [...launch.readOnly, ...folders.readOnly],
+    home: paths.home,
+    disk: paths.disk,
+    readOnly: [...launch.readOnly, ...paths.readOnly],
     aliases,
     ...(image !== null && { image }),
     gateway: gateway.socket,

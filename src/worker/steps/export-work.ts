@@ -1,6 +1,6 @@
 import { recordedWork, saveCommits, saveRepository, type RecordedWork } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
-import { cloneSource, placeOf } from "../attempt/session-repositories.ts";
+import { cloneSource, commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
 import { readClones } from "../clones/clones.ts";
 import { exportClone, type ExportedWork } from "../clones/export.ts";
@@ -81,8 +81,8 @@ export async function exportClones(
   };
   const exported = [];
   for (const clone of clones) {
-    const place = { ...placeOf(session, services, clone.remote.directory), readOnly: [clone.mirror.path] };
-    exported.push({ clone, work: await exportClone(services, clone, { ...request, place }) });
+    const folders = { ...commandFoldersOf(session, services, clone.remote.directory), readOnly: [clone.mirror.path] };
+    exported.push({ clone, work: await exportClone(services, clone, { ...request, folders }) });
   }
   return exported;
 }

@@ -10,25 +10,25 @@ const sliceLength = 64 * 1024;
  */
 export async function maskSlices(mask: Mask, text: string): Promise<string> {
   const masked: string[] = [];
-  let held = "";
+  let pending = "";
   for (let from = 0; from < text.length; from += sliceLength) {
-    held += text.slice(from, from + sliceLength);
-    const end = from + sliceLength >= text.length ? held.length : safeEnd(mask, held);
-    masked.push(mask.text(held.slice(0, end)));
-    held = held.slice(end);
+    pending += text.slice(from, from + sliceLength);
+    const end = from + sliceLength >= text.length ? pending.length : safeEnd(mask, pending);
+    masked.push(mask.text(pending.slice(0, end)));
+    pending = pending.slice(end);
     await nextTurn();
   }
   return masked.join("");
 }
 
 /** Characters that are searched backwards for such a line. */
-const lookBack = 16 * 1024;
+const searchBackLimit = 16 * 1024;
 
 function safeEnd(mask: Mask, text: string): number {
   const whole = text.length - mask.unfinished(text);
   for (
     let end = text.lastIndexOf("\n", whole - 1);
-    end > whole - lookBack && end > 0;
+    end > whole - searchBackLimit && end > 0;
     end = text.lastIndexOf("\n", end - 1)
   )
     if (!/[\w+/=-]{60}\r?$/u.test(text.slice(Math.max(0, end - 61), end))) return end + 1;

@@ -58,11 +58,11 @@ export async function prepareWorkspace(attempt: Attempt, services: Services): Pr
   await requireAllowed(attempt, services);
   await forgetOutdated(attempt, services);
   const request = await cloneRequest(attempt, services);
-  const kept = await openClones(services, request);
+  const existing = await openClones(services, request);
   const made: Made =
-    kept === null
+    existing === null
       ? await makeWorkspace(attempt, services, request)
-      : { clones: kept, origin: "disk", checkpoint: null };
+      : { clones: existing, origin: "disk", checkpoint: null };
   await saveBases(attempt, services, made.clones);
   const environments = await readEnvironments(attempt, services, made.clones);
   return { ...made, environments, missingSetups: await withoutSetup(attempt, services, environments) };

@@ -55,6 +55,6 @@ export function transcriptText(
   turns: readonly { readonly from: "user" | "agent"; readonly text: string }[],
 ): string | null {
   if (turns.length === 0) return null;
-  const said = turns.map((turn) => `${turn.from === "user" ? "User" : "You"}: ${turn.text}`).join("\n\n");
-  return `This continues an earlier conversation. What was said so far:\n\n${said}`;
+  const conversation = turns.map((turn) => `${turn.from === "user" ? "User" : "You"}: ${turn.text}`).join("\n\n");
+  return `This continues an earlier conversation. What was said so far:\n\n${conversation}`;
 }

@@ -9,7 +9,7 @@ import { knownOf } from "../git/remote-repository.ts";
 import { scanPush, type FindingLocation, type PushFindings } from "../push/push-scan.ts";
 import { ObjectsError } from "../push/pushed-objects.ts";
 
-/** Most places that a failure names. */
+/** Most locations that a failure names. */
 const namedLimit = 5;
 
 /**
@@ -27,7 +27,7 @@ export async function requireNoSecret(
   const { repository } = clone;
   const allowed = await allowedIn(database, session.organizationId, repository);
   if (mask.text(session.branchName) !== session.branchName) throw secretInBranch();
-  const found = await lookThrough(attempt, clone, work.headSha, allowed);
+  const found = await scanCommits(attempt, clone, work.headSha, allowed);
   if (found.known.length > 0) throw secretInWork(attempt, found.known);
   if (found.shapes.length > 0) {
     const { headSha, patch, patchTruncated } = work;
@@ -53,7 +53,7 @@ async function allowedIn(
   }
 }
 
-async function lookThrough(
+async function scanCommits(
   { mask, signal }: Pick<Attempt, "mask" | "signal">,
   clone: Clone,
   head: string,
@@ -73,9 +73,9 @@ async function lookThrough(
     throw new SessionError(
       {
         code: "resources_exhausted",
-        reason: "The commits have more in them than can be looked through for secrets: nothing was pushed.",
+        reason: "The commits have more in them than can be searched for secrets: nothing was pushed.",
         retryable: false,
-        remedy: "Tell the agent in a message to commit less, or start anew.",
+        remedy: "Tell the agent in a message to commit less, or start a new session.",
       },
       { cause: error },
     );
@@ -105,7 +105,7 @@ function secretInWork(
   });
   return new SessionError({
     code: "secret_in_work",
-    reason: `The commits hold the value of ${[...new Set(names)].join(", ")} in ${listed(known.map(placeWords))}: nothing was pushed.`,
+    reason: `The commits hold the value of ${[...new Set(names)].join(", ")} in ${listed(known.map(locationText))}: nothing was pushed.`,
     retryable: false,
     remedy:
       "Send a message that asks the agent to remove it from every commit, or start a new session. Change the value, because the agent has seen it.",
@@ -116,37 +116,37 @@ function tokenInWork({ id }: SessionRepository, shapes: PushFindings["shapes"]):
   const values = shapes.map(valueOf);
   // A path may contain the value too.
   const hidden = (text: string): string => values.reduce((shown, value) => shown.replaceAll(value, "[secret]"), text);
-  const places = shapes.map(
+  const locations = shapes.map(
     (shape) =>
-      `${hidden(placeWords(shape))}, line ${shape.line} (rule ${shape.rule}, fingerprint ${shape.fingerprint})`,
+      `${hidden(locationText(shape))}, line ${shape.line} (rule ${shape.rule}, fingerprint ${shape.fingerprint})`,
   );
   const { fingerprint = "" } = shapes[0] ?? {};
   return new SessionError({
     code: "token_in_work",
-    reason: `What looks like a secret stands in ${listed([...new Set(places)])}: nothing was pushed.`,
+    reason: `What looks like a secret stands in ${listed([...new Set(locations)])}: nothing was pushed.`,
     retryable: true,
     remedy: `Send a message that asks the agent to remove it from every commit, and revoke it if it is real. If it is none, an admin allows it by POST /repository/${id}/allow-finding with {"fingerprint":"${fingerprint}"}; then retry.`,
   });
 }
 
 function notReadInWork({ id }: SessionRepository, notRead: PushFindings["notRead"]): SessionError {
-  const places = notRead.map((one) => `${placeWords(one)}, because ${one.why}`);
+  const locations = notRead.map((one) => `${locationText(one)}, because ${one.why}`);
   const body = JSON.stringify({ path: notRead[0]?.path, rule: notReadRule });
   return new SessionError({
     code: "resources_exhausted",
-    reason: `Not everything could be looked through for secrets: ${listed(places)}. Nothing was pushed.`,
+    reason: `Not everything could be searched for secrets: ${listed(locations)}. Nothing was pushed.`,
     retryable: true,
     remedy: `Tell the agent in a message to take it out of every commit. If it may be pushed unread, an admin allows it by POST /repository/${id}/allow-finding with ${body}; then retry.`,
   });
 }
 
-function placeWords({ path, commit, inName }: FindingLocation): string {
+function locationText({ path, commit, inName }: FindingLocation): string {
   const short = commit.slice(0, 10);
   if (path === "") return inName ? `commit ${short} itself` : `a file of commit ${short}`;
   return `${inName ? "a name in " : ""}${path.slice(0, 200)} of commit ${short}`;
 }
 
-function listed(places: readonly string[]): string {
-  const more = places.length - namedLimit;
-  return `${places.slice(0, namedLimit).join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+function listed(locations: readonly string[]): string {
+  const more = locations.length - namedLimit;
+  return `${locations.slice(0, namedLimit).join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
 }

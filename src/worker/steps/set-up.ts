@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
-import { placeOf } from "../attempt/session-repositories.ts";
+import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
 import type { MadeAt } from "../disk/session-folders.ts";
 import { runSetupApart, setupVariables, type AppliedSetup, type SetupServices } from "../setup/apart.ts";
@@ -65,16 +65,14 @@ async function setUpApart(
   const secrets = secretsFor(attempt.secrets, "setup", repository.id);
   const hasSecrets = Object.keys(secrets).length > 0;
   // Without secrets the setup of the head itself does everything that the trusted one could.
-  const beneath =
+  const base =
     trusted !== null && (isAtTrusted || hasSecrets) ? await trustedSetup(attempt, services, clone, trusted) : null;
   const isWithheld = hasSecrets && !isAtTrusted;
   if (isWithheld) await reportWithheld(attempt, services, environment);
   const result =
-    isAtTrusted && beneath !== null
-      ? beneath
-      : await headSetup(attempt, services, environment, { beneath, isWithheld });
-  const place = placeOf(attempt.session, services, repository.directory);
-  await unpackSetup(attempt, services, place, repository, result);
+    isAtTrusted && base !== null ? base : await headSetup(attempt, services, environment, { base, isWithheld });
+  const paths = commandFoldersOf(attempt.session, services, repository.directory);
+  await unpackSetup(attempt, services, paths, repository, result);
   return result.madeAt;
 }
 
@@ -88,7 +86,7 @@ async function trustedSetup(
   const { environmentCache, folders } = services;
   const { session, logger } = attempt;
   const { repository } = clone;
-  const place = placeOf(session, services, repository.directory);
+  const paths = commandFoldersOf(session, services, repository.directory);
   const image = await pinnedImage(services, trusted.image);
   const key = setupKey(attempt, services, repository, { ...trusted, image });
   const found = await environmentCache.find(key, () => folders.resultFolder(session.sessionId));
@@ -96,37 +94,37 @@ async function trustedSetup(
     const text = `Reused the result of an earlier setup of the same commit (${trusted.commit.sha.slice(0, 12)}) with the same settings.\n`;
     await emitOutput(attempt, repository, text, "completed");
     await reportLeftOut(attempt, repository, found.leftOut);
-    return { ...found, madeAt: found.madeAt.workspace === place.workspace ? null : found.madeAt };
+    return { ...found, madeAt: found.madeAt.workspace === paths.workspace ? null : found.madeAt };
   }
   const secrets = secretsFor(attempt.secrets, "setup", repository.id);
-  const { result, made } = await runSetupApart(attempt, services, { ...trusted, image, clone, secrets, beneath: null });
+  const { result, made } = await runSetupApart(attempt, services, { ...trusted, image, clone, secrets, base: null });
   if (made === null) throw setupFailed(services, repository, result, false);
   await reportLeftOut(attempt, repository, made.leftOut);
-  await environmentCache.keep(key, { ...made, madeAt: { workspace: place.workspace, home: place.home } }, logger);
+  await environmentCache.keep(key, { ...made, madeAt: { workspace: paths.workspace, home: paths.home } }, logger);
   return made;
 }
 
 /**
  * The setup of the commit that the session works on, without secrets. Its result is not cached.
- * @param options.beneath the trusted setup's result: unpacked before, and used instead if this setup fails
+ * @param options.base the trusted setup's result: unpacked before, and used instead if this setup fails
  * @throws SessionError setup_failed
  */
 async function headSetup(
   attempt: Attempt,
   services: Services,
   environment: RepositoryEnvironment,
-  options: { readonly beneath: AppliedSetup | null; readonly isWithheld: boolean },
+  options: { readonly base: AppliedSetup | null; readonly isWithheld: boolean },
 ): Promise<AppliedSetup> {
   const { clone } = environment;
   const { repository } = clone;
-  const { beneath, isWithheld } = options;
+  const { base, isWithheld } = options;
   const commit = { sha: clone.headSha, branch: attempt.session.branchName };
-  const { result, made } = await runSetupApart(attempt, services, { ...environment, commit, secrets: {}, beneath });
+  const { result, made } = await runSetupApart(attempt, services, { ...environment, commit, secrets: {}, base });
   if (made !== null) return made;
-  if (beneath === null) throw setupFailed(services, repository, result, isWithheld);
+  if (base === null) throw setupFailed(services, repository, result, isWithheld);
   const text = `The setup of ${repository.name} failed there. The agent works with what the setup of ${environment.trusted?.commit.branch} made.`;
   await attempt.emit({ type: "notice", data: { level: "warning", text } });
-  return beneath;
+  return base;
 }
 
 /** Runs a setup without a sandbox, in the session's own folders, which nothing isolates. @throws SessionError setup_failed */
@@ -136,9 +134,13 @@ async function setUpInPlace(attempt: Attempt, services: Services, environment: R
   const secrets = secretsFor(attempt.secrets, "setup", repository.id);
   const isWithheld = trusted === null && Object.keys(secrets).length > 0;
   if (isWithheld) await reportWithheld(attempt, services, environment);
-  const folders = placeOf(attempt.session, services, repository.directory);
-  const place = { ...folders, environment: setupVariables(folders.home, variables, isWithheld ? {} : secrets) };
-  const result = await runRepositoryScript(attempt, services, { place, script: script ?? "", repository });
+  const folders = commandFoldersOf(attempt.session, services, repository.directory);
+  const setupFolders = { ...folders, environment: setupVariables(folders.home, variables, isWithheld ? {} : secrets) };
+  const result = await runRepositoryScript(attempt, services, {
+    folders: setupFolders,
+    script: script ?? "",
+    repository,
+  });
   if (hasFailed(result)) throw setupFailed(services, repository, result, isWithheld);
   await settleSetup({ ...services, signal: attempt.signal }, folders);
   return null;
@@ -157,7 +159,7 @@ async function reportWithheld(
     ? `without a sandbox, they are for sessions alone in which each repository is at the tip of ${own} and no agent has worked yet`
     : trusted === null
       ? `they are for ${own} alone, and the target branch ${targetBranch} is another commit`
-      : `they are for ${trusted.commit.branch} alone, not for the commits of ${branchName}; what the setup of ${trusted.commit.branch} made is put beneath`;
+      : `they are for ${trusted.commit.branch} alone, not for the commits of ${branchName}; what the setup of ${trusted.commit.branch} made is unpacked first`;
   const text = `The setup of ${repository.name} runs without its setup secrets: ${why}.`;
   await attempt.emit({ type: "notice", data: { level: "info", text } });
   await emitOutput(attempt, repository, `${text}\n`, "running");

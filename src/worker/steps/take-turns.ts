@@ -26,7 +26,7 @@ export interface Turns {
   readonly environments: readonly RepositoryEnvironment[];
   /** Where the work so far comes from, for the prompt after an interruption. */
   readonly origin: "disk" | "checkpoint" | "remote";
-  readonly checkpointer: Pick<Checkpointer, "follow" | "hear" | "take">;
+  readonly checkpointer: Pick<Checkpointer, "follow" | "observe" | "take">;
   readonly safePoints: SafePoints;
 }
 
@@ -111,8 +111,8 @@ async function takeTurn(
   checkpointer.follow(provider);
   const emit = async (event: NewEvent): Promise<void> => {
     await attempt.emit(event);
-    checkpointer.hear(event);
-    safePoints.hear(event);
+    checkpointer.observe(event);
+    safePoints.observe(event);
   };
   let { harness } = message;
   try {

@@ -94,7 +94,7 @@ test("folders are not complete until the checkpoint is restored into them", asyn
 test("a workspace without a repository is kept by its files", async () => {
   const attempt = await world.begin({ repositories: [] });
   const workspace = await prepareWorkspace(attempt, one);
-  const { workspace: folder } = one.folders.placeOf(attempt.session.sessionId);
+  const { workspace: folder } = one.folders.pathsOf(attempt.session.sessionId);
   await mkdir(join(folder, "notes"));
   await writeFile(join(folder, "notes/a.txt"), "a\n");
   expect(await take(attempt, workspace)).toBe(true);
@@ -103,7 +103,7 @@ test("a workspace without a repository is kept by its files", async () => {
   const moved = await prepareWorkspace(next, two);
   if (moved.checkpoint === null) throw new Error("no checkpoint was fetched");
   await restoreCheckpoint(next, two, moved.clones, moved.checkpoint);
-  const place = two.folders.placeOf(attempt.session.sessionId);
+  const place = two.folders.pathsOf(attempt.session.sessionId);
   expect(await readFile(join(place.workspace, "notes/a.txt"), "utf8")).toBe("a\n");
 });
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
-import { collectRepository } from "../../src/worker/clones/collect.ts";
+import { exportRepository } from "../../src/worker/clones/export-repository.ts";
 import { authorVariables, mustGit } from "../../src/worker/git/git.ts";
 import { commandLines, uniqueMark } from "../sandboxes/sandbox-folders.ts";
 
@@ -15,13 +15,13 @@ let folder: string;
 const { signal } = new AbortController();
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "offstage-collect-"));
+  folder = await mkdtemp(join(tmpdir(), "offstage-export-"));
 });
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** Takes the work out of a repository with one commit. @param options.commands what makes that which the agent left */
-async function collectWith(
+async function exportWith(
   sandbox: Sandbox,
   options: { commands?: string; spoil?: readonly string[]; file?: Buffer; limitMs?: number; diskBytes?: number } = {},
 ): Promise<{ headSha: string; files: string[] }> {
@@ -48,20 +48,20 @@ async function collectWith(
     const env = { ...process.env, ...authorVariables(author) };
     execFileSync("sh", ["-ec", commands], { cwd: one, env, stdio: "pipe" });
   }
-  const collected = await collectRepository({
+  const exported = await exportRepository({
     limits: { memoryBytes: 2 ** 30, processes: 500, diskBytes, cpus: 2 },
     ...(limitMs !== undefined && { limitMs }),
     sandbox,
     mirror,
-    place: { workspace, home, readOnly: [], directory: "one" },
+    folders: { workspace, home, readOnly: [], directory: "one" },
     sessionId: crypto.randomUUID(),
     branch: "work",
     start: { baseSha, headSha: baseSha },
     identity: { author, message: "Work", coAuthor: null },
     signal,
   });
-  const listed = await git(mirror, "ls-tree", "-r", "--name-only", "-z", collected.headSha);
-  return { ...collected, files: listed.split("\0").filter((name) => name !== "") };
+  const listed = await git(mirror, "ls-tree", "-r", "--name-only", "-z", exported.headSha);
+  return { ...exported, files: listed.split("\0").filter((name) => name !== "") };
 }
 
 test("a sandbox that does not start is no fault of the work's: a retry may take it out", async () => {
@@ -69,7 +69,7 @@ test("a sandbox that does not start is no fault of the work's: a retry may take 
   // As a container's ends whose engine does not answer.
   const end = ["-c", "echo the engine did not answer >&2; exit 127"];
   const broken: Sandbox = { ...working, start: (request) => working.start({ ...request, arguments: end }) };
-  await expect(collectWith(broken)).rejects.toMatchObject({
+  await expect(exportWith(broken)).rejects.toMatchObject({
     code: "sandbox_unavailable",
     retryable: true,
     message: expect.stringContaining("the engine did not answer") as string,
@@ -77,13 +77,13 @@ test("a sandbox that does not start is no fault of the work's: a retry may take 
 });
 
 test("a sandbox that starts takes out what is there", async () => {
-  expect(await collectWith(createUnsandboxed())).toMatchObject({ commits: [{ by: "offstage" }] });
+  expect(await exportWith(createUnsandboxed())).toMatchObject({ commits: [{ by: "offstage" }] });
 });
 
 test("what an agent set git to run holds the work up no longer than it may", async () => {
   const mark = uniqueMark();
   const spoil = ["config", "filter.own.clean", `sleep ${mark}`];
-  await expect(collectWith(createUnsandboxed(), { spoil, limitMs: 1_000 })).rejects.toMatchObject({
+  await expect(exportWith(createUnsandboxed(), { spoil, limitMs: 1_000 })).rejects.toMatchObject({
     code: "resources_exhausted",
     message: expect.stringContaining("it took more than") as string,
   });
@@ -91,7 +91,7 @@ test("what an agent set git to run holds the work up no longer than it may", asy
 });
 
 test("work that is larger than a sandbox's disk fills no other", async () => {
-  const work = collectWith(createUnsandboxed(), { file: randomBytes(3_000_000), diskBytes: 1_000_000 });
+  const work = exportWith(createUnsandboxed(), { file: randomBytes(3_000_000), diskBytes: 1_000_000 });
   await expect(work).rejects.toMatchObject({
     code: "resources_exhausted",
     message: expect.stringContaining("OFFSTAGE_SANDBOX_DISK_MB") as string,
@@ -130,6 +130,6 @@ test.each<[string, string, string[]]>([
   ["odd names", "echo > 'b\\c' && mkdir 'd e' && echo > 'd e/ü' && echo > 'new\nline'", ["b\\c", "d e/ü", "new\nline"]],
   ["a pipe and a link that leads nowhere", "mkfifo pipe && ln -s nowhere link", ["link"]],
 ])("takes out what there is where an agent leaves %s", async (_, commands, files) => {
-  const collected = await collectWith(createUnsandboxed(), { commands });
-  expect(collected.files.filter((name) => name !== "a.txt").toSorted()).toEqual(files.toSorted());
+  const exported = await exportWith(createUnsandboxed(), { commands });
+  expect(exported.files.filter((name) => name !== "a.txt").toSorted()).toEqual(files.toSorted());
 });

@@ -1,6 +1,6 @@
-# Prints the folders into which git does not look, one a line, with a byte that names do not have for a line break in a name.
+# Prints the folders into which git does not descend, one a line, with a byte that names do not have for a line break in a name.
 # Names need be no text: with another locale grep would take the list for binary.
-folders_left() {
+unvisited_folders() {
   git ls-files --others --exclude-standard -z | tr '\n\0' '\001\n' | LC_ALL=C grep '/$'
 }
 
@@ -10,14 +10,14 @@ folders_left() {
 #   record only the commit of one with commits. A repository cloned from elsewhere stays a nested repository to git
 # - another worktree of the same repository is left out
 # - an unreadable file is made readable
-stage() {
-  while [ -n "$(folders_left | while IFS= read -r inner; do
+stage_all() {
+  while [ -n "$(unvisited_folders | while IFS= read -r inner; do
     inner="$(printf '%s' "$inner" | tr '\001' '\n' && echo .)"
     inner="${inner%.}"
     [ -d "$inner.git" ] || continue
     if git --git-dir="$inner.git" rev-parse --verify --quiet HEAD > /dev/null &&
       [ -n "$(git --git-dir="$inner.git" remote)" ]; then continue; fi
-    # With one entry in the index git looks inside; it goes again at once, since there is no such file.
+    # With one entry in the index git descends into it; the entry is removed at once, since there is no such file.
     git update-index --add --replace --cacheinfo "100644,$(git hash-object --stdin < /dev/null),$inner.offstage"
     echo found
   done)" ]; do :; done

@@ -10,21 +10,21 @@ import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import { authorVariables, git, sandboxGitVariables, mustGit, type GitOptions } from "../git/git.ts";
 import { limitBytes, TooLargeError } from "../sandboxed/byte-limit.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
-import { stageFunction } from "./stage.ts";
+import { stageAllFunction } from "./stage-all.ts";
 
 /** A commit that was taken out of the sandbox. */
-export interface CollectedCommit {
+export interface ExportedCommit {
   readonly sha: string;
   readonly subject: string;
   /** Who made it: `offstage` for the commit of what the agent left uncommitted. */
   readonly by: "agent" | "offstage";
 }
 
-interface Collection {
+interface RepositoryExport {
   readonly sandbox: Sandbox;
   /** Path of the mirror that receives the commits. */
   readonly mirror: string;
-  readonly place: {
+  readonly folders: {
     readonly workspace: string;
     readonly home: string;
     readonly readOnly: readonly string[];
@@ -46,9 +46,9 @@ interface Collection {
   readonly signal: AbortSignal;
 }
 
-const usualLimitMs = 30 * 60_000;
+const defaultLimitMs = 30 * 60_000;
 /** Factor on the disk limit: the work of an agent that was stopped for its disk can still be taken out. */
-const moreDisk = 4;
+const diskFactor = 4;
 /** Columns of a commit's subject that are reported: it may be as long as a file. */
 const subjectLength = 500;
 /** Marks of the lines in which `export-work.sh` reports commits. */
@@ -60,22 +60,22 @@ const headMark = "offstage-head ";
  * @returns the commit that counts, the new commits (oldest first, at most 200), and whether it differs from the last time
  * @throws SessionError workspace_broken, resources_exhausted, sandbox_unavailable
  */
-export async function collectRepository(
-  collection: Collection,
-): Promise<{ headSha: string; commits: CollectedCommit[]; isMoved: boolean }> {
-  const { mirror, sessionId, place, start, signal } = collection;
-  const ref = `refs/offstage/${sessionId}/${place.directory}/head`;
+export async function exportRepository(
+  request: RepositoryExport,
+): Promise<{ headSha: string; commits: ExportedCommit[]; isMoved: boolean }> {
+  const { mirror, sessionId, folders, start, signal } = request;
+  const ref = `refs/offstage/${sessionId}/${folders.directory}/head`;
   const options = { cwd: mirror, signal, local: true };
   const before = (await git(["rev-parse", "--verify", "--quiet", ref], options)).stdout.trim() || start.headSha;
   const folder = await mkdtemp(join(tmpdir(), "offstage-pack-"));
   try {
     const pack = join(folder, "work.pack");
-    const { head, committed } = await writePack(collection, pack, before);
+    const { head, committed } = await writePack(request, pack, before);
     const known = [start.baseSha, start.headSha, before];
     if (head === null || head === before) return { headSha: before, commits: [], isMoved: false };
     const isNew = (await stat(pack)).size > 0;
     const headSha = isNew
-      ? await takePack(createReadStream(pack), head, known, options)
+      ? await importPack(createReadStream(pack), head, known, options)
       : await requireKnown(head, known, options);
     await mustGit(["update-ref", ref, headSha], options);
     const log = await mustGit(
@@ -94,7 +94,7 @@ export async function collectRepository(
     const commits = log
       .split("\n")
       .filter((line) => line !== "")
-      .map((line): CollectedCommit => {
+      .map((line): ExportedCommit => {
         const sha = line.slice(0, line.indexOf(" "));
         return { sha, subject: line.slice(sha.length + 1).trimEnd(), by: sha === committed ? "offstage" : "agent" };
       });
@@ -111,16 +111,16 @@ export async function collectRepository(
  * @returns `head`
  * @throws SessionError workspace_broken
  */
-export async function takePack(
+export async function importPack(
   pack: Readable,
   head: string,
   known: readonly string[],
   options: GitOptions,
 ): Promise<string> {
-  const taken = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], { ...options, input: pack });
-  if (taken.code !== 0) throw brokenWorkspace(taken.stderr);
-  const whole = await git(["rev-list", "--objects", "--quiet", `${head}^{commit}`, "--not", ...known], options);
-  if (whole.code !== 0) throw brokenWorkspace(whole.stderr);
+  const imported = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], { ...options, input: pack });
+  if (imported.code !== 0) throw brokenWorkspace(imported.stderr);
+  const connected = await git(["rev-list", "--objects", "--quiet", `${head}^{commit}`, "--not", ...known], options);
+  if (connected.code !== 0) throw brokenWorkspace(connected.stderr);
   return head;
 }
 
@@ -138,20 +138,20 @@ interface Written {
   readonly committed: string | null;
 }
 
-async function writePack(collection: Collection, pack: string, before: string): Promise<Written> {
-  const { sandbox, mirror, place, branch, start, identity, limits, limitMs = usualLimitMs, signal } = collection;
+async function writePack(request: RepositoryExport, pack: string, before: string): Promise<Written> {
+  const { sandbox, mirror, folders, branch, start, identity, limits, limitMs = defaultLimitMs, signal } = request;
   const { author, message, coAuthor } = identity;
   const trailer =
     coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
-  const request = {
+  const sandboxRequest = {
     command: "sh",
-    arguments: ["-c", `${stageFunction()}\n${programText(import.meta.url, "export-work.sh")}`],
-    workspace: place.workspace,
-    workingDirectory: join(place.workspace, place.directory),
-    home: place.home,
-    readOnly: place.readOnly,
+    arguments: ["-c", `${stageAllFunction()}\n${programText(import.meta.url, "export-work.sh")}`],
+    workspace: folders.workspace,
+    workingDirectory: join(folders.workspace, folders.directory),
+    home: folders.home,
+    readOnly: folders.readOnly,
     environment: {
-      ...sandboxGitVariables(place.home),
+      ...sandboxGitVariables(folders.home),
       ...authorVariables(author),
       OFFSTAGE_MESSAGE: `${message}${trailer}`,
       OFFSTAGE_OBJECTS: join(mirror, "objects"),
@@ -160,11 +160,11 @@ async function writePack(collection: Collection, pack: string, before: string): 
       OFFSTAGE_BEFORE: before,
       OFFSTAGE_KNOWN: [...new Set([start.baseSha, start.headSha, before])].join(" "),
     },
-    limits: { ...limits, diskBytes: limits.diskBytes * moreDisk },
+    limits: { ...limits, diskBytes: limits.diskBytes * diskFactor },
   };
   const { code, exceeded, timedOut, printed, thrown } = await runInSandbox(
     sandbox,
-    request,
+    sandboxRequest,
     { limitMs, signal },
     async (child) => {
       child.stdin.end();
@@ -182,8 +182,8 @@ async function writePack(collection: Collection, pack: string, before: string): 
 }
 
 /** The commit named in the script's line with this mark; null if it is not a commit's name. */
-function marked(said: string, mark: string): string | null {
-  const line = said.split("\n").findLast((candidate) => candidate.startsWith(mark));
+function marked(output: string, mark: string): string | null {
+  const line = output.split("\n").findLast((candidate) => candidate.startsWith(mark));
   return /^[0-9a-f]{40,64}$/u.exec(line?.slice(mark.length).trim() ?? "")?.[0] ?? null;
 }
 
@@ -191,10 +191,10 @@ function marked(said: string, mark: string): string | null {
 const notStarted = 127;
 
 /** The work itself is not broken, and is still there. */
-function noSandbox(said: string): SessionError {
+function noSandbox(output: string): SessionError {
   return new SessionError({
     code: "sandbox_unavailable",
-    reason: `The sandbox that collects the agent's work did not start: ${said.trim().slice(-500)}`,
+    reason: `The sandbox that exports the agent's work did not start: ${output.trim().slice(-500)}`,
     retryable: true,
     remedy:
       "Find the reason with `offstage doctor` on the worker, then retry the session: it continues with what the agent made.",
@@ -211,10 +211,10 @@ function tooMuch(why: string): SessionError {
   });
 }
 
-function brokenWorkspace(said: string): SessionError {
+function brokenWorkspace(output: string): SessionError {
   return new SessionError({
     code: "workspace_broken",
-    reason: `The agent left its repository in a state from which its work can't be collected: ${said.trim().slice(-500)}`,
+    reason: `The agent left its repository in a state from which its work can't be exported: ${output.trim().slice(-500)}`,
     retryable: false,
     remedy: "Start a new session, which works in a fresh clone.",
   });
