@@ -172,19 +172,19 @@ test("an address that fails is told again, the same under the same id, and the l
   expect(new Set(receiver.told.map(({ id: told, body }) => told + body)).size).toBe(1);
 });
 
-test("what was tried for a day is dead, and told anew when somebody asks for it", async () => {
+test("what was tried for a day is dead, and sent again when somebody asks for it", async () => {
   const { receiver, id } = await receive();
   receiver.answer = (response) => response.writeHead(503).end();
   const { id: delivery } = await call(`/webhook/${id}/test`, {});
   await waitFor(async () => (await call(`/delivery/${delivery}`)).log.length === 1, "it was tried");
-  await expect(call(`/delivery/${delivery}/replay`, {})).rejects.toThrow(/is still pending/u);
+  await expect(call(`/delivery/${delivery}/resend`, {})).rejects.toThrow(/is still pending/u);
   await due(delivery, 11);
   await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "dead", "it is given up");
   expect((await call("/delivery/list?status=dead")).deliveries.map(({ id: dead }: { id: string }) => dead)).toContain(
     delivery,
   );
   receiver.answer = (response) => response.end();
-  expect(await call(`/delivery/${delivery}/replay`, {})).toMatchObject({ status: "pending", attempts: 0 });
+  expect(await call(`/delivery/${delivery}/resend`, {})).toMatchObject({ status: "pending", attempts: 0 });
   await waitFor(async () => (await call(`/delivery/${delivery}`)).status === "delivered", "it is delivered");
 });
 
@@ -198,7 +198,7 @@ test("an address that says it is gone is told nothing more, until it is switched
   expect(delivery).toMatchObject({ status: "dead" });
   // Else it would wait for ever.
   await expect(call(`/webhook/${id}/test`, {})).rejects.toThrow(/is disabled.*enable it first/u);
-  await expect(call(`/delivery/${delivery.id}/replay`, {})).rejects.toThrow(/is disabled.*enable it first/u);
+  await expect(call(`/delivery/${delivery.id}/resend`, {})).rejects.toThrow(/is disabled.*enable it first/u);
   receiver.answer = (response) => response.end();
   const unheard = await client.session.create({ prompt: "say unheard" });
   await untilOver(client, unheard.id);

@@ -5,7 +5,6 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { AllowedFinding } from "../../src/domain/repositories/finding.ts";
 import { mustGit } from "../../src/worker/git/git.ts";
 import { scanPush, type PushFindings } from "../../src/worker/push/push-scan.ts";
 
@@ -41,22 +40,17 @@ async function commit(files: Readonly<Record<string, string | Uint8Array>>, mess
   return git("rev-parse", "HEAD");
 }
 
-interface Looked {
-  readonly secrets?: readonly string[];
-  readonly allowed?: readonly AllowedFinding[];
-  readonly largest?: number;
-  readonly memoryBytes?: number;
-  readonly pieceMs?: number;
-}
+/** Checked against the parameters of `scanPush`, so that none is ignored. */
+type ScanOptions = Partial<Parameters<typeof scanPush>[0]>;
 
-async function look(base: string, how: Looked = {}): Promise<PushFindings> {
+async function look(base: string, how: ScanOptions = {}): Promise<PushFindings> {
   const head = await git("rev-parse", "HEAD");
   return scanPush({ cwd: folder, head, known: [base], secrets: [secret, pem], allowed: [], signal, ...how });
 }
 
-const knownIn = async (base: string, how?: Looked): Promise<string[]> =>
+const knownIn = async (base: string, how?: ScanOptions): Promise<string[]> =>
   (await look(base, how)).known.map(({ owner, path, inName }) => `${owner} ${inName ? "name " : ""}${path}`);
-const shapesIn = async (base: string, how?: Looked): Promise<string[]> =>
+const shapesIn = async (base: string, how?: ScanOptions): Promise<string[]> =>
   (await look(base, how)).shapes.map(({ rule, path, line }) => `${rule} ${path}:${line}`);
 
 describe("a known secret is found", () => {
@@ -287,7 +281,7 @@ describe("what can't be looked through", () => {
     // Text for which a rule needs a second for each MiB.
     await commit({ "a-slow": "ghs_1_".repeat(340_000) });
     await commit({ "z-last": secret });
-    const { notRead } = await look(base, { pieceMs: 150 });
+    const { notRead } = await look(base, { chunkMs: 150 });
     expect(notRead.map(({ path }) => path)).toContain("a-slow");
     expect(notRead.find(({ path }) => path === "a-slow")?.why).toBe("it takes too long");
     expect((await look(base)).notRead).toEqual([]);
