@@ -11,7 +11,7 @@ import { LeaseLostError } from "../store/queue/lease.ts";
 import { attemptLogger, beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
 import { endOf } from "./attempt/end.ts";
 import { failureOf } from "./attempt/failure.ts";
-import { removeFolders } from "./attempt/leave-folders.ts";
+import { closeFolders } from "./attempt/close-folders.ts";
 import { namedSteps } from "./attempt/named-step.ts";
 import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
 import { WorkerDraining } from "./attempt/stop-reasons.ts";
@@ -84,7 +84,7 @@ async function runToEnd(begun: Attempt, services: AttemptServices, safePoints: S
     attempt = await withSecrets(begun, services);
     services.metrics.runStarted((performance.now() - claimedAt) / 1_000);
     const summary = await runSteps(attempt, services, safePoints);
-    await removeFolders(attempt, services);
+    await closeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
     await finishSession(services.database, attempt.session, completed);
     return { outcome: "completed" };
@@ -158,7 +158,7 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
       return { outcome: "released" };
     case "cancelled":
       await salvage(attempt, services, AbortSignal.timeout(salvageAfterCancelMs));
-      await removeFolders(attempt, services);
+      await closeFolders(attempt, services);
       await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
       return { outcome: "cancelled" };
     case "objectStore":
@@ -168,7 +168,7 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
       return { outcome: "released" };
     case "budget":
       await salvage(attempt, services, signal);
-      await removeFolders(attempt, services);
+      await closeFolders(attempt, services);
       await parkSession(database, session, end.shortage.message, end.shortage.neededUsd);
       return { outcome: "waiting" };
     case "failed":
@@ -181,7 +181,7 @@ async function failAttempt(attempt: Attempt, services: AttemptServices, error: u
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
   if (failure.code !== "secret_unavailable" && failure.code !== "token_in_work")
     await salvage(attempt, services, AbortSignal.timeout(salvageAfterFailureMs));
-  await removeFolders(attempt, services);
+  await closeFolders(attempt, services);
   await finishSession(services.database, attempt.session, { status: "failed", summary: null, failure });
   return { outcome: "failed", code: failure.code };
 }

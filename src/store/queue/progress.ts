@@ -210,7 +210,8 @@ export async function recordedWork(
        array(select sha from session_commit where session_commit.session_id = session_repository.session_id
          and session_commit.position = session_repository.position) as commits,
        exists (select from pull_request where pull_request.repository_id = session_repository.repository_id
-         and head = $2 and coalesce(head_sha, pushed_sha) = pushed_sha) as "hasPullRequest"
+         and head = $2 and (head_sha = pushed_sha or (head_sha is null and pull_request.session_id = $1)))
+         and pushed_sha is not null as "hasPullRequest"
      from session_repository where session_id = $1 order by position`,
     [sessionId, branchName],
   );

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { recordedWork } from "../../../src/store/queue/progress.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { exportWork, salvage, type ClonedWork } from "../../../src/worker/steps/export-work.ts";
@@ -125,6 +126,29 @@ test("a pull request of an earlier version, whose commit is not recorded, is tak
   await world.database.pool.query("update pull_request set head_sha = null");
   const { works } = await again(attempt);
   expect(changesOf(works)).toEqual([]);
+});
+
+test("a pull request that a node of the version before saved again is taken for the last push's", async () => {
+  const { attempt, clones } = await begin();
+  await work(clones[0], "one.txt", "one\n");
+  const pushed = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
+  await openPullRequests(attempt, services, pushed, "");
+  // It pushed another commit, and found the pull request: it saves neither of them in `head_sha`.
+  const other = "1".repeat(40);
+  await world.database.pool.query("update session_repository set pushed_sha = $1, head_sha = $1", [other]);
+  const saves = "update pull_request set number = number, url = url, state = 'merged', session_id = session_id";
+  await world.database.pool.query(saves);
+  expect(await recordedWork(world.database, attempt.session)).toMatchObject([{ hasPullRequest: true }]);
+});
+
+test("reading a pull request's state from its forge does not make its commit unknown", async () => {
+  const { attempt, clones } = await begin();
+  await work(clones[0], "one.txt", "one\n");
+  const pushed = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
+  await openPullRequests(attempt, services, pushed, "");
+  await world.database.pool.query("update pull_request set checked_at = now(), state = 'closed'");
+  const { rows } = await world.database.pool.query("select head_sha from pull_request");
+  expect(rows).toEqual([{ head_sha: pushed[0]?.pushedSha }]);
 });
 
 test("new work after a push is pushed again, to the same pull request", async () => {

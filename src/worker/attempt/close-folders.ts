@@ -5,12 +5,12 @@ import type { Attempt, AttemptServices } from "./attempt.ts";
 type Services = Pick<AttemptServices, "folders" | "mirrors" | "limits">;
 
 /**
- * Checks a session's folders against its disk bounds, and removes them if they are over. To be called when no process of the
+ * Closes a session's folders, or removes them if they are over their disk bounds. To be called when no process of the
  * session runs any longer, and before another worker may claim it. The folders stay on the disk for days, and a process may
  * have written faster than the watch measured, or while the work was exported. If they are removed, the next attempt starts
  * from the last checkpoint or the branch, as on another worker. Never throws.
  */
-export async function removeFolders(
+export async function closeFolders(
   { session: { sessionId }, logger, emit }: Pick<Attempt, "session" | "logger" | "emit">,
   services: Services,
 ): Promise<void> {
