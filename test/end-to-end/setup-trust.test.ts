@@ -419,7 +419,7 @@ describe("the kept result of a setup", () => {
     const before = await readdir(kept, { recursive: true });
     const done = await run("shell ls -l made; true", [made], { branchName: "offstage/links" });
     expect(done.output).toContain(`made -> ${kept}`);
-    expect(done.notices).toContain("Not all that the setup of");
+    expect(done.notices).toContain("Not all files that the setup of");
     expect(await readdir(kept, { recursive: true })).toEqual(before);
   });
 

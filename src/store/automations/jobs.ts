@@ -3,36 +3,14 @@ import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Job } from "../../domain/automations/job.ts";
 import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 
 /** A job as the database has it, without the links that the API adds. */
 export type JobRecord = Omit<Job, "sessionHtmlUrl">;
 
-interface JobRow {
-  id: string;
-  task: "RunWorkflow";
-  status: Job["status"];
-  priority: number;
-  automation_id: string;
-  session_id: string | null;
-  error: string | null;
-  created_at: Date;
-  updated_at: Date;
-}
-
-const columns = "id, task, status, priority, automation_id, session_id, error, created_at, updated_at";
-
-const toRecord = (row: JobRow): JobRecord => ({
-  id: row.id,
-  task: row.task,
-  status: row.status,
-  priority: row.priority,
-  createdAt: row.created_at.toISOString(),
-  updatedAt: row.updated_at.toISOString(),
-  automationId: row.automation_id,
-  sessionId: row.session_id,
-  error: row.error,
-});
+const columns = `
+  job.id, job.task, job.status, job.priority, job.automation_id as "automationId", job.session_id as "sessionId", job.error,
+  ${isoTime("job.created_at")} as "createdAt", ${isoTime("job.updated_at")} as "updatedAt"`;
 
 /** A job to queue. `payload` is the context of the trigger's event. */
 export interface JobToCreate {
@@ -50,7 +28,7 @@ export interface JobToCreate {
 
 /** Queues jobs, each idempotent by its id. The job's row is its own place in the queue, so one statement is enough. */
 export async function createJobs(database: Database, toCreate: readonly JobToCreate[]): Promise<JobRecord[]> {
-  const { rows } = await database.pool.query<JobRow>({
+  const { rows } = await database.pool.query<JobRecord>({
     name: "create_jobs",
     text: `with created as (
              insert into job (id, organization_id, automation_id, priority, payload, trace_parent, replay_of)
@@ -58,11 +36,11 @@ export async function createJobs(database: Database, toCreate: readonly JobToCre
              from jsonb_to_recordset($1::jsonb) as item (id uuid, "organizationId" uuid, "automationId" uuid,
                priority integer, payload jsonb, "traceParent" text, "replayOf" uuid)
              on conflict (id) do nothing returning *, job as changed)
-           select ${columns}, enqueue_job_webhooks(changed) from created`,
+           select ${columns}, enqueue_job_webhooks(changed) from created as job`,
     values: [JSON.stringify(toCreate)],
   });
   database.notify("offstage_work", "job");
-  const created = new Map(rows.map((row) => [row.id, toRecord(row)]));
+  const created = new Map(rows.map((job) => [job.id, job]));
   return Promise.all(
     toCreate.map(async ({ id, organizationId }) => {
       const job = created.get(id) ?? (await getJob(database, organizationId, id));
@@ -74,11 +52,11 @@ export async function createJobs(database: Database, toCreate: readonly JobToCre
 
 /** A job of an organization by its id; null if there is none. */
 export async function getJob(database: Database, organizationId: string, id: string): Promise<JobRecord | null> {
-  const { rows } = await database.pool.query<JobRow>(
+  const { rows } = await database.pool.query<JobRecord>(
     `select ${columns} from job where id = $1 and organization_id = $2`,
     [id, organizationId],
   );
-  return rows[0] === undefined ? null : toRecord(rows[0]);
+  return rows[0] ?? null;
 }
 
 /**
@@ -91,14 +69,14 @@ export async function listJobs(
   { limit, cursor, automationId }: PageQuery & { readonly automationId?: string },
 ): Promise<Page<JobRecord>> {
   const after = readCursor(cursor);
-  const { rows } = await database.pool.query<JobRow & { cursor_time: string }>(
+  const { rows } = await database.pool.query<WithCursor<JobRecord>>(
     `select ${columns}, ${cursorColumn("job")} from job
      where organization_id = $1 and ($5::uuid is null or automation_id = $5)
        and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
      order by created_at desc, id desc limit $2`,
     [organizationId, limit + 1, after?.createdAt, after?.id, automationId],
   );
-  return pageOf(rows, limit, toRecord);
+  return pageOf(rows, limit, withoutCursor);
 }
 
 /**

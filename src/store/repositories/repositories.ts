@@ -5,34 +5,15 @@ import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { allowedFindingsLimit, type AllowedFinding } from "../../domain/repositories/finding.ts";
 import type { Repository, RepositoryLimits, UpdateRepository } from "../../domain/repositories/repository.ts";
-import { cursorColumn, pageOf, readCursor } from "../cursor.ts";
+import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 
 /** A repository as the database has it, without what the API adds. */
 export type RepositoryRecord = Omit<Repository, "integration">;
 
-interface RepositoryRow {
-  id: string;
-  organization_id: string;
-  name: string;
-  url: string;
-  branch: string | null;
-  description: string | null;
-  enabled_at: Date;
-  created_at: Date;
-  updated_at: Date;
-}
-
-const toRecord = (row: RepositoryRow): RepositoryRecord => ({
-  id: row.id,
-  name: row.name,
-  url: row.url,
-  branch: row.branch,
-  description: row.description,
-  organizationId: row.organization_id,
-  enabledAt: row.enabled_at.toISOString(),
-  createdAt: row.created_at.toISOString(),
-  updatedAt: row.updated_at.toISOString(),
-});
+const columns = `
+  repository.id, repository.name, repository.url, repository.branch, repository.description,
+  repository.organization_id as "organizationId", ${isoTime("repository.enabled_at")} as "enabledAt",
+  ${isoTime("repository.created_at")} as "createdAt", ${isoTime("repository.updated_at")} as "updatedAt"`;
 
 interface RepositoryInput {
   readonly url: string;
@@ -58,15 +39,15 @@ export async function createRepository(
     throw error;
   });
   if (row === undefined) throw new Error("the repository was not returned");
-  return toRecord(row);
+  return row;
 }
 
 async function connect(
   database: Database,
   organizationId: string,
   { name, url, key, branch, description }: RepositoryInput,
-): Promise<RepositoryRow | undefined> {
-  const { rows } = await database.pool.query<RepositoryRow>({
+): Promise<RepositoryRecord | undefined> {
+  const { rows } = await database.pool.query<RepositoryRecord>({
     name: "create_repository",
     // On a conflict this updates without a change, because "do nothing" would not return the existing row.
     text: `with former as (
@@ -77,13 +58,13 @@ async function connect(
            revived as (
              update repository set deleted_at = null, enabled_at = now(), updated_at = now(), url = $4,
                branch = coalesce($6, branch), description = coalesce($7, description)
-             where id = (select id from former) returning *),
+             where id = (select id from former) returning ${columns}),
            made as (
              insert into repository (id, organization_id, name, url, address_key, branch, description)
              select $1, $2, $3, $4, $5, $6, $7 where not exists (select 1 from former)
              on conflict (organization_id, address_key) where deleted_at is null
                do update set address_key = excluded.address_key
-             returning *)
+             returning ${columns})
            select * from revived union all select * from made`,
     values: [crypto.randomUUID(), organizationId, name, url, key, branch, description],
   });
@@ -100,14 +81,14 @@ export async function listRepositories(
   { limit, cursor }: PageQuery,
 ): Promise<Page<RepositoryRecord>> {
   const after = readCursor(cursor);
-  const { rows } = await database.pool.query<RepositoryRow & { cursor_time: string }>(
-    `select repository.*, ${cursorColumn("repository")} from repository
+  const { rows } = await database.pool.query<WithCursor<RepositoryRecord>>(
+    `select ${columns}, ${cursorColumn("repository")} from repository
      where organization_id = $1 and deleted_at is null
        and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
      order by created_at desc, id desc limit $2`,
     [organizationId, limit + 1, after?.createdAt, after?.id],
   );
-  return pageOf(rows, limit, toRecord);
+  return pageOf(rows, limit, withoutCursor);
 }
 
 /** Those of `ids` that are connected repositories of the organization. */
@@ -116,11 +97,11 @@ export async function findRepositories(
   organizationId: string,
   ids: readonly string[],
 ): Promise<RepositoryRecord[]> {
-  const { rows } = await database.pool.query<RepositoryRow>(
-    "select * from repository where organization_id = $1 and deleted_at is null and id = any($2::uuid[])",
+  const { rows } = await database.pool.query<RepositoryRecord>(
+    `select ${columns} from repository where organization_id = $1 and deleted_at is null and id = any($2::uuid[])`,
     [organizationId, ids],
   );
-  return rows.map(toRecord);
+  return rows;
 }
 
 /**
@@ -133,10 +114,10 @@ export async function updateRepository(
   id: string,
   changes: UpdateRepository,
 ): Promise<RepositoryRecord> {
-  const { rows } = await database.pool.query<RepositoryRow>(
+  const { rows } = await database.pool.query<RepositoryRecord>(
     `update repository set name = coalesce($3, name), branch = case when $4 then $5 else branch end,
        description = case when $6 then $7 else description end, updated_at = now()
-     where id = $1 and organization_id = $2 and deleted_at is null returning *`,
+     where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
     [
       id,
       organizationId,
@@ -149,7 +130,7 @@ export async function updateRepository(
   );
   const [row] = rows;
   if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
-  return toRecord(row);
+  return row;
 }
 
 /**
@@ -357,15 +338,15 @@ export async function deleteRepository(
   organizationId: string,
   id: string,
 ): Promise<RepositoryRecord> {
-  const { rows } = await database.pool.query<RepositoryRow>(
+  const { rows } = await database.pool.query<RepositoryRecord>(
     `with gone as (
        update repository set deleted_at = now(), updated_at = now()
-       where id = $1 and organization_id = $2 and deleted_at is null returning *),
+       where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}),
      secrets as (delete from secret using gone where secret.repository_id = gone.id)
      select * from gone`,
     [id, organizationId],
   );
   const [row] = rows;
   if (row === undefined) throw new NotFoundError(`repository ${id} was not found`);
-  return toRecord(row);
+  return row;
 }
