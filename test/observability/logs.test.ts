@@ -57,18 +57,18 @@ test("every line of a request carries its id", async () => {
 test("every line of a run carries its session, organization and attempt", async () => {
   const { id, organizationId } = await client.session.create({ prompt: "say hello" });
   await untilOver(client, id);
-  await untilLogged("a run ended");
+  await untilLogged("an attempt ended");
   const ofRun = lines.filter(({ requestId }) => requestId === undefined);
-  expect(ofRun.map(({ msg }) => msg)).toEqual(expect.arrayContaining(["a run begins", "a run ended"]));
+  expect(ofRun.map(({ msg }) => msg)).toEqual(expect.arrayContaining(["an attempt begins", "an attempt ended"]));
   for (const line of ofRun) expect(line).toMatchObject({ sessionId: id, organizationId, attempt: 1 });
   expect(ofRun.at(-1)).toMatchObject({ outcome: "completed" });
 });
 
-test("a run whose lease was lost says whose it was", async () => {
+test("an attempt whose lease was lost says whose it was", async () => {
   const { id } = await client.session.create({ prompt: "shell sleep 300" });
   await waitFor(async () => (await client.session.get(id)).status === "running", "it runs");
   await offstage.database.pool.query("update session set attempt = attempt + 1 where id = $1", [id]);
-  expect(await untilLogged("lost the lease; another worker goes on")).toMatchObject({ sessionId: id, attempt: 1 });
+  expect(await untilLogged("the lease was lost; another worker continues")).toMatchObject({ sessionId: id, attempt: 1 });
   await client.session.cancel(id);
 });
 
