@@ -59,7 +59,7 @@ function Row({ webhook }: { webhook: Webhook }) {
           {webhook.url}
         </Link>
         <p className="text-sm break-words text-muted">
-          Told of {eventsText(webhook)} · <Ago at={webhook.createdAt} />
+          Events {eventsText(webhook)} · <Ago at={webhook.createdAt} />
         </p>
         {webhook.disabledReason !== null && (
           <p className="text-sm text-bad">Offstage disabled it: {webhook.disabledReason}</p>
