@@ -68,7 +68,10 @@ test("an attempt whose lease was lost says whose it was", async () => {
   const { id } = await client.session.create({ prompt: "shell sleep 300" });
   await waitFor(async () => (await client.session.get(id)).status === "running", "it runs");
   await offstage.database.pool.query("update session set attempt = attempt + 1 where id = $1", [id]);
-  expect(await untilLogged("the lease was lost; another worker continues")).toMatchObject({ sessionId: id, attempt: 1 });
+  expect(await untilLogged("the lease was lost; another worker continues")).toMatchObject({
+    sessionId: id,
+    attempt: 1,
+  });
   await client.session.cancel(id);
 });
 

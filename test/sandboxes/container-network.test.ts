@@ -108,7 +108,9 @@ describe.skipIf(!isRoot)("the trial of the network", () => {
     ["only some of it was tried", ["bash: line 1: /dev/tcp/1.1.1.1/443: Network is unreachable"]],
     ["something else was said", ["sh: node: not found", "", "/dev/tcp/: "]],
   ])("believes nothing where %s", async (_, lines) => {
-    await expect(requireNoNetwork(() => Promise.resolve(lines))).rejects.toThrow("no program in it could probe the network");
+    await expect(requireNoNetwork(() => Promise.resolve(lines))).rejects.toThrow(
+      "no program in it could probe the network",
+    );
   });
 
   it("asks node where bash was built without connections", async () => {
