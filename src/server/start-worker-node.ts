@@ -26,8 +26,7 @@ import {
 export async function startWorkerNode(dependencies: Dependencies, url: string, shutdown: Shutdown): Promise<void> {
   const { config, logger, metrics, traces, database, sandbox, providers, templates } = dependencies;
   // Removes the sockets that a killed server left behind.
-  await rm(socketDirectory(config), { recursive: true, force: true });
-  await readProgramTexts();
+  await Promise.all([rm(socketDirectory(config), { recursive: true, force: true }), readProgramTexts()]);
   const id = await readWorkerId(config.data);
   if (sandbox.sweeper !== undefined) await shutdown.start(sandbox.sweeper);
   const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id });

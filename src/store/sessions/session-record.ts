@@ -42,7 +42,8 @@ const positionLimit = 1_000;
 export const sessionColumns = `
   session.id, session.organization_id, session.title, session.description, session.prompt, session.status, session.agent,
   session.target_branch, session.branch_name, session.priority, session.queued_at, session.started_at,
-  session.finished_at, with_remedy(session.failure) as failure, session.summary, session.automation_id, session.job_id, session.sandboxed,
+  session.finished_at, with_remedy(session.failure) as failure, session.summary, session.automation_id, session.job_id,
+  session.sandboxed,
   (session_budget_left(session) + session.spent_usd)::float8 as budget_usd, session.spent_usd::float8 as spent_usd,
   session.waiting, session.events_removed_through,
   session.created_at, session.updated_at,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ObjectStoreError, SessionError } from "../../domain/errors/errors.ts";
 import { LeaseLostError } from "../../store/queue/lease.ts";
-import { endOf } from "./end.ts";
+import { endOf, isFailure } from "./end.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./stop-reasons.ts";
 
 const failed = new SessionError({ code: "agent_crashed", reason: "It ended.", retryable: true, remedy: "Retry." });
@@ -32,6 +32,18 @@ test.each<[string, unknown, AbortSignal, string]>([
   ["a worker that shuts down while the database is away", refused, AbortSignal.abort(new WorkerDraining()), "draining"],
 ])("%s ends the attempt for that reason", (_, error, signal, why) => {
   expect(endOf(error, signal)).toMatchObject({ why });
+});
+
+test.each<[string, unknown, AbortSignal, boolean]>([
+  ["a failed step", failed, running, true],
+  ["an object store that does not answer", away, running, true],
+  ["a failed step of an attempt that is being ended", failed, AbortSignal.abort(new RunCancelled()), false],
+  ["a failed step of an attempt whose signal has aborted for whatever reason", failed, AbortSignal.abort(), false],
+  ["a write under a lost lease", new LeaseLostError("lost"), running, false],
+  ["a database that can't be reached", refused, running, false],
+  ["a budget that is used up", shortage, running, false],
+])("%s is a failure only if the attempt does not end for another reason", (_, error, signal, isOne) => {
+  expect(isFailure(error, signal)).toBe(isOne);
 });
 
 test("a used-up budget comes with what is missing", () => {

@@ -18,6 +18,17 @@ export type AttemptEnd =
   | { readonly why: "budget"; readonly shortage: BudgetUsedUp };
 
 /**
+ * Whether an error is a failure of what threw it. It is not if the attempt is being ended, or if the error says that the attempt
+ * can't go on for a reason outside of it: a lost lease, an unreachable database, a used-up budget.
+ * @param error what was thrown
+ * @param signal the attempt's own
+ */
+export function isFailure(error: unknown, signal: AbortSignal): boolean {
+  const { why } = endOf(error, signal);
+  return !signal.aborted && (why === "failed" || why === "objectStore");
+}
+
+/**
  * Says why an attempt ended. If several things happened at once, the first of the list counts.
  * @param error what ended it: whatever a step threw
  * @param signal the attempt's own

@@ -1,7 +1,7 @@
 import type { StepName } from "../../domain/sessions/step.ts";
 import type { StepOutcome } from "../../metrics/metrics.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
-import { endOf } from "./end.ts";
+import { isFailure } from "./end.ts";
 import { failureOf } from "./failure.ts";
 
 /** Runs a named step of an attempt. */
@@ -29,8 +29,7 @@ export function namedSteps(
       outcome = "completed";
       return result;
     } catch (error) {
-      const { why } = endOf(error, signal);
-      if (!signal.aborted && (why === "failed" || why === "objectStore")) {
+      if (isFailure(error, signal)) {
         outcome = "failed";
         const failure = await failureOf(error, attempt, services);
         await emit({ type: "step.failed", data: { step: name, durationMs: durationMs(), failure } });

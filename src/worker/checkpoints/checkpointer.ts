@@ -7,12 +7,13 @@ import type { NewEvent } from "../../domain/sessions/event.ts";
 import { createOneAtATime } from "../../lifecycle/one-at-a-time.ts";
 import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
-import { endOf } from "../attempt/end.ts";
+import { endOf, isFailure } from "../attempt/end.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import { openCheckpointRepository } from "../clones/checkpoint-repository.ts";
 import { startOf, type Clone } from "../clones/clone.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import { measured, sizeOf } from "./measure.ts";
+import type { CheckpointedClones } from "./restore.ts";
 import { archiveFiles, archiveState, packWork } from "./pieces.ts";
 
 /** Longest time between two checkpoints while an agent works. */
@@ -68,19 +69,7 @@ interface Last {
   state: { readonly provider: string; readonly piece: string; readonly digest: string } | null;
 }
 
-type Services = Pick<
-  AttemptServices,
-  | "database"
-  | "vault"
-  | "objects"
-  | "metrics"
-  | "folders"
-  | "mirrors"
-  | "sandbox"
-  | "limits"
-  | "providers"
-  | "checkpointBytes"
->;
+type Services = CheckpointedClones & Pick<AttemptServices, "providers" | "checkpointBytes">;
 
 /** Makes the checkpointer of one attempt; `start` starts its timer. */
 export function createCheckpointer(attempt: Attempt, services: Services): Checkpointer {
@@ -117,8 +106,7 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
       failures = 0;
       return true;
     } catch (error) {
-      const { why } = endOf(error, signal);
-      if (signal.aborted || (why !== "failed" && why !== "objectStore")) throw error;
+      if (!isFailure(error, signal)) throw error;
       logger.warn({ err: error }, "could not take a checkpoint of a session");
       const isStore = error instanceof ObjectStoreError;
       // What an agent left there (a git filter that never ends) would delay every checkpoint. An object store recovers.

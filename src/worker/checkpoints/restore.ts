@@ -28,10 +28,13 @@ export interface RestorableCheckpoint {
   readonly pending: readonly PendingRestore[];
 }
 
-type Fetching = Pick<
+/** What fetching a checkpoint, or taking one, needs of the worker; restoring one needs the places of its clones too. */
+export type CheckpointServices = Pick<
   AttemptServices,
-  "database" | "vault" | "objects" | "metrics" | "folders" | "sandbox" | "limits" | "checkpointBytes"
+  "database" | "vault" | "objects" | "metrics" | "folders" | "sandbox"
 >;
+/** See `CheckpointServices`. */
+export type CheckpointedClones = CheckpointServices & Pick<AttemptServices, "mirrors" | "limits">;
 
 /**
  * Fetches the last checkpoint of a session that has no folders on this worker. The packs are in the session's folder for incoming
@@ -39,7 +42,10 @@ type Fetching = Pick<
  * @returns null if there is none, or it is unusable, which a notice says: the turn then starts again from the remote
  * @throws ObjectStoreError and other errors that may pass, so that the checkpoint stays for the next attempt
  */
-export async function fetchCheckpoint(attempt: Attempt, services: Fetching): Promise<FetchedCheckpoint | null> {
+export async function fetchCheckpoint(
+  attempt: Attempt,
+  services: CheckpointServices,
+): Promise<FetchedCheckpoint | null> {
   const { database, folders, sandbox } = services;
   const { sessionId } = attempt.session;
   const stored = await readCheckpoint(database, sessionId);
@@ -93,7 +99,7 @@ export async function reportUnusable(
  */
 export async function restoreCheckpoint(
   attempt: Attempt,
-  services: Fetching & Pick<AttemptServices, "mirrors">,
+  services: CheckpointedClones,
   clones: readonly Clone[],
   checkpoint: RestorableCheckpoint,
 ): Promise<"checkpoint" | "remote"> {
@@ -105,7 +111,7 @@ export async function restoreCheckpoint(
 
 async function restoreParts(
   attempt: Attempt,
-  services: Fetching & Pick<AttemptServices, "mirrors">,
+  services: CheckpointedClones,
   { fetched: { stored }, pending }: RestorableCheckpoint,
 ): Promise<boolean> {
   const { sandbox, metrics } = services;

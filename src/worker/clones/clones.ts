@@ -4,13 +4,13 @@ import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import { namesIn, type MadeAt, type SessionFolders, type StartRecord } from "../disk/session-folders.ts";
-import { git, mustGit } from "../git/git.ts";
+import { mustGit } from "../git/git.ts";
 import { breakLocks, ensureMirror, type Mirror } from "../git/mirror.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
 import { startOf, type Clone, type CloneSource } from "./clone.ts";
-import { createClone, fetchHeads, goesOnFrom, trustedSince, unpin, type Room } from "./create-clone.ts";
+import { createClone, fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
 
 // A session's clones borrow their objects from mirrors (git alternates), and so are made quickly. Nothing here runs git in a
 // folder that an agent could write to.
@@ -168,16 +168,14 @@ async function hasObjects(
   { sessionId, progress, signal }: CloneRequest,
   clones: readonly Clone[],
 ): Promise<boolean> {
-  for (const { mirror, remote, baseSha, headSha } of clones) {
+  for (const clone of clones) {
+    const { mirror, remote } = clone;
     if (existsSync(mirror.path)) continue;
     await mirrors.use.whileUsed(mirror.path, async () => {
       await ensureMirror(mirror, signal);
       await fetchHeads(mirror, sessionId, remote, progress, signal);
     });
-    for (const sha of [baseSha, headSha]) {
-      const { code } = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
-      if (code !== 0) return false;
-    }
+    if (!(await hasStart(mirror, clone, signal))) return false;
   }
   return true;
 }

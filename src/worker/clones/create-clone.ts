@@ -101,11 +101,17 @@ export async function goesOnFrom(
   { branchSha }: Heads,
   signal: AbortSignal,
 ): Promise<boolean> {
+  if (!(await hasStart(mirror, start, signal))) return false;
+  return branchSha === null || branchSha === start.headSha || branchSha === head || branchSha !== recorded;
+}
+
+/** Whether a mirror has the commits that a clone started from. */
+export async function hasStart(mirror: Mirror, start: CloneStart, signal: AbortSignal): Promise<boolean> {
   for (const sha of knownOf(start)) {
     const { code } = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
     if (code !== 0) return false;
   }
-  return branchSha === null || branchSha === start.headSha || branchSha === head || branchSha !== recorded;
+  return true;
 }
 
 /**

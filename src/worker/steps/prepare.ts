@@ -10,6 +10,7 @@ import { cloneSource } from "../attempt/session-repositories.ts";
 import {
   fetchCheckpoint,
   reportUnusable,
+  type CheckpointedClones,
   type FetchedCheckpoint,
   type RestorableCheckpoint,
 } from "../checkpoints/restore.ts";
@@ -33,21 +34,7 @@ export interface Workspace {
 
 type Made = Pick<Workspace, "clones" | "origin" | "checkpoint">;
 
-type Services = Pick<
-  AttemptServices,
-  | "workerId"
-  | "database"
-  | "vault"
-  | "objects"
-  | "metrics"
-  | "folders"
-  | "mirrors"
-  | "sandbox"
-  | "limits"
-  | "forgeOf"
-  | "checkpointBytes"
-  | "devcontainerImages"
->;
+type Services = CheckpointedClones & Pick<AttemptServices, "workerId" | "forgeOf" | "devcontainerImages">;
 
 /**
  * Finds the session's clones on this disk as they were left; if they are not there, makes them from the remotes and fetches the
