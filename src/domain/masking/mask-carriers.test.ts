@@ -198,6 +198,16 @@ function inPieces(mask: Mask, whole: string, cuts: readonly number[]): string {
   return shown + mask.text(held);
 }
 
+test.each([
+  ["percent-encoded", encodeURIComponent],
+  ["escaped as JSON", (text: string) => text.replaceAll("+", "\\u002b")],
+])("a stream that is cut within the escape sequence that a secret begins with is masked: %s", (_, spell) => {
+  const secret = "+AAAAAAAA1AAAAXIaD";
+  const text = `before\n${spell(secret)}\nafter`;
+  const mask = createMask([secret]);
+  for (let cut = 0; cut < text.length; cut += 1) expect(inPieces(mask, text, [cut])).toBe("before\n[secret]\nafter");
+});
+
 test("a stream that is cut anywhere shows no more than the whole would", () => {
   fc.assert(
     fc.property(

@@ -58,7 +58,9 @@ export function createSecretSearch(secrets: readonly string[]): SecretSearch {
       const parts = new Set<SecretPart>();
       const found: Shown[] = [];
       let settled = text.length;
-      for (const [{ bytes, places }, needleSearch] of search(text)) {
+      for (const [{ bytes, places, cutEscape = text.length }, needleSearch] of search(text)) {
+        // Later text says which character it is, and a secret may begin with that.
+        settled = Math.min(settled, cutEscape);
         const placeOf = (at: number): number => places?.startOf(at) ?? at;
         const begun = needleSearch.find(bytes, (start, end, part, length) => {
           const seen = end - start;

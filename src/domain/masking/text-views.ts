@@ -3,6 +3,8 @@ export interface TextView {
   readonly bytes: Uint8Array;
   /** Positions of its bytes in the text; null if the view is the text itself. */
   readonly places: PositionMap | null;
+  /** Position in the text of an escape sequence that the text's end cuts off; absent if there is none. */
+  readonly cutEscape?: number;
 }
 
 /** Maps the bytes of a view to positions in its text, as runs of bytes that are adjacent in both. */
@@ -351,7 +353,8 @@ function decoded(text: Uint8Array, mark: number, escapeAt: (bytes: Uint8Array, a
     at = text.indexOf(mark, taken);
   }
   take(taken, text.length);
-  return { bytes: kept.subarray(0, length), places };
+  const view = { bytes: kept.subarray(0, length), places };
+  return at === -1 ? view : { ...view, cutEscape: at };
 }
 
 function percentEscape(bytes: Uint8Array, at: number): Escape {
