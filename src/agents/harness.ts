@@ -68,6 +68,8 @@ export interface TurnRequest {
     readonly lastAnswer: number;
     readonly answered: number;
     readonly lastError: string | null;
+    readonly lastErrorPasses: boolean;
+    readonly retryAfterMs: number | null;
   }>;
   readonly signal: AbortSignal;
 }

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from "node:util";
-import type { SessionEvent } from "../domain/sessions/event.ts";
+import type { Retry, SessionEvent } from "../domain/sessions/event.ts";
 
 /** Formats events for a terminal. */
 export interface EventLines {
@@ -108,11 +108,16 @@ function printableValue(_key: string, value: unknown): unknown {
   return typeof value === "string" ? printable(value) : value;
 }
 
+function retried({ at, reason }: Retry): string {
+  return `queued: ${oneLine(reason)} It is tried again at ${at}.`;
+}
+
 function lineOf(event: SessionEvent, color: boolean): string {
   switch (event.type) {
     case "session.status":
       if (event.data.to === "waiting")
         return `${shade("yellow", `waiting: ${oneLine(event.data.reason ?? "")}`, color)}\n`;
+      if (event.data.retry !== undefined) return `${shade("yellow", retried(event.data.retry), color)}\n`;
       return event.data.to === "queued" ? shade("dim", "queued\n", color) : "";
     case "notice":
       return `${shade(event.data.level === "warning" ? "yellow" : "dim", indented(event.data.text), color)}\n`;

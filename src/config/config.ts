@@ -142,6 +142,7 @@ function configOf(variables: Variables) {
       rules: [...(variables.OFFSTAGE_EGRESS === "none" ? [] : registryHosts), ...variables.OFFSTAGE_EGRESS_ALLOW],
     },
     stallMs: variables.OFFSTAGE_STALL_SECONDS * 1_000,
+    retryForMs: variables.OFFSTAGE_RETRY_HOURS * 3_600_000,
     setupLimitMs: variables.OFFSTAGE_SETUP_MINUTES * 60_000,
     setupCacheBytes: variables.OFFSTAGE_SETUP_CACHE_MB * 1024 * 1024,
     turnLimitMs: variables.OFFSTAGE_TURN_MINUTES * 60_000,

@@ -140,6 +140,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_EGRESS_ALLOW: egressList,
   OFFSTAGE_PERMISSIONS: z.enum(["allow", "deny"]).default("allow"),
   OFFSTAGE_STALL_SECONDS: integer(1, 86_400, 600),
+  OFFSTAGE_RETRY_HOURS: integer(0, 720, 24),
   OFFSTAGE_SETUP_MINUTES: integer(1, 1_440, 30),
   OFFSTAGE_SETUP_CACHE_MB: integer(0, 100_000_000, 10_240),
   OFFSTAGE_TURN_MINUTES: integer(1, 14_400, 240),

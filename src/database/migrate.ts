@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
 import { ConflictError } from "../domain/errors/errors.ts";
 import { applyDefinitions } from "./definitions.ts";
@@ -26,7 +27,8 @@ export async function knownMigrations(directory: string): Promise<Migration[]> {
 
 /**
  * Migrates the schema: runs the numbered files of `directory` in order, each once and in its own transaction, then
- * applies the current definitions of the SQL functions. If a newer Offstage has migrated the database, this one can use
+ * applies the current definitions of the SQL functions. A file that says `outside a transaction` runs statement by
+ * statement, so that it can build an index while others write. If a newer Offstage has migrated the database, this one can use
  * it if the newer migrations say so (`works-from`), so that old and new nodes can run at the same time during an upgrade.
  * @param definitions folder of the SQL functions; null: they stay as they are, for a schema that is older than this folder
  * @throws ConflictError if a newer migration does not allow it
@@ -35,7 +37,7 @@ export async function migrate(pool: pg.Pool, directory: string, definitions: str
   const known = await knownMigrations(directory);
   const client = await pool.connect();
   try {
-    await client.query("select pg_advisory_lock($1)", [migrationLock]);
+    await takeMigrationLock(client);
     await createMigrationTable(client);
     const { rows } = await client.query<{ number: number; works_from: number | null }>(
       "select number, works_from from migration",
@@ -56,6 +58,23 @@ export async function migrate(pool: pg.Pool, directory: string, definitions: str
   }
 }
 
+/** Interval, in ms, at which a node asks again while another node migrates. */
+const lockPollMs = 100;
+
+/**
+ * Takes the lock, asking again and again. A node that waited inside one statement would have a snapshot meanwhile, for which
+ * `create index concurrently` of the node that migrates waits: a deadlock.
+ */
+async function takeMigrationLock(client: pg.ClientBase): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>("select pg_try_advisory_lock($1) as taken", [
+      migrationLock,
+    ]);
+    if (rows[0]?.taken === true) return;
+    await pause(lockPollMs);
+  }
+}
+
 /** Creates the table that records which migrations were run. */
 export async function createMigrationTable(client: pg.ClientBase): Promise<void> {
   await client.query(
@@ -72,14 +91,46 @@ function worksFromIn(sql: string): number | null {
   return worksFrom === undefined ? null : Number(worksFrom);
 }
 
+/** The second line of a file whose statements can't run in a transaction; each must be repeatable. */
+const outsideLine = /^-- works-from: \d{4}\n-- outside a transaction\n/u;
+
 /**
- * Runs one migration in the caller's transaction.
+ * Runs one migration in the caller's transaction, in which indexes are not built concurrently.
  * @throws Error with the migration's name
  */
 export async function applyMigration(client: pg.ClientBase, directory: string, migration: Migration): Promise<void> {
+  await applyFile(client, directory, migration, async (sql) => {
+    await client.query(outsideLine.test(sql) ? sql.replaceAll(" concurrently ", " ") : sql);
+  });
+}
+
+async function applyAlone(client: pg.PoolClient, directory: string, migration: Migration): Promise<void> {
+  const sql = await readFile(join(directory, migration.name), "utf8");
+  if (outsideLine.test(sql)) {
+    await applyFile(client, directory, migration, async () => {
+      for (const statement of statementsOf(sql)) await client.query(statement);
+    });
+    return;
+  }
+  await client.query("begin");
+  try {
+    await applyMigration(client, directory, migration);
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  }
+}
+
+async function applyFile(
+  client: pg.ClientBase,
+  directory: string,
+  migration: Migration,
+  run: (sql: string) => Promise<void>,
+): Promise<void> {
   const sql = await readFile(join(directory, migration.name), "utf8");
   try {
-    await client.query(sql);
+    await run(sql);
     await client.query("insert into migration (number, name, works_from) values ($1, $2, $3)", [
       migration.number,
       migration.name,
@@ -90,13 +141,11 @@ export async function applyMigration(client: pg.ClientBase, directory: string, m
   }
 }
 
-async function applyAlone(client: pg.PoolClient, directory: string, migration: Migration): Promise<void> {
-  await client.query("begin");
-  try {
-    await applyMigration(client, directory, migration);
-    await client.query("commit");
-  } catch (error) {
-    await client.query("rollback");
-    throw error;
-  }
+/** The statements of a file, each of which ends at the end of a line. */
+function statementsOf(sql: string): string[] {
+  return sql
+    .replaceAll(/^--.*$/gmu, "")
+    .split(/;$/mu)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== "");
 }

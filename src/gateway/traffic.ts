@@ -10,7 +10,17 @@ export interface ModelTraffic {
   readonly failed: number;
   /** Message of the model's last error, if no answer came since. */
   readonly lastError: string | null;
+  /** Whether that error passes by itself: the same request may succeed later. */
+  readonly lastErrorPasses: boolean;
+  /** How long, in ms, the provider asked with that error to be left alone; null if it did not say. */
+  readonly retryAfterMs: number | null;
 }
+
+/** What an error says of later requests. */
+export type ErrorOutlook = Pick<ModelTraffic, "lastErrorPasses" | "retryAfterMs">;
+
+/** Of an error that later requests meet again. */
+export const finalError: ErrorOutlook = { lastErrorPasses: false, retryAfterMs: null };
 
 /** Counts the traffic of one turn. */
 export interface TrafficCounter {
@@ -20,22 +30,28 @@ export interface TrafficCounter {
   /** Records that nothing will be sent for so long. */
   waits(delayMs: number): void;
   answered(): void;
-  failed(message: string): void;
+  failed(message: string, outlook: ErrorOutlook): void;
   /** Sets the message of the error that was counted last. */
   says(message: string): void;
 }
 
+/** The traffic of a turn that begins now. */
+export function idleTraffic(): ModelTraffic {
+  const now = performance.now();
+  return { lastActivity: now, lastAnswer: now, answered: 0, failed: 0, lastError: null, ...finalError };
+}
+
 /** Creates a counter that begins now. */
 export function createTrafficCounter(): TrafficCounter {
-  const now = performance.now();
-  let traffic: ModelTraffic = { lastActivity: now, lastAnswer: now, answered: 0, failed: 0, lastError: null };
+  let traffic = idleTraffic();
   const change = (changes: Partial<ModelTraffic>): void => void (traffic = { ...traffic, ...changes });
   return {
     read: () => traffic,
     touch: () => change({ lastActivity: performance.now() }),
     waits: (delayMs) => change({ lastActivity: performance.now() + delayMs }),
-    answered: () => change({ answered: traffic.answered + 1, lastAnswer: performance.now(), lastError: null }),
-    failed: (message) => change({ failed: traffic.failed + 1, lastError: message }),
+    answered: () =>
+      change({ answered: traffic.answered + 1, lastAnswer: performance.now(), lastError: null, ...finalError }),
+    failed: (message, outlook) => change({ failed: traffic.failed + 1, lastError: message, ...outlook }),
     says: (message) => change({ lastError: message }),
   };
 }

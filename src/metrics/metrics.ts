@@ -8,10 +8,10 @@ import { createDeliveryMetrics, type DeliveryMetrics } from "./deliveries.ts";
 
 /** How a step ended. `stopped`: by a cancellation, a budget, a lost lease or a worker's shutdown. */
 export type StepOutcome = "completed" | "failed" | "stopped";
-const attemptOutcomes = ["completed", "failed", "cancelled", "waiting", "released", "lost"] as const;
+const attemptOutcomes = ["completed", "failed", "cancelled", "waiting", "released", "retried", "lost"] as const;
 /**
- * How an attempt ended. `waiting`: for a budget; `released`: the worker shuts down; `lost`: another worker may have
- * the session.
+ * How an attempt ended. `waiting`: for a budget; `released`: the worker shuts down; `retried`: it failed for a reason
+ * that passes by itself, and will be tried again; `lost`: another worker may have the session.
  */
 export type AttemptOutcome = (typeof attemptOutcomes)[number];
 /** How a request to a model ended. `retried`: it failed, and the gateway sent it again. */

@@ -162,6 +162,7 @@ export function createAttemptServices(
     forgeOf: forges.forgeOf,
     mask: createMask(serverSecrets(config)),
     stallMs: config.stallMs,
+    retryForMs: config.retryForMs,
     turnLimitMs: config.turnLimitMs,
     setupLimitMs: config.setupLimitMs,
     models: config.models,

@@ -1,18 +1,14 @@
-import type { FailureCode } from "../domain/errors/errors.ts";
+import { SessionError, type FailureCode } from "../domain/errors/errors.ts";
 import type { AttemptOutcome } from "../metrics/metrics.ts";
-import {
-  finishSession,
-  mayBeTriedAgain,
-  parkSession,
-  releaseClaim,
-  type ClaimedSession,
-} from "../store/queue/claims.ts";
-import { LeaseLostError } from "../store/queue/lease.ts";
+import { finishSession, parkSession, releaseClaim, type ClaimedSession } from "../store/queue/claims.ts";
+import { LeaseLostError, recordSurvival } from "../store/queue/lease.ts";
+import { failSession } from "../store/queue/retry.ts";
 import { attemptLogger, beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
 import { endOf } from "./attempt/end.ts";
 import { failureOf } from "./attempt/failure.ts";
 import { closeFolders } from "./attempt/close-folders.ts";
 import { namedSteps } from "./attempt/named-step.ts";
+import { untilStored } from "./attempt/until-stored.ts";
 import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
 import { WorkerDraining } from "./attempt/stop-reasons.ts";
 import { createCheckpointer } from "./checkpoints/checkpointer.ts";
@@ -86,7 +82,7 @@ async function runToEnd(begun: Attempt, services: AttemptServices, safePoints: S
     const summary = await runSteps(attempt, services, safePoints);
     await closeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;
-    await finishSession(services.database, attempt.session, completed);
+    await untilStored(attempt, () => finishSession(services.database, attempt.session, completed));
     return { outcome: "completed" };
   } catch (error) {
     return endAttempt(attempt, services, error);
@@ -147,41 +143,46 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
   switch (end.why) {
     case "lost":
       logger.warn("the lease was lost; another worker continues");
+      await recordSurvival(database, session).catch((problem: unknown) =>
+        logger.warn({ err: problem }, "could not record that this worker outlived an attempt"),
+      );
       return { outcome: "lost" };
     case "draining":
-      await releaseClaim(database, session);
+      await untilStored(attempt, () => releaseClaim(database, session));
       return { outcome: "released" };
     case "database":
       // The session did not cause this, and it passes soon: requeue it, so that any worker continues from where it is.
       logger.warn({ err: error }, "the database could not be reached; the session returns to the queue");
-      await releaseClaim(database, session, "no database");
+      await untilStored(attempt, () => releaseClaim(database, session, "no database"));
       return { outcome: "released" };
     case "cancelled":
       await salvage(attempt, services, AbortSignal.timeout(salvageAfterCancelMs));
       await closeFolders(attempt, services);
-      await finishSession(database, session, { status: "cancelled", summary: null, failure: null });
+      await untilStored(attempt, () =>
+        finishSession(database, session, { status: "cancelled", summary: null, failure: null }),
+      );
       return { outcome: "cancelled" };
-    case "objectStore":
-      if (!(await mayBeTriedAgain(database, session))) return failAttempt(attempt, services, error);
-      logger.warn({ err: error }, "the object store could not be reached; the session returns to the queue");
-      await releaseClaim(database, session, "no object store");
-      return { outcome: "released" };
     case "budget":
       await salvage(attempt, services, signal);
       await closeFolders(attempt, services);
-      await parkSession(database, session, end.shortage.message, end.shortage.neededUsd);
+      await untilStored(attempt, () => parkSession(database, session, end.shortage.message, end.shortage.neededUsd));
       return { outcome: "waiting" };
     case "failed":
       return failAttempt(attempt, services, error);
   }
 }
 
+/** Ends a failed attempt: the session is tried again if the failure passes by itself. */
 async function failAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
   const failure = await failureOf(error, attempt, services);
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
   if (failure.code !== "secret_unavailable" && failure.code !== "token_in_work")
     await salvage(attempt, services, AbortSignal.timeout(salvageAfterFailureMs));
   await closeFolders(attempt, services);
-  await finishSession(services.database, attempt.session, { status: "failed", summary: null, failure });
-  return { outcome: "failed", code: failure.code };
+  const { database, retryForMs } = services;
+  const retryAfterMs = error instanceof SessionError ? error.retryAfterMs : undefined;
+  const status = await untilStored(attempt, () =>
+    failSession(database, attempt.session, failure, { forMs: retryForMs, retryAfterMs }),
+  );
+  return { outcome: status === "queued" ? "retried" : "failed", code: failure.code };
 }

@@ -8,6 +8,7 @@ import { claimJob, recoverJobs, type ClaimedJob } from "../store/automations/job
 import { wakeWaiting } from "../store/queue/budgets.ts";
 import { claimSession, type ClaimedSession } from "../store/queue/claims.ts";
 import { recoverSessions, renewClaim } from "../store/queue/lease.ts";
+import { wakeRetries } from "../store/queue/retry.ts";
 import { attemptLogger } from "./attempt/attempt.ts";
 import { ClaimLost, RunCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
 
@@ -44,11 +45,14 @@ export interface WorkerOptions {
 
 /** Interval, in ms, of the poll that finds work if a notification was lost; usually LISTEN/NOTIFY wakes the worker. */
 const pollMs = 2_000;
+/** Interval, in ms, at which sessions are looked for whose time of a retry has come. */
+const retryPollMs = 1_000;
 
 interface Running {
   readonly session: ClaimedSession;
   readonly controller: AbortController;
   readonly settled: Promise<void>;
+  /** Time, as `performance.now()`, at which the lease has expired if no renewal succeeds. */
   heldUntil: number;
 }
 
@@ -72,9 +76,20 @@ export function createWorker(options: WorkerOptions): Service {
   const sessions = createPeriodic({ ...polling, round: takeSessions });
   const recovery = createPeriodic({
     round: recoverExpired,
+    everyMs: leaseMs / 6,
+    firstAfterMs: leaseMs / 6,
+    onFailure: (error) => logger.warn({ err: error }, "could not recover expired leases; will retry"),
+  });
+  const budgets = createPeriodic({
+    round: wakeForBudgets,
     everyMs: leaseMs / 2,
     firstAfterMs: leaseMs / 2,
-    onFailure: (error) => logger.warn({ err: error }, "could not recover expired leases; will retry"),
+    onFailure: (error) => logger.warn({ err: error }, "could not look for raised budgets; will retry"),
+  });
+  const retries = createPeriodic({
+    round: wakeForRetries,
+    everyMs: retryPollMs,
+    onFailure: (error) => logger.warn({ err: error }, "could not look for sessions to try again; will retry"),
   });
 
   /** The two polls are independent: many jobs delay no session. */
@@ -99,6 +114,7 @@ export function createWorker(options: WorkerOptions): Service {
       }
       full = isFull;
       if (full) return;
+      const askedAt = performance.now();
       const session = await claimSession(database, {
         worker: options.id,
         leaseMs,
@@ -107,11 +123,12 @@ export function createWorker(options: WorkerOptions): Service {
       });
       if (session === null) return;
       if (session.queuedSeconds != null) metrics.sessionClaimed(session.queuedSeconds);
-      startSession(session);
+      startSession(session, askedAt);
     }
   }
 
-  function startSession(session: ClaimedSession): void {
+  /** @param askedAt when the claim was sent, as `performance.now()`: the lease began later */
+  function startSession(session: ClaimedSession, askedAt: number): void {
     const controller = new AbortController();
     // An earlier attempt at this session, whose claim was lost, may still be ending here: two attempts must not share one
     // folder.
@@ -125,14 +142,14 @@ export function createWorker(options: WorkerOptions): Service {
         running.delete(run);
         sessions.now();
       });
-    const run: Running = { session, controller, settled, heldUntil: Date.now() + leaseMs };
+    const run: Running = { session, controller, settled, heldUntil: askedAt + leaseMs };
     running.add(run);
   }
 
   async function renew(run: Running): Promise<void> {
     // The lease of an attempt that is being ended is not renewed, so that another worker can claim the session meanwhile.
     if (run.controller.signal.aborted && run.controller.signal.reason instanceof ClaimLost) return;
-    const askedAt = Date.now();
+    const askedAt = performance.now();
     try {
       const renewed = await renewClaim(database, run.session, leaseMs);
       if (renewed === null) run.controller.abort(new ClaimLost());
@@ -143,9 +160,12 @@ export function createWorker(options: WorkerOptions): Service {
     }
   }
 
-  /** If the database does not answer, the clock decides: from `heldUntil` on another worker may hold the session. */
+  /**
+   * If the database does not answer, how long ago it last did decides: from `heldUntil` on another worker may hold the session.
+   * The machine's clock, which may be set, decides nothing; the database's refuses what is written too late all the same.
+   */
   function letGo(): void {
-    for (const run of running) if (Date.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
+    for (const run of running) if (performance.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
   }
 
   async function recoverOwn(): Promise<void> {
@@ -157,9 +177,17 @@ export function createWorker(options: WorkerOptions): Service {
   }
 
   async function recoverExpired(): Promise<void> {
-    const counts = await Promise.all([recoverSessions(database, {}), recoverJobs(database, {}), wakeWaiting(database)]);
+    const counts = await Promise.all([recoverSessions(database, {}), recoverJobs(database, {})]);
     metrics.sessionsRecovered(counts[0]);
     if (counts.some((count) => count > 0)) poll();
+  }
+
+  async function wakeForBudgets(): Promise<void> {
+    if ((await wakeWaiting(database)) > 0) sessions.now();
+  }
+
+  async function wakeForRetries(): Promise<void> {
+    if ((await wakeRetries(database)) > 0) sessions.now();
   }
 
   const subscriptions: Subscription[] = [];
@@ -186,10 +214,10 @@ export function createWorker(options: WorkerOptions): Service {
         letGo();
         for (const run of running) void renew(run);
       }, leaseMs / 3);
-      await Promise.all([recovery.start(), jobs.start(), sessions.start()]);
+      await Promise.all([recovery, budgets, retries, jobs, sessions].map((service) => service.start()));
     },
     async stop() {
-      const claiming = [recovery.stop(), jobs.stop(), sessions.stop()];
+      const claiming = [recovery, budgets, retries, jobs, sessions].map((service) => service.stop());
       await Promise.all([...claiming, ...subscriptions.map((subscription) => subscription.close())]);
       draining.abort();
       const grace = setTimeout(() => {

@@ -222,10 +222,14 @@ it("ends a turn whose model answers nothing but errors, however busily it is ask
       lastAnswer: 0,
       answered: 1,
       lastError: "overloaded (HTTP 529)",
+      lastErrorPasses: true,
+      retryAfterMs: 7_000,
     });
   const { result } = await turn([{ hang: true }], { stallMs: 1_000, traffic });
   await expect(result).rejects.toMatchObject({
     code: "model_error",
+    passing: true,
+    retryAfterMs: 7_000,
     message: expect.stringContaining("overloaded") as string,
   });
 });

@@ -24,19 +24,16 @@ export interface ChaosOptions {
 export interface ChaosReport {
   /** What was promised and not kept; empty where all is well. */
   readonly broken: readonly string[];
-  /** How often each kind of mishap happened. */
+  /** How often each kind of mishap happened: one that found nothing to hurt is not counted. */
   readonly mishaps: Readonly<Record<string, number>>;
   /** From a worker's SIGKILL to its sessions running again, in milliseconds, in rising order. */
   readonly recoveriesMs: readonly number[];
-  /** Sessions that failed for a passing reason and were asked for again, as a person would: how often, by the reason. */
+  /** How often a session was tried again by itself after a passing failure, by its code. */
   readonly retried: Readonly<Record<string, number>>;
-  /** What workers' logs say of failures that came out as `internal`: each is a bug to look at. */
-  readonly unforeseen: readonly string[];
   readonly tookMs: number;
 }
 
 const repositories = 10;
-const retryLimit = 20;
 
 /** Sends work to a fleet while everything around it breaks, until all is over; then looks whether every promise was kept. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -55,13 +52,13 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const kills: Kill[] = [];
     const breaking = breakThings(fleet, options, { mishaps, kills, signal: over.signal });
     const sent = sendAll(fleet, options.sessions, names);
-    const retried = await untilAllOver(fleet, options, sent.accepted, sent.done);
+    await untilAllOver(fleet, options, sent.accepted, sent.done);
     over.abort();
     await breaking;
     const codes = await Promise.all(
       [...fleet.workers, ...fleet.apis].map(async (node) => [node.name, await node.stop()]),
     );
-    const broken = await brokenPromises(fleet, sent.accepted);
+    const broken = [...(await brokenPromises(fleet, sent.accepted)), ...(await unforeseen(fleet))];
     for (const [name, code] of codes) {
       // One that has only just been started knows nothing of signals yet, and has nothing to end.
       if (code !== null && code !== 0 && code !== "SIGTERM")
@@ -70,9 +67,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     return {
       broken,
       mishaps,
-      retried,
+      retried: await retries(fleet),
       recoveriesMs: await recoveries(fleet, kills),
-      unforeseen: await unforeseen(fleet),
       tookMs: performance.now() - startedAt,
     };
   } finally {
@@ -101,10 +97,8 @@ async function untilAllOver(
   { sessions, limitMs, tell }: ChaosOptions,
   accepted: readonly Accepted[],
   done: Promise<unknown>,
-): Promise<Record<string, number>> {
+): Promise<void> {
   const until = performance.now() + limitMs;
-  const retries = new Map<string, number>();
-  const reasons: Record<string, number> = {};
   let allSent = false;
   void done.then(() => (allSent = true));
   let told = "";
@@ -115,15 +109,8 @@ async function untilAllOver(
     const line = `${accepted.length} accepted, ${count("completed")} completed, ${count("running")} running, ${count("queued")} queued, ${count("failed")} failed`;
     if (line !== told) tell(line);
     told = line;
-    for (const { id, status, retryable, code } of rows) {
-      if (status !== "failed" || !retryable || (retries.get(id) ?? 0) >= retryLimit) continue;
-      const attempt = (retries.get(id) ?? 0) + 1;
-      retries.set(id, attempt);
-      reasons[code] = (reasons[code] ?? 0) + 1;
-      // Asked for already by a request whose answer was lost: then it is not failed any more.
-      await post(fleet, `/session/${id}/queue`, {}, `retry-${id}-${attempt}`).catch(() => undefined);
-    }
-    const open = rows.some(({ status, retryable }) => !isOver(status) || (status === "failed" && retryable));
+    // Nobody asks again for what failed: it passes by itself, or a promise is broken.
+    const open = rows.some(({ status }) => !isOver(status));
     const jobs = await fleet.store
       .query("select 1 from job where status in ('pending', 'running') limit 1")
       .catch(() => ({ rowCount: 1 }));
@@ -133,31 +120,28 @@ async function untilAllOver(
       break;
     }
   }
-  return reasons;
 }
 
 const isOver = (status: string): boolean => ["completed", "failed", "cancelled"].includes(status);
 
-interface SessionState {
-  readonly id: string;
-  readonly status: string;
-  readonly retryable: boolean;
-  readonly code: string;
-}
-
-async function statuses(fleet: ChaosFleet): Promise<SessionState[]> {
+async function statuses(fleet: ChaosFleet): Promise<{ readonly status: string }[]> {
   try {
-    const { rows } = await fleet.store.query<SessionState>(
-      `select id, status, coalesce((failure ->> 'retryable')::boolean, false) as retryable,
-         coalesce(failure ->> 'code', '') as code from session`,
-    );
-    return rows;
+    return (await fleet.store.query<{ status: string }>("select status from session")).rows;
   } catch {
     // The database is down just now: nothing is known, so nothing is over.
-    return [{ id: "", status: "running", retryable: false, code: "" }];
+    return [{ status: "running" }];
   }
 }
 
+async function retries(fleet: ChaosFleet): Promise<Record<string, number>> {
+  const { rows } = await fleet.store.query<{ code: string; count: number }>(
+    `select data #>> '{retry,code}' as code, count(*)::integer as count from event
+     where type = 'session.status' and data ? 'retry' group by 1 order by 2 desc`,
+  );
+  return Object.fromEntries(rows.map(({ code, count }) => [code, count]));
+}
+
+/** What workers' logs say of failures that nobody foresaw, which came out as `internal`: each is a bug. */
 async function unforeseen(fleet: ChaosFleet): Promise<string[]> {
   const logs = await Promise.all(
     fleet.workers.map(({ name }) => readFile(join(fleet.folder, `${name}.log`), "utf8").catch(() => "")),
@@ -186,48 +170,60 @@ async function breakThings(fleet: ChaosFleet, options: ChaosOptions, breaking: B
     if (breaking.signal.aborted || count === options.mishaps) break;
     count += 1;
     options.tell(`· ${JSON.stringify(mishap)}`);
-    breaking.mishaps[mishap.kind] = (breaking.mishaps[mishap.kind] ?? 0) + 1;
-    await happen(fleet, mishap, breaking, atStep).catch((error: unknown) =>
-      options.tell(`· it could not: ${String(error)}`),
-    );
+    try {
+      if (await happen(fleet, mishap, breaking, atStep)) happened(breaking, mishap.kind);
+    } catch (error) {
+      options.tell(`· it could not: ${String(error)}`);
+    }
   }
   for (const { link } of fleet.workers) link.repair();
 }
 
+function happened({ mishaps }: Breaking, kind: Mishap["kind"]): void {
+  mishaps[kind] = (mishaps[kind] ?? 0) + 1;
+}
+
 type StepKill = Extract<Mishap, { kind: "killAtStep" }>;
 
+/** @returns whether it hurt something; a kill at a step is counted once the step is there */
 async function happen(
   fleet: ChaosFleet,
   mishap: Mishap,
   breaking: Breaking,
   atStep: (wanted: StepKill) => void,
-): Promise<void> {
+): Promise<boolean> {
   switch (mishap.kind) {
     case "killWorker":
-      return killWorker(fleet, mishap.node, mishap.downMs, breaking);
+      await killWorker(fleet, mishap.node, mishap.downMs, breaking);
+      return true;
     case "killApi":
-      return fleet.apis[mishap.node]?.kill(mishap.downMs);
+      fleet.apis[mishap.node]?.kill(mishap.downMs);
+      return true;
     case "freezeWorker":
-      return fleet.workers[mishap.node]?.freeze(mishap.forMs);
+      fleet.workers[mishap.node]?.freeze(mishap.forMs);
+      return true;
     case "freezeApi":
-      return fleet.apis[mishap.node]?.freeze(mishap.forMs);
+      fleet.apis[mishap.node]?.freeze(mishap.forMs);
+      return true;
     case "killAtStep":
-      return atStep(mishap);
+      atStep(mishap);
+      return false;
     case "killHarness":
       return killHarness(fleet, mishap.which);
     case "restartDatabase":
-      return fleet.signalDatabase(mishap.signal);
+      await fleet.signalDatabase(mishap.signal);
+      return true;
     case "cutDatabase": {
       const link = fleet.workers[mishap.node]?.link;
       link?.cut();
       setTimeout(() => link?.repair(), mishap.forMs);
-      return;
+      return true;
     }
     case "fillDisk":
-      await fleet.workers[mishap.node]?.fillDisk(mishap.forMs);
-      return;
+      return (await fleet.workers[mishap.node]?.fillDisk(mishap.forMs)) === true;
     case "failForge":
-      return failForge(fleet, mishap.failure);
+      await failForge(fleet, mishap.failure);
+      return true;
   }
 }
 
@@ -242,13 +238,13 @@ async function killWorker(fleet: ChaosFleet, index: number, downMs: number, { ki
   kills.push({ at: Date.now(), sessions: held.rows.map((row) => row.id) });
 }
 
-function killHarness(fleet: ChaosFleet, which: number): void {
+function killHarness(fleet: ChaosFleet, which: number): boolean {
   const harnesses = fleet.workers.flatMap((worker) => {
     const pid = worker.pid();
     return pid === null ? [] : descendantsOf(pid).filter(({ command }) => command.includes("basic/main"));
   });
   const chosen = harnesses[which % Math.max(1, harnesses.length)];
-  if (chosen !== undefined) process.kill(chosen.pid, "SIGKILL");
+  return chosen !== undefined && process.kill(chosen.pid, "SIGKILL");
 }
 
 function failForge(fleet: ChaosFleet, failure: "500" | "429" | "loseAnswer" | "hang"): Promise<void> {
@@ -285,14 +281,13 @@ function watchSteps(fleet: ChaosFleet, breaking: Breaking): (wanted: StepKill) =
       since = found.at;
       wanted.shift();
       for (const [index, worker] of fleet.workers.entries()) {
-        if ((await worker.workerId()) === found.worker) await killWorker(fleet, index, first.downMs, breaking);
+        if ((await worker.workerId()) !== found.worker) continue;
+        await killWorker(fleet, index, first.downMs, breaking);
+        happened(breaking, first.kind);
       }
     }
   })();
-  return (kill) => {
-    // A step that no session has (a setup) would be waited for in vain.
-    if (kill.step !== "setup") wanted.push(kill);
-  };
+  return (kill) => void wanted.push(kill);
 }
 
 /** From each kill to the moment at which the sessions ran again that the worker had held. */

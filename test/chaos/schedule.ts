@@ -36,6 +36,9 @@ export function createRandom(seed: number): () => number {
   };
 }
 
+/** Of the sessions of this run: their repositories have nothing to set up. */
+const steps = stepNames.filter((name) => name !== "setup");
+
 /** How often each kind happens, of all together. */
 const weights: Readonly<Record<Mishap["kind"], number>> = {
   killWorker: 4,
@@ -76,7 +79,7 @@ export function* createSchedule(
       case "killAtStep":
         return {
           kind,
-          step: oneOf(stepNames),
+          step: oneOf(steps),
           edge: oneOf(["step.started", "step.completed"] as const),
           downMs: between(0, 3_000),
         };

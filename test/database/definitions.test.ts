@@ -176,7 +176,7 @@ describe("a node of the version before", () => {
     const move = "select from move_session($1, $2, $3, $4, $5, $6)";
     await pool.query(move, [id, "waiting", "used up", null, null, false]);
     await pool.query(
-      `update session set worker = null, lease_until = null, waiting = $2, claims_without_progress = 0,
+      `update session set worker = null, lease_until = null, waiting = $2,
          attempt = attempt + 1 where id = $1`,
       [id, JSON.stringify({ reason: "budget", text: "used up", neededUsd: null })],
     );

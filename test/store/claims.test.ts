@@ -333,9 +333,12 @@ describe("lease and fence", () => {
   test("a lease that is renewed is not taken over", async () => {
     const organizationId = await addOrganization(database);
     await addSession(database, organizationId);
-    const held = await requireClaim(database);
-    await expireLease(database, held.sessionId);
-    expect(await renewClaim(database, held, longLeaseMs)).toEqual({ cancelRequested: false });
+    const held = await requireClaim(database, { leaseMs: 60_000 });
+    expect(await renewClaim(database, held, 300_000)).toEqual({ cancelRequested: false });
+    // What would be the end of the lease without the renewal.
+    await database.pool.query("update session set lease_until = lease_until - interval '1 minute' where id = $1", [
+      held.sessionId,
+    ]);
     expect(await recoverSessions(database, {})).toBe(0);
     expect(await statusOf(organizationId, held.sessionId)).toBe("running");
   });
@@ -411,18 +414,20 @@ describe("attempts", () => {
     const held = await requireClaim(database);
     await expireLease(database, held.sessionId);
     await recoverSessions(database, {});
+    // The time of the retry has come, as if it had passed.
+    await database.pool.query("update session set retry_at = null where id = $1", [held.sessionId]);
     return held;
   }
 
-  test("a session that killed five workers in a row fails, and says so", async () => {
+  test("a session that killed ten workers in a row fails, and says so", async () => {
     const organizationId = await addOrganization(database);
     const { id } = await addSession(database, organizationId);
-    for (let lost = 1; lost <= 4; lost += 1) await loseWorker();
+    for (let lost = 1; lost <= 9; lost += 1) await loseWorker();
     expect(await statusOf(organizationId, id)).toBe("queued");
     await loseWorker();
     const session = await getSession(database, organizationId, id);
     expect(session).toMatchObject({ status: "failed", failure: { code: "too_many_attempts", retryable: true } });
-    expect(session?.failure?.reason).toContain("5 times");
+    expect(session?.failure?.reason).toContain("10 times");
     expect(await claim(database)).toBeNull();
   });
 
@@ -441,7 +446,7 @@ describe("attempts", () => {
   ])("%s starts the count anew", async (_name, progress) => {
     const organizationId = await addOrganization(database);
     const { id } = await addSession(database, organizationId);
-    for (let lost = 1; lost <= 4; lost += 1) await loseWorker();
+    for (let lost = 1; lost <= 9; lost += 1) await loseWorker();
     const held = await requireClaim(database);
     await progress(held);
     await expireLease(database, id);
@@ -452,9 +457,9 @@ describe("attempts", () => {
   test("a retry of a session that was given up has all its attempts again", async () => {
     const organizationId = await addOrganization(database);
     const { id } = await addSession(database, organizationId);
-    for (let lost = 1; lost <= 5; lost += 1) await loseWorker();
+    for (let lost = 1; lost <= 10; lost += 1) await loseWorker();
     await queueSession(database, organizationId, id);
-    for (let lost = 1; lost <= 4; lost += 1) await loseWorker();
+    for (let lost = 1; lost <= 9; lost += 1) await loseWorker();
     expect(await getSession(database, organizationId, id)).toMatchObject({ status: "queued", failure: null });
   });
 });

@@ -70,12 +70,12 @@ describe("the queue's conditions", () => {
     const first = await planOf(
       "select organization_id from session where claimable(session) order by organization_id limit 1",
     );
-    expect(first).toMatch(/Index Only Scan using session_claimable/u);
+    expect(first).toMatch(/Index Only Scan using session_to_claim/u);
     const lanes = await planOf(
       `select lane(session) from session where organization_id = gen_random_uuid() and claimable(session)
        order by organization_id, lane(session), priority, queued_at limit 1`,
     );
-    expect(lanes).toMatch(/Index (?:Only )?Scan using session_claimable_group/u);
+    expect(lanes).toMatch(/Index (?:Only )?Scan using session_to_claim_by_lane/u);
     expect(lanes).not.toMatch(/claimable\(|lane\(|Sort/u);
   });
 

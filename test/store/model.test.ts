@@ -16,8 +16,8 @@ interface Expected {
   attempt: number;
   cancelRequested: boolean;
   expired: boolean;
-  /** Claims since somebody asked for work or a turn ended. */
-  claims: number;
+  /** Workers that died since somebody asked for work, a turn ended or a worker handed it back. */
+  lost: number;
   readonly messages: ("pending" | "running" | "done")[];
 }
 
@@ -33,7 +33,8 @@ interface Real {
 }
 
 const limit = 2;
-const claimLimit = 5;
+/** Of workers that died: the next one fails the session. */
+const lostLimit = 9;
 const over = (status: SessionStatus): boolean => ["completed", "failed", "cancelled"].includes(status);
 
 const sessionAt = (model: Model, index: number): Expected => model.sessions[index % model.sessions.length] as Expected;
@@ -41,7 +42,8 @@ const sessionAt = (model: Model, index: number): Expected => model.sessions[inde
 /** The session that a claim is good for; null for one that is stale. */
 function goodFor(model: Model, { sessionId, attempt }: Claim): Expected | null {
   const session = model.sessions.find(({ id }) => id === sessionId);
-  return session !== undefined && session.attempt === attempt && session.status === "running" ? session : null;
+  const isGood = session?.attempt === attempt && session.status === "running" && !session.expired;
+  return isGood ? session : null;
 }
 
 async function refused(work: Promise<unknown>, by: new (...parameters: never[]) => Error): Promise<void> {
@@ -118,7 +120,7 @@ const create = (draft: boolean): Step =>
       attempt: 0,
       cancelRequested: false,
       expired: false,
-      claims: 0,
+      lost: 0,
       messages: ["pending"],
     });
   });
@@ -134,7 +136,6 @@ const take = (worker: number): Step =>
     if (session === undefined) throw new Error("a session was claimed that was not queued");
     session.status = "running";
     session.attempt += 1;
-    session.claims += 1;
     session.cancelRequested = false;
     session.expired = false;
     expect(held.attempt).toBe(session.attempt);
@@ -152,9 +153,12 @@ const expire = (index: number): Step =>
 const recover = (): Step =>
   new Step("recover", always, async (model, { testDatabase }) => {
     await recoverSessions(testDatabase.database, {});
+    // The time of each retry has come, as if it had passed.
+    await testDatabase.database.pool.query("update session set retry_at = null where retry_at is not null");
     for (const session of model.sessions) {
       if (session.status !== "running" || !session.expired) continue;
-      session.status = session.cancelRequested ? "cancelled" : session.claims >= claimLimit ? "failed" : "queued";
+      session.lost += 1;
+      session.status = session.cancelRequested ? "cancelled" : session.lost > lostLimit ? "failed" : "queued";
       session.cancelRequested = false;
     }
   });
@@ -165,7 +169,6 @@ const renew = (index: number): Step =>
     const session = goodFor(model, held);
     const renewed = await renewClaim(testDatabase.database, held, 60_000);
     expect(renewed).toEqual(session === null ? null : { cancelRequested: session.cancelRequested });
-    if (session !== null) session.expired = false;
   });
 
 const cancel = (index: number): Step =>
@@ -194,7 +197,7 @@ const message = (index: number): Step =>
       }
     }
     session.messages.push("pending");
-    session.claims = 0;
+    session.lost = 0;
     if (over(session.status)) session.status = "queued";
   });
 
@@ -207,7 +210,7 @@ const retry = (index: number): Step =>
     if ((session.status === "failed" || session.status === "cancelled") && session.messages.at(-1) !== "done")
       session.messages[session.messages.length - 1] = "pending";
     session.status = "queued";
-    session.claims = 0;
+    session.lost = 0;
   });
 
 const turn = (index: number): Step =>
@@ -222,7 +225,7 @@ const turn = (index: number): Step =>
     if (next === null) return;
     await completeMessage(database, held, next.id, { answer: "Done.", isKept: true });
     session.messages[position] = "done";
-    session.claims = 0;
+    session.lost = 0;
   });
 
 const begin = (index: number): Step =>
@@ -257,7 +260,7 @@ const release = (index: number): Step =>
     await released;
     session.status = session.cancelRequested ? "cancelled" : "queued";
     session.cancelRequested = false;
-    session.claims = 0;
+    session.lost = 0;
   });
 
 let testDatabase: TestDatabase;

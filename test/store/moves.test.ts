@@ -60,7 +60,7 @@ test.each(sessionStatuses)(
 );
 
 /** What belongs to a move; a lease is renewed in its own place. */
-const columns = "status|worker|attempt|waiting|queued_at|started_at|finished_at|failure|claims_without_progress";
+const columns = "status|worker|attempt|waiting|queued_at|started_at|finished_at|failure|retry|retry_at";
 
 test("nothing but move_session writes what belongs to a move of a session", async () => {
   const files = await readdir(src, { recursive: true });
@@ -76,8 +76,13 @@ test("nothing but move_session writes what belongs to a move of a session", asyn
   }
   expect(writers.sort()).toEqual([
     // A turn that ended is progress.
-    "store/queue/progress.ts: claims_without_progress",
-    "store/sessions/transition.ts: claims_without_progress",
+    "store/queue/progress.ts: retry",
+    // The time of a retry has come.
+    "store/queue/retry.ts: retry_at",
+    // Its worker outlived it.
+    "store/sessions/transition.ts: retry",
+    // A person asked for work.
+    "store/sessions/transition.ts: retry,retry_at",
     `store/sql/move_session.sql: ${columns
       .split("|")
       .toSorted((a, b) => order.indexOf(a) - order.indexOf(b))
@@ -89,11 +94,12 @@ test("nothing but move_session writes what belongs to a move of a session", asyn
 const order = [
   "status",
   "attempt",
-  "claims_without_progress",
   "queued_at",
   "started_at",
   "finished_at",
   "failure",
   "waiting",
+  "retry_at",
+  "retry",
   "worker",
 ];

@@ -9,7 +9,7 @@ import { ObjectStoreError } from "../../src/domain/errors/errors.ts";
 import { createObjectStore, type ObjectStore } from "../../src/objects/object-store.ts";
 import { openPiece, pruneCheckpoints, saveCheckpoint } from "../../src/store/checkpoints/checkpoints.ts";
 import { holdObjects, putObjects, sweepObjects } from "../../src/store/checkpoints/objects.ts";
-import { finishSession, mayBeTriedAgain, releaseClaim, type ClaimedSession } from "../../src/store/queue/claims.ts";
+import { finishSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { LeaseLostError, recoverSessions } from "../../src/store/queue/lease.ts";
 import { fileKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
@@ -314,13 +314,4 @@ it("sweeps nothing that another bucket has", async () => {
   await pass("2 hours");
   expect(await sweep(openStore({ OFFSTAGE_S3_BUCKET: "another" }))).toBe(0);
   expect((await keys()).known).toHaveLength(1);
-});
-
-it("hands a session back whose work can't be fetched, a few times", async () => {
-  for (let times = 1; times < 5; times += 1) {
-    expect(await mayBeTriedAgain(test.database, claimed)).toBe(true);
-    await releaseClaim(test.database, claimed, "no object store");
-    claimed = await requireClaim(test.database);
-  }
-  expect(await mayBeTriedAgain(test.database, claimed)).toBe(false);
 });

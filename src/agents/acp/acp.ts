@@ -1,4 +1,4 @@
-import { SessionError } from "../../domain/errors/errors.ts";
+import { SessionError, type Failure } from "../../domain/errors/errors.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { TurnRequest, TurnResult } from "../harness.ts";
 import { forwardOutput } from "./forward-output.ts";
@@ -49,7 +49,7 @@ export async function runTurn(request: TurnRequest): Promise<TurnResult> {
   }
   const harness: Harness = { child, driver, life: activity, ended: ended.signal };
   try {
-    const verdict = await Promise.race([finished(harness), interrupted(request, harness)]);
+    const verdict = await Promise.race([finished(request, harness), interrupted(request, harness)]);
     return await judge(verdict, request, activity);
   } finally {
     ended.abort();
@@ -97,18 +97,26 @@ function written(stdin: SandboxedProcess["stdin"], bytes: Uint8Array): Promise<v
 type Ended = Extract<Verdict, { kind: "ended" }>;
 
 /** Passes the harness's output to the thread until its verdict. */
-async function finished({ child, driver, life: activity, ended }: Harness): Promise<Ended> {
+async function finished(request: TurnRequest, { child, driver, life: activity, ended }: Harness): Promise<Ended> {
   void forwardOutput(child.stdout, driver.take, ended).then(driver.endOutput);
   const errors = forwardOutput(child.stderr, activity.takeErrors, ended);
   const verdict = await Promise.race([driver.verdict, driver.broken]);
   if (verdict.kind === "ended") return verdict;
-  if (verdict.kind === "failed") throw new SessionError(verdict.failure);
+  if (verdict.kind === "failed") throw await withOutlook(verdict.failure, request);
   // The exit and the log before it give the reason.
   const { code, signal } = await child.exited;
   await errors;
   const exceeded = child.exceeded();
   if (exceeded !== null) throw exceededFailure(exceeded);
   throw exitFailure(signal ?? `exit ${code}`, activity.lastErrors());
+}
+
+/** A failure as the thread found it: whether a model's error passes by itself, only the gateway knows. */
+async function withOutlook(failure: Failure, { traffic }: TurnRequest): Promise<SessionError> {
+  const seen = failure.code === "model_error" ? await traffic?.() : undefined;
+  if (seen === undefined || seen.lastError === null) return new SessionError(failure);
+  const { lastErrorPasses: passing, retryAfterMs } = seen;
+  return new SessionError({ ...failure, passing, retryAfterMs: retryAfterMs ?? undefined });
 }
 
 /** Never resolves. @throws why the turn ends before the harness's verdict */
@@ -149,7 +157,8 @@ function stalled(request: TurnRequest, { life: activity }: Harness, signal: Abor
     const badMs = now - Math.max(activity.lastSign(), traffic?.lastAnswer ?? 0);
     const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);
     if (activity.toolRuns() || goesOn) return null;
-    return failing === null ? stallFailure(quietMs) : modelFailure(failing);
+    if (failing === null) return stallFailure(quietMs);
+    return modelFailure(failing, traffic?.lastError === null ? undefined : traffic);
   }
   return new Promise((_, reject) => {
     let timer: NodeJS.Timeout;
@@ -198,9 +207,12 @@ async function judge(
   if (result.stopReason === "refusal") throw refusalFailure();
   const lastModelError = activity.modelError();
   const traffic = await request.traffic?.();
-  if (traffic?.answered === 0 && traffic.lastError !== null) throw modelFailure(traffic.lastError);
-  if (modelError !== null) throw modelFailure(modelError);
-  if (!anything)
-    throw modelFailure(lastModelError ?? (activity.lastErrors() || "the turn ended without a message or a tool call"));
+  const outlook = traffic?.lastError === null ? undefined : traffic;
+  if (traffic?.answered === 0 && traffic.lastError !== null) throw modelFailure(traffic.lastError, outlook);
+  if (modelError !== null) throw modelFailure(modelError, outlook);
+  if (!anything) {
+    const words = lastModelError ?? (activity.lastErrors() || "the turn ended without a message or a tool call");
+    throw modelFailure(words, outlook);
+  }
   return result;
 }

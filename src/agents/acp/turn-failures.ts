@@ -50,6 +50,8 @@ export function exceededFailure(exceeded: Exceeded): SessionError {
     code: "resources_exhausted",
     reason: `The agent, or a command that it ran, used ${usedTooMuch[exceeded]} than its sandbox allows: everything in it was stopped.`,
     retryable: true,
+    // What a turn holds in memory is another thing when it is resumed.
+    passing: exceeded === "memory",
     remedy:
       "Ask for less at once, or raise OFFSTAGE_SANDBOX_MEMORY_MB, OFFSTAGE_SANDBOX_PROCESSES, OFFSTAGE_SANDBOX_DISK_MB or OFFSTAGE_SANDBOX_FILES.",
   });
@@ -85,12 +87,24 @@ export function refusalFailure(): SessionError {
   });
 }
 
-/** The model failed. @param message message of the model's server, or of the harness */
-export function modelFailure(message: string): SessionError {
+/** What the gateway saw of a model's last error. */
+export interface ModelOutlook {
+  readonly lastErrorPasses: boolean;
+  readonly retryAfterMs: number | null;
+}
+
+/**
+ * The model failed.
+ * @param message message of the model's server, or of the harness
+ * @param outlook undefined: no gateway saw the error, so that nobody knows whether it passes
+ */
+export function modelFailure(message: string, outlook?: ModelOutlook): SessionError {
   return new SessionError({
     code: "model_error",
     reason: `The model answered only errors: ${message.slice(0, excerptLimit).toWellFormed()}`,
     retryable: true,
+    passing: outlook?.lastErrorPasses ?? false,
     remedy: "Check the model's name, its key and its quota, then retry.",
+    retryAfterMs: outlook?.retryAfterMs ?? undefined,
   });
 }

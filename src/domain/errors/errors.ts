@@ -106,6 +106,7 @@ export const failureCodes = [
   "forge_unavailable",
   "invalid_template",
   "object_store_unavailable",
+  "worker_lost",
   "too_many_attempts",
   "internal",
 ] as const;
@@ -116,25 +117,46 @@ export type FailureCode = (typeof failureCodes)[number];
 export interface Failure {
   readonly code: FailureCode;
   readonly reason: string;
+  /** Whether a person's retry may help. */
   readonly retryable: boolean;
+  /** Whether it passes by itself, so that Offstage tries again without being asked; false if omitted. */
+  readonly passing?: boolean;
   readonly remedy: string;
 }
+
+/** Codes whose failures pass by themselves if they are retryable, unless the failure itself says otherwise. */
+const passingCodes: ReadonlySet<FailureCode> = new Set([
+  "agent_crashed",
+  "disk_full",
+  "repository_unreachable",
+  "branch_diverged",
+  "push_rejected",
+  "pull_request_refused",
+  "forge_unavailable",
+  "object_store_unavailable",
+]);
 
 /** A step of an attempt failed for a reason that the user can understand. */
 export class SessionError extends OffstageError {
   readonly code: FailureCode;
   readonly retryable: boolean;
+  readonly passing: boolean;
   readonly remedy: string;
+  /** How long, in ms, the service that failed asks to be left alone; undefined if it does not say. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(failure: Failure, options?: ErrorOptions) {
+  constructor(failure: Failure & { readonly retryAfterMs?: number | undefined }, options?: ErrorOptions) {
     super(failure.reason, options);
     this.code = failure.code;
     this.retryable = failure.retryable;
+    this.passing = failure.passing ?? (failure.retryable && passingCodes.has(failure.code));
     this.remedy = failure.remedy;
+    this.retryAfterMs = failure.retryAfterMs;
   }
 
   get failure(): Failure {
-    return { code: this.code, reason: this.message, retryable: this.retryable, remedy: this.remedy };
+    const { code, message: reason, retryable, passing, remedy } = this;
+    return { code, reason, retryable, passing, remedy };
   }
 }
 

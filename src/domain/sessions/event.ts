@@ -10,9 +10,24 @@ const step = z.enum(stepNames);
 export const failureSchema = z.object({
   code: z.enum(failureCodes),
   reason: z.string(),
+  /** Whether a person's retry may help. */
   retryable: z.boolean(),
+  /** Whether it passes by itself: then Offstage tried again, without being asked. Absent if an older version stored it. */
+  passing: z.boolean().optional(),
   remedy: z.string(),
 });
+
+/** What a queued session waits for that failed for a passing reason. */
+export const retrySchema = z.object({
+  /** When it is tried again. */
+  at: z.iso.datetime(),
+  reason: z.string(),
+  code: z.enum(failureCodes),
+  /** How many attempts have failed for this reason since the agent's last finished turn. */
+  attempt: z.number().int(),
+});
+/** See `retrySchema`. */
+export type Retry = z.infer<typeof retrySchema>;
 
 /** Content of a tool call: text, or a file's text before and after the call. */
 export const toolContentSchema = z.discriminatedUnion("type", [
@@ -28,6 +43,7 @@ const payloads = {
     to: z.enum(sessionStatuses),
     reason: z.string().optional(),
     failure: failureSchema.optional(),
+    retry: retrySchema.optional(),
   }),
   notice: z.object({ level: z.enum(["info", "warning"]), text: z.string() }),
   "message.user": z.object({ messageId: z.string(), text: z.string(), from: z.string().nullable() }),

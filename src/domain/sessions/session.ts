@@ -3,7 +3,7 @@ import { dollarsSchema } from "../fields/dollars.ts";
 import { isBranchName } from "../fields/git-ref.ts";
 import { cutAtWord, text } from "../fields/text.ts";
 import { pullRequestSchema } from "../repositories/pull-request.ts";
-import { failureSchema } from "./event.ts";
+import { failureSchema, retrySchema } from "./event.ts";
 import { sessionStatuses } from "./status.ts";
 
 /** Maximum characters of a prompt, a description or a message. */
@@ -84,6 +84,8 @@ export const sessionDetailSchema = sessionSchema.extend({
   spentUsd: z.number(),
   /** Reason of the wait; null unless the session is `waiting`. */
   waiting: z.object({ reason: z.enum(["budget"]), text: z.string() }).nullable(),
+  /** When and why it is tried again after a failure that passes by itself; null unless it is `queued` for that. */
+  retry: retrySchema.nullable(),
   /** `seq` of the last event that was deleted because of its age; 0: all events exist. */
   eventsRemovedThrough: z.number().int(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),

@@ -7,7 +7,8 @@
  *              │        waiting                  │
  *              └── follow-up message or retry ◀──┘
  *
- * draft, queued, running and waiting may be cancelled. If the worker of an attempt dies: running ─▶ queued.
+ * draft, queued, running and waiting may be cancelled. If the worker of an attempt dies, or the attempt fails for a reason that
+ * passes by itself: running ─▶ queued.
  */
 export const sessionStatuses = ["draft", "queued", "running", "waiting", "completed", "failed", "cancelled"] as const;
 /** See `sessionStatuses`. */

@@ -8,14 +8,14 @@ import { applyEdits, editsFor } from "../bodies/edits.ts";
 import { operations, type Operation } from "../bodies/operations.ts";
 import { countedUsage, limitedTo, mostUsage, type MostUsage } from "../costs/estimate.ts";
 import { RequestRefusedError } from "../refusal.ts";
-import { createTrafficCounter, type ModelTraffic } from "../traffic.ts";
+import { createTrafficCounter, finalError, type ModelTraffic } from "../traffic.ts";
 import { isRefusal, type Admission, type Admit } from "./admission.ts";
 import { answerRefusal, readError } from "./answer-error.ts";
 import { forwardAnswer } from "./exchange.ts";
 import { readBody, release, type BufferedBytes } from "./read-body.ts";
 import type { Recorder } from "./recording.ts";
 import { headersFor } from "./request-headers.ts";
-import { retryDelayMs } from "./retry.ts";
+import { outlookOf, retryDelayMs } from "./retry.ts";
 import { routeModelRequest, type UpstreamRoute } from "./routes.ts";
 import { requireNoSearch } from "./searching-models.ts";
 import { createSemaphore } from "./semaphore.ts";
@@ -90,7 +90,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       // The client has hung up.
       if (response.closed) return;
       const message = messageOf(error);
-      traffic.failed(message);
+      traffic.failed(message, finalError);
       const isRefused = error instanceof RequestRefusedError;
       if (provider !== null) options.onRequest(provider, null, isRefused ? "refused" : "failed");
       answerRefusal(response, isRefused ? error.status : 502, message);
@@ -166,7 +166,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       answer.settle(null);
       return null;
     }
-    traffic.failed(answer.message);
+    traffic.failed(answer.message, finalError);
     options.onRequest(route.provider, model, "refused");
     answerRefusal(response, answer.status, answer.message);
     return null;
@@ -193,7 +193,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
         await deliver(pending, answer, settle);
         return null;
       }
-      traffic.failed(`HTTP ${status}`);
+      traffic.failed(`HTTP ${status}`, outlookOf(answer));
       options.onRequest(route.provider, model, "retried");
       answer.resume();
       return delayMs;
@@ -202,12 +202,12 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
       settle(error.mayBeBilled ? "most" : "nothing");
       if (hungUp.aborted) return null;
       if (attempt < attempts) {
-        traffic.failed(error.message);
+        traffic.failed(error.message, outlookOf(error));
         options.onRequest(route.provider, model, "retried");
         return retryDelayMs(error, attempt);
       }
       const message = `the model's server could not be reached: ${error.message}`;
-      traffic.failed(message);
+      traffic.failed(message, outlookOf(error));
       options.onRequest(route.provider, model, "failed");
       answerRefusal(response, 502, message);
       return null;
@@ -223,7 +223,7 @@ export function createModelGateway(options: ModelGatewayOptions): ModelGateway {
     options.onRequest(route.provider, model, status < 400 ? "answered" : "failed");
     if (status < 400) traffic.answered();
     else {
-      traffic.failed(`HTTP ${status}`);
+      traffic.failed(`HTTP ${status}`, outlookOf(answer));
       readError(answer, (text) => traffic.says(`${text} (HTTP ${status})`));
     }
     const recording = options.recorder === null ? null : record(options.recorder, pending, answer);

@@ -3,7 +3,7 @@ import { messageOf } from "../../domain/errors/errors.ts";
 import { createBodyCheck } from "../bodies/check.ts";
 import { operations } from "../bodies/operations.ts";
 import { RequestRefusedError } from "../refusal.ts";
-import { createTrafficCounter } from "../traffic.ts";
+import { createTrafficCounter, finalError } from "../traffic.ts";
 import { answerRefusal } from "./answer-error.ts";
 import type { ModelGateway, ModelGatewayOptions } from "./model-gateway.ts";
 import { readBody } from "./read-body.ts";
@@ -37,7 +37,7 @@ function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
       throw new RequestRefusedError(404, `the recording has no further answer for ${request.method} ${request.url}`);
     left.splice(left.indexOf(found), 1);
     if (found.status < 400) traffic.answered();
-    else traffic.failed(`HTTP ${found.status}`);
+    else traffic.failed(`HTTP ${found.status}`, finalError);
     response.writeHead(found.status, found.contentType === "" ? {} : { "Content-Type": found.contentType });
     for (const chunk of found.chunks) response.write(Buffer.from(chunk, "base64"));
     response.end();
@@ -49,7 +49,7 @@ function createReplayGateway(reading: Reading, left: Exchange[]): ModelGateway {
     serve: (request, response) =>
       void serve(request, response).catch((error: unknown) => {
         const message = messageOf(error);
-        traffic.failed(message);
+        traffic.failed(message, finalError);
         answerRefusal(response, error instanceof RequestRefusedError ? error.status : 502, message);
       }),
   };

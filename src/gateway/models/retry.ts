@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { backoffMs } from "../../domain/time/backoff.ts";
 import { retryAfterMs } from "../../domain/time/retry-after.ts";
+import type { ErrorOutlook } from "../traffic.ts";
 
 /** Statuses of temporary errors: rate limits, overload (529 is Anthropic's), proxies. */
 const passing = new Set([408, 429, 500, 502, 503, 504, 529]);
@@ -8,6 +9,18 @@ const passing = new Set([408, 429, 500, 502, 503, 504, 529]);
 const longestWaitMs = 60_000;
 /** At 225 to 375 ms, and later pauses always longer: a harness waits for the answer. */
 const retrying = { fromMs: 375, toMs: longestWaitMs, jitter: 0.4 };
+
+/** What an answer with an error, or its absence, says of later requests. */
+export function outlookOf(answer: Pick<IncomingMessage, "statusCode" | "headers"> | Error): ErrorOutlook {
+  if (answer instanceof Error) return { lastErrorPasses: true, retryAfterMs: null };
+  return { lastErrorPasses: isPassing(answer), retryAfterMs: requestedDelayMs(answer.headers) };
+}
+
+/** `x-should-retry` goes before the status. */
+function isPassing({ statusCode = 0, headers }: Pick<IncomingMessage, "statusCode" | "headers">): boolean {
+  const says = headers["x-should-retry"];
+  return says === "true" || (says !== "false" && passing.has(statusCode));
+}
 
 /**
  * How long to wait before a request to a model is sent again, in ms; null if it should not be. Retry-After is RFC 9110,
@@ -21,11 +34,8 @@ export function retryDelayMs(
 ): number | null {
   const backoff = backoffMs(attempt, retrying);
   if (answer instanceof Error) return backoff;
-  const { statusCode = 0, headers } = answer;
-  if (headers["x-should-retry"] === "false" || !(passing.has(statusCode) || headers["x-should-retry"] === "true")) {
-    return null;
-  }
-  const requestedMs = requestedDelayMs(headers);
+  if (!isPassing(answer)) return null;
+  const requestedMs = requestedDelayMs(answer.headers);
   if (requestedMs === null) return backoff;
   return requestedMs > longestWaitMs ? null : requestedMs;
 }

@@ -10,7 +10,7 @@ import { programFile } from "../../programs/program-file.ts";
 import type { Refusal } from "../egress/egress.ts";
 import { modelsSeenFrom, type Gateway } from "../gateway.ts";
 import type { Admit } from "../models/admission.ts";
-import type { ModelTraffic } from "../traffic.ts";
+import { idleTraffic, type ModelTraffic } from "../traffic.ts";
 import {
   trafficOf,
   type AdmissionRequest,
@@ -269,9 +269,4 @@ async function openIn(
   } finally {
     clearTimeout(opening);
   }
-}
-
-function idleTraffic(): ModelTraffic {
-  const now = performance.now();
-  return { lastActivity: now, lastAnswer: now, answered: 0, failed: 0, lastError: null };
 }

@@ -6,7 +6,7 @@ import { endedBefore } from "../prune.ts";
 import { holdClaim, type Claim } from "../queue/lease.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Sealed, Vault } from "../secrets/vault.ts";
-import { restartClaimCount } from "../sessions/transition.ts";
+import { forgetLostWorkers } from "../sessions/transition.ts";
 import { readPiece, uploadPieces, writePieces, writeUploaded, type PieceFiles } from "./pieces.ts";
 
 /** One repository of a session in a checkpoint. */
@@ -109,7 +109,7 @@ export async function saveCheckpoint(
     // A change of the harness's conversation alone is not progress: a session that crashes its worker again and again
     // must fail in the end.
     if (before.rows[0]?.state === checkpoint.state) return;
-    await restartClaimCount(transaction, claim.sessionId);
+    await forgetLostWorkers(transaction, claim.sessionId);
   });
 }
 

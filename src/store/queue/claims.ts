@@ -1,9 +1,9 @@
 import type { Database } from "../../database/database.ts";
 import type { Failure } from "../../domain/errors/errors.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
-import { moveSession, notifyChange, restartClaimCount } from "../sessions/transition.ts";
+import { moveSession, notifyChange, forgetLostWorkers } from "../sessions/transition.ts";
 import { budgetProblem, type BudgetLeft } from "./budgets.ts";
-import { claimLimit, LeaseLostError, underClaim, type Claim } from "./lease.ts";
+import { LeaseLostError, underClaim, type Claim } from "./lease.ts";
 
 // How a worker claims a session, and how a claim ends.
 
@@ -182,24 +182,14 @@ export async function finishSession(
   return reached;
 }
 
-/** Why a session goes back to the queue. Only "draining" does not count as a claim without progress. */
+/** Why a worker hands a session back to the queue. */
 const releaseReasons = {
   draining: "the worker is shutting down; another takes over",
   "no database": "the database could not be reached; a worker will continue",
-  "no object store": "the work so far could not be fetched from the object store; a worker will continue",
 };
 
-/** Whether the session may be claimed again after a claim without progress. */
-export async function mayBeTriedAgain(database: Database, { sessionId }: Claim): Promise<boolean> {
-  const { rows } = await database.pool.query<{ claims: number }>(
-    "select claims_without_progress as claims from session where id = $1",
-    [sessionId],
-  );
-  return rows[0] !== undefined && rows[0].claims < claimLimit;
-}
-
 /**
- * Puts the session back into the queue, or cancels it if that was requested.
+ * Puts the session back into the queue, or cancels it if that was requested. It was handed back in order: no worker died.
  * @param why the reason that its events state
  * @throws LeaseLostError
  */
@@ -209,7 +199,7 @@ export async function releaseClaim(
   why: keyof typeof releaseReasons = "draining",
 ): Promise<void> {
   const reached = await underClaim(database, claim, async (transaction, session) => {
-    if (why === "draining") await restartClaimCount(transaction, claim.sessionId);
+    await forgetLostWorkers(transaction, claim.sessionId);
     if (session.cancelRequested) {
       await moveSession(transaction, session, "cancelled");
       return "cancelled";

@@ -1,9 +1,19 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, type Failure } from "../../domain/errors/errors.ts";
+import { planRetry, type RetryRecord } from "../../domain/sessions/retry.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
-import { lockSession, moveSession, notifyChange, type LockedSession } from "../sessions/transition.ts";
+import {
+  forgetLostWorkers,
+  lockSession,
+  moveSession,
+  notifyChange,
+  type LockedSession,
+} from "../sessions/transition.ts";
 
-/** A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. */
+/**
+ * A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. Nor does one whose lease
+ * has expired by the database's clock, even if nobody else has claimed the session yet.
+ */
 export interface Claim {
   readonly sessionId: string;
   readonly organizationId: string;
@@ -13,10 +23,7 @@ export interface Claim {
 /** The claim was lost: another worker has the session, or it has ended. Nothing was written. */
 export class LeaseLostError extends ConflictError {}
 
-/** A session fails after this many claims in a row without a finished turn. */
-export const claimLimit = 5;
-
-/** Extends the lease to `leaseMs` milliseconds from now; null if the claim was lost. */
+/** Extends the lease to `leaseMs` milliseconds from now; null if the claim was lost or the lease has expired. */
 export async function renewClaim(
   database: Database,
   claim: Claim,
@@ -25,7 +32,7 @@ export async function renewClaim(
   const { rows } = await database.pool.query<{ cancelRequested: boolean }>({
     name: "renew_claim",
     text: `update session set lease_until = now() + $3 * interval '1 millisecond'
-           where id = $1 and attempt = $2 and status = 'running'
+           where id = $1 and attempt = $2 and status = 'running' and lease_until > clock_timestamp()
            returning cancel_requested as "cancelRequested"`,
     values: [claim.sessionId, claim.attempt, leaseMs],
   });
@@ -47,12 +54,12 @@ export async function recoverSessions(database: Database, options: { readonly wo
   for (const { id, organization_id } of rows) {
     const reached = await database.transaction(async (transaction) => {
       const session = await lockSession(transaction, organization_id, id);
-      const { rows: fresh } = await transaction.query<{ lost: boolean; claims: number }>(
-        `select status in ('running', 'waiting') and (lease_until < now() or worker = $2) as lost,
-           claims_without_progress as claims from session where id = $1`,
+      const { rows: fresh } = await transaction.query<Lost>(
+        `select status in ('running', 'waiting') and (lease_until < now() or worker = $2) as lost, retry,
+           extract(epoch from now())::float8 * 1000 as now from session where id = $1`,
         [id, options.worker ?? null],
       );
-      return fresh[0]?.lost === true ? recover(transaction, session, fresh[0].claims) : null;
+      return fresh[0]?.lost === true ? recover(transaction, session, fresh[0]) : null;
     });
     if (reached === null) continue;
     recovered += 1;
@@ -61,25 +68,47 @@ export async function recoverSessions(database: Database, options: { readonly wo
   return recovered;
 }
 
-async function recover(transaction: Queryable, lost: LockedSession, claims: number): Promise<SessionStatus> {
+/** What decides what becomes of a session whose worker died. */
+interface Lost {
+  readonly lost: boolean;
+  readonly retry: RetryRecord | null;
+  /** In ms since 1970. */
+  readonly now: number;
+}
+
+const workerLost: Failure = {
+  code: "worker_lost",
+  reason: "Its worker died; another takes over.",
+  retryable: true,
+  passing: true,
+  remedy: "Find the reason in the worker's log (usually memory).",
+};
+
+async function recover(
+  transaction: Queryable,
+  lost: LockedSession,
+  { retry: before, now }: Lost,
+): Promise<SessionStatus> {
   if (lost.cancelRequested) {
     await moveSession(transaction, lost, "cancelled");
     return "cancelled";
   }
   // A session that waits has no worker, so that none can die. If a row has one all the same, it works again before it ends.
   if (lost.status === "waiting") await moveSession(transaction, lost, "running");
-  if (claims >= claimLimit) {
+  // How long ago the first failure was says nothing of a worker's death.
+  const retry = planRetry(workerLost, before, now, { forMs: Infinity });
+  if (retry === null) {
+    const deaths = (before?.counts.worker_lost ?? 0) + 1;
     const failure: Failure = {
       code: "too_many_attempts",
-      reason: `The worker died ${claims} times while it worked on this session.`,
+      reason: `Workers died ${deaths} times while they worked on this session.`,
       retryable: true,
       remedy: "Find the reason in the worker's log (usually memory), then retry.",
     };
     await moveSession(transaction, lost, "failed", { failure });
     return "failed";
   }
-  const reason = "its worker died; another takes over";
-  await moveSession(transaction, lost, "queued", { reason, keepsQueuePosition: true });
+  await moveSession(transaction, lost, "queued", { reason: workerLost.reason, retry, keepsQueuePosition: true });
   return "queued";
 }
 
@@ -89,7 +118,7 @@ async function recover(transaction: Queryable, lost: LockedSession, claims: numb
  */
 export async function holdClaim(transaction: Queryable, claim: Claim): Promise<LockedSession> {
   const session = await lockSession(transaction, claim.organizationId, claim.sessionId);
-  const holds = session.attempt === claim.attempt && session.status === "running";
+  const holds = session.attempt === claim.attempt && session.status === "running" && session.isLeased;
   if (!holds) throw new LeaseLostError(`the claim on session ${claim.sessionId} was lost`);
   return session;
 }
@@ -104,4 +133,12 @@ export async function underClaim<T>(
   work: (transaction: Queryable, session: LockedSession) => Promise<T>,
 ): Promise<T> {
   return database.transaction(async (transaction) => work(transaction, await holdClaim(transaction, claim)));
+}
+
+/**
+ * Records that a worker outlived an attempt whose lease it lost: the session did not kill it. Not fenced, because the claim is
+ * lost; it changes nothing else.
+ */
+export async function recordSurvival(database: Database, { sessionId }: Claim): Promise<void> {
+  await forgetLostWorkers(database.pool, sessionId);
 }

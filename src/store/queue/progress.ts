@@ -55,10 +55,7 @@ export function completeMessage(
 ): Promise<void> {
   return underClaim(database, claim, async (transaction) => {
     await transaction.query("update message set status = 'done', kept = $2 where id = $1", [messageId, isKept]);
-    await transaction.query("update session set claims_without_progress = 0, summary = $2 where id = $1", [
-      claim.sessionId,
-      answer,
-    ]);
+    await transaction.query("update session set retry = null, summary = $2 where id = $1", [claim.sessionId, answer]);
   });
 }
 

@@ -1,5 +1,6 @@
 import type { PullRequest } from "../../domain/repositories/pull-request.ts";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
+import { isoTime } from "../cursor.ts";
 
 /** A session as the database has it, without the address in the web app, which the API adds. */
 export type SessionRecord = Omit<SessionDetail, "htmlUrl">;
@@ -28,6 +29,7 @@ export interface SessionRow {
   budget_usd: number | null;
   spent_usd: number;
   waiting: SessionDetail["waiting"];
+  retry: SessionDetail["retry"];
   events_removed_through: string;
   created_at: Date;
   updated_at: Date;
@@ -46,11 +48,13 @@ export const sessionColumns = `
   session.sandboxed,
   (session_budget_left(session) + session.spent_usd)::float8 as budget_usd, session.spent_usd::float8 as spent_usd,
   session.waiting, session.events_removed_through,
+  case when session.retry_at is not null then jsonb_build_object('at', ${isoTime("session.retry_at")},
+    'reason', session.retry -> 'reason', 'code', session.retry -> 'code', 'attempt', session.retry -> 'attempt') end as retry,
   session.created_at, session.updated_at,
-  case when session.status = 'queued' then (
+  case when session.status = 'queued' and session.retry_at is null then (
     select count(*)::integer from (
       select 1 from session ahead
-      where ahead.status = 'queued' and ahead.organization_id = session.organization_id
+      where claimable(ahead) and ahead.organization_id = session.organization_id
         and (ahead.priority, ahead.queued_at, ahead.id) < (session.priority, session.queued_at, session.id)
       limit ${positionLimit}) as counted) end as queue_position,
   coalesce((
@@ -94,6 +98,7 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     budgetUsd: row.budget_usd,
     spentUsd: row.spent_usd,
     waiting: row.waiting,
+    retry: row.retry,
     eventsRemovedThrough: Number(row.events_removed_through),
     repositories: row.repositories,
     pullRequests: row.pull_requests,

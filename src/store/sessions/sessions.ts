@@ -8,7 +8,7 @@ import { conditionsOf, type SessionListQuery } from "./conditions.ts";
 import { appendEvents } from "./events.ts";
 import { countWithWords } from "./search.ts";
 import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } from "./session-record.ts";
-import { lockSession, moveSession, notifyChange, restartClaimCount } from "./transition.ts";
+import { lockSession, moveSession, notifyChange, retryNow } from "./transition.ts";
 
 export type { SessionRecord } from "./session-record.ts";
 
@@ -95,14 +95,15 @@ async function countAll(
 }
 
 /**
- * Queues a draft, or a session that has ended.
+ * Queues a draft or a session that has ended, and lets one that is queued for a retry be claimed at once.
  * @throws NotFoundError
- * @throws ConflictError if the session is queued, running or waiting
+ * @throws ConflictError if the session is queued for nothing else, running or waiting
  */
 export async function queueSession(database: Database, organizationId: string, id: string): Promise<SessionRecord> {
   await database.transaction(async (transaction) => {
     const session = await lockSession(transaction, organizationId, id);
-    // A running session goes back to the queue only if its worker is lost; no client can request that.
+    if (session.status === "queued" && session.isRetried) return retryNow(transaction, id);
+    // A running session goes back to the queue only if its attempt is; no client can request that.
     if (session.status !== "draft" && !isFinal(session.status)) {
       throw new ConflictError(`session ${id} is already ${session.status}`);
     }
@@ -114,7 +115,7 @@ export async function queueSession(database: Database, organizationId: string, i
         [id],
       );
     }
-    await moveSession(transaction, session, "queued");
+    return moveSession(transaction, session, "queued");
   });
   notifyChange(database, id, "queued");
   return requireSession(database, organizationId, id);
@@ -168,7 +169,7 @@ export async function addMessage(
     );
     await appendEvents(transaction, id, [{ type: "message.user", data: { messageId, text, from } }]);
     if (isFinal(session.status)) await moveSession(transaction, session, "queued");
-    else await restartClaimCount(transaction, id);
+    else await retryNow(transaction, id);
   });
   notifyChange(database, id, "queued");
   return requireSession(database, organizationId, id);

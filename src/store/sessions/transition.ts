@@ -1,6 +1,7 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, NotFoundError, type Failure } from "../../domain/errors/errors.ts";
 import { storable, storableJson } from "../../domain/fields/text.ts";
+import type { PlannedRetry } from "../../domain/sessions/retry.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
 
 /** A session whose row the current transaction has locked. */
@@ -12,6 +13,10 @@ export interface LockedSession {
   readonly cancelRequested: boolean;
   /** Null if no worker has it. */
   readonly worker: string | null;
+  /** Whether it is queued for a retry whose time has not come. */
+  readonly isRetried: boolean;
+  /** Whether a worker's lease on it has not expired, by the database's clock, once the row was locked. */
+  readonly isLeased: boolean;
 }
 
 /**
@@ -20,7 +25,8 @@ export interface LockedSession {
  */
 export async function lockSession(queryable: Queryable, organizationId: string, id: string): Promise<LockedSession> {
   const { rows } = await queryable.query<LockedSession>(
-    `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker
+    `select id, organization_id as "organizationId", status, attempt, cancel_requested as "cancelRequested", worker,
+       retry_at is not null as "isRetried", coalesce(lease_until > clock_timestamp(), false) as "isLeased"
      from session where id = $1 and organization_id = $2 for no key update`,
     [id, organizationId],
   );
@@ -41,6 +47,8 @@ export interface MoveDetails {
   readonly keepsQueuePosition?: boolean;
   /** What a session that becomes `waiting` waits for. */
   readonly waiting?: { readonly reason: "budget"; readonly text: string; readonly neededUsd: number | null };
+  /** A running session becomes `queued` for this retry. */
+  readonly retry?: PlannedRetry;
 }
 
 /** What the SQL function `move_session` raises if the session's status does not allow the move. */
@@ -56,8 +64,9 @@ export async function moveSession(
   queryable: Queryable,
   session: Pick<LockedSession, "id">,
   to: SessionStatus,
-  { reason, failure = null, summary = null, keepsQueuePosition = false, waiting }: MoveDetails = {},
+  { reason, failure = null, summary = null, keepsQueuePosition = false, waiting, retry }: MoveDetails = {},
 ): Promise<void> {
+  const waitsFor = waiting ?? retry;
   try {
     await queryable.query({
       name: "move_session",
@@ -69,7 +78,7 @@ export async function moveSession(
         failure === null ? null : storableJson(failure),
         summary === null ? null : storable(summary),
         keepsQueuePosition,
-        waiting === undefined ? null : storableJson(waiting),
+        waitsFor === undefined ? null : storableJson(waitsFor),
       ],
     });
   } catch (error) {
@@ -79,12 +88,19 @@ export async function moveSession(
 }
 
 /**
- * Counts the session's claims anew, because it got on: a person sent a message, a turn ended, a checkpoint was taken, or
- * a worker handed it back in order. Too many claims without that fail a session. A move that is such a step counts them
- * anew itself.
+ * Counts the workers that died with the session anew, because it got on, or its worker outlived it: a checkpoint was taken, or an
+ * attempt ended in order. Too many deaths without that fail a session.
  */
-export async function restartClaimCount(queryable: Queryable, sessionId: string): Promise<void> {
-  await queryable.query("update session set claims_without_progress = 0 where id = $1", [sessionId]);
+export async function forgetLostWorkers(queryable: Queryable, sessionId: string): Promise<void> {
+  await queryable.query(
+    "update session set retry = retry #- '{counts,worker_lost}' where id = $1 and retry is not null",
+    [sessionId],
+  );
+}
+
+/** Makes the session claimable at once and forgets what failed before, because a person asked for work. */
+export async function retryNow(queryable: Queryable, sessionId: string): Promise<void> {
+  await queryable.query("update session set retry = null, retry_at = null where id = $1", [sessionId]);
 }
 
 /** Call this after the commit: notifies clients that follow the session, and workers if the session is queued. */

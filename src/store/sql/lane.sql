@@ -1,7 +1,7 @@
 -- needs:
 -- The lane of an organization's queue that the session is in: its automation, or all zeros if a person asked for it. Each
 -- lane has its turn, however much another has queued. As `claimable`, this is a function that the planner replaces by its
--- body, so that the index session_claimable_group is used, which has the same expression (0013_fairness.sql).
+-- body, so that the index session_to_claim_by_lane is used, which has the same expression (0033_retry_indexes.sql).
 -- Callers: claim_session, fairest_session.
 create or replace function lane(asked session) returns uuid language sql immutable parallel safe as $$
   select coalesce(asked.automation_id, '00000000-0000-0000-0000-000000000000'::uuid)

@@ -1,6 +1,6 @@
 -- needs: enqueue_session_webhooks
 -- The only place that changes a session's status, claims included. It checks that the move is allowed, sets everything that
--- belongs to the move (who holds the session, its fence, the count of its claims, what it waits for, its times), and writes
+-- belongs to the move (who holds the session, its fence, what it waits for, what failed before, its times), and writes
 -- the event and the webhook deliveries that report it, in one transaction. src/domain/sessions/status.ts has the picture of
 -- the moves.
 --
@@ -14,7 +14,8 @@
 -- @param new_failure null: the session has none
 -- @param new_summary null: the session keeps its own
 -- @param keeps_place the attempt was interrupted, and the session keeps its place in the queue
--- @param waits_for what a session that becomes waiting waits for
+-- @param waits_for what the session waits for. If it becomes waiting: what its page shows. If a running one becomes queued: the
+--   retry, as `PlannedRetry` in src/domain/sessions/retry.ts; it may be claimed after its `delayMs`. Null: at once
 -- @param claimer, lease, reserved for a claim: the worker, for how long, and what is held back of the month's budget
 -- @throws OS001 if the session's status does not allow the move
 create or replace function move_session(
@@ -23,6 +24,9 @@ create or replace function move_session(
 ) returns session language plpgsql as $$
 declare
   is_claim constant boolean := claimer is not null;
+  retried constant jsonb := case when to_status = 'queued' then waits_for - 'delayMs' end;
+  retried_at constant timestamptz := case when (waits_for ->> 'delayMs')::float8 > 0 and retried is not null
+    then now() + (waits_for ->> 'delayMs')::float8 * interval '1 millisecond' end;
   from_status text;
   is_allowed boolean;
   changed session;
@@ -40,10 +44,6 @@ begin
   update session set status = to_status,
     -- The fence: the worker that had the session can write nothing more once it waits, or once another claims it.
     attempt = attempt + (is_claim or to_status = 'waiting')::integer,
-    claims_without_progress = case when is_claim then claims_without_progress + 1
-      -- It waits for money, or a person asked for work.
-      when to_status = 'waiting' or (to_status = 'queued' and from_status <> 'running') then 0
-      else claims_without_progress end,
     queued_at = case when to_status = 'queued' and not keeps_place then now() else queued_at end,
     started_at = case when to_status = 'running' then coalesce(started_at, now()) else started_at end,
     finished_at = case when to_status in ('completed', 'failed', 'cancelled') then now() end,
@@ -51,18 +51,24 @@ begin
     failure = new_failure || jsonb_build_object('mend', new_failure -> 'remedy'), summary = coalesce(new_summary, summary),
     cancel_requested = cancel_requested and to_status = 'running' and not is_claim,
     reserved_usd = case when is_claim then reserved when to_status = 'running' then reserved_usd else 0 end,
-    waiting = waits_for, ready = false,
+    waiting = case when to_status = 'waiting' then waits_for end, ready = false,
+    retry_at = retried_at,
+    -- It is kept while attempts are interrupted, so that failures of one reason are counted over them.
+    retry = case when to_status = 'running' or (to_status = 'queued' and from_status = 'running') then coalesce(retried, retry) end,
     worker = case when is_claim then claimer when to_status = 'running' then worker end,
     lease_until = case when is_claim then now() + lease when to_status = 'running' then lease_until end,
     last_event = last_event + 1, updated_at = now()
   -- What may be claimed, as `claimable` has it: only a session that waits is ever ready. A call of it took 2 % of a claim here.
-  where id = moved and status = from_status and (not is_claim or from_status = 'queued' or ready)
+  where id = moved and status = from_status and (not is_claim or (from_status = 'queued' and retry_at is null) or ready)
   returning * into changed;
   if not found then return null; end if;
   insert into event (session_id, seq, type, data) values (moved, changed.last_event, 'session.status',
     jsonb_build_object('from', from_status, 'to', to_status)
       || case when reason is null then '{}' else jsonb_build_object('reason', reason) end
-      || case when new_failure is null then '{}' else jsonb_build_object('failure', new_failure) end);
+      || case when new_failure is null then '{}' else jsonb_build_object('failure', new_failure) end
+      || case when retried_at is null then '{}' else jsonb_build_object('retry', jsonb_build_object(
+        'at', to_char(retried_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'reason', retried -> 'reason', 'code', retried -> 'code', 'attempt', retried -> 'attempt')) end);
   if exists (select from webhook where organization_id = changed.organization_id and enabled) then
     perform enqueue_session_webhooks(changed);
   end if;

@@ -2,11 +2,11 @@ import { Link } from "@tanstack/react-router";
 import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { formatDollars } from "./dollars.ts";
 import { StatusBadge } from "./status-badge.tsx";
-import { Ago } from "./time.tsx";
+import { Ago, Until } from "./time.tsx";
 
 /** A session in a list: title, repositories, age, pull request, cost and status. */
 export function SessionRow({ session }: { session: SessionDetail }) {
-  const { id, title, repositories, pullRequests, spentUsd, createdAt, status } = session;
+  const { id, title, repositories, pullRequests, spentUsd, createdAt, status, retry } = session;
   const [pullRequest] = pullRequests;
   return (
     <li className="relative flex items-center gap-x-3 px-4 py-3 hover:bg-sunken">
@@ -20,6 +20,11 @@ export function SessionRow({ session }: { session: SessionDetail }) {
             ` · pull request #${pullRequest.number}${pullRequest.state === "open" ? "" : ` ${pullRequest.state}`}`}
           {spentUsd > 0 && ` · ${formatDollars(spentUsd)}`}
         </p>
+        {retry !== null && (
+          <p className="text-sm break-words text-warn">
+            Tried again <Until at={retry.at} />: <bdi>{retry.reason}</bdi>
+          </p>
+        )}
       </div>
       <StatusBadge status={status} />
     </li>

@@ -10,7 +10,7 @@ import { Fact } from "../elements/fact.tsx";
 import { BackLink, PageTitle } from "../elements/page-head.tsx";
 import { RepositoryName } from "../elements/repository-name.tsx";
 import { StatusBadge } from "../elements/status-badge.tsx";
-import { Ago, formatDuration } from "../elements/time.tsx";
+import { Ago, formatDuration, Until } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { Absent, ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
@@ -75,6 +75,13 @@ function Session({ session }: { session: SessionDetail }) {
       {session.failure !== null && (
         <Banner tone="bad" title={session.failure.reason}>
           {session.failure.remedy} <code className="text-xs">({session.failure.code})</code>
+        </Banner>
+      )}
+      {session.retry !== null && (
+        <Banner tone="warn" title={session.retry.reason}>
+          This passes by itself: the session is tried again <Until at={session.retry.at} />
+          {session.retry.attempt > 1 && `, after ${session.retry.attempt} attempts that failed for this reason`}.{" "}
+          <code className="text-xs">({session.retry.code})</code>
         </Banner>
       )}
       {session.waiting !== null && <RaiseBudget session={session} />}
@@ -202,13 +209,20 @@ function ahead({ queuePosition, estimatedWaitSeconds }: SessionDetail): string {
   return `${place}, ${minutes === 0 ? "less than a minute" : `about ${minutes} min`}`;
 }
 
-function Actions({ session: { id, status } }: { session: SessionDetail }) {
+function Actions({ session: { id, status, retry } }: { session: SessionDetail }) {
   const queries = useQueryClient();
   const change = useMutation({
     mutationFn: (verb: "cancel" | "queue") => client.session[verb](id),
     onSuccess: (session) => queries.setQueryData(["session", id], session),
   });
-  const verb = status === "failed" || status === "cancelled" ? "Retry" : status === "draft" ? "Start" : null;
+  const verb =
+    status === "failed" || status === "cancelled"
+      ? "Retry"
+      : status === "draft"
+        ? "Start"
+        : retry !== null
+          ? "Try again now"
+          : null;
   // A running attempt ends a moment after the request.
   const isCancelling = change.variables === "cancel" && change.error === null && !change.isIdle;
   return (

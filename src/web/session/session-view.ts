@@ -172,15 +172,16 @@ function replace(view: SessionView, index: number, item: Item): SessionView {
 }
 
 function applyStatus(before: SessionView, event: Extract<SessionEvent, { type: "session.status" }>): SessionView {
-  const { from, to, reason, failure } = event.data;
+  const { from, to, reason, failure, retry } = event.data;
   const view = from === "running" ? stop(before, event) : before;
   if (to === "failed") return note(view, event, "bad", failure?.reason ?? reason ?? "Failed");
   if (to === "cancelled") return note(view, event, "warning", "Cancelled");
   if (to === "completed") return note(view, event, "good", reason ?? "Completed");
   if (to === "waiting") return note(view, event, "warning", `Waiting: ${reason ?? "for an answer"}`);
   if (to !== "queued") return view;
-  // A new run begins: after a follow-up or a retry, or because the worker of this one died.
-  const lost = from === "running" ? note(view, event, "warning", reason ?? "The worker was lost: queued again") : view;
+  // A new attempt begins: after a follow-up or a retry, or because this one was interrupted or failed.
+  const words = `${reason ?? "The worker was lost: queued again"}${retry === undefined ? "" : " It will be tried again."}`;
+  const lost = from === "running" ? note(view, event, "warning", words) : view;
   return { ...lost, steps: noSteps, plan: [] };
 }
 

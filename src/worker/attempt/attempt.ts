@@ -83,6 +83,8 @@ export interface AttemptServices {
   readonly turnLimitMs: number;
   /** Most time of one setup script, in ms. */
   readonly setupLimitMs: number;
+  /** How long, in ms, a session is tried again that fails for a reason that passes by itself; 0: it fails at once. */
+  readonly retryForMs: number;
   /** What a harness that asks for permission is answered. */
   readonly permissions: "allow" | "deny";
 }

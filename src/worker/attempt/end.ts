@@ -1,5 +1,4 @@
 import { isConnectionError } from "../../database/connection-errors.ts";
-import { ObjectStoreError } from "../../domain/errors/errors.ts";
 import { LeaseLostError } from "../../store/queue/lease.ts";
 import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./stop-reasons.ts";
 
@@ -9,12 +8,11 @@ import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./stop-re
  * - `draining`: the worker is shutting down; another continues
  * - `database`: the database could not be reached, which passes
  * - `cancelled`: its user cancelled the session
- * - `objectStore`: a checkpoint could not be fetched for a reason that may pass
  * - `budget`: the budget does not cover the next model request
- * - `failed`: anything else
+ * - `failed`: anything else; whether that passes by itself, the failure says
  */
 export type AttemptEnd =
-  | { readonly why: "lost" | "draining" | "database" | "cancelled" | "objectStore" | "failed" }
+  | { readonly why: "lost" | "draining" | "database" | "cancelled" | "failed" }
   | { readonly why: "budget"; readonly shortage: BudgetUsedUp };
 
 /**
@@ -25,7 +23,7 @@ export type AttemptEnd =
  */
 export function isFailure(error: unknown, signal: AbortSignal): boolean {
   const { why } = endOf(error, signal);
-  return !signal.aborted && (why === "failed" || why === "objectStore");
+  return !signal.aborted && why === "failed";
 }
 
 /**
@@ -39,7 +37,6 @@ export function endOf(error: unknown, signal: AbortSignal): AttemptEnd {
   if (reason instanceof WorkerDraining) return { why: "draining" };
   if (isConnectionError(error)) return { why: "database" };
   if (reason instanceof RunCancelled) return { why: "cancelled" };
-  if (error instanceof ObjectStoreError && error.transient) return { why: "objectStore" };
   if (error instanceof BudgetUsedUp) return { why: "budget", shortage: error };
   return { why: "failed" };
 }

@@ -3,8 +3,8 @@ import { isDiskFull } from "../disk/disk-full.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 
 /**
- * Turns the error that ended an attempt into the failure that its session shows: code, masked reason, remedy, and whether a
- * retry may help. Logs errors that the session's user can't fix.
+ * Turns the error that ended an attempt into the failure that its session shows: code, masked reason, remedy, whether it passes
+ * by itself, and whether a person's retry may help. Logs errors that the session's user can't fix.
  */
 export async function failureOf(
   error: unknown,
@@ -17,6 +17,7 @@ export async function failureOf(
       code: "object_store_unavailable",
       reason: `The work so far could not be fetched: ${mask.text(error.message)}.`,
       retryable: true,
+      passing: error.transient,
       remedy: "It is still stored: fix the cause (`offstage doctor` checks the object store), then retry the session.",
     };
   }
@@ -36,6 +37,7 @@ export async function failureOf(
       code: "disk_full",
       reason: "The disk of the worker that had this session is full.",
       retryable: true,
+      passing: true,
       remedy: "Free disk space on the worker (docs/operating.md lists what is stored where), then retry the session.",
     };
   }
@@ -47,6 +49,7 @@ export async function failureOf(
     code: "internal",
     reason: "Something broke inside Offstage while it worked on this session.",
     retryable: true,
+    passing: true,
     remedy: `Retry the session; if it fails again, look for ${session.sessionId} in the server's log.`,
   };
 }

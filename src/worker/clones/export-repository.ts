@@ -196,6 +196,7 @@ function noSandbox(output: string): SessionError {
     code: "sandbox_unavailable",
     reason: `The sandbox that exports the agent's work did not start: ${output.trim().slice(-500)}`,
     retryable: true,
+    passing: true,
     remedy:
       "Find the reason with `offstage doctor` on the worker, then retry the session: it continues with what the agent made.",
   });

@@ -150,6 +150,8 @@ export async function requireSandbox({ sandbox }: Pick<AttemptServices, "sandbox
       code: "sandbox_unavailable",
       reason: `Agents can't be sandboxed on this server: ${problem}`,
       retryable: true,
+      // An engine of containers is another service, which may be restarting; a program that is missing does not come by itself.
+      passing: sandbox.kind === "container",
       remedy: "Fix this and retry, or start the server with `--sandbox none` to run agents without isolation.",
     });
   }

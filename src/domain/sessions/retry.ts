@@ -1,0 +1,75 @@
+import type { Failure, FailureCode } from "../errors/errors.ts";
+import { backoffMs } from "../time/backoff.ts";
+
+/** What is remembered of the attempts that failed for passing reasons since the agent's last finished turn. */
+export interface RetryRecord {
+  /** Of the last failure. */
+  readonly code: FailureCode;
+  readonly reason: string;
+  /** How many attempts failed for the last reason, the last one among them. */
+  readonly attempt: number;
+  /** The same of every reason: two that alternate are not counted anew each time. */
+  readonly counts: Readonly<Partial<Record<FailureCode, number>>>;
+  /** Time of the first failure, in ms since 1970. */
+  readonly since: number;
+}
+
+/** A retry: what is remembered, and after how many ms the session may be claimed again. */
+export interface PlannedRetry extends RetryRecord {
+  readonly delayMs: number;
+}
+
+/** What limits retries. */
+export interface RetryLimits {
+  /** How long, in ms, a session is tried again after its first failure. 0: it is not. */
+  readonly forMs: number;
+}
+
+/** Of a second at most after the first failure, then longer, with full jitter. */
+const backoff = { fromMs: 1_000, toMs: 600_000 };
+
+/** How often a failure is followed by a retry if that may be the session's own doing. */
+interface OwnDoing {
+  readonly retries: number;
+  /** So many of them have no pause. */
+  readonly atOnce: number;
+}
+
+/**
+ * Failures that may be the session's own doing, such as a prompt that makes its harness use too much memory. Each attempt costs
+ * money, so these are resumed a few times, and not for hours. A worker mostly dies for reasons of its own, and its sessions
+ * should not wait; the longer the pauses, the fewer workers does a session harm that kills each.
+ */
+const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
+  agent_crashed: { retries: 3, atOnce: 0 },
+  resources_exhausted: { retries: 3, atOnce: 0 },
+  internal: { retries: 3, atOnce: 0 },
+  worker_lost: { retries: 9, atOnce: 3 },
+};
+
+/**
+ * Plans the retry of a session whose attempt failed.
+ * @param before what is remembered of earlier failures; null if there were none
+ * @param now in ms since 1970, by the database's clock
+ * @param retryAfterMs how long the service that failed asks to be left alone
+ * @param random from 0 inclusive to 1 exclusive
+ * @returns null if the failure is final: it does not pass by itself, or has not passed in time
+ */
+export function planRetry(
+  { code, reason, passing }: Failure,
+  before: RetryRecord | null,
+  now: number,
+  { forMs }: RetryLimits,
+  retryAfterMs = 0,
+  random?: () => number,
+): PlannedRetry | null {
+  if (passing !== true) return null;
+  const attempt = (before?.counts[code] ?? 0) + 1;
+  const { retries = Infinity, atOnce = 0 } = ownDoing[code] ?? {};
+  if (attempt > retries) return null;
+  const since = before?.since ?? now;
+  const pauseMs = attempt <= atOnce ? 0 : backoffMs(attempt - atOnce, backoff, random);
+  const delayMs = Math.max(pauseMs, retryAfterMs);
+  if (now + delayMs >= since + forMs) return null;
+  return { code, reason, attempt, counts: { ...before?.counts, [code]: attempt }, since, delayMs };
+}

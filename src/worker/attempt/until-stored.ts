@@ -1,0 +1,26 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { isConnectionError } from "../../database/connection-errors.ts";
+import { backoffMs } from "../../domain/time/backoff.ts";
+import type { Attempt } from "./attempt.ts";
+
+const retrying = { fromMs: 250, toMs: 2_000, jitter: 0.5 };
+/** About as long as a lease: afterwards another worker may have the session, and the database refuses the write. */
+const limitMs = 10_000;
+
+/**
+ * Writes how an attempt ended, again and again if the database can't be reached: else the session would wait for its lease to
+ * expire, and count as one whose worker died.
+ * @throws the connection's error after ten seconds; any other error at once
+ */
+export async function untilStored<T>({ logger }: Pick<Attempt, "logger">, write: () => Promise<T>): Promise<T> {
+  const begunAt = performance.now();
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isConnectionError(error) || performance.now() - begunAt > limitMs) throw error;
+      logger.warn({ err: error }, "could not store how an attempt ended; will retry for ten seconds");
+      await pause(backoffMs(failures, retrying));
+    }
+  }
+}
