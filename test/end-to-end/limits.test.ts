@@ -25,6 +25,8 @@ describe.skipIf(!canLimit())("a session that takes too much", () => {
       OFFSTAGE_SANDBOX_MEMORY_MB: "512",
       OFFSTAGE_SANDBOX_PROCESSES: "128",
       OFFSTAGE_SANDBOX_DISK_MB: "64",
+      // A turn that took too much memory would be resumed, and take it again.
+      OFFSTAGE_RETRY_HOURS: "0",
     };
     ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", ...limits }));
   });

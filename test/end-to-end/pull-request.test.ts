@@ -160,12 +160,6 @@ test("a repository that is not there fails with a clear reason", async () => {
   expect(done.failure?.reason).toContain("acme/none");
 });
 
-test("an unknown host fails with a clear reason", async () => {
-  const session = await client.session.create({ prompt: "write x: y", repositories: ["http://nowhere.invalid/a/b"] });
-  const done = await untilOver(client, session.id);
-  expect(done).toMatchObject({ status: "failed", failure: { code: "repository_unreachable" } });
-});
-
 test("a rejected push fails with the server's words and keeps the diff", async () => {
   const { name, url } = await repository();
   await world.forge.failNext({ kind: "rejectPush", owner: "acme", name, message: "branches named so are not welcome" });

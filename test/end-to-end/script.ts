@@ -4,11 +4,14 @@ import type { Action, Script } from "../model/server.ts";
  * The scripted model obeys its prompts: `write <path>: <content>`, `shell <command>`, `say <text>`, `fail <status>`,
  * several joined by `, then `. What stands around the order is left aside.
  */
-export const script: Script = (message) => {
+export const script: Script = obey;
+
+/** What `script` does on one message. */
+export function obey(message: string): Action[] {
   const order = /^(?:write|shell|say|fail) [^\n]*/mu.exec(message)?.[0];
   const actions = (order ?? "say I was asked nothing that I know.").split(", then ").map(actionOf);
   return [...actions, { say: `Did as asked: ${(order ?? "").slice(0, 100)}` }];
-};
+}
 
 function actionOf(order: string): Action {
   const [, verb = "", rest = ""] = /^(\w+) (.*)$/su.exec(order) ?? [];

@@ -33,7 +33,8 @@ export async function pinPublicHost(url: string): Promise<PinnedHost | null> {
       found === null
         ? `The name of the repository's host, ${host}, could not be resolved.`
         : `The repository's host ${host} is in a private network, and the operator of this server has not allowed it.`,
-    retryable: false,
+    // A name server may be away: nobody can tell that from a name that does not exist.
+    retryable: found === null,
     remedy:
       "Check the address. To allow a git server of your own, the operator adds it to OFFSTAGE_FORGES (docs/forges.md).",
   });
