@@ -63,6 +63,30 @@ it.each([
   expect(heard).toEqual([1, 2]);
 });
 
+it("no character of an event's text makes the client lose the event, wherever the stream is cut", async () => {
+  // What some reader of lines takes for a line's end or drops, and what takes several bytes. Escaped by JSON or not, each must arrive.
+  const texts = [..."\n\r\v\f\0\u001C\u001D\u001E\u0085\u00A0\u200B\u2028\u2029\uFEFF\uFFFD\u{1F600}\uD800"].map(
+    (character) => `${character}one${character}two${character}`,
+  );
+  const url = await serving((response) => {
+    const messages = texts.map((text, index) => {
+      const payload = {
+        seq: index + 1,
+        createdAt: "2026-11-22T12:00:00.000Z",
+        type: "notice",
+        data: { level: "info", text },
+      };
+      return `id: ${index + 1}\ndata: ${JSON.stringify(payload)}\n\n`;
+    });
+    for (const byte of Buffer.from(`${messages.join("")}event: end\ndata: {}\n\n`)) response.write(Buffer.of(byte));
+    response.end();
+  });
+  const heard: string[] = [];
+  for await (const { type, data } of createClient({ baseUrl: url, key: "k" }).streamEvents("an-id", {}))
+    if (type === "notice") heard.push(data.text);
+  expect(heard).toEqual(texts);
+});
+
 it("an event that a newer server has is passed over, and the others are told", async () => {
   const url = await serving((response) => {
     const unknown = JSON.stringify({ seq: 2, createdAt: "2026-11-22T12:00:00.000Z", type: "session.dreamt", data: {} });
