@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { childEnvironment } from "../domain/environments/child-environment.ts";
 import { programText } from "../programs/program-text.ts";
+import { accountsOf, type SandboxUser } from "./process/accounts.ts";
 import { canLimit } from "./process/cgroup.ts";
 import { startLimited } from "./process/limited.ts";
 import { nodeFolders } from "./process/node-folders.ts";
@@ -17,7 +18,10 @@ import { UidClaims, defaultUids, type UidRange } from "./process/uids.ts";
 import type { Sandbox, SandboxRequest } from "./sandbox.ts";
 
 const installHint = "install bubblewrap, for example `apt-get install bubblewrap`";
-/** System settings that programs need; the rest of /etc, such as accounts and keys, is not visible. */
+/**
+ * System settings that programs need; the rest of /etc, such as keys, is not visible. The accounts are the sandbox's own
+ * (`accountsOf`).
+ */
 const settingsRead = [
   "/etc/alternatives",
   "/etc/ssl",
@@ -51,6 +55,7 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
 
   function start(request: SandboxRequest) {
     const relayed = withRelay(request, true);
+    const { passwd, group } = accountsOf(userOf(request.home, isRoot));
     return startLimited(
       "bwrap",
       parametersOf({ ...request, ...relayed }, isRoot),
@@ -58,7 +63,13 @@ export function createBubblewrap(uids: UidRange | null = null): Sandbox {
       {
         cwd: "/",
         endsDescendants: true,
-        more: [assignments(relayed.environment), ...(filter === null ? [] : [filter])],
+        // The descriptors 3 to 6, by which `parametersOf` names them.
+        more: [
+          assignments(relayed.environment),
+          Buffer.from(passwd),
+          Buffer.from(group),
+          ...(filter === null ? [] : [filter]),
+        ],
       },
     );
   }
@@ -123,11 +134,13 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "--new-session",
     "--hostname",
     "offstage",
-    ...(seccompFilter(process.arch) === null ? [] : ["--seccomp", "4"]),
+    ...(seccompFilter(process.arch) === null ? [] : ["--seccomp", "6"]),
     "--cap-drop",
     "ALL",
     ...(isRoot ? ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"] : []),
     ...systemParameters(),
+    ...["--perms", "0644", "--file", "4", "/etc/passwd"],
+    ...["--perms", "0644", "--file", "5", "/etc/group"],
     "--proc",
     "/proc",
     "--dev",
@@ -165,6 +178,12 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     request.command,
     ...request.arguments,
   ];
+}
+
+/** Ids of the processes inside: as root those of the home's owner, else the server's own. */
+function userOf(home: string, isRoot: boolean): SandboxUser {
+  const uid = isRoot ? userOfHome(home) : (process.getuid?.() ?? 0);
+  return { uid, gid: isRoot ? uid : (process.getgid?.() ?? 0), home };
 }
 
 /**

@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+import { userInfo } from "node:os";
 import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
@@ -45,6 +47,21 @@ export function describeSandbox(sandbox: Sandbox, added: readonly string[] = [])
 
   it("has node and git", async () => {
     expect(await place.run(`node --print process.version; git --version`)).toContain(process.version);
+  });
+
+  it("has an account for its user, with its home, that programs find by id and by name", async () => {
+    const isNamed = sandbox.isolates ? "agent" : userInfo().username;
+    const home = sandbox.isolates ? place.home : userInfo().homedir;
+    const said = await place.run(
+      `id -un; node --print 'const i = os.userInfo(); i.username + " " + i.homedir'; perl -e 'print +(getpwuid($<))[0] . " " . (getpwnam("${isNamed}"))[7] . " " . getgrgid($( + 0) . "\n"'; ls -ld / | cut -d' ' -f3`,
+    );
+    expect(said.split("\n")).toEqual([isNamed, `${isNamed} ${home}`, `${isNamed} ${home} ${isNamed}`, "root"]);
+  });
+
+  it.skipIf(spawnSync("ssh", ["-V"]).error !== undefined)("has an account by which ssh starts", async () => {
+    // ssh refuses to start for a user id without an account; `-G` prints its settings and connects to nothing.
+    if ((await place.run("command -v ssh || echo none")) === "none") return;
+    expect(await place.run("ssh -G example.com | grep -i '^user '")).toMatch(/^user /u);
   });
 
   it("puts no value of the environment on a command line", async () => {

@@ -1,5 +1,7 @@
-import { existsSync, realpathSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { accountsOf } from "../process/accounts.ts";
 import { sandboxShares } from "../process/cgroup.ts";
 import { nodeFolders } from "../process/node-folders.ts";
 import { userOfHome } from "../process/ownership.ts";
@@ -11,7 +13,10 @@ import { handshakeCommand } from "./handshake.ts";
 import type { ContainerSettings } from "./settings.ts";
 import { nanoCpus } from "./verify.ts";
 
-/** A request as the engine's options for creating a container; its command waits behind the gate. */
+/**
+ * A request as the engine's options for creating a container; its command waits behind the gate. Writes the container's
+ * accounts beside its home.
+ */
 export function optionsOf(request: SandboxRequest, settings: ContainerSettings, engine: Engine): CreateOptions {
   const { workspace, home, gateway, limits, aliases = [], workingDirectory = workspace } = request;
   const relayed = withRelay(request, true);
@@ -37,12 +42,13 @@ export function optionsOf(request: SandboxRequest, settings: ContainerSettings, 
   const programs = [...(nodeIsOurs ? nodeFolders(process.execPath) : []), ...request.readOnly]
     .filter((named) => existsSync(named))
     .flatMap((named) => [...new Set([named, realpathSync(named)])]);
+  const user = userFor(home, engine);
   return {
     Image: request.image ?? settings.image,
     ...handshakeCommand([relayed.command, ...relayed.arguments].map(insideOf)),
     Env: Object.entries(environment).map(([name, value]) => `${name}=${value}`),
     WorkingDir: workingDirectory,
-    User: userFor(home, engine),
+    User: user,
     Hostname: "offstage",
     OpenStdin: true,
     StdinOnce: true,
@@ -77,6 +83,7 @@ export function optionsOf(request: SandboxRequest, settings: ContainerSettings, 
       Mounts: [
         ...[...new Set(programs)].map((named) => bind(named, named, true)),
         ...[...new Set([home, workspace])].map((folder) => bind(folder, folder, false)),
+        ...accountFiles(home, user).map(({ path: named, file }) => bind(named, file, true)),
         ...aliases.map(({ path: alias, folder }) => bind(alias, folder, false)),
         ...(gateway === undefined ? [] : [bind(gateway, gateway, false)]),
       ],
@@ -92,4 +99,23 @@ function userFor(home: string, { user }: Engine): string {
   if (process.getuid?.() !== 0 || user === "0:0") return user;
   const uid = userOfHome(home);
   return `${uid}:${uid}`;
+}
+
+/**
+ * Files of accounts in place of the image's, which does not know the session's user. They are beside the home, so that they go
+ * with the session's folders, and the session can't write them.
+ * @param user as `uid:gid`
+ */
+function accountFiles(home: string, user: string): { readonly path: string; readonly file: string }[] {
+  const [uid = 0, gid = 0] = user.split(":").map(Number);
+  const { passwd, group } = accountsOf({ uid, gid, home });
+  return [
+    { path: "/etc/passwd", file: `${home}.passwd`, content: passwd },
+    { path: "/etc/group", file: `${home}.group`, content: group },
+  ].map(({ path, file, content }) => {
+    const written = `${file}.${randomUUID()}`;
+    writeFileSync(written, content, { mode: 0o644 });
+    renameSync(written, file);
+    return { path, file };
+  });
 }
