@@ -65,9 +65,22 @@ it.each([
 
 it("no character of an event's text makes the client lose the event, wherever the stream is cut", async () => {
   // What some reader of lines takes for a line's end or drops, and what takes several bytes. Escaped by JSON or not, each must arrive.
-  const texts = [..."\n\r\v\f\0\u001C\u001D\u001E\u0085\u00A0\u200B\u2028\u2029\uFEFF\uFFFD\u{1F600}\uD800"].map(
-    (character) => `${character}one${character}two${character}`,
-  );
+  const texts = [
+    "\n",
+    "\r",
+    "\v",
+    "\f",
+    "\0",
+    "\u001C",
+    "\u0085",
+    "\u200B",
+    "\u2028",
+    "\u2029",
+    "\uFEFF",
+    "\uFFFD",
+    "\u{1F600}",
+    "\uD800",
+  ].map((character) => `${character}one${character}two${character}`);
   const url = await serving((response) => {
     const messages = texts.map((text, index) => {
       const payload = {

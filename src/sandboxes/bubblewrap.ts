@@ -36,6 +36,19 @@ const settingsRead = [
   "/etc/localtime",
   "/etc/mime.types",
 ];
+/** The accounts' files, from the descriptors that `start` gives. */
+const accountParameters = [
+  "--perms",
+  "0644",
+  "--file",
+  "4",
+  "/etc/passwd",
+  "--perms",
+  "0644",
+  "--file",
+  "5",
+  "/etc/group",
+];
 const systemFolders = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /**
@@ -139,8 +152,7 @@ function parametersOf(request: SandboxRequest, isRoot: boolean): string[] {
     "ALL",
     ...(isRoot ? ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"] : []),
     ...systemParameters(),
-    ...["--perms", "0644", "--file", "4", "/etc/passwd"],
-    ...["--perms", "0644", "--file", "5", "/etc/group"],
+    ...accountParameters,
     "--proc",
     "/proc",
     "--dev",

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { SessionError, type FailureCode } from "../domain/errors/errors.ts";
 import type { AttemptOutcome } from "../metrics/metrics.ts";
 import { finishSession, parkSession, releaseClaim, type ClaimedSession } from "../store/queue/claims.ts";
@@ -21,13 +22,15 @@ import { setUp } from "./steps/set-up.ts";
 import { takeTurns } from "./steps/take-turns.ts";
 import type { AttemptSignals } from "./worker.ts";
 
-/** How long saving the diff may take after the attempt is over. Short after a cancel, which it must not delay. */
-const salvageAfterCancelMs = 1_000;
-const salvageAfterFailureMs = 60_000;
+/** How long saving the diff may take after the attempt is over. */
+const salvageMs = 60_000;
+/** How long a cancel waits for that before the session is cancelled; the rest of it follows. */
+const cancelPatienceMs = 3_000;
 
 /**
  * Runs one attempt at a claimed session. Each step first checks what is already done, so a later attempt can repeat all of them
- * after a crash at any point. Settles when no process of the attempt is left; the outcome is then recorded on the session.
+ * after a crash at any point. Settles when no process of the attempt is left; the outcome is then recorded on the session, of a cancel
+ * perhaps some time before.
  * @throws LeaseLostError if another worker holds the session when a failed attempt is recorded
  */
 export async function runAttempt(
@@ -156,12 +159,7 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
       await untilStored(attempt, () => releaseClaim(database, session, "no database"));
       return { outcome: "released" };
     case "cancelled":
-      await salvage(attempt, services, AbortSignal.timeout(salvageAfterCancelMs));
-      await closeFolders(attempt, services);
-      await untilStored(attempt, () =>
-        finishSession(database, session, { status: "cancelled", summary: null, failure: null }),
-      );
-      return { outcome: "cancelled" };
+      return cancelAttempt(attempt, services);
     case "budget":
       await salvage(attempt, services, signal);
       await closeFolders(attempt, services);
@@ -172,12 +170,32 @@ async function endAttempt(attempt: Attempt, services: AttemptServices, error: un
   }
 }
 
+/**
+ * Cancels the session, and saves its diff. A large repository's takes longer than a cancel may: the session is then cancelled
+ * first. A follow-up that arrives meanwhile is safe: this worker begins no attempt at a session while an earlier one has not
+ * settled, and what is saved is refused once another worker has claimed the session.
+ */
+async function cancelAttempt(attempt: Attempt, services: AttemptServices): Promise<Outcome> {
+  const saved = salvage(attempt, services, AbortSignal.timeout(salvageMs)).then(() => closeFolders(attempt, services));
+  const patience = new AbortController();
+  const over = pause(cancelPatienceMs, undefined, { signal: patience.signal }).catch(() => undefined);
+  await Promise.race([saved, over]);
+  patience.abort();
+  try {
+    const cancelled = { status: "cancelled", summary: null, failure: null } as const;
+    await untilStored(attempt, () => finishSession(services.database, attempt.session, cancelled));
+  } finally {
+    await saved;
+  }
+  return { outcome: "cancelled" };
+}
+
 /** Ends a failed attempt: the session is tried again if the failure passes by itself. */
 async function failAttempt(attempt: Attempt, services: AttemptServices, error: unknown): Promise<Outcome> {
   const failure = await failureOf(error, attempt, services);
   // Without its secrets the diff can't be masked. After token_in_work the diff is stored already, with the finding masked.
   if (failure.code !== "secret_unavailable" && failure.code !== "token_in_work")
-    await salvage(attempt, services, AbortSignal.timeout(salvageAfterFailureMs));
+    await salvage(attempt, services, AbortSignal.timeout(salvageMs));
   await closeFolders(attempt, services);
   const { database, retryForMs } = services;
   const retryAfterMs = error instanceof SessionError ? error.retryAfterMs : undefined;

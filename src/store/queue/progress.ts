@@ -1,8 +1,9 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { storableJson } from "../../domain/fields/text.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import { appendEvents } from "../sessions/events.ts";
-import { underClaim, type Claim } from "./lease.ts";
+import { lockSession } from "../sessions/transition.ts";
+import { LeaseLostError, underClaim, type Claim } from "./lease.ts";
 
 // What a worker writes and reads while it works on a session.
 
@@ -120,18 +121,43 @@ export function saveRepository(
   database: Database,
   claim: Claim,
   position: number,
+  progress: RepositoryProgress,
+): Promise<void> {
+  return underClaim(database, claim, (transaction) => updateRepository(transaction, claim, position, progress));
+}
+
+/**
+ * Saves the diff of an attempt that ended without completing, also if its session was cancelled meanwhile.
+ * @param position index of the repository in the session
+ * @throws LeaseLostError if another attempt has begun
+ */
+export function saveDiffOfEnded(
+  database: Database,
+  claim: Claim,
+  position: number,
+  diff: Pick<RepositoryProgress, "headSha" | "patch" | "patchTruncated">,
+): Promise<void> {
+  return database.transaction(async (transaction) => {
+    const { attempt } = await lockSession(transaction, claim.organizationId, claim.sessionId);
+    if (attempt !== claim.attempt) throw new LeaseLostError(`another attempt at session ${claim.sessionId} has begun`);
+    await updateRepository(transaction, claim, position, diff);
+  });
+}
+
+async function updateRepository(
+  transaction: Queryable,
+  { sessionId }: Claim,
+  position: number,
   { baseSha, headSha, pushedSha, patch, patchTruncated }: RepositoryProgress,
 ): Promise<void> {
-  return underClaim(database, claim, async (transaction) => {
-    await transaction.query(
-      `update session_repository set base_sha = coalesce($3, base_sha), head_sha = coalesce($4, head_sha),
-         pushed_sha = coalesce($5, pushed_sha), patch = coalesce($6, patch),
-         patch_truncated = coalesce($7, patch_truncated)
-       where session_id = $1 and position = $2`,
-      // PostgreSQL's text can't hold NUL. A diff that contains one is of a binary file.
-      [claim.sessionId, position, baseSha, headSha, pushedSha, patch?.replaceAll("\0", "\u2400"), patchTruncated],
-    );
-  });
+  await transaction.query(
+    `update session_repository set base_sha = coalesce($3, base_sha), head_sha = coalesce($4, head_sha),
+       pushed_sha = coalesce($5, pushed_sha), patch = coalesce($6, patch),
+       patch_truncated = coalesce($7, patch_truncated)
+     where session_id = $1 and position = $2`,
+    // PostgreSQL's text can't hold NUL. A diff that contains one is of a binary file.
+    [sessionId, position, baseSha, headSha, pushedSha, patch?.replaceAll("\0", "\u2400"), patchTruncated],
+  );
 }
 
 /** A pull request that a session opened or found. `head` and `target` are branch names. */

@@ -1,4 +1,10 @@
-import { recordedWork, saveCommits, saveRepository, type RecordedWork } from "../../store/queue/progress.ts";
+import {
+  recordedWork,
+  saveCommits,
+  saveDiffOfEnded,
+  saveRepository,
+  type RecordedWork,
+} from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { cloneSource, commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
@@ -40,7 +46,7 @@ export async function exportWork(
   const { database, forgeOf } = services;
   const { session, mask } = attempt;
   const exported = await exportClones(attempt, services, clones);
-  await saveDiffs(attempt, services, exported);
+  await saveDiffs(attempt, services, exported, saveRepository);
   for (const { clone, work } of exported) {
     const { id: repositoryId, position } = clone.repository;
     const commits = work.commits.map((commit) => ({ repositoryId, ...commit, subject: mask.text(commit.subject) }));
@@ -91,11 +97,12 @@ async function saveDiffs(
   { session, mask }: Pick<Attempt, "session" | "mask">,
   { database }: Pick<Exporting, "database">,
   exported: readonly ExportedClone[],
+  save: typeof saveDiffOfEnded,
 ): Promise<void> {
   for (const { clone, work } of exported) {
     const { headSha, patch, patchTruncated } = work;
     const shown = await maskSlices(mask, patch);
-    await saveRepository(database, session, clone.repository.position, { headSha, patch: shown, patchTruncated });
+    await save(database, session, clone.repository.position, { headSha, patch: shown, patchTruncated });
   }
 }
 
@@ -113,7 +120,7 @@ export async function salvage(
     const sources = session.repositories.map((repository) => cloneSource({ session, signal }, services, repository));
     const clones = await readClones(services, { sessionId: session.sessionId, sources });
     if (clones === null) return;
-    await saveDiffs(attempt, services, await exportClones({ session, signal }, services, clones));
+    await saveDiffs(attempt, services, await exportClones({ session, signal }, services, clones), saveDiffOfEnded);
   } catch (error) {
     logger.warn({ err: error }, "could not save the diff of an attempt that did not complete");
   }
