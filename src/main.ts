@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { styleText } from "node:util";
@@ -102,12 +101,13 @@ async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole =
   serves = true;
   const config = configOf(flags);
   for (const name of unknownVariables(process.env)) warn(`${name} is not a setting of Offstage and is ignored.`);
+  if (config.dataReason !== null) terminal.write(`${config.dataReason}\n`);
   if (config.sandbox === "none") {
     warn("--sandbox none: agents run with this server's rights and can read all that it can read.");
   }
   const offstage = await startOffstage(
     config,
-    createLogger(config.logLevel, createMask(serverSecrets(config)).text),
+    createLogger(config.logLevel, createMask(serverSecrets(config)).text, config.logFormat),
     role,
   );
   try {

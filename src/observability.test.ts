@@ -56,3 +56,25 @@ test("what a library hangs onto an error is left out, its code is told", () => {
   expect(one).toMatchObject({ err: { type: "Error", code: "57P01", message: "the connection broke" } });
   expect(Object.keys(aborted?.["err"] ?? {})).toEqual(["type", "message", "stack"]);
 });
+
+test("lines for people have the time, level, message, fields and the error, and no character that rules a terminal", () => {
+  const text = logged(`createLogger("info", hide("server-secret"), "text").warn(
+    { sessionId: "one", of: "\\u001b[2Jserver-secret", err: Object.assign(new Error("broken\\nhere\\u202e"), { code: "E1" }) }, "a run\\u001b]0;x\\u0007 failed");`);
+  const [first = "", ...below] = text.trimEnd().split("\n");
+  expect(first).toMatch(
+    /^\d\d:\d\d:\d\d WARN {2}a run\\u\{1b\}\]0;x\\u\{7\} failed sessionId=one of=\\u\{1b\}\[2J\[secret\] code=E1$/u,
+  );
+  expect(below.slice(0, 3)).toEqual([
+    "    Error: broken",
+    String.raw`    here\u{202e}`,
+    expect.stringMatching(/^ {8}at /u),
+  ]);
+  expect(text).not.toContain("server-secret");
+});
+
+test("lines are JSON unless stderr is a terminal or text is wanted", () => {
+  expect(JSON.parse(logged(`createLogger("info").info("x");`))).toMatchObject({ msg: "x" });
+  const onTerminal = `process.stderr.isTTY = true; createLogger("info", (line) => line, FORMAT).info("x");`;
+  expect(logged(onTerminal.replace("FORMAT", '"auto"'))).toMatch(/^\d\d:\d\d:\d\d .*INFO.* x$/mu);
+  expect(JSON.parse(logged(onTerminal.replace("FORMAT", '"json"')))).toMatchObject({ msg: "x" });
+});

@@ -3,7 +3,10 @@ import type { ServerFlags } from "./commands.ts";
 
 /** Adds `--data`, which every command on the server's machine takes: it selects the installation. */
 export function withDataFlag(command: Command): Command {
-  return command.option("--data <directory>", "folder of the server's data (default: OFFSTAGE_DATA or ./.offstage)");
+  return command.option(
+    "--data <directory>",
+    "folder of the server's data (default: OFFSTAGE_DATA, else ./.offstage or one that works)",
+  );
 }
 
 /** Picks the flags that are shared by the commands on the server's machine. */

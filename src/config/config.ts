@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { registryHosts } from "../domain/environments/egress.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
 import { problemOf } from "../domain/errors/problem.ts";
+import { chooseDataFolder, type DataFolder } from "./data-folder.ts";
 import { forgesOf, modelsOf, objectsOf, signInOf } from "./groups.ts";
 import { variablesSchema, type Variables } from "./variables.ts";
 
@@ -62,11 +63,19 @@ export function unknownVariables(variables: Readonly<Record<string, string | und
   return Object.keys(variables).filter((name) => name.startsWith("OFFSTAGE_") && !known.has(name));
 }
 
+function dataFolderOf({ OFFSTAGE_DATA: named, DATABASE_URL: databaseUrl }: Variables): DataFolder {
+  if (named !== undefined) return { path: resolve(named), reason: null };
+  const situation = { isRoot: process.getuid?.() === 0, isEmbedded: databaseUrl === undefined };
+  return chooseDataFolder(process.cwd(), situation);
+}
+
 function configOf(variables: Variables) {
-  const data = resolve(variables.OFFSTAGE_DATA);
+  const { path: data, reason: dataReason } = dataFolderOf(variables);
   const author = /^(.*) <(.*)>$/u.exec(variables.OFFSTAGE_COMMIT_AUTHOR);
   return {
     data,
+    /** Why nobody's choice of a folder is not the usual one, as a sentence; null if it is, or if somebody chose. */
+    dataReason,
     databaseUrl: variables.DATABASE_URL ?? null,
     databaseDirectory: join(data, "postgres"),
     host: variables.OFFSTAGE_HOST,
@@ -151,6 +160,7 @@ function configOf(variables: Variables) {
     rateLimitPerMinute: variables.OFFSTAGE_RATE_LIMIT_PER_MINUTE,
     commitAuthor: { name: author?.[1] ?? "", email: author?.[2] ?? "" },
     logLevel: variables.OFFSTAGE_LOG_LEVEL,
+    logFormat: variables.OFFSTAGE_LOG_FORMAT,
     metricsToken: variables.OFFSTAGE_METRICS_TOKEN ?? null,
     /** Port of a worker that runs alone; null: it serves no metrics. */
     metricsPort: variables.OFFSTAGE_METRICS_PORT ?? null,

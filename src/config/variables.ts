@@ -72,7 +72,7 @@ const priceSchema = z.strictObject({
 
 /** Every variable that is read, with its default and range. docs/configuration.md describes each of them. */
 export const variablesSchema = z.object({
-  OFFSTAGE_DATA: z.string().min(1).default("./.offstage"),
+  OFFSTAGE_DATA: z.string().min(1).optional(),
   OFFSTAGE_HOST: z.string().min(1).default("127.0.0.1"),
   OFFSTAGE_PORT: integer(0, 65_535, 4747),
   OFFSTAGE_PUBLIC_URL: z.url().optional(),
@@ -181,6 +181,7 @@ export const variablesSchema = z.object({
   OTEL_SERVICE_NAME: z.string().min(1).default("offstage"),
   OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
   OFFSTAGE_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  OFFSTAGE_LOG_FORMAT: z.enum(["auto", "json", "text"]).default("auto"),
   OFFSTAGE_FORGES: json(z.array(forgeSettingsSchema)).optional(),
   GITHUB_TOKEN: z.string().min(1).optional(),
   OFFSTAGE_GITHUB_APP_ID: z.string().min(1).optional(),

@@ -1,0 +1,39 @@
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** The folder for a server's data if nobody named one. */
+export interface DataFolder {
+  readonly path: string;
+  /** Why it is not `.offstage` in the working directory, as a sentence; null if it is. */
+  readonly reason: string | null;
+}
+
+/** Of root's own, passable for every user, as the file hierarchy standard has it for what a service keeps. */
+const ofRoot = "/var/lib/offstage";
+
+/**
+ * Chooses the folder for a server's data: `.offstage` in the working directory. As root, the embedded database runs as a user of
+ * its own, which can't enter a folder below root's home, for example: then it is `/var/lib/offstage`, unless there is a database
+ * in the working directory already.
+ * @param situation.isRoot whether the server runs as root
+ * @param situation.isEmbedded whether the database is the embedded one
+ */
+export function chooseDataFolder(
+  workingDirectory: string,
+  { isRoot, isEmbedded }: { readonly isRoot: boolean; readonly isEmbedded: boolean },
+): DataFolder {
+  const path = join(workingDirectory, ".offstage");
+  if (!isRoot || !isEmbedded || existsSync(join(path, "postgres"))) return { path, reason: null };
+  const closed = closedFolder(workingDirectory);
+  if (closed === null) return { path, reason: null };
+  const reason = `The data is in ${ofRoot}, because the embedded database's user can't enter ${closed}; --data or OFFSTAGE_DATA names another folder.`;
+  return { path: ofRoot, reason };
+}
+
+/** The first folder on the way to this one, itself included, that only its owner and group may enter; null if there is none. */
+function closedFolder(folder: string): string | null {
+  const real = realpathSync(folder);
+  const parent = dirname(real);
+  const above = parent === real ? null : closedFolder(parent);
+  return above ?? ((statSync(real).mode & 0o001) === 0 ? real : null);
+}
