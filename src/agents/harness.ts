@@ -16,11 +16,15 @@ export interface HarnessLaunch {
   readonly extensions?: Readonly<Record<string, unknown>>;
   /** The harness's name of the model, to set over the protocol if the harness lists it. */
   readonly model: string | null;
+  /** Level of reasoning to set over the protocol. Null: none is wanted, or the harness was given it in another way. */
+  readonly reasoning?: string | null;
 }
 
 /** The session's part of a launch. */
 export interface LaunchOptions {
   readonly model: string | null;
+  /** One of the provider's `reasoningLevels`; null: the harness's own. */
+  readonly reasoning: string | null;
   readonly home: string;
   /** Model providers as the harness reaches them: the gateway's address and the session's token. */
   readonly models: ModelProviders;
@@ -33,6 +37,8 @@ export interface Provider {
   /** @returns null if it can run, else what is missing, with the remedy */
   problem(): Promise<string | null>;
   readonly defaultModel: string | null;
+  /** Levels of reasoning that a session may name after the model; empty if it has none. */
+  readonly reasoningLevels: readonly string[];
   /** Folders and files in the session's home in which it keeps conversations; empty if unknown. */
   readonly statePaths: readonly string[];
   launch(options: LaunchOptions): HarnessLaunch;

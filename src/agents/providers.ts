@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 import type { ModelProviders } from "../domain/agents/model.ts";
 import { basicProvider } from "./basic/provider.ts";
+import { usualLevels } from "../domain/agents/agent.ts";
 import type { HarnessLaunch, Provider } from "./harness.ts";
 import { defaultModelOf, defaultModels, noModel, chooseModel, sdkBaseUrl } from "./models.ts";
 
@@ -15,6 +16,7 @@ export interface CustomProviderSettings {
   readonly environment: Readonly<Record<string, string>>;
   readonly readOnly: readonly string[];
   readonly defaultModel: string | null;
+  readonly reasoningLevels?: readonly string[] | undefined;
   readonly state: readonly string[];
 }
 
@@ -53,6 +55,7 @@ function claudeCode(models: ModelProviders): Provider {
     id: "claudeCode",
     name: "Claude Code",
     defaultModel: "default",
+    reasoningLevels: ["low", "medium", "high", "xhigh", "max"],
     statePaths: [".claude/projects", ".claude/.claude.json"],
     problem: () =>
       Promise.resolve(
@@ -62,8 +65,10 @@ function claudeCode(models: ModelProviders): Provider {
             ? "no key: set ANTHROPIC_API_KEY"
             : null,
       ),
-    launch: ({ model, home, models: reached }) => ({
+    launch: ({ model, reasoning, home, models: reached }) => ({
       ...launchOf(program, [], model, {
+        // https://code.claude.com/docs/en/env-vars
+        CLAUDE_CODE_EFFORT_LEVEL: reasoning ?? undefined,
         ANTHROPIC_API_KEY: reached.anthropic?.apiKey,
         ANTHROPIC_BASE_URL: reached.anthropic?.baseUrl,
         ANTHROPIC_MODEL: model === "default" ? undefined : (model ?? undefined),
@@ -80,9 +85,10 @@ function claudeCode(models: ModelProviders): Provider {
 
 function codex(models: ModelProviders): Provider {
   const program = findProgram("codex-acp");
-  const settings = (model: string | null, baseUrl: string | undefined): string =>
+  const settings = (model: string | null, reasoning: string | null, baseUrl: string | undefined): string =>
     JSON.stringify({
       ...(model !== null && { model }),
+      ...(reasoning !== null && { model_reasoning_effort: reasoning }),
       // The model's provider would run it: the gateway refuses that.
       web_search: "disabled",
       model_provider: "offstage",
@@ -99,6 +105,7 @@ function codex(models: ModelProviders): Provider {
     id: "codex",
     name: "Codex",
     defaultModel: defaultModels.openai,
+    reasoningLevels: ["minimal", "low", "medium", "high", "xhigh"],
     // The names of its databases contain their format's number.
     statePaths: [".codex/*.sqlite", ".codex/sessions", ".codex/session_index.jsonl"],
     problem: () =>
@@ -109,11 +116,11 @@ function codex(models: ModelProviders): Provider {
             ? "no key: set OPENAI_API_KEY"
             : null,
       ),
-    launch: ({ model, home, models: reached }) => ({
+    launch: ({ model, reasoning, home, models: reached }) => ({
       ...launchOf(program, [], model, {
         OPENAI_API_KEY: reached.openai?.apiKey,
         CODEX_HOME: join(home, ".codex"),
-        CODEX_CONFIG: settings(model, reached.openai?.baseUrl),
+        CODEX_CONFIG: settings(model, reasoning, reached.openai?.baseUrl),
         MODEL_PROVIDER: "offstage",
         INITIAL_AGENT_MODE: "agent-full-access",
         NO_BROWSER: "1",
@@ -132,6 +139,7 @@ function gemini(models: ModelProviders): Provider {
     id: "gemini",
     name: "Gemini CLI",
     defaultModel: defaultModels.google,
+    reasoningLevels: usualLevels,
     statePaths: [".gemini/projects.json", ".gemini/tmp", ".gemini/history"],
     problem: () =>
       Promise.resolve(
@@ -141,12 +149,13 @@ function gemini(models: ModelProviders): Provider {
             ? "no key: set GEMINI_API_KEY"
             : null,
       ),
-    launch: ({ model, models: reached }) => ({
+    launch: ({ model, reasoning, models: reached }) => ({
       ...launchOf(program, ["--acp", ...(model === null ? [] : ["-m", model])], model, {
         GEMINI_API_KEY: reached.google?.apiKey,
         GOOGLE_GEMINI_BASE_URL: reached.google?.baseUrl,
         GEMINI_CLI_TRUST_WORKSPACE: "true",
       }),
+      reasoning,
       files: {
         ".gemini/settings.json": JSON.stringify({
           security: { auth: { selectedType: "gemini-api-key" } },
@@ -170,16 +179,17 @@ function openCode(models: ModelProviders): Provider {
     id: "opencode",
     name: "OpenCode",
     defaultModel,
+    reasoningLevels: ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
     statePaths: [".local/share/opencode/*.db", ".local/share/opencode/storage"],
     problem: () =>
       Promise.resolve(
         program === null ? "not installed: npm install -g opencode-ai" : defaultModel === null ? noModel : null,
       ),
-    launch: ({ model, models: reached }) => {
+    launch: ({ model, reasoning, models: reached }) => {
       const route = chooseModel(reached, model ?? defaultModel ?? "");
       const named = route === null ? "" : `${route.provider}/${route.model}`;
       return launchOf(program, ["acp", "--print-logs", "--log-level", "ERROR"], named, {
-        OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeSettings(reached, named)),
+        OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeSettings(reached, named, reasoning)),
         OPENCODE_DISABLE_MODELS_FETCH: "1",
         OPENCODE_DISABLE_AUTOUPDATE: "1",
         OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
@@ -204,13 +214,27 @@ function openCodeProgram(): string | null {
   return findProgram("opencode");
 }
 
-function openCodeSettings(models: ModelProviders, model: string): unknown {
+function openCodeSettings(models: ModelProviders, model: string, reasoning: string | null): unknown {
   const name = model.slice(model.indexOf("/") + 1);
+  const chosen = model.slice(0, model.indexOf("/"));
+  // Options of a model are the AI SDK's of its provider (https://opencode.ai/docs/models).
+  const reasoningOptions = {
+    anthropic: { effort: reasoning },
+    google: { thinkingConfig: { thinkingLevel: reasoning } },
+    openai: { reasoningEffort: reasoning },
+    compatible: { reasoningEffort: reasoning },
+  };
+  const optionsOf = (provider: keyof typeof reasoningOptions) =>
+    reasoning === null || chosen !== provider ? {} : { options: reasoningOptions[provider] };
   const options = (provider: "anthropic" | "openai" | "google") => {
     const settings = models[provider];
     if (settings === undefined) return null;
     const baseURL = sdkBaseUrl({ provider, baseUrl: settings.baseUrl });
-    return { options: { apiKey: settings.apiKey, ...(baseURL !== undefined && { baseURL }) } };
+    const ofModel = optionsOf(provider);
+    return {
+      options: { apiKey: settings.apiKey, ...(baseURL !== undefined && { baseURL }) },
+      ...("options" in ofModel && { models: { [name]: ofModel } }),
+    };
   };
   const provider = {
     anthropic: options("anthropic"),
@@ -223,7 +247,7 @@ function openCodeSettings(models: ModelProviders, model: string): unknown {
             npm: "@ai-sdk/openai-compatible",
             name: "Configured model server",
             options: { baseURL: models.compatible.baseUrl, apiKey: models.compatible.apiKey ?? "none" },
-            models: { [name]: { name, tool_call: true } },
+            models: { [name]: { name, tool_call: true, ...optionsOf("compatible") } },
           },
   };
   const configured = Object.fromEntries(Object.entries(provider).filter(([, settings]) => settings !== null));
@@ -240,6 +264,7 @@ function openCodeSettings(models: ModelProviders, model: string): unknown {
 
 /**
  * A provider that the operator configured. In its arguments and environment, `{model}` is replaced by the model's name,
+ * `{reasoning}` by the level of reasoning,
  * `{token}` by the session's token, and `{anthropicUrl}`, `{openaiUrl}`, `{googleUrl}`, `{compatibleUrl}` by the
  * gateway's addresses.
  */
@@ -253,14 +278,16 @@ function customProvider(settings: CustomProviderSettings): Provider {
     id: settings.id,
     name: settings.name ?? settings.id,
     defaultModel: settings.defaultModel,
+    reasoningLevels: settings.reasoningLevels ?? usualLevels,
     statePaths: settings.state,
     problem: () =>
       Promise.resolve(
         program === null ? `${settings.command} was not found: install it, or correct OFFSTAGE_PROVIDERS` : null,
       ),
-    launch: ({ model, models: reached }) => {
+    launch: ({ model, reasoning, models: reached }) => {
       const values: Record<string, string | undefined> = {
         model: model ?? "",
+        reasoning: reasoning ?? "",
         token: Object.values(reached)[0]?.apiKey,
         anthropicUrl: reached.anthropic?.baseUrl,
         openaiUrl: reached.openai?.baseUrl,
@@ -273,7 +300,10 @@ function customProvider(settings: CustomProviderSettings): Provider {
         Object.entries(settings.environment).map(([name, value]) => [name, fill(value)]),
       );
       const launch = launchOf(program, settings.arguments.map(fill), model, environment);
-      return { ...launch, readOnly: [...launch.readOnly, ...settings.readOnly] };
+      const isGiven = [...settings.arguments, ...Object.values(settings.environment)].some((text) =>
+        text.includes("{reasoning}"),
+      );
+      return { ...launch, reasoning: isGiven ? null : reasoning, readOnly: [...launch.readOnly, ...settings.readOnly] };
     },
   };
 }

@@ -50,7 +50,7 @@ const customProviderSchema = z.strictObject({
   id: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,40}$/u, "must be letters, digits, _ and -, starting with a letter"),
   name: z.string().optional(),
   command: z.string().min(1),
-  /** `{model}` is replaced by the model's name. */
+  /** `{model}` is replaced by the model's name, `{reasoning}` by the level of reasoning. */
   arguments: z.array(z.string()).default([]),
   environment: z.record(z.string(), z.string()).default({}),
   readOnly: z.array(z.string()).default([]),
@@ -59,6 +59,8 @@ const customProviderSchema = z.strictObject({
     .array(z.string().regex(/^(?!\/)(?!.*(?:^|\/)\.\.(?:\/|$))/u, "must be a path below the session's home"))
     .default([]),
   defaultModel: z.string().nullable().default(null),
+  /** Levels of reasoning that a session may name after the model; default: low, medium and high. */
+  reasoningLevels: z.array(z.string().regex(/^[a-z][a-z0-9_-]{0,30}$/u)).optional(),
 });
 
 const priceSchema = z.strictObject({

@@ -19,6 +19,7 @@ export async function listAgents(
         available: problem === null,
         problem,
         defaultModel: provider.defaultModel,
+        reasoningLevels: [...provider.reasoningLevels],
         isDefault: provider.id === byDefault,
       };
     }),

@@ -115,13 +115,14 @@ async function takeTurns(
   original: RecordedSession,
   environment: Pick<AgentTurn, "gateway" | "variables" | "image">,
 ): Promise<void> {
-  const { provider, model } = await chooseAgent(attempt, services);
+  const { provider, model, reasoning } = await chooseAgent(attempt, services);
   const conversation: { from: "user" | "agent"; text: string }[] = [];
   let resume: string | null = null;
   for (const [index, message] of original.messages.entries()) {
     const { finalMessage } = await agentTurn(attempt, services, {
       provider,
       model,
+      reasoning,
       ...environment,
       message: index === 0 ? firstPrompt(attempt.session, message) : message,
       transcript: transcriptText(conversation),

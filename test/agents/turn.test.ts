@@ -39,7 +39,7 @@ async function turn(script: Script, overrides: Partial<TurnRequest> = {}) {
   const request: TurnRequest = {
     provider,
     model: null,
-    launch: provider.launch({ model: null, home: folder, models: { compatible } }),
+    launch: provider.launch({ model: null, reasoning: null, home: folder, models: { compatible } }),
     start: ({ command, arguments: parameters, environment, readOnly }, signal) =>
       sandbox.start({
         command,

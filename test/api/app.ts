@@ -56,6 +56,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     available: true,
     problem: null,
     defaultModel: "m",
+    reasoningLevels: ["low", "medium", "high"],
     isDefault: true,
   };
   const apps: TestApp["app"][] = [];
@@ -81,7 +82,7 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     signInMethods: [],
     signInPolicy: { admins: [], domains: [], githubOrganizations: [], defaultRole: "member" },
     defaultAgent: () => Promise.resolve("opencode:m"),
-    agents: () => Promise.resolve([agent]),
+    agents: () => Promise.resolve([agent, { ...agent, id: "codex", name: "Codex", isDefault: false }]),
     integrationOf: () => undefined,
     repositoryKeyOf: createForges([]).keyOf,
     templates,

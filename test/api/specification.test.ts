@@ -145,9 +145,36 @@ test("a trigger queues the specification's job, by id and macro, by header and q
   for (const [url, call] of ways) {
     const { status, body } = await post(url, { n: 1 }, call);
     expect(status).toBe(200);
-    expect(body).toMatchObject({ task: "RunWorkflow", status: "pending", priority: 5 });
+    const task = url.startsWith("/agent/") ? "RunAgent" : "RunWorkflow";
+    expect((await testApp.get(`/job/${body.id}`)).body).toMatchObject({ task });
+    expect(body).toMatchObject({ task, status: "pending", priority: 5 });
     expect(Object.keys(body).toSorted()).toEqual(["createdAt", "id", "priority", "status", "task", "updatedAt"]);
   }
+});
+
+test("published clients send messages and stop sessions by their own names, under their prefix too", async () => {
+  for (const prefix of ["", "/api/public-api"]) {
+    const { body } = await post(`${prefix}/session/create`, { prompt: "Fix it" });
+    const more = await post(`${prefix}/session/${body.id}/messages`, { message: "And the tests" });
+    expect(more).toMatchObject({ status: 200, body: { id: body.id, status: "queued" } });
+    const stopped = await post(`${prefix}/session/${body.id}/stop`, {});
+    expect(stopped).toMatchObject({ status: 200, body: { id: body.id, status: "cancelled" } });
+  }
+});
+
+test("an agent's name may end with a level of reasoning, and one that the provider lacks is refused with the list", async () => {
+  const create = (agent: string) => post("/session/create", { prompt: "Fix it", agent, queueRightAway: false });
+  for (const agent of [
+    "codex:gpt-5:high",
+    "codex:gpt-5.1-codex:low",
+    "opencode:compatible/qwen:7b",
+    "opencode:qwen:latest",
+  ])
+    expect(await create(agent)).toMatchObject({ status: 200 });
+  expect(await create("codex:gpt-5:ultra")).toMatchObject({
+    status: 400,
+    body: { error: "agent: codex has no reasoning level ultra; the levels are low, medium, high" },
+  });
 });
 
 test("a trigger refuses what is not there, paused, or no object", async () => {

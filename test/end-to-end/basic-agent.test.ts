@@ -70,6 +70,18 @@ test("a follow-up resumes the basic agent's own session", async () => {
   expect(patch).toContain("two.txt");
 });
 
+test.each(["basic", "opencode"])(
+  "%s passes the level of reasoning that the agent's name ends with on to its model",
+  async (provider) => {
+    const { id } = await client.session.create({ prompt: "say thought", agent: `${provider}:scripted:high` });
+    expect(await untilOver(client, id)).toMatchObject({ status: "completed", agent: `${provider}:scripted:high` });
+    const { model } = world;
+    expect(model.requests.at(-1)).toMatchObject({ body: { model: "scripted", reasoning_effort: "high" } });
+    await untilOver(client, (await client.session.create({ prompt: "say not", agent: `${provider}:scripted` })).id);
+    expect(model.requests.at(-1)?.body).not.toHaveProperty("reasoning_effort");
+  },
+);
+
 test("a command that fails is told to the model and not the end of the session", async () => {
   const session = await client.session.create({ prompt: "shell echo broken >&2; exit 3, then shell echo went on" });
   expect((await untilOver(client, session.id)).status).toBe("completed");

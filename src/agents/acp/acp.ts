@@ -73,11 +73,11 @@ interface Harness {
 
 function taskOf(request: TurnRequest): TurnTask {
   const { provider, model, workingDirectory, resume, message, transcript, permission, mask } = request;
-  const { model: modelOfLaunch, extensions } = request.launch;
+  const { model: modelOfLaunch, reasoning, extensions } = request.launch;
   return {
     providerId: provider.id,
     model,
-    launch: { model: modelOfLaunch, ...(extensions !== undefined && { extensions }) },
+    launch: { model: modelOfLaunch, reasoning: reasoning ?? null, ...(extensions !== undefined && { extensions }) },
     workingDirectory,
     resume,
     message,

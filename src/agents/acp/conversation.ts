@@ -95,8 +95,12 @@ async function takeTurn(agent: acp.ClientContext, conversation: Conversation): P
   if (sessionId.length > longestSessionId)
     throw new ProtocolViolation(`a session id of more than ${longestSessionId} characters`);
   await conversation.onSession(sessionId);
-  await chooseModel(agent, sessionId, configOptions, task);
+  const isSet = await chooseOptions(agent, sessionId, configOptions, task);
   await updates.tell({ type: "agent.started", data: { provider: task.providerId, model: task.model, resumed } });
+  if (!isSet) {
+    const text = `The agent's program offers no reasoning level ${task.launch.reasoning ?? ""}: it works with its own.`;
+    await updates.tell({ type: "notice", data: { level: "warning", text } });
+  }
   updates.listen();
   const text = resumed || task.transcript === null ? task.message : `${task.transcript}\n\n${task.message}`;
   const prompt: acp.PromptRequest = { sessionId, prompt: [{ type: "text", text }] };
@@ -152,25 +156,44 @@ async function openSession(agent: acp.ClientContext, task: TurnTask, capabilitie
   return { sessionId: opened.sessionId, configOptions: opened.configOptions ?? [], resumed: false };
 }
 
-async function chooseModel(
+/**
+ * Sets the model and the level of reasoning, if the harness lists them.
+ * @returns false if a level is wanted that the harness does not list
+ */
+async function chooseOptions(
   agent: acp.ClientContext,
   sessionId: string,
   options: readonly acp.SessionConfigOption[],
   { launch }: TurnTask,
-): Promise<void> {
-  const option = options.find((candidate) => candidate.category === "model");
-  if (launch.model === null || option === undefined || option.type !== "select" || option.currentValue === launch.model)
-    return;
+): Promise<boolean> {
+  const choose = (category: string, value: string | null): Promise<boolean> =>
+    chooseOption(
+      agent,
+      sessionId,
+      options.find((candidate) => candidate.category === category),
+      value,
+    );
+  // A harness may accept models that it does not list: it was given this one at launch.
+  await choose("model", launch.model);
+  return choose("thought_level", launch.reasoning ?? null);
+}
+
+/** @returns whether the option has the value, or none is wanted */
+async function chooseOption(
+  agent: acp.ClientContext,
+  sessionId: string,
+  option: acp.SessionConfigOption | undefined,
+  value: string | null,
+): Promise<boolean> {
+  if (value === null) return true;
+  if (option === undefined || option.type !== "select") return false;
+  if (option.currentValue === value) return true;
   const offered = option.options
     .flatMap((entry) => ("options" in entry ? entry.options : [entry]))
     .map((entry) => entry.value);
-  // A harness may accept models that it does not list: it was given this one at launch.
-  if (!offered.includes(launch.model)) return;
-  await agent.request(acp.methods.agent.session.setConfigOption, {
-    sessionId,
-    configId: option.id,
-    value: launch.model,
-  });
+  if (!offered.includes(value)) return false;
+  await agent.request(acp.methods.agent.session.setConfigOption, { sessionId, configId: option.id, value });
+  return true;
 }
 
 /** Some harnesses append the model server's answer to the message: `{"error": {"message": …}}`. */

@@ -8,7 +8,7 @@ export type TurnTask = Pick<
   "model" | "workingDirectory" | "resume" | "message" | "transcript" | "permission"
 > & {
   readonly providerId: string;
-  readonly launch: Pick<HarnessLaunch, "model" | "extensions">;
+  readonly launch: Pick<HarnessLaunch, "model" | "extensions" | "reasoning">;
   /** Secrets from which the thread creates the turn's mask. */
   readonly secrets: readonly string[];
 };

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { ModelProviders } from "../../domain/agents/model.ts";
 import { programFile } from "../../programs/program-file.ts";
 import type { Provider } from "../harness.ts";
+import { reasoningLevels } from "./model.ts";
 import { defaultModelOf, noModel, chooseModel, type ModelChoice } from "../models.ts";
 
 /** Offstage's own agent: needs only a model's key. */
@@ -13,15 +14,20 @@ export function basicProvider(models: ModelProviders): Provider {
     id: "basic",
     name: "Basic",
     defaultModel,
+    // As the AI SDK maps them to each provider's own.
+    reasoningLevels: [...reasoningLevels],
     statePaths: [".offstage-agent"],
     problem: () => Promise.resolve(defaultModel === null ? noModel : null),
-    launch: ({ model, models: reached }) => {
+    launch: ({ model, reasoning, models: reached }) => {
       const route = chooseModel(reached, model ?? defaultModel ?? "");
       return {
         command: process.execPath,
         arguments: [fileURLToPath(programFile(import.meta.url, "main"))],
         model: null,
-        environment: route === null ? {} : environmentOf(route),
+        environment: {
+          ...(route !== null && environmentOf(route)),
+          ...(reasoning !== null && { OFFSTAGE_AGENT_REASONING: reasoning }),
+        },
         readOnly: programFolders(),
         files: {},
       };

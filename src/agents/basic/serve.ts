@@ -12,7 +12,7 @@ import {
   type PromptResponse,
 } from "@agentclientprotocol/sdk";
 import type { LanguageModel } from "ai";
-import { keyVariables, modelFrom, type Environment } from "./model.ts";
+import { keyVariables, modelFrom, reasoningFrom, type Environment, type ReasoningLevel } from "./model.ts";
 import { loadSession, saveSession, type StoredSession } from "./session-file.ts";
 import { createTools } from "./tools.ts";
 import { runBasicTurn } from "./turn.ts";
@@ -36,6 +36,7 @@ export async function serveBasicAgent(options: {
   const { environment } = options;
   const serving: Serving = {
     model: modelFrom(environment),
+    reasoning: reasoningFrom(environment),
     home: environment["HOME"] ?? homedir(),
     toolEnvironment: Object.fromEntries(Object.entries(environment).filter(([name]) => !keyVariables.includes(name))),
     sessions: new Map(),
@@ -73,6 +74,7 @@ export async function serveBasicAgent(options: {
 
 interface Serving {
   readonly model: LanguageModel;
+  readonly reasoning: ReasoningLevel | null;
   readonly home: string;
   readonly toolEnvironment: NodeJS.ProcessEnv;
   readonly sessions: Map<string, OpenSession>;
@@ -88,6 +90,7 @@ async function prompt(serving: Serving, request: PromptRequest, client: AgentCon
   try {
     return await runBasicTurn({
       model: serving.model,
+      reasoning: serving.reasoning,
       tools: createTools(cwd, serving.toolEnvironment),
       cwd,
       sessionId: stored.id,

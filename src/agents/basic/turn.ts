@@ -12,6 +12,7 @@ import {
   type TextStreamPart,
 } from "ai";
 import { messageOf } from "../../domain/errors/errors.ts";
+import type { ReasoningLevel } from "./model.ts";
 import type { ToolOutcome, Tools } from "./tools.ts";
 
 /** Ends a conversation that goes in circles. */
@@ -25,6 +26,8 @@ const kinds: Record<keyof Tools, ToolKind> = { read: "read", write: "edit", edit
 /** One turn of the basic agent. */
 export interface TurnOptions {
   readonly model: LanguageModel;
+  /** Null: the model's own. */
+  readonly reasoning: ReasoningLevel | null;
   readonly tools: Tools;
   readonly cwd: string;
   readonly sessionId: string;
@@ -44,6 +47,7 @@ export async function runBasicTurn(options: TurnOptions): Promise<PromptResponse
   const { client, messages, sessionId, signal, keep } = options;
   const agent = new ToolLoopAgent({
     model: options.model,
+    ...(options.reasoning !== null && { reasoning: options.reasoning }),
     instructions: await instructionsFor(options.cwd),
     tools: options.tools,
     // Of two concurrent edits of one file, one would be lost.

@@ -9,7 +9,7 @@ import {
   type Automation,
   type EventContext,
 } from "../../domain/automations/automation.ts";
-import { queuedJobSchema, jobSchema, type QueuedJob } from "../../domain/automations/job.ts";
+import { queuedJobSchema, jobSchema, type JobTask, type QueuedJob } from "../../domain/automations/job.ts";
 import { ForbiddenError, NotFoundError } from "../../domain/errors/errors.ts";
 import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import type { Principal } from "../../domain/people/key.ts";
@@ -221,6 +221,7 @@ function addTrigger(app: App, options: ApiOptions, noun: "automation" | "agent")
       return trigger(options, principalOfRequest(request), keyOrId, {
         ...originOf(request),
         payload: request.body,
+        task: noun === "automation" ? "RunWorkflow" : "RunAgent",
       });
     },
   );
@@ -234,14 +235,20 @@ async function trigger(
     id,
     traceParent,
     payload,
-  }: { readonly id: string; readonly traceParent: string | null; readonly payload: EventContext },
+    task,
+  }: {
+    readonly id: string;
+    readonly traceParent: string | null;
+    readonly payload: EventContext;
+    readonly task: JobTask;
+  },
 ): Promise<QueuedJob> {
   checkJsonValue(payload, "the body");
   const automation = await requireTriggerable(options, principal, keyOrId);
   requireNotPaused(automation);
   const { organizationId } = principal;
   const { id: automationId, priority } = automation;
-  return options.inserts.createJob({ id, organizationId, automationId, priority, payload, traceParent });
+  return options.inserts.createJob({ id, organizationId, automationId, priority, payload, traceParent, task });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { splitAgentName } from "../../domain/agents/agent.ts";
+import { splitAgentName, usualLevels } from "../../domain/agents/agent.ts";
 import type { Automation } from "../../domain/automations/automation.ts";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
@@ -101,10 +101,15 @@ export function requireAllowed(patterns: readonly string[] | null, field: string
   );
 }
 
+/** What follows the last colon of a model's name and can only be a level of reasoning: versions and tags have a digit. */
+const looksLikeLevel = /:([a-z]+)$/u;
+/** Providers whose models' names have no such ending, so that it is a level that does not exist. */
+const withoutTags: ReadonlySet<string> = new Set(["claudeCode", "codex", "gemini"]);
+
 /**
- * Checks that the provider of an agent's name exists.
+ * Checks that the provider of an agent's name exists, and has the level of reasoning that the name ends with.
  * @param field name of the request's field, for the message
- * @throws InvalidInputError with the list of providers
+ * @throws InvalidInputError with the list of providers, or of levels
  */
 export async function checkAgent(
   options: ApiOptions,
@@ -112,10 +117,19 @@ export async function checkAgent(
   field = "agent",
 ): Promise<void> {
   if (agent == null) return;
-  const known = (await options.agents()).map(({ id }) => id);
+  const known = await options.agents();
   const { provider } = splitAgentName(agent);
-  if (!known.includes(provider)) {
-    throw new InvalidInputError(`${field}: there is no provider ${provider}; the providers are ${known.join(", ")}`);
+  const found = known.find(({ id }) => id === provider);
+  if (found === undefined) {
+    const ids = known.map(({ id }) => id).join(", ");
+    throw new InvalidInputError(`${field}: there is no provider ${provider}; the providers are ${ids}`);
+  }
+  const { reasoningLevels: levels = usualLevels } = found as Partial<typeof found>;
+  const { model, reasoning } = splitAgentName(agent, levels);
+  const level = looksLikeLevel.exec(model)?.[1];
+  if (reasoning === null && level !== undefined && withoutTags.has(provider)) {
+    const offered = levels.length === 0 ? "it has none" : `the levels are ${levels.join(", ")}`;
+    throw new InvalidInputError(`${field}: ${provider} has no reasoning level ${level}; ${offered}`);
   }
 }
 

@@ -99,7 +99,7 @@ export async function createFromRequest(
   return { ...created, htmlUrl: htmlUrl(options, created.id) };
 }
 
-/** Adds the operations on sessions: create, list, search, show, queue, cancel, message, budget, events, diff. */
+/** Adds the operations on sessions: create, list, search, show, queue, cancel (also as stop), message (also as messages), budget, events, diff. */
 export function addSessionOperations(app: App, options: ApiOptions, streams: EventStreams): void {
   const { database } = options;
   const show = (record: SessionRecord): SessionDetail => toSession(options, record);
@@ -184,6 +184,7 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
   const changes = {
     queue: { change: queueSession, summary: "Start a draft, or retry a session that ended" },
     cancel: { change: cancelSession, summary: "Cancel a session" },
+    stop: { change: cancelSession, summary: "Cancel a session (the name of published clients)" },
   } as const;
   for (const [verb, { change, summary }] of Object.entries(changes)) {
     app.post(
@@ -201,26 +202,31 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
       async (request) => show(await change(database, organizationOf(request), idOf(request, "session"))),
     );
   }
-  app.post(
-    "/session/:id/message",
-    {
-      config: { operation: { scope: "write", creates: true, queues: true } },
-      schema: {
-        tags,
-        operationId: "sendMessage",
-        summary: "Send a follow-up message",
-        params: idParameters,
-        body: sendMessageSchema,
-        response: answers(sessionDetailSchema),
+  const messages = {
+    message: { operationId: "sendMessage", summary: "Send a follow-up message" },
+    messages: { operationId: "sendMessages", summary: "Send a follow-up message (the name of published clients)" },
+  } as const;
+  for (const [noun, described] of Object.entries(messages)) {
+    app.post(
+      `/session/:id/${noun}`,
+      {
+        config: { operation: { scope: "write", creates: true, queues: true } },
+        schema: {
+          tags,
+          ...described,
+          params: idParameters,
+          body: sendMessageSchema,
+          response: answers(sessionDetailSchema),
+        },
       },
-    },
-    async (request) => {
-      const { organizationId, keyId } = principalOfRequest(request);
-      const id = idOf(request, "session");
-      const message = { id: idOfCreated(request), text: request.body.message, from: keyId };
-      return show(await addMessage(database, organizationId, id, message));
-    },
-  );
+      async (request) => {
+        const { organizationId, keyId } = principalOfRequest(request);
+        const id = idOf(request, "session");
+        const message = { id: idOfCreated(request), text: request.body.message, from: keyId };
+        return show(await addMessage(database, organizationId, id, message));
+      },
+    );
+  }
 }
 
 function addBudget(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {

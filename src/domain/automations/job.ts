@@ -8,10 +8,15 @@ export const jobStatuses = ["pending", "running", "completed", "failed", "cancel
 /** See `jobStatuses`. */
 export type JobStatus = (typeof jobStatuses)[number];
 
+/** What a job does, by the noun of the path that triggered it: `/automation/…/trigger` or `/agent/…/trigger`. */
+export const jobTasks = ["RunWorkflow", "RunAgent"] as const;
+/** See `jobTasks`. */
+export type JobTask = (typeof jobTasks)[number];
+
 /** The answer to a trigger: exactly the fields of the specification's queued job. */
 export const queuedJobSchema = z.object({
   id: z.uuid(),
-  task: z.literal("RunWorkflow"),
+  task: z.enum(jobTasks),
   status: z.enum(jobStatuses),
   priority: z.number().int(),
   createdAt: z.iso.datetime(),

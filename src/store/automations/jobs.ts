@@ -1,6 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
-import type { Job } from "../../domain/automations/job.ts";
+import type { Job, JobTask } from "../../domain/automations/job.ts";
 import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
@@ -20,6 +20,8 @@ export interface JobToCreate {
   /** From 1, the most urgent, to 9. */
   readonly priority: number;
   readonly payload: EventContext;
+  /** Default: RunWorkflow. */
+  readonly task?: JobTask;
   /** W3C `traceparent` of the request that triggers the job, if tracing is on. */
   readonly traceParent?: string | null;
   /** Id of the ledger entry that this job repeats. */
@@ -31,10 +33,11 @@ export async function createJobs(database: Database, toCreate: readonly JobToCre
   const { rows } = await database.pool.query<JobRecord>({
     name: "create_jobs",
     text: `with created as (
-             insert into job (id, organization_id, automation_id, priority, payload, trace_parent, replay_of)
-             select distinct on (id) id, "organizationId", "automationId", priority, payload, "traceParent", "replayOf"
+             insert into job (id, organization_id, automation_id, priority, payload, trace_parent, replay_of, task)
+             select distinct on (id) id, "organizationId", "automationId", priority, payload, "traceParent", "replayOf",
+               coalesce(task, 'RunWorkflow')
              from jsonb_to_recordset($1::jsonb) as item (id uuid, "organizationId" uuid, "automationId" uuid,
-               priority integer, payload jsonb, "traceParent" text, "replayOf" uuid)
+               priority integer, payload jsonb, "traceParent" text, "replayOf" uuid, task text)
              on conflict (id) do nothing returning *, job as changed)
            select ${columns}, enqueue_job_webhooks(changed) from created as job`,
     values: [JSON.stringify(toCreate)],

@@ -15,6 +15,7 @@ export interface AgentTurn {
   readonly provider: Provider;
   /** Null: the harness chooses. */
   readonly model: string | null;
+  readonly reasoning: string | null;
   readonly gateway: Gateway;
   /** Environment variables from the repositories' settings and secrets. */
   readonly variables: Readonly<Record<string, string>>;
@@ -52,9 +53,10 @@ export function agentTurn(attempt: TurnAttempt, services: TurnServices, turn: Ag
 }
 
 async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: AgentTurn): Promise<TurnResult> {
-  const { provider, model, gateway } = turn;
+  const { provider, model, reasoning, gateway } = turn;
   const folders = await turnFoldersOf(attempt, services, turn.seenAt);
-  const launch = provider.launch({ model, home: folders.seenAt.home, models: gateway.modelsAt(gatewayOrigin) });
+  const models = gateway.modelsAt(gatewayOrigin);
+  const launch = provider.launch({ model, reasoning, home: folders.seenAt.home, models });
   await writeHarnessFiles(services.sandbox, { ...folders.paths, signal: turn.signal }, launch.files);
   return runTurn({
     provider,

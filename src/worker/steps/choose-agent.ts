@@ -5,13 +5,13 @@ import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 
 /**
  * The provider and model of a session's agent: its own choice, else the organization's default, else the server's.
- * @returns model null: the harness chooses
+ * @returns model, reasoning null: the harness chooses
  * @throws SessionError agent_unavailable if there is none, or it can't run on this server
  */
 export async function chooseAgent(
   { session }: Pick<Attempt, "session">,
   { providers, defaultAgent }: Pick<AttemptServices, "providers" | "defaultAgent">,
-): Promise<{ provider: Provider; model: string | null }> {
+): Promise<{ provider: Provider; model: string | null; reasoning: string | null }> {
   const name = session.agent ?? session.organization.defaultAgent ?? (await defaultAgent());
   if (name === null) {
     throw new SessionError({
@@ -23,7 +23,7 @@ export async function chooseAgent(
     });
   }
   // A default may name only the provider, whose own default model is then used.
-  const { provider: id, model } = name.includes(":") ? splitAgentName(name) : { provider: name, model: null };
+  const id = name.split(":", 1)[0] ?? name;
   const provider = providers.find((known) => known.id === id);
   const problem = provider === undefined ? `there is no provider ${id}` : await provider.problem();
   if (provider === undefined || problem !== null) {
@@ -34,5 +34,7 @@ export async function chooseAgent(
       remedy: "Choose another agent (`GET /agent/list`), or add what is missing, then retry.",
     });
   }
-  return { provider, model: model ?? provider.defaultModel };
+  if (!name.includes(":")) return { provider, model: provider.defaultModel, reasoning: null };
+  const { model, reasoning } = splitAgentName(name, provider.reasoningLevels);
+  return { provider, model, reasoning };
 }

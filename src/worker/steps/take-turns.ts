@@ -105,7 +105,7 @@ async function takeTurn(
   const { database } = services;
   const { session } = attempt;
   await requireSandbox(services);
-  const { provider, model } = await chooseAgent(attempt, services);
+  const { provider, model, reasoning } = await chooseAgent(attempt, services);
   const over = new AbortController();
   const gateway = await openSessionGateway(attempt, services, (reason) => over.abort(reason));
   checkpointer.follow(provider);
@@ -119,6 +119,7 @@ async function takeTurn(
     const result = await agentTurn({ ...attempt, emit }, services, {
       provider,
       model,
+      reasoning,
       gateway,
       variables: variablesOf(attempt, environments),
       image: environments[0]?.image ?? null,

@@ -9,6 +9,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     },
     createTask: { description: `Fix ${word}`, repositories: [`https://git.example.com/acme/${word}`] },
     sendMessage: { message: "And the tests" },
+    sendMessages: { message: "And the documentation" },
     setSessionBudget: { budgetUsd: 5 },
     createAutomation: {
       name: word,
