@@ -39,6 +39,7 @@ const someSecrets = ["a-secret-of-the-server", "x".repeat(40), "[[[[[[[[", "line
 /** By file and export. */
 const calls: Readonly<Record<string, Call>> = {
   "agent.splitAgentName": first,
+  "automation.titleOfRun": (exported, text) => withArguments(text, text, text)(exported, text),
   "egress.parseEgressRule": first,
   "egress.canonicalHost": first,
   "egress.egressRulesFor": withArguments([host], given, 443),
@@ -79,9 +80,15 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments({ code: "unrecognized_keys", message: "Unrecognized", keys: [text], path: [] })(exported, text);
   },
   "pull-request-text.pullRequestText": (exported, text) => {
-    const work = { title: text, finalMessage: text, sessionUrl: "https://x.example", commits: [{ subject: text }] };
+    const commits = [{ subject: text }];
+    const work = { title: text, finalMessage: text, sessionUrl: "https://x.example", headSha: "abc", commits };
     withArguments({ ...work, template: text })(exported, text);
     withArguments({ ...work, finalMessage: "", template: null })(exported, text);
+  },
+  "pull-request-text.withFurtherTurn": (exported, text) => {
+    const work = { headSha: "abc", finalMessage: text, commits: [{ subject: text }] };
+    withArguments(`${text}<!-- /offstage -->`, work)(exported, text);
+    withArguments(text, { ...work, finalMessage: "" })(exported, text);
   },
   "repository-pattern.allowsRepository": (exported, text) => {
     const patterns = ["*.example.com/*a*b", "/*[*]*", "example.com/*"];

@@ -56,6 +56,16 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<ForgePullRequest & { readonly created: boolean }>;
   readPullRequest(address: RepositoryAddress, number: number, signal: AbortSignal): Promise<ForgePullRequest>;
+  /**
+   * Changes the body of a pull request.
+   * @param edit gets the body as it is now; null: it stays so
+   */
+  editPullRequest(
+    address: RepositoryAddress,
+    number: number,
+    edit: (body: string) => string | null,
+    signal: AbortSignal,
+  ): Promise<void>;
 }
 
 /** Configuration of one forge, as `config.ts` parses it. */

@@ -26,7 +26,7 @@ export function createGitea(settings: GiteaSettings): Forge {
 
   function call(
     address: RepositoryAddress,
-    method: "GET" | "POST",
+    method: "GET" | "POST" | "PATCH",
     path: string,
     signal: AbortSignal,
     body?: unknown,

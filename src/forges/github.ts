@@ -65,7 +65,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
 
   async function call(
     address: RepositoryAddress,
-    method: "GET" | "POST",
+    method: "GET" | "POST" | "PATCH",
     path: string,
     signal: AbortSignal,
     body?: unknown,

@@ -23,7 +23,7 @@ export interface ForgeAnswer {
 export async function callForge(
   url: string,
   request: {
-    readonly method: "GET" | "POST";
+    readonly method: "GET" | "POST" | "PATCH";
     readonly headers: Record<string, string>;
     readonly body?: unknown;
     readonly signal: AbortSignal;

@@ -32,5 +32,6 @@ export function createPlainGit(settings: PlainGitSettings | null): Forge {
     findPullRequest: unsupported,
     openPullRequest: unsupported,
     readPullRequest: unsupported,
+    editPullRequest: unsupported,
   };
 }

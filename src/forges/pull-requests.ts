@@ -2,14 +2,14 @@ import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest } from "./forge.ts";
 import { refusedBy, type ForgeAnswer } from "./http.ts";
 
-type PullRequestCalls = Pick<Forge, "findPullRequest" | "openPullRequest" | "readPullRequest">;
+type PullRequestCalls = Pick<Forge, "findPullRequest" | "openPullRequest" | "readPullRequest" | "editPullRequest">;
 
 /** Calls for pull requests that GitHub and Gitea have in common: equal paths and answers. */
 export function createPullRequestCalls(forge: {
   readonly host: string;
   readonly call: (
     address: RepositoryAddress,
-    method: "GET" | "POST",
+    method: "GET" | "POST" | "PATCH",
     path: string,
     signal: AbortSignal,
     body?: unknown,
@@ -38,5 +38,21 @@ export function createPullRequestCalls(forge: {
       if (answer.status !== 200) throw refusedBy(host, answer);
       return read(answer.body);
     },
+    async editPullRequest(address, number, edit, signal) {
+      const path = `/pulls/${number}`;
+      const answer = await call(address, "GET", path, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer);
+      const body = edit(bodyOf(answer.body));
+      if (body === null) return;
+      const changed = await call(address, "PATCH", path, signal, { body });
+      // GitHub answers 200, Gitea 201.
+      if (changed.status !== 200 && changed.status !== 201) throw refusedBy(host, changed);
+    },
   };
+}
+
+/** The text of a pull request; both forges have null for an empty one. */
+function bodyOf(pullRequest: unknown): string {
+  const { body } = pullRequest as { readonly body?: string | null };
+  return body ?? "";
 }

@@ -1,7 +1,9 @@
 import type { Database } from "../database/database.ts";
+import { titleOfRun } from "../domain/automations/automation.ts";
 import { ConflictError, OffstageError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
 import { newSession } from "../domain/sessions/new-session.ts";
 import type { Logger } from "../observability.ts";
+import { getAutomation } from "../store/automations/automations.ts";
 import { completeJob, failJob, type ClaimedJob } from "../store/automations/jobs.ts";
 import { findRepositories } from "../store/repositories/repositories.ts";
 import { createSession } from "../store/sessions/new-session.ts";
@@ -34,9 +36,11 @@ async function createFromJob(dependencies: JobDependencies, job: ClaimedJob, spa
   try {
     await requireConnected(database, job);
     const prompt = await templates.render(automation.instructions, payload, askerOf(job));
+    const template = (await getAutomation(database, job.organizationId, automation.id))?.title ?? null;
+    const title = template === null ? null : await templates.render(template, payload, askerOf(job));
     const session = newSession({
       prompt,
-      title: automation.name,
+      title: titleOfRun(title, prompt, automation.name),
       agent: automation.agent,
       targetBranch: automation.targetBranch,
       repositories: automation.repositories,

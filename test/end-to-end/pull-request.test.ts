@@ -89,6 +89,64 @@ test("a description alone is enough", async () => {
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
 });
 
+test("the text of a pull request follows later turns, and keeps what people wrote into it", async () => {
+  const { name, url } = await repository();
+  const { id } = await client.session.create({ prompt: "write a.txt: a, then say first turn", repositories: [url] });
+  await untilOver(client, id);
+  const bodyNow = async (): Promise<string> => (await world.forge.pullRequests("acme", name))[0]?.body ?? "";
+  const edit = async (body: string): Promise<void> => {
+    await fetch(`${world.forge.url}/api/v3/repos/acme/${name}/pulls/1`, {
+      method: "PATCH",
+      headers: { Authorization: `Bearer ${world.forge.token}` },
+      body: JSON.stringify({ body }),
+    });
+  };
+  await edit(`A reviewer's words.\n\n${await bodyNow()}`);
+  const follow = async (message: string): Promise<string> => {
+    await client.session.message(id, { message });
+    expect((await untilOver(client, id)).status).toBe("completed");
+    return bodyNow();
+  };
+  expect(await follow("write b.txt: b, then say second turn")).toMatch(
+    /^A reviewer's words\.\n\nfirst turn\n[^]*\n---\n\nsecond turn\n[^]*Made by \[this Offstage session\]/u,
+  );
+  await edit("All my own words.");
+  expect(await follow("write c.txt: c, then say third turn")).toBe("All my own words.");
+  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
+});
+
+test("runs of an automation are titled by what they are about, as are their branches and pull requests", async () => {
+  const { name, url } = await repository();
+  await client.automation.create({
+    name: "Fix a bug",
+    macro: "titles",
+    instructions: "write {{ event.file }}: x",
+    repositories: [url],
+  });
+  const run = async (event: Record<string, unknown>) => {
+    const { id } = await client.automation.trigger("titles", event);
+    const sessionId = await waitFor(async () => (await client.job.get(id)).sessionId, "the job has its session");
+    return untilOver(client, sessionId);
+  };
+  const one = await run({ file: "one.txt" });
+  expect(one).toMatchObject({
+    title: "write one.txt: x",
+    branchName: /^offstage\/write-one-txt-x-/u.exec(one.branchName)?.input,
+  });
+  await client.automation.update("titles", { title: "Fix {{ event.issue.title }}\nand more" });
+  const preview = await client.automation.preview("titles", { file: "x", issue: { title: "the login" } });
+  expect(preview).toEqual({ prompt: "write x: x", title: "Fix the login" });
+  const two = await run({ file: "two.txt", issue: { title: "the login" } });
+  expect(two.title).toBe("Fix the login");
+  expect((await world.forge.pullRequests("acme", name)).map(({ title }) => title)).toEqual([
+    "write one.txt: x",
+    "Fix the login",
+  ]);
+  await expect(client.automation.update("titles", { title: "{% if %}" })).rejects.toThrow(/^title: /u);
+  await client.automation.update("titles", { title: null });
+  expect((await run({ file: "three.txt" })).title).toBe("write three.txt: x");
+});
+
 test("a draft waits until it is queued", async () => {
   const { name, url } = await repository();
   const body = { prompt: "write draft.txt: later", repositories: [url], queueRightAway: false };

@@ -68,7 +68,10 @@ async function answerOf(state: ForgeState, request: ApiRequest): Promise<Answer>
   if (pulls === undefined) return refused(404, "Not Found");
   const one = /^\/pulls\/(\d+)$/u.exec(path);
   if (one !== null) {
-    const pull = pulls.find((candidate) => candidate.number === Number(one[1]));
+    const index = pulls.findIndex((candidate) => candidate.number === Number(one[1]));
+    const found = pulls[index];
+    if (found !== undefined && method === "PATCH") pulls[index] = { ...found, ...bodyIn(request) };
+    const pull = pulls[index];
     return pull === undefined ? refused(404, "Not Found") : { status: 200, body: await show(state, request, pull) };
   }
   if (path !== "/pulls") return refused(404, "Not Found");
@@ -83,6 +86,11 @@ async function answerOf(state: ForgeState, request: ApiRequest): Promise<Answer>
     return { status: null };
   }
   return "status" in opened ? opened : { status: 201, body: await show(state, request, opened.pull) };
+}
+
+/** What of a pull request a PATCH changes here. */
+function bodyIn({ body: { body } }: ApiRequest): { readonly body?: string } {
+  return body === undefined ? {} : { body };
 }
 
 /** A GitHub App's two calls, with its own token: which installation is it, and a token of that one. */

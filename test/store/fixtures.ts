@@ -28,6 +28,7 @@ export async function addAutomation(database: Database, organizationId: string, 
     priority: 5,
     paused: false,
     budgetUsd: null,
+    title: null,
   });
   return id;
 }

@@ -38,6 +38,7 @@ async function addAutomation(organizationId: string, macro: string, instructions
     priority: 5,
     paused: false,
     budgetUsd: null,
+    title: null,
     repositoryIds: [],
   });
   return id;

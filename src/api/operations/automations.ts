@@ -5,12 +5,13 @@ import {
   createAutomationSchema,
   eventContextSchema,
   previewAutomationSchema,
+  titleOfRun,
   updateAutomationSchema,
   type Automation,
   type EventContext,
 } from "../../domain/automations/automation.ts";
 import { queuedJobSchema, jobSchema, type JobTask, type QueuedJob } from "../../domain/automations/job.ts";
-import { ForbiddenError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ForbiddenError, InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
 import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import type { Principal } from "../../domain/people/key.ts";
 import {
@@ -51,13 +52,23 @@ export function addAutomationOperations(app: App, options: ApiOptions): void {
     async (request) => {
       const principal = principalOfRequest(request);
       const { organizationId } = principal;
-      const { repositories, codeRepoIds, agent = null, targetBranch = null, budgetUsd = null, ...rest } = request.body;
+      const {
+        repositories,
+        codeRepoIds,
+        agent = null,
+        targetBranch = null,
+        budgetUsd = null,
+        ...others
+      } = request.body;
+      const { title = null, ...rest } = others;
       await checkAgent(options, agent);
       await options.templates.check(rest.instructions, askerOf(principal));
+      if (title !== null) await checkTitle(options, title, principal);
       const resolved = await resolveRepositories(options, organizationId, { repositories, codeRepoIds });
       const repositoryIds = resolved.map(({ id }) => id);
       return createAutomation(database, organizationId, {
         ...rest,
+        title,
         id: idOfCreated(request),
         agent,
         targetBranch,
@@ -125,6 +136,7 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
       if (changes.instructions !== undefined) {
         await options.templates.check(changes.instructions, askerOf(principal));
       }
+      if (changes.title != null) await checkTitle(options, changes.title, principal);
       const named = repositories !== undefined || codeRepoIds !== undefined;
       const resolved = named
         ? await resolveRepositories(options, principal.organizationId, { repositories, codeRepoIds })
@@ -166,8 +178,11 @@ function addAutomationChanges(app: App, options: ApiOptions): void {
     },
     async (request) => {
       const principal = principalOfRequest(request);
-      const { instructions } = await requireAutomation(options, principal, request.params.keyOrId);
-      return { prompt: await options.templates.render(instructions, request.body.event, askerOf(principal)) };
+      const { instructions, title, name } = await requireAutomation(options, principal, request.params.keyOrId);
+      const render = (template: string): Promise<string> =>
+        options.templates.render(template, request.body.event, askerOf(principal));
+      const prompt = await render(instructions);
+      return { prompt, title: titleOfRun(title === null ? null : await render(title), prompt, name) };
     },
   );
 }
@@ -265,6 +280,16 @@ async function requireTriggerable(options: ApiOptions, principal: Principal, key
   });
   if (automation !== null && automationIds?.includes(automation.id) !== false) return automation;
   throw new ForbiddenError(`this key may not trigger ${keyOrId.slice(0, 100)}: it is limited to other automations`);
+}
+
+/** @throws InvalidInputError that names the field, if the template of a title can't be parsed */
+async function checkTitle({ templates }: ApiOptions, title: string, principal: Principal): Promise<void> {
+  try {
+    await templates.check(title, askerOf(principal));
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    throw new InvalidInputError(error.message.replace(/^instructions\b/u, "title"), { cause: error });
+  }
 }
 
 /** Who asks for a template to be rendered: each key and each user has its own turn. */

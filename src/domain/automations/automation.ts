@@ -3,7 +3,7 @@ import { dollarsSchema } from "../fields/dollars.ts";
 import { isBranchName } from "../fields/git-ref.ts";
 import { text } from "../fields/text.ts";
 import { isUuid } from "../fields/uuid.ts";
-import { agentNameSchema } from "../sessions/session.ts";
+import { agentNameSchema, titleOf } from "../sessions/session.ts";
 
 /** An automation's short name, unique in its organization. It can stand for the id, so it must not look like one. */
 export const macroSchema = z
@@ -15,6 +15,9 @@ const fields = {
   name: text(200),
   macro: macroSchema,
   instructions: text(100_000).meta({ description: "A Liquid template; `event` is the trigger's body." }),
+  title: text(1_000).nullish().meta({
+    description: "A Liquid template of its sessions' titles; null: the first line of the rendered instructions.",
+  }),
   agent: agentNameSchema.nullish(),
   codeRepoIds: z.array(text(200)),
   repositories: z.array(text(2_000)),
@@ -49,6 +52,7 @@ export const automationSchema = z.object({
   name: z.string(),
   macro: z.string(),
   instructions: z.string(),
+  title: z.string().nullable(),
   agent: z.string().nullable(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),
   targetBranch: z.string().nullable(),
@@ -61,12 +65,23 @@ export const automationSchema = z.object({
 /** See `automationSchema`. */
 export type Automation = z.infer<typeof automationSchema>;
 
+/**
+ * The title of a session that an automation starts: that of its branch, commit and pull request too.
+ * @param rendered the title template as rendered; null if there is none
+ * @param prompt the instructions as rendered
+ * @param name the automation's, for a run of which nothing else says what it is about
+ */
+export function titleOfRun(rendered: string | null, prompt: string, name: string): string {
+  const source = [rendered, prompt].find((text) => text !== null && text.trim() !== "");
+  return titleOf(source ?? name);
+}
+
 /** Body of a preview: renders the instructions without starting anything. */
 export const previewAutomationSchema = z.object({
   event: z.record(z.string(), z.unknown()).default({}).meta({ description: "A sample payload." }),
 });
 /** Answer of a preview. */
-export const automationPreviewSchema = z.object({ prompt: z.string() });
+export const automationPreviewSchema = z.object({ prompt: z.string(), title: z.string() });
 
 /** Body of a trigger, any JSON object: the automation's instructions see it as `event`. */
 export const eventContextSchema = z.record(z.string(), z.unknown());

@@ -15,25 +15,59 @@ export const pullRequestTemplatePaths = [
 const bodyLimit = 60_000;
 const descriptionHeading = /^#{1,6}\s.*\b(?:description|summary|what|changes?)\b.*$/imu;
 
+/** Ends what Offstage says in a body; further turns go before it. Whoever removes it has the body to themselves. */
+const endMark = "<!-- /offstage -->";
+/** Says up to which commit a body tells. */
+const commitMark = (sha: string): string => `<!-- offstage ${sha} -->`;
+
+/**
+ * A pull request's body with what a further turn did.
+ * @param body as it is now, perhaps edited by people
+ * @param work.headSha the commit that was pushed
+ * @returns null if it stays as it is: it tells of the commit already, people removed our end mark, or it would be too long
+ */
+export function withFurtherTurn(
+  body: string,
+  { headSha, finalMessage, commits }: Pick<PullRequestWork, "headSha" | "finalMessage" | "commits">,
+): string | null {
+  const end = body.lastIndexOf(endMark);
+  const mark = commitMark(headSha);
+  if (end === -1 || body.includes(mark)) return null;
+  const further = `${body.slice(0, end)}\n\n---\n\n${descriptionOf(finalMessage, commits)}\n${mark}${body.slice(end)}`;
+  return further.length > bodyLimit ? null : further;
+}
+
+interface PullRequestWork {
+  readonly title: string;
+  readonly finalMessage: string;
+  readonly sessionUrl: string;
+  readonly template: string | null;
+  /** The pushed commit. */
+  readonly headSha: string;
+  readonly commits: readonly { readonly subject: string }[];
+}
+
+function descriptionOf(finalMessage: string, commits: PullRequestWork["commits"]): string {
+  // An agent that writes our mark could otherwise end what we say in its midst.
+  const answer = finalMessage.trim().replaceAll(/<!--\s*\/?offstage/gu, "<!-- ");
+  return answer === "" ? commits.map((commit) => `- ${commit.subject}`).join("\n") : answer;
+}
+
 /**
  * Title and body of a session's pull request. The repository's template stays as it is: the agent's final message (or,
  * if it is empty, the commits' subjects) goes under the template's first heading that asks for a description, or else
  * above the template.
  */
-export function pullRequestText(work: {
-  readonly title: string;
-  readonly finalMessage: string;
-  readonly sessionUrl: string;
-  readonly template: string | null;
-  readonly commits: readonly { readonly subject: string }[];
-}): { title: string; body: string } {
-  const answer = work.finalMessage.trim();
-  const description = answer === "" ? work.commits.map((commit) => `- ${commit.subject}`).join("\n") : answer;
+export function pullRequestText(work: PullRequestWork): { title: string; body: string } {
+  const description = descriptionOf(work.finalMessage, work.commits);
+  const marks = `\n${commitMark(work.headSha)}${endMark}`;
   const footer = `\n\n---\nMade by [this Offstage session](${work.sessionUrl}).`;
-  const body = work.template === null ? description : intoTemplate(work.template.trim(), description);
-  const room = bodyLimit - footer.length;
-  const cut = body.length <= room ? body : `${body.slice(0, room - 20).toWellFormed()}\n\n(cut)`;
-  return { title: work.title, body: `${cut}${footer}` };
+  const template = work.template?.trim() ?? "";
+  const room = bodyLimit - footer.length - marks.length - template.length - 4;
+  const cut = description.length <= room ? description : `${description.slice(0, room - 20).toWellFormed()}\n\n(cut)`;
+  const told = `${cut}${marks}`;
+  const body = work.template === null ? told : intoTemplate(template, told);
+  return { title: work.title, body: `${body}${footer}` };
 }
 
 function intoTemplate(template: string, description: string): string {

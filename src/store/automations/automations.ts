@@ -14,6 +14,8 @@ export interface AutomationInput {
   readonly name: string;
   readonly macro: string;
   readonly instructions: string;
+  /** Liquid template of the sessions' titles; null: there is none. */
+  readonly title: string | null;
   readonly agent: string | null;
   readonly repositoryIds: readonly string[];
   readonly targetBranch: string | null;
@@ -25,7 +27,7 @@ export interface AutomationInput {
 
 const columns = `
   automation.id, automation.organization_id as "organizationId", automation.name, automation.macro,
-  automation.instructions, automation.agent, automation.target_branch as "targetBranch", automation.priority,
+  automation.instructions, automation.title, automation.agent, automation.target_branch as "targetBranch", automation.priority,
   automation.paused, automation.budget_usd::float8 as "budgetUsd",
   ${isoTime("automation.created_at")} as "createdAt", ${isoTime("automation.updated_at")} as "updatedAt",
   coalesce((
@@ -53,8 +55,8 @@ export async function createAutomation(
   const { rows } = await database.pool
     .query<Automation>(
       `insert into automation (id, organization_id, name, macro, instructions, agent, repository_ids, target_branch,
-         priority, paused, budget_usd)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (id) do nothing returning ${columns}`,
+         priority, paused, budget_usd, title)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (id) do nothing returning ${columns}`,
       [
         input.id,
         organizationId,
@@ -67,6 +69,7 @@ export async function createAutomation(
         input.priority,
         input.paused,
         input.budgetUsd,
+        input.title,
       ],
     )
     .catch((error: unknown) => macroTaken(error, input.macro));
@@ -128,7 +131,8 @@ export async function updateAutomation(
          repository_ids = coalesce($8, repository_ids),
          target_branch = case when $9 then $10 else target_branch end,
          priority = coalesce($11, priority), paused = coalesce($12, paused),
-         budget_usd = case when $13 then $14 else budget_usd end, updated_at = now()
+         budget_usd = case when $13 then $14 else budget_usd end,
+         title = case when $15 then $16 else title end, updated_at = now()
        where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
       [
         id,
@@ -145,6 +149,8 @@ export async function updateAutomation(
         changes.paused,
         changes.budgetUsd !== undefined,
         changes.budgetUsd,
+        changes.title !== undefined,
+        changes.title,
       ],
     )
     .catch((error: unknown) => macroTaken(error, changes.macro ?? ""));

@@ -15,6 +15,7 @@ const fields = [
   "name",
   "macro",
   "instructions",
+  "title",
   "repositories",
   "agent",
   "targetBranch",
@@ -87,6 +88,13 @@ export function AutomationForm({
       >
         {(attributes) => <textarea {...attributes} {...input("instructions")} rows={7} />}
       </Field>
+      <Field
+        label="Title of a run"
+        hint="Also of its pull request: Fix {{ event.issue.title }}. Empty for the first line of the instructions."
+        error={errorOf("title")}
+      >
+        {(attributes) => <input {...attributes} {...input("title")} autoComplete="off" />}
+      </Field>
       <Field label="Repositories" hint="Their URLs, one on each line. Empty for none." error={errorOf("repositories")}>
         {(attributes) => (
           <textarea
@@ -144,6 +152,7 @@ function valuesOf(automation: Automation | undefined): Values {
     name: automation?.name ?? "",
     macro: automation?.macro ?? "",
     instructions: automation?.instructions ?? "",
+    title: automation?.title ?? "",
     repositories: automation?.repositories.map(({ url }) => url).join("\n") ?? "",
     agent: automation?.agent ?? "",
     targetBranch: automation?.targetBranch ?? "",
@@ -159,6 +168,7 @@ function inputOf(values: Values): AutomationInput {
     name: values.name.trim(),
     macro: values.macro.trim(),
     instructions: values.instructions,
+    title: orNull(values.title),
     repositories: linesOf(values.repositories),
     agent: orNull(values.agent),
     targetBranch: orNull(values.targetBranch),

@@ -1,4 +1,9 @@
-import { pullRequestTemplatePaths, pullRequestText } from "../../domain/repositories/pull-request-text.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import {
+  pullRequestTemplatePaths,
+  pullRequestText,
+  withFurtherTurn,
+} from "../../domain/repositories/pull-request-text.ts";
 import { savePullRequest } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
@@ -42,6 +47,7 @@ async function openPullRequest(
     finalMessage,
     sessionUrl: `${publicUrl()}/sessions/${session.sessionId}`,
     template: await templateIn(clone, exportedSha, signal),
+    headSha: pushedSha,
     commits,
   });
   const attributes = { "offstage.repository.id": repository.id, "offstage.forge": forge.kind };
@@ -49,6 +55,18 @@ async function openPullRequest(
     forge.openPullRequest(address, { head, target, title: mask.text(title), body: mask.text(body) }, signal),
   );
   const { number, url, state } = opened;
+  if (!created) {
+    const edit = (current: string): string | null => {
+      const further = withFurtherTurn(current, { headSha: pushedSha, finalMessage, commits });
+      return further === null ? null : mask.text(further);
+    };
+    await forge.editPullRequest(address, number, edit, signal).catch(async (error: unknown) => {
+      if (!(error instanceof SessionError)) throw error;
+      // The work is there, and the pull request is open: that its text is older is no reason to fail.
+      const text = `The text of the pull request of ${repository.name} does not tell of this turn: ${error.message}`;
+      await emit({ type: "notice", data: { level: "warning", text: mask.text(text) } });
+    });
+  }
   const repositoryId = repository.id;
   await savePullRequest(database, session, { repositoryId, head, target, headSha: pushedSha, number, url, state });
   await emit({ type: "pullRequest.opened", data: { repositoryId, number, url, created } });
