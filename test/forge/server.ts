@@ -141,7 +141,8 @@ async function rejectPushes(
 }
 
 async function handle(state: ForgeState, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { pathname, search, searchParams } = new URL(request.url ?? "/", state.url);
+  const { pathname: written, search, searchParams } = new URL(request.url ?? "/", state.url);
+  const pathname = decodeURIComponent(written);
   const failure = state.failures[0];
   if (failure?.kind === "hang" && failure.at === kindOf(pathname, search)) {
     state.failures.shift();

@@ -15,6 +15,13 @@ describe("a repository's URL", () => {
     ["git@github.com:acme/shop.git", "git@github.com:acme/shop.git", "acme/shop"],
     ["ssh://git@example.com:2222/team/sub/shop", "ssh://git@example.com:2222/team/sub/shop", "sub/shop"],
     ["file:///srv/git/shop.git", "/srv/git/shop.git", "shop"],
+    ["file:///srv/my%20shop.git", "/srv/my shop.git", "my shop"],
+    ["/srv/my shop/100%25#?", "/srv/my shop/100%25#?", "100%25#?"],
+    ["https://git.example/acme/my shop", "https://git.example/acme/my%20shop", "acme/my shop"],
+    ["ssh://git@git.example/acme/my shop", "ssh://git@git.example/acme/my%20shop", "acme/my shop"],
+    ["git@git.example:acme/my shop", "git@git.example:acme/my shop", "acme/my shop"],
+    ["https://git.example/größe/a+b", "https://git.example/gr%C3%B6%C3%9Fe/a+b", "größe/a+b"],
+    ["https://git.example/acme/x%0Ay", "https://git.example/acme/x%0Ay", "acme/x%0Ay"],
   ])("%s is cloned from %s and called %s", (url, cloneUrl, name) => {
     expect(read(url)).toMatchObject({ cloneUrl, name });
   });
@@ -47,6 +54,7 @@ describe("a repository's URL", () => {
     ["https://github.com/acme/shop", "ssh://git@github.com:2222/acme/shop"],
     ["https://github.com/acme/%C3%BC", "https://github.com/acme/%C3%BD"],
     ["git@github.com:acme/shop", "git@github.com:acme/%73hop"],
+    ["git@github.com:acme/my shop", "git@github.com:acme/my%20shop"],
   ])("means another repository by %s than by %s", (one, other) => {
     expect(read(one).key).not.toBe(read(other).key);
   });
@@ -55,7 +63,14 @@ describe("a repository's URL", () => {
     ["https://user:secret@github.com/acme/shop", "credentials"],
     ["https://token@github.com/acme/shop", "credentials"],
     ["ftp://example.com/a/b", "scheme"],
-    ["ext::sh -c id", "white space"],
+    ["ext::sh -c id", "scheme"],
+    ["/srv/a\nb", "white space"],
+    ["/srv/a\u00a0b", "white space"],
+    ["file:///srv/a%0ab", "white space"],
+    ["file:///srv/a%20", "end in white space"],
+    ["/srv/a /", "end in white space"],
+    ["file:///srv/a#b", "%23"],
+    ["file:///srv/a?b", "%3F"],
     ["--upload-pack=id", "dash"],
     ["ssh://git@$(id)/acme/shop", "host"],
     ["ssh://git@example.com;id/acme/shop", "host"],

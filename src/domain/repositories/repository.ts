@@ -79,13 +79,19 @@ export type AddressProblem = { readonly problem: string };
  */
 export function parseRepositoryUrl(input: string): RepositoryAddress | AddressProblem {
   const value = input.trim();
-  if (/\s/u.test(value)) return { problem: "must not contain white space" };
+  // eslint-disable-next-line no-control-regex -- a line break in an address would end it in git's files and messages
+  if (/[\u0000-\u001f\u007f]|(?! )\s/u.test(value))
+    return { problem: "must not contain white space other than spaces" };
   if (value.startsWith("-")) return { problem: "must not start with a dash" };
   if (value.startsWith("/")) return localAddress(value);
   const scp = /^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+):(?!\/\/)(\/?[^:]+)$/u.exec(value);
   // The URL parser would resolve `..`, but git would get the original text.
   if (scp?.[3]?.split("/").includes("..") === true) return { problem: "must not contain .." };
-  if (scp !== null) return remoteAddress(`ssh://${scp[1] ?? "git"}@${scp[2]}/${scp[3]?.replace(/^\//u, "")}`, value);
+  if (scp !== null) {
+    // git decodes nothing in such an address, so a % stands for itself.
+    const path = scp[3]?.replace(/^\//u, "").replaceAll("%", "%25").replaceAll("?", "%3F").replaceAll("#", "%23");
+    return remoteAddress(`ssh://${scp[1] ?? "git"}@${scp[2]}/${path}`, value);
+  }
   return remoteAddress(value, value);
 }
 
@@ -111,6 +117,7 @@ function localAddress(path: string): RepositoryAddress | AddressProblem {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   if (parts.length === 0) return { problem: "has no path to a repository" };
   const clean = `/${parts.join("/")}`;
+  if (clean !== clean.trim()) return { problem: "must not end in white space" };
   const name = clean.slice(clean.lastIndexOf("/") + 1).replace(/\.git$/u, "");
   return { cloneUrl: clean, key: `file:${clean}`, name, host: null, path: clean, local: true };
 }
@@ -143,8 +150,11 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
     return { problem: "is not a URL: write https://host/owner/name, ssh://git@host/owner/name or git@host:owner/name" };
   }
   if (parsed.protocol === "file:") {
+    if (parsed.search !== "" || parsed.hash !== "") return { problem: "must have ? and # in its path as %3F and %23" };
     const path = decoded(parsed.pathname);
-    return path === null ? { problem: "has a % that does not begin an escape sequence" } : localAddress(path);
+    if (path === null) return { problem: "has a % that does not begin an escape sequence" };
+    // The path is what is stored, so it must parse too.
+    return path === path.trim() ? parseRepositoryUrl(path) : { problem: "must not end in white space" };
   }
   if (!["http:", "https:", "ssh:"].includes(parsed.protocol)) {
     return { problem: `has the scheme ${parsed.protocol}// which is not supported: use https, http or ssh` };
@@ -173,11 +183,17 @@ function remoteAddress(url: string, original: string): RepositoryAddress | Addre
       ? original
       : `${parsed.protocol}//${isSsh && parsed.username !== "" ? `${parsed.username}@` : ""}${host}/${path}`,
     key: `${host}/${bare}`,
-    name: bare.split("/").slice(-2).join("/"),
+    name: shown(bare.split("/").slice(-2).join("/")),
     host,
     path: bare,
     local: false,
   };
+}
+
+/** A name for people, without the escapes of its URL; as it is if something in it can't be shown. */
+function shown(name: string): string {
+  const characters = decoded(name);
+  return characters === null || /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(characters) ? name : characters;
 }
 
 /** Whether `parseRepositoryUrl` returned a problem. */

@@ -21,7 +21,8 @@ else
   head="$OFFSTAGE_BEFORE"
   objects="$OFFSTAGE_MIRROR"
   export GIT_DIR="$scratch/repository" GIT_WORK_TREE="$PWD"
-  git init --quiet
+  case ${#OFFSTAGE_BASE} in 64) format=sha256 ;; *) format=sha1 ;; esac
+  git init --quiet --object-format="$format"
 fi
 export GIT_INDEX_FILE="$scratch/index" GIT_OBJECT_DIRECTORY="$scratch/objects"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_CHECKPOINTS:$OFFSTAGE_MIRROR"

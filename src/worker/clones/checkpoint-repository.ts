@@ -2,6 +2,7 @@ import { createReadStream, existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { mustGit } from "../git/git.ts";
+import { formatIn } from "../git/object-format.ts";
 import type { Clone } from "./clone.ts";
 import { importPack } from "./export-repository.ts";
 
@@ -33,7 +34,10 @@ export async function openCheckpointRepository(
   if (fresh) await rm(path, { recursive: true, force: true });
   if (!existsSync(join(path, "HEAD"))) {
     await mkdir(dirname(path), { recursive: true });
-    await mustGit(["init", "--quiet", "--bare", path], { cwd: dirname(path), signal });
+    await mustGit(["init", "--quiet", `--object-format=${await formatIn(mirror)}`, "--bare", path], {
+      cwd: dirname(path),
+      signal,
+    });
     await writeFile(join(path, "objects/info/alternates"), `${join(mirror, "objects")}\n`);
   }
   const options = { cwd: path, signal };

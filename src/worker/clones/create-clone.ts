@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { addCheckout, whileWithin, type DiskBounds, type Written } from "../disk/checkout-size.ts";
 import { git, mustGit } from "../git/git.ts";
 import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "../git/mirror.ts";
+import { initFormat } from "../git/object-format.ts";
 import {
   knownOf,
   type CheckpointWork,
@@ -76,7 +77,7 @@ export async function createClone(
   await addCheckout(written, mirror.path, headSha, bounds, signal);
   await mkdir(folder, { recursive: true });
   const options = { cwd: folder, signal };
-  await mustGit(["init", "--quiet", "--initial-branch", repository.branch], options);
+  await mustGit(["init", "--quiet", initFormat(headSha), "--initial-branch", repository.branch], options);
   await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
   await mustGit(["remote", "add", "origin", repository.url], options);
   await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);

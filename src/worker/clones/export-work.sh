@@ -18,7 +18,8 @@ set -eu
 if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   export GIT_DIR="$HOME/.offstage-repository" GIT_WORK_TREE="$PWD"
   rm -rf "$GIT_DIR"
-  git init --quiet
+  case ${#OFFSTAGE_BASE} in 64) format=sha256 ;; *) format=sha1 ;; esac
+  git init --quiet --object-format="$format"
   echo "$OFFSTAGE_OBJECTS" > "$GIT_DIR/objects/info/alternates"
   git update-ref HEAD "$OFFSTAGE_BEFORE"
   git read-tree HEAD

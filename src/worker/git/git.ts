@@ -21,6 +21,8 @@ export interface GitOptions {
   };
   /** Whether the remote may be a path on this machine. */
   readonly local?: boolean;
+  /** Whether git takes no repository for its own, whichever the folder is in. */
+  readonly outsideRepositories?: boolean;
   /** Receives the last line of each piece of stderr. */
   readonly onProgress?: (line: string) => void;
   /** Content of stdin; empty if omitted. */
@@ -198,7 +200,7 @@ async function* bounded(source: AsyncIterable<Buffer>, limit: number): AsyncGene
   }
 }
 
-function environmentOf({ remote, local, cwd, newObjects }: GitOptions): Record<string, string> {
+function environmentOf({ remote, local, cwd, newObjects, outsideRepositories }: GitOptions): Record<string, string> {
   const settings: Record<string, string> = { ...alwaysOff, ...slowConnection };
   if (remote?.credentials != null) {
     const { username, password } = remote.credentials;
@@ -226,6 +228,7 @@ function environmentOf({ remote, local, cwd, newObjects }: GitOptions): Record<s
     GIT_SSH_COMMAND: `ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new ${sshLimits}${pinned === null ? "" : ` -oHostName=${pinned.address} -oHostKeyAlias=${pinned.host}`}`,
     GIT_ALLOW_PROTOCOL: local === true ? "http:https:ssh:file" : "http:https:ssh",
     GIT_NO_REPLACE_OBJECTS: "1",
+    ...(outsideRepositories === true && { GIT_DIR: join(cwd, "none") }),
     ...(newObjects !== undefined && {
       GIT_OBJECT_DIRECTORY: newObjects,
       GIT_ALTERNATE_OBJECT_DIRECTORIES: join(cwd, "objects"),

@@ -6,7 +6,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { GitCredentials } from "../../forges/forge.ts";
 import { fetchObjects, type FetchLimits } from "./fetch.ts";
+import { besidePatterns, requireRoomFor, targetNotFound } from "./branch-refusals.ts";
 import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
+import { formatOf, type ObjectFormat } from "./object-format.ts";
 import { pinPublicHost } from "./remote-address.ts";
 import type { TrustedCommit } from "./remote-repository.ts";
 
@@ -83,7 +85,11 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
   await mkdir(mirrors, { recursive: true, mode: 0o700 });
   const unfinished = await mkdtemp(join(mirrors, ".new-"));
   try {
-    await mustGit(["init", "--quiet", "--bare", join(unfinished, "mirror.git")], { cwd: mirrors, signal });
+    const format = await askFormat(mirror, unfinished, signal);
+    await mustGit(["init", "--quiet", `--object-format=${format}`, "--bare", join(unfinished, "mirror.git")], {
+      cwd: mirrors,
+      signal,
+    });
     await rename(join(unfinished, "mirror.git"), mirror.path);
   } catch (error) {
     // Another session made it in the meantime, which is just as good.
@@ -91,6 +97,19 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
   } finally {
     await rm(unfinished, { recursive: true, force: true });
   }
+}
+
+/**
+ * The object format of the remote. It is asked from outside of any repository: in one, git takes the repository's format for the
+ * remote's, and fails if it is another.
+ * @param empty path of an empty folder
+ * @throws SessionError repository_*
+ */
+async function askFormat(mirror: Mirror, empty: string, signal: AbortSignal): Promise<ObjectFormat> {
+  const options = { ...asking(await remoteOptions({ ...mirror, path: empty }, signal)), outsideRepositories: true };
+  const { code, stdout, stderr } = await git(["ls-remote", mirror.url, "HEAD", "refs/heads/*"], options);
+  if (code !== 0) throw remoteError(mirror.url, stderr);
+  return formatOf(stdout.slice(0, stdout.indexOf("\t")));
 }
 
 /**
@@ -119,6 +138,7 @@ export async function lookUpHeads(
     configured,
     `refs/heads/${wanted.branch}`,
     ...(formerTarget === null ? [] : [`refs/heads/${formerTarget}`]),
+    ...besidePatterns(wanted.branch),
   ];
   const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, ...refs], asking(options));
   if (code !== 0) throw remoteError(mirror.url, stderr);
@@ -130,9 +150,12 @@ export async function lookUpHeads(
   const formerSha = formerTarget === null ? null : shaOf(`refs/heads/${formerTarget}`);
   const targetBranch = formerSha === null ? (wanted.targetBranch ?? defaultBranch ?? null) : formerTarget;
   const targetSha = formerSha ?? shaOf(target);
-  if (targetBranch === null || targetSha === null) throw targetNotFound(mirror, wanted.targetBranch);
+  if (targetBranch === null || targetSha === null) {
+    throw targetNotFound(mirror.url, wanted.targetBranch, { defaultBranch, names: await branchNames(mirror, options) });
+  }
   if (targetBranch === wanted.branch) throw workOnTarget(targetBranch);
   requireUnprotected(wanted.branch, [configuredBranch, defaultBranch]);
+  requireRoomFor(wanted.branch, branchesIn(stdout));
   const branch = configuredBranch ?? defaultBranch ?? null;
   // Compared by commit, within this one answer of the remote: a branch of another name at the same commit has the same code. An
   // older commit of the configured branch does not count: a branch may be made at a commit that was never reviewed alone.
@@ -143,7 +166,18 @@ export async function lookUpHeads(
 
 /** The remote's default branch, from the output of `ls-remote --symref`. */
 function defaultBranchIn(said: string): string | null {
-  return /^ref: refs\/heads\/(\S+)\tHEAD$/mu.exec(said)?.[1] ?? null;
+  return /^ref: refs\/heads\/([^\t\n]+)\tHEAD$/mu.exec(said)?.[1] ?? null;
+}
+
+/** The names of the branches in the output of `ls-remote`. */
+function branchesIn(said: string): string[] {
+  return [...said.matchAll(/^[0-9a-f]+\trefs\/heads\/([^\n]+)$/gmu)].map(([, name = ""]) => name);
+}
+
+async function branchNames(mirror: Mirror, options: GitOptions): Promise<string[]> {
+  const { code, stdout, stderr } = await git(["ls-remote", "--heads", mirror.url], asking(options));
+  if (code !== 0) throw remoteError(mirror.url, stderr);
+  return branchesIn(stdout);
 }
 
 /**
@@ -179,19 +213,6 @@ function workOnTarget(branch: string): SessionError {
     reason: `The work branch ${branch} is also the target branch, so no pull request can be opened.`,
     retryable: false,
     remedy: "Start a session with another branchName, or without one.",
-  });
-}
-
-function targetNotFound(mirror: Mirror, targetBranch: string | null): SessionError {
-  return new SessionError({
-    code: "target_branch_not_found",
-    reason:
-      targetBranch === null
-        ? `The repository ${mirror.url} has no commit on its default branch yet.`
-        : `The repository ${mirror.url} has no branch ${targetBranch}.`,
-    retryable: false,
-    remedy:
-      targetBranch === null ? "Push a first commit, then retry." : "Create the branch, or name another targetBranch.",
   });
 }
 

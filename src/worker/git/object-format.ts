@@ -1,0 +1,21 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** What a repository's objects are named by (gitformat-hash-function-transition(5)). */
+export type ObjectFormat = "sha1" | "sha256";
+
+/** The object format in which a name of an object is written. */
+export function formatOf(sha: string): ObjectFormat {
+  return sha.length === 64 ? "sha256" : "sha1";
+}
+
+/** The option of `git init` for a repository that borrows objects, or gets them, from where `sha` is the name of one. */
+export function initFormat(sha: string): string {
+  return `--object-format=${formatOf(sha)}`;
+}
+
+/** The object format of a bare repository of Offstage's. @param path of it */
+export async function formatIn(path: string): Promise<ObjectFormat> {
+  const settings = await readFile(join(path, "config"), "utf8");
+  return /^\s*objectformat\s*=\s*sha256\s*$/imu.test(settings) ? "sha256" : "sha1";
+}
