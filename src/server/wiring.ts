@@ -160,6 +160,7 @@ export function createAttemptServices(
     }),
     defaultAgent: () => chooseDefaultAgent(config, providers),
     forgeOf: forges.forgeOf,
+    repositoryKeyOf: forges.keyOf,
     mask: createMask(serverSecrets(config)),
     stallMs: config.stallMs,
     retryForMs: config.retryForMs,

@@ -104,6 +104,15 @@ export async function findRepositories(
   return rows;
 }
 
+/** Whether an organization has connected the repository with this key (`Forges.keyOf`). */
+export async function isConnected(database: Database, organizationId: string, key: string): Promise<boolean> {
+  const { rows } = await database.pool.query(
+    "select 1 from repository where organization_id = $1 and address_key = $2 and deleted_at is null",
+    [organizationId, key],
+  );
+  return rows.length > 0;
+}
+
 /**
  * Changes the given fields only; null clears a field.
  * @throws NotFoundError

@@ -52,6 +52,8 @@ export interface AttemptServices {
   /** The agent of a session that names none; null if no agent can run on this server. */
   readonly defaultAgent: () => Promise<string | null>;
   readonly forgeOf: (address: RepositoryAddress) => Forge;
+  /** A key that is equal for all addresses of one repository. */
+  readonly repositoryKeyOf: (address: RepositoryAddress) => string;
   /** Masks the server's own secrets. */
   readonly mask: Mask;
   /** Addresses and keys of the model providers; only the gateway gets them. */

@@ -21,6 +21,6 @@ export interface Clone extends CloneStart {
 export type CloneSource = Pick<Clone, "repository" | "address" | "remote">;
 
 /** The commits that a clone started from, without the rest, as records and checkpoints store them. */
-export function startOf({ baseSha, headSha, targetBranch, trusted = null }: CloneStart): CloneStart {
-  return { baseSha, headSha, targetBranch, trusted };
+export function startOf({ baseSha, headSha, targetBranch, trusted = null, submodules = [] }: CloneStart): CloneStart {
+  return { baseSha, headSha, targetBranch, trusted, submodules };
 }

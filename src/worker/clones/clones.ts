@@ -10,6 +10,7 @@ import type { Mirrors } from "../git/mirrors.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
 import { startOf, type Clone, type CloneSource } from "./clone.ts";
+import { addSubmodules } from "./submodules.ts";
 import { createClone, fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
 
 // A session's clones borrow their objects from mirrors (git alternates), and so are made quickly. Nothing here runs git in a
@@ -153,8 +154,10 @@ async function makeClone(
   const heads = await fetchHeads(mirror, sessionId, remote, progress, signal);
   const continues = work !== null && (await goesOnFrom(mirror, work, remote, heads, signal));
   const start = continues ? { ...work.start, trusted: await trustedSince(mirror, work.start, heads, signal) } : heads;
-  const clone = cloneOf(mirrors, folders.pathsOf(sessionId).workspace, source, start);
-  await createClone(mirror, clone.folder, remote, start, room, signal);
+  const made = cloneOf(mirrors, folders.pathsOf(sessionId).workspace, source, start);
+  await createClone(mirror, made.folder, remote, start, room, signal);
+  const submodules = await addSubmodules({ ...made, mirrors, room, progress, signal });
+  const clone = { ...made, submodules };
   if (!continues) return { clone, pending: null };
   const path = folders.checkpointPath(sessionId, remote.directory);
   const repository = await openCheckpointRepository(path, mirror.path, { fresh: true, signal });
@@ -204,6 +207,7 @@ export async function makeClonesAgain(
       await mustGit(["update-ref", pin, sha], { cwd: mirror.path, signal });
     }
     await createClone(mirror, folder, remote, start, room, signal);
+    await addSubmodules({ folder, headSha: start.headSha, remote, mirrors, room, progress: () => undefined, signal });
   }
   await giveToAgent(services, place);
   await completeClones(services, sessionId, clones);
@@ -235,7 +239,10 @@ export async function makeSetupClone(
   const place = { workspace: join(folder, "workspace"), home: join(folder, "home") };
   const start = { baseSha: sha, headSha: sha, targetBranch: branch };
   const room = await roomOf(services, sessionId);
-  await createClone(mirror, join(place.workspace, remote.directory), { ...remote, branch }, start, room, signal);
+  const cloned = join(place.workspace, remote.directory);
+  await createClone(mirror, cloned, { ...remote, branch }, start, room, signal);
+  const { mirrors } = services;
+  await addSubmodules({ folder: cloned, headSha: sha, remote, mirrors, room, progress: () => undefined, signal });
   await giveToAgent(services, place);
   const results = await folders.resultFolder(sessionId);
   return { folder, results, ...place, disk: folders.diskOf(sessionId), readOnly: [mirror.path] };

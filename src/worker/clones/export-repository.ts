@@ -54,15 +54,18 @@ const subjectLength = 500;
 /** Marks of the lines in which `export-work.sh` reports commits. */
 const committedMark = "offstage-committed ";
 const headMark = "offstage-head ";
+/** Mark of the lines that name submodules in which something was changed. */
+const submoduleMark = "offstage-submodule ";
 
 /**
  * Takes one repository's work out of the sandbox into the mirror: only as checked objects, under a ref of Offstage's.
- * @returns the commit that counts, the new commits (oldest first, at most 200), and whether it differs from the last time
+ * @returns the commit that counts, the new commits (oldest first, at most 200), whether it differs from the last time, and paths of
+ *   submodules whose changes are not in it
  * @throws SessionError workspace_broken, resources_exhausted, sandbox_unavailable
  */
 export async function exportRepository(
   request: RepositoryExport,
-): Promise<{ headSha: string; commits: ExportedCommit[]; isMoved: boolean }> {
+): Promise<{ headSha: string; commits: ExportedCommit[]; isMoved: boolean; changedSubmodules: string[] }> {
   const { mirror, sessionId, folders, start, signal } = request;
   const ref = `refs/offstage/${sessionId}/${folders.directory}/head`;
   const options = { cwd: mirror, signal, local: true };
@@ -70,9 +73,11 @@ export async function exportRepository(
   const folder = await mkdtemp(join(tmpdir(), "offstage-pack-"));
   try {
     const pack = join(folder, "work.pack");
-    const { head, committed } = await writePack(request, pack, before);
+    const { head, committed, changedSubmodules } = await writePack(request, pack, before);
     const known = [start.baseSha, start.headSha, before];
-    if (head === null || head === before) return { headSha: before, commits: [], isMoved: false };
+    if (head === null || head === before) {
+      return { headSha: before, commits: [], isMoved: false, changedSubmodules };
+    }
     const isNew = (await stat(pack)).size > 0;
     const headSha = isNew
       ? await importPack(createReadStream(pack), head, known, options)
@@ -98,7 +103,7 @@ export async function exportRepository(
         const sha = line.slice(0, line.indexOf(" "));
         return { sha, subject: line.slice(sha.length + 1).trimEnd(), by: sha === committed ? "offstage" : "agent" };
       });
-    return { headSha, commits, isMoved: true };
+    return { headSha, commits, isMoved: true, changedSubmodules };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -136,6 +141,8 @@ interface Written {
   readonly head: string | null;
   /** The commit of what the agent left uncommitted, if any. */
   readonly committed: string | null;
+  /** Paths of submodules in which something was changed. */
+  readonly changedSubmodules: string[];
 }
 
 async function writePack(request: RepositoryExport, pack: string, before: string): Promise<Written> {
@@ -178,7 +185,11 @@ async function writePack(request: RepositoryExport, pack: string, before: string
   if (exceeded !== null) throw tooMuch(`it used more ${exceeded} than a sandbox may`);
   if (code === notStarted) throw noSandbox(printed);
   if (code !== 0) throw brokenWorkspace(printed);
-  return { head: marked(printed, headMark), committed: marked(printed, committedMark) };
+  const changedSubmodules = printed
+    .split("\n")
+    .filter((line) => line.startsWith(submoduleMark))
+    .map((line) => line.slice(submoduleMark.length));
+  return { head: marked(printed, headMark), committed: marked(printed, committedMark), changedSubmodules };
 }
 
 /** The commit named in the script's line with this mark; null if it is not a commit's name. */

@@ -6,6 +6,9 @@
 # the commit that counts. That is HEAD, on whatever branch; if HEAD has nothing new, the agent only checked it out, and the
 # session's branch counts, which may also have gone back.
 #
+# What was committed inside a submodule is nowhere else, so the superproject keeps the commit that it recorded before. A commit
+# that a remote-tracking branch of the submodule has is pushed, and may be recorded.
+#
 # Environment: HOME, git's author and committer, and
 #   OFFSTAGE_BASE     commit that the agent's history must share
 #   OFFSTAGE_BEFORE   the last known commit
@@ -13,7 +16,8 @@
 #   OFFSTAGE_BRANCH   the session's work branch
 #   OFFSTAGE_OBJECTS  the mirror's object folder
 #   OFFSTAGE_MESSAGE  message of the commit of what is uncommitted
-# stderr, beside messages: `offstage-committed <commit>` of what was uncommitted, and `offstage-head <commit>`
+# stderr, beside messages: `offstage-committed <commit>` of what was uncommitted, `offstage-head <commit>`, and for each submodule
+# in which something was changed `offstage-submodule <path>`
 set -eu
 if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   export GIT_DIR="$HOME/.offstage-repository" GIT_WORK_TREE="$PWD"
@@ -25,7 +29,45 @@ if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   git read-tree HEAD
 fi
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
+# Prints the submodules in the index; a byte that names do not have stands for a line break in a name.
+gitlinks() { git ls-files --stage -z | tr '\n\0' '\001\n' | LC_ALL=C grep '^160000 ' || true; }
+# What the agent itself recorded: staging takes what is checked out in each folder for it.
+before_staging="$(gitlinks)"
 stage_all
+
+# Prints `put <path>` for each submodule whose recorded commit is put back, and `left <path>` for others with changes inside.
+keep_submodules() {
+  printf '%s\n' "$before_staging" | while IFS= read -r entry; do
+    shown="${entry#*	}"
+    inner="$(printf '%s' "$shown" | tr '\001' '\n' && echo .)"
+    inner="${inner%.}"
+    [ -e "$inner/.git" ] || continue
+    recorded="$(git rev-parse --verify --quiet "$OFFSTAGE_BEFORE:$inner")" || continue
+    sha="$(git rev-parse --verify --quiet ":$inner")" || continue
+    if [ "$sha" = "$recorded" ]; then
+      sha="${entry#160000 }"
+      sha="${sha%% *}"
+    fi
+    inside() { env -u GIT_DIR -u GIT_WORK_TREE git -C "$inner" "$@" 2> /dev/null; }
+    if [ "$sha" != "$recorded" ] && [ -n "$(inside rev-list --max-count=1 "$sha" --not --remotes)" ]; then
+      git update-index --cacheinfo "160000,$recorded,$inner"
+      echo "put $shown"
+      continue
+    fi
+    git update-index --cacheinfo "160000,$sha,$inner"
+    if [ -n "$(inside status --porcelain --ignore-submodules=none)" ]; then
+      echo "left $shown"
+    fi
+  done
+}
+submodules="$(keep_submodules)"
+printf '%s\n' "$submodules" | sed -n 's/^put /offstage-submodule /p; s/^left /offstage-submodule /p' >&2
+# If nothing else was changed, there is nothing to commit, and no commit of the agent's says anything.
+case "$submodules" in "put "* | *"
+put "*)
+  if [ "$(git write-tree)" = "$(git rev-parse "$OFFSTAGE_BEFORE^{tree}")" ]; then git reset --quiet --soft "$OFFSTAGE_BEFORE"; fi
+  ;;
+esac
 if ! git diff --cached --quiet; then
   git commit --quiet --no-verify --no-gpg-sign --message "$OFFSTAGE_MESSAGE"
   echo "offstage-committed $(git rev-parse HEAD)" >&2

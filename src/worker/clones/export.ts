@@ -16,6 +16,8 @@ export interface ExportedWork {
   /** The diff from the base; a part of it if `patchTruncated`. */
   readonly patch: string;
   readonly patchTruncated: boolean;
+  /** Paths of submodules in which something was changed, which is not in the commits. */
+  readonly changedSubmodules: readonly string[];
 }
 
 /** What taking work out of a sandbox needs. */
@@ -47,7 +49,7 @@ export async function exportClone(
   { remote, mirror, baseSha, headSha: startSha }: Clone,
   { sessionId, folders, message, coAuthor, patchLimit, signal }: ExportRequest,
 ): Promise<ExportedWork> {
-  const { headSha, commits, isMoved } = await exportRepository({
+  const { headSha, commits, isMoved, changedSubmodules } = await exportRepository({
     sandbox,
     mirror: mirror.path,
     folders: { ...folders, directory: remote.directory },
@@ -69,5 +71,6 @@ export async function exportClone(
     isAhead: ahead !== "",
     patch: diff.stdout,
     patchTruncated: diff.truncated || diff.code !== 0,
+    changedSubmodules,
   };
 }

@@ -27,8 +27,8 @@ export interface Fetch {
   /** Path of the mirror. */
   readonly mirror: string;
   readonly url: string;
-  /** Full name of the ref, with `refs/heads/`. */
-  readonly ref: string;
+  /** Full names of refs, with `refs/heads/`, or of commits. */
+  readonly ref: string | readonly string[];
   readonly limits: FetchLimits;
   /** Options with the remote's credentials and pinned address. */
   readonly options: GitOptions;
@@ -53,7 +53,7 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
     await mkdir(join(folder, "pack"), { recursive: true });
     const { code, stderr } = await git(
       // Always one pack: what is small as a pack may be huge as loose objects.
-      ["-c", "fetch.unpackLimit=1", "fetch", "--no-tags", "--progress", "--no-write-fetch-head", url, ref],
+      ["-c", "fetch.unpackLimit=1", "fetch", "--no-tags", "--progress", "--no-write-fetch-head", url, ...[ref].flat()],
       {
         ...options,
         signal: AbortSignal.any([options.signal, tooMuch.signal, overtime]),

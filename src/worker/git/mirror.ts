@@ -241,6 +241,48 @@ export async function fetchBranch(
   await mustGit(["update-ref", into, sha], options);
 }
 
+/** How many branches are fetched in search of a commit. */
+const mostTips = 200;
+
+/**
+ * Fetches a commit by its name into the mirror, and keeps it for the next fetch to build on. A server that serves only the tips
+ * of branches is asked for all of those. If the mirror has the commit, the remote is asked all the same whether these credentials
+ * may read it: others may have fetched it with theirs.
+ * @throws SessionError resources_exhausted, repository_*
+ */
+export async function fetchCommit(
+  mirror: Mirror,
+  sha: string,
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const local = { cwd: mirror.path, signal };
+  const hasIt = async (): Promise<boolean> => (await git(["cat-file", "-e", `${sha}^{commit}`], local)).code === 0;
+  const options = { ...(await remoteOptions(mirror, signal)), onProgress };
+  if (await hasIt()) {
+    const { code, stderr } = await git(["ls-remote", mirror.url, "HEAD"], asking(options));
+    if (code !== 0) throw remoteError(mirror.url, stderr);
+    return;
+  }
+  try {
+    await fetchObjects({ ...fetchFrom(mirror), ref: sha, options });
+  } catch (error) {
+    if (!(error instanceof SessionError) || error.code !== "repository_unreachable") throw error;
+    const names = (await branchNames(mirror, options)).slice(0, mostTips);
+    if (names.length === 0) throw error;
+    await fetchObjects({ ...fetchFrom(mirror), ref: names.map((name) => `refs/heads/${name}`), options });
+  }
+  if (!(await hasIt())) {
+    throw new SessionError({
+      code: "repository_not_found",
+      reason: `The repository ${mirror.url} does not have the commit ${sha}: it may not be pushed.`,
+      retryable: false,
+      remedy: "Push the commit, then retry.",
+    });
+  }
+  await keepLatest(mirror, `commit-${sha}`, sha, signal);
+}
+
 const defaultFetch: FetchLimits = { bytes: 20 * 1024 ** 3, memoryBytes: looksWithBytes, ms: 60 * 60_000 };
 
 function fetchFrom({ path, url, fetchLimits = defaultFetch }: Mirror) {

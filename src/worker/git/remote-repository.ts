@@ -21,6 +21,26 @@ export interface RemoteRepository {
   /** Whether the operator named its host. */
   readonly named: boolean;
   readonly credentials: () => Promise<GitCredentials | null>;
+  /** How a submodule at this URL is reached, or why it is not; if omitted, submodules are left empty. */
+  readonly submodule?: (url: string) => Promise<SubmoduleAccess | { readonly problem: string }>;
+}
+
+/** How the server reaches a submodule's repository. */
+export interface SubmoduleAccess extends Pick<RemoteRepository, "url" | "named" | "credentials"> {
+  /** What to do if it can't be reached, as a sentence; may be empty. */
+  readonly hint: string;
+}
+
+/** A submodule of a session's clone. */
+export interface Submodule {
+  /** Its folder in the clone. */
+  readonly path: string;
+  /** The commit that its superproject records. */
+  readonly sha: string;
+  /** Where it was fetched from; null if its address was not used. */
+  readonly url: string | null;
+  /** Why its folder is empty, as a sentence or the end of one; null if it is checked out. */
+  readonly problem: string | null;
 }
 
 /** The commits that a session's clone started from. */
@@ -35,6 +55,8 @@ export interface CloneStart {
    * the session's target is another commit; omitted in records of earlier versions.
    */
   readonly trusted?: TrustedCommit | null;
+  /** The submodules of the clone that was made at `headSha`; omitted in records of earlier versions. */
+  readonly submodules?: readonly Submodule[];
 }
 
 /** A commit that only the repository's own configured branch determines, never a request. */

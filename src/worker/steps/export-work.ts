@@ -31,6 +31,9 @@ interface ExportedClone {
 /** Most bytes of the diffs of all repositories of a session together: one API answer shows them all. */
 const patchLimit = 2 * 1024 * 1024;
 
+/** How many submodules a notice names. */
+const namedSubmodules = 5;
+
 type Exporting = Pick<AttemptServices, "database" | "folders" | "mirrors" | "sandbox" | "limits" | "author">;
 
 /**
@@ -47,6 +50,7 @@ export async function exportWork(
   const { session, mask } = attempt;
   const exported = await exportClones(attempt, services, clones);
   await saveDiffs(attempt, services, exported, saveRepository);
+  for (const { clone, work } of exported) await reportSubmodules(attempt, clone, work);
   for (const { clone, work } of exported) {
     const { id: repositoryId, position } = clone.repository;
     const commits = work.commits.map((commit) => ({ repositoryId, ...commit, subject: mask.text(commit.subject) }));
@@ -70,6 +74,22 @@ export async function exportWork(
     works.push({ ...work, clone, recorded: known, isChanged });
   }
   return works;
+}
+
+/** Says which submodules the agent changed, whose changes stay behind: they belong to other repositories. */
+async function reportSubmodules(
+  { emit }: Pick<Attempt, "emit">,
+  { repository, submodules = [] }: Clone,
+  { changedSubmodules }: ExportedWork,
+): Promise<void> {
+  if (changedSubmodules.length === 0) return;
+  const named = changedSubmodules.slice(0, namedSubmodules).map((path) => {
+    const url = submodules.find((each) => each.path === path)?.url ?? null;
+    return url === null ? path : `${path} (${url})`;
+  });
+  const more = changedSubmodules.length > named.length ? [`${changedSubmodules.length - named.length} more`] : [];
+  const text = `What was changed inside submodules of ${repository.name} can't be pushed with it, and is not in the pull request, which keeps their commits as they were: ${[...named, ...more].join(", ")}. To change a submodule, start a session on its own repository.`;
+  await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
 }
 
 /** Takes the work of each clone out of the sandbox, in the order given. @throws SessionError see `exportWork` */

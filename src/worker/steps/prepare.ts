@@ -7,6 +7,7 @@ import { saveRepository } from "../../store/queue/progress.ts";
 import { openTargets } from "../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { cloneSource } from "../attempt/session-repositories.ts";
+import { submoduleAccess } from "../attempt/submodule-access.ts";
 import {
   fetchCheckpoint,
   reportUnusable,
@@ -32,9 +33,13 @@ export interface Workspace {
   readonly missingSetups: readonly RepositoryEnvironment[];
 }
 
+/** How many submodules a notice names. */
+const namedSubmodules = 5;
+
 type Made = Pick<Workspace, "clones" | "origin" | "checkpoint">;
 
-type Services = CheckpointedClones & Pick<AttemptServices, "workerId" | "forgeOf" | "devcontainerImages">;
+type Services = CheckpointedClones &
+  Pick<AttemptServices, "workerId" | "forgeOf" | "repositoryKeyOf" | "devcontainerImages">;
 
 /**
  * Finds the session's clones on this disk as they were left; if they are not there, makes them from the remotes and fetches the
@@ -51,6 +56,7 @@ export async function prepareWorkspace(attempt: Attempt, services: Services): Pr
       ? await makeWorkspace(attempt, services, request)
       : { clones: existing, origin: "disk", checkpoint: null };
   await saveBases(attempt, services, made.clones);
+  if (made.origin === "remote") await reportSubmodules(attempt, made.clones);
   const environments = await readEnvironments(attempt, services, made.clones);
   return { ...made, environments, missingSetups: await withoutSetup(attempt, services, environments) };
 }
@@ -97,6 +103,18 @@ async function makeClonesFor(
   }
 }
 
+/** Says which submodules could not be had: their folders are empty. */
+async function reportSubmodules({ emit }: Pick<Attempt, "emit">, clones: readonly Clone[]): Promise<void> {
+  for (const { submodules = [], repository } of clones) {
+    const missing = submodules.filter(({ problem }) => problem !== null);
+    if (missing.length === 0) continue;
+    const named = missing.slice(0, namedSubmodules).map(({ path, problem }) => `${path}: ${problem}`);
+    const more = missing.length > named.length ? [`${missing.length - named.length} more`] : [];
+    const text = `Submodules of ${repository.name} could not be checked out, and their folders are empty. ${[...named, ...more].join("; ")}`;
+    await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
+  }
+}
+
 async function saveBases(
   { session }: Pick<Attempt, "session">,
   { database }: Pick<Services, "database">,
@@ -132,7 +150,10 @@ async function requireAllowed(
   });
 }
 
-async function cloneRequest(attempt: Attempt, services: Pick<Services, "database" | "forgeOf">): Promise<CloneRequest> {
+async function cloneRequest(
+  attempt: Attempt,
+  services: Pick<Services, "database" | "forgeOf" | "repositoryKeyOf">,
+): Promise<CloneRequest> {
   const { sessionId, branchName, targetBranch, repositories } = attempt.session;
   const repositoryIds = repositories.map(({ id }) => id);
   // The remote's default branch may have changed: keep the open pull request's target, so that no second one is opened.
@@ -142,9 +163,10 @@ async function cloneRequest(attempt: Attempt, services: Pick<Services, "database
       : new Map<string, string>();
   return {
     sessionId,
-    sources: repositories.map((repository) =>
-      cloneSource(attempt, services, repository, targets.get(repository.id) ?? null),
-    ),
+    sources: repositories.map((repository) => {
+      const source = cloneSource(attempt, services, repository, targets.get(repository.id) ?? null);
+      return { ...source, remote: { ...source.remote, submodule: submoduleAccess(attempt, services, source.address) } };
+    }),
     progress: createProgress(attempt),
     signal: attempt.signal,
   };

@@ -1,8 +1,16 @@
 import type { ClaimedSession } from "../../store/queue/claims.ts";
+import type { Clone } from "../clones/clone.ts";
+import type { Submodule } from "../git/remote-repository.ts";
 
-/** The prompt of a session's first turn: the situation, the trigger's event if there is one, and the user's message. */
-export function firstPrompt(session: ClaimedSession, message: string): string {
-  return [situation(session), untrustedEvent(session.payload), message].filter((part) => part !== "").join("\n\n");
+/**
+ * The prompt of a session's first turn: the situation, the trigger's event if there is one, and the user's message.
+ * @param clones whose submodules the agent is told of
+ */
+export function firstPrompt(session: ClaimedSession, message: string, clones: readonly NamedClone[] = []): string {
+  const submodules = clones.map((clone) => submodulesOf(clone, clones.length > 1));
+  return [situation(session), ...submodules, untrustedEvent(session.payload), message]
+    .filter((part) => part !== "")
+    .join("\n\n");
 }
 
 function situation(session: ClaimedSession): string {
@@ -16,6 +24,32 @@ function situation(session: ClaimedSession): string {
     "Do not push and do not open a pull request: when you end, what you left uncommitted is committed, and the branch is pushed for you.",
     "Your last message becomes the pull request's description: say there what you changed and how you checked it.",
   ].join(" ");
+}
+
+/** The part of a clone that the prompt names. */
+type NamedClone = Pick<Clone, "repository" | "submodules">;
+
+/** How many submodules a prompt names. */
+const namedSubmodules = 20;
+
+/** What the agent has to know of a clone's submodules; empty if it has none. */
+function submodulesOf({ repository, submodules = [] }: NamedClone, isOneOfMany: boolean): string {
+  const named = (paths: readonly { readonly path: string }[]): string =>
+    paths
+      .slice(0, namedSubmodules)
+      .map(({ path }) => JSON.stringify(isOneOfMany ? `${repository.directory}/${path}` : path))
+      .join(", ");
+  const [there, missing] = [submodules.filter(isThere), submodules.filter((each) => !isThere(each))];
+  const sentences = [
+    there.length > 0 &&
+      `These folders are submodules, which are other repositories: ${named(there)}. They are checked out at their recorded commits. What is changed or committed inside them can't be pushed: leave them as they are, and say in your last message what should be changed there.`,
+    missing.length > 0 && `These submodules could not be fetched, and their folders are empty: ${named(missing)}.`,
+  ];
+  return sentences.filter((sentence) => sentence !== false).join(" ");
+}
+
+function isThere({ problem }: Submodule): boolean {
+  return problem === null;
 }
 
 /** The trigger's whole payload, marked as untrusted: the instructions may use only a part of it. */

@@ -99,7 +99,7 @@ interface Message {
 async function takeTurn(
   attempt: Attempt,
   services: Services,
-  { environments, checkpointer, safePoints }: Turns,
+  { clones, environments, checkpointer, safePoints }: Turns,
   message: Message,
 ): Promise<{ readonly result: TurnResult; readonly harness: Harness }> {
   const { database } = services;
@@ -124,7 +124,7 @@ async function takeTurn(
       variables: variablesOf(attempt, environments),
       image: environments[0]?.image ?? null,
       // The first message may have been cancelled before an agent got it.
-      message: message.position === 1 || harness === null ? firstPrompt(session, message.text) : message.text,
+      message: message.position === 1 || harness === null ? firstPrompt(session, message.text, clones) : message.text,
       transcript: transcriptText(await transcript(database, session)),
       // Another provider can't load this session.
       resume: harness?.provider === provider.id ? harness.sessionId : null,

@@ -37,6 +37,7 @@ export type StepServices = Pick<
   | "author"
   | "providers"
   | "forgeOf"
+  | "repositoryKeyOf"
   | "devcontainerImages"
   | "checkpointBytes"
   | "publicUrl"
@@ -96,6 +97,7 @@ export async function createStepWorld(secrets: readonly string[] = []): Promise<
         author: { name: "Offstage", email: "offstage@localhost" },
         providers: [],
         forgeOf: forges.forgeOf,
+        repositoryKeyOf: forges.keyOf,
         devcontainerImages: [],
         checkpointBytes: 2 ** 30,
         publicUrl: () => "https://offstage.example",

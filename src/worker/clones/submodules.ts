@@ -1,0 +1,138 @@
+import { lstat, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { SessionError } from "../../domain/errors/errors.ts";
+import { addCheckout, whileWithin } from "../disk/checkout-size.ts";
+import { git, mustGit, type GitOptions } from "../git/git.ts";
+import { gitlinksIn, resolveSubmoduleUrl, submoduleUrls, type Gitlink } from "../git/gitmodules.ts";
+import { initFormat } from "../git/object-format.ts";
+import { ensureMirror, fetchCommit } from "../git/mirror.ts";
+import type { Mirrors } from "../git/mirrors.ts";
+import type { RemoteRepository, Submodule } from "../git/remote-repository.ts";
+import type { Room } from "./create-clone.ts";
+
+/** Bounds on what one clone brings along, since anyone who may push decides it. */
+const mostSubmodules = 100;
+const deepest = 5;
+
+/** Where the submodules of one clone go, and how they are reached. */
+export interface SubmoduleRequest {
+  /** Path of the session's clone, which no agent has seen yet. */
+  readonly folder: string;
+  /** The commit that is checked out there. */
+  readonly headSha: string;
+  readonly remote: Pick<RemoteRepository, "url" | "submodule">;
+  readonly mirrors: Mirrors;
+  readonly room: Room;
+  readonly progress: (progress: { text: string }) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A clone whose submodules are looked for. */
+interface Superproject {
+  /** Its path in the session's clone; empty for that itself. */
+  readonly path: string;
+  readonly url: string;
+  readonly sha: string;
+  readonly depth: number;
+}
+
+/**
+ * Checks out the submodules of a fresh clone at their recorded commits, and theirs. Each is a repository of its own with no more
+ * than that commit: it borrows nothing, so it needs no mirror later on.
+ * @returns all of them, also those that could not be had, with the reason
+ * @throws SessionError resources_exhausted if they do not fit on the session's disk; the reason of the signal
+ */
+export async function addSubmodules(request: SubmoduleRequest): Promise<Submodule[]> {
+  const { folder, headSha, remote, signal } = request;
+  const found: Submodule[] = [];
+  const left: Superproject[] = [{ path: "", url: remote.url, sha: headSha, depth: 1 }];
+  for (let next = left.shift(); next !== undefined; next = left.shift()) {
+    const options = { cwd: join(folder, next.path), signal };
+    const links = await gitlinksIn(options);
+    if (links.length === 0) continue;
+    const urls = await submoduleUrls(options, next.sha);
+    for (const link of links) {
+      const path = join(next.path, link.path);
+      const written = urls.get(link.path) ?? null;
+      const bound = boundOf(found.length, next.depth);
+      const made =
+        bound === null
+          ? await addSubmodule(request, { ...link, path }, next.url, written)
+          : { url: null, problem: bound };
+      found.push({ path, sha: link.sha, ...made });
+      if (made.problem === null) left.push({ path, url: made.url, sha: link.sha, depth: next.depth + 1 });
+    }
+  }
+  return found;
+}
+
+function boundOf(count: number, depth: number): string | null {
+  if (count >= mostSubmodules) return `there are more than ${mostSubmodules} submodules`;
+  return depth > deepest ? `submodules are nested deeper than ${deepest}` : null;
+}
+
+type Made =
+  | { readonly url: string; readonly problem: null }
+  | { readonly url: string | null; readonly problem: string };
+
+async function addSubmodule(
+  { folder, remote, mirrors, room, progress, signal }: SubmoduleRequest,
+  { path, sha }: Gitlink,
+  superproject: string,
+  written: string | null,
+): Promise<Made> {
+  if (written === null) return { url: null, problem: "its address is not in .gitmodules" };
+  const url = resolveSubmoduleUrl(superproject, written);
+  if (url === null) return { url: null, problem: "its address leads above the root of its superproject's host" };
+  const access = await remote.submodule?.(url);
+  if (access === undefined) return { url: null, problem: "it is not looked for here" };
+  if ("problem" in access) return { url: null, problem: access.problem };
+  const place = join(folder, path);
+  if (!(await isPlainFolder(folder, path))) return { url: access.url, problem: "its path is no empty folder" };
+  const mirror = mirrors.of(access);
+  progress({ text: `Fetching the submodule ${path}` });
+  return mirrors.use.whileUsed(mirror.path, async () => {
+    try {
+      await ensureMirror(mirror, signal);
+      await fetchCommit(mirror, sha, (text) => progress({ text: text.slice(0, 200) }), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof SessionError)) throw error;
+      return { url: access.url, problem: `${error.message} ${access.hint}`.trim() };
+    }
+    await checkOut(mirror.path, place, { sha, url: access.url }, room, signal);
+    return { url: access.url, problem: null };
+  });
+}
+
+/** Whether a path in the clone is an empty folder that is reached over folders alone: a link would lead elsewhere. */
+async function isPlainFolder(folder: string, path: string): Promise<boolean> {
+  const parts = path.split("/");
+  for (const index of parts.keys()) {
+    const found = await lstat(join(folder, ...parts.slice(0, index + 1))).catch(() => null);
+    if (found === null || !found.isDirectory()) return false;
+  }
+  return (await readdir(join(folder, path))).length === 0;
+}
+
+async function checkOut(
+  mirror: string,
+  place: string,
+  { sha, url }: { readonly sha: string; readonly url: string },
+  { disk, bounds, written }: Room,
+  signal: AbortSignal,
+): Promise<void> {
+  // Twice: the files, and their objects, which are at most as large.
+  await addCheckout(written, mirror, sha, bounds, signal);
+  await addCheckout(written, mirror, sha, bounds, signal);
+  await mustGit(["init", "--quiet", "--template=", initFormat(sha), place], { cwd: dirname(place), signal });
+  const options: GitOptions = { cwd: place, signal, local: true };
+  await whileWithin(disk, bounds, signal, async (watched) => {
+    const within = { ...options, signal: watched, fileBytes: bounds.diskBytes };
+    await mustGit(["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", mirror, sha], within);
+    await mustGit(["update-ref", "--no-deref", "HEAD", sha], options);
+    await mustGit(["reset", "--quiet", "--hard", sha], within);
+  });
+  await mustGit(["remote", "add", "origin", url], options);
+  await git(["update-ref", "refs/remotes/origin/recorded", sha], options);
+}

@@ -1,0 +1,74 @@
+import { git, mustGit, type GitOptions } from "./git.ts";
+
+/** A folder of a commit in which another repository's commit belongs (gitsubmodules(7)). */
+export interface Gitlink {
+  readonly path: string;
+  /** The commit that the superproject records. */
+  readonly sha: string;
+}
+
+/** Bound on the settings file, which strangers wrote. */
+const settingsBytes = 1024 * 1024;
+
+/** The submodules in a clone's index, which git has checked for paths that lead elsewhere. */
+export async function gitlinksIn(clone: GitOptions): Promise<Gitlink[]> {
+  const links: Gitlink[] = [];
+  let rest = "";
+  const onOutput = (chunk: Buffer): void => {
+    const entries = `${rest}${chunk.toString("latin1")}`.split("\0");
+    rest = entries.pop() ?? "";
+    for (const entry of entries) {
+      if (!entry.startsWith("160000 ")) continue;
+      const tab = entry.indexOf("\t");
+      const path = Buffer.from(entry.slice(tab + 1), "latin1").toString("utf8");
+      links.push({ path, sha: entry.split(" ")[1] ?? "" });
+    }
+  };
+  await mustGit(["ls-files", "--stage", "-z"], { ...clone, onOutput });
+  return links;
+}
+
+/**
+ * Reads the URL of each submodule's path from a commit's `.gitmodules`, which git parses.
+ * Nothing else in the file counts, a submodule's name included: git makes a path of it.
+ * @returns nothing if there is no such file, or it is none that git would read
+ */
+export async function submoduleUrls(clone: GitOptions, sha: string): Promise<Map<string, string>> {
+  const entry = await mustGit(["ls-tree", sha, "--", ".gitmodules"], clone);
+  // git does not read a symbolic link there either.
+  if (!/^100\d{3} blob /u.test(entry)) return new Map();
+  // For a blob, unlike for a file, git would follow `include.path` to any file of this machine.
+  const read = ["config", "--blob", `${sha}:.gitmodules`, "--no-includes", "--null", "--list"];
+  const { code, stdout } = await git(read, { ...clone, maximumOutput: settingsBytes });
+  if (code !== 0) return new Map();
+  const paths = new Map<string, string>();
+  const urls = new Map<string, string>();
+  for (const setting of stdout.split("\0")) {
+    const [key = "", name, field] = /^submodule\.([^\n]+)\.(path|url)\n/u.exec(setting) ?? [];
+    if (name !== undefined) (field === "path" ? paths : urls).set(name, setting.slice(key.length));
+  }
+  return new Map(
+    [...paths].flatMap(([name, path]) => {
+      const url = urls.get(name);
+      return url === undefined ? [] : [[path, url] as const];
+    }),
+  );
+}
+
+/**
+ * The URL of a submodule, if it is written relative to its superproject's (`./` or `../`, gitmodules(5)).
+ * @returns null if it leads above the root of the superproject's host
+ */
+export function resolveSubmoduleUrl(superproject: string, url: string): string | null {
+  if (!/^\.\.?\//u.test(url)) return url;
+  const [, root = "", path = ""] = /^([a-z]+:\/\/[^/]+\/|[^/:]+:|\/)(.*)$/isu.exec(superproject) ?? [];
+  const parts = path.split("/").filter((part) => part !== "");
+  let rest = url;
+  for (;;) {
+    if (rest.startsWith("./")) rest = rest.slice(2);
+    else if (rest.startsWith("../")) {
+      rest = rest.slice(3);
+      if (parts.pop() === undefined) return null;
+    } else return `${root}${[...parts, rest].join("/")}`;
+  }
+}
