@@ -8,7 +8,7 @@ import type { Config } from "../config/config.ts";
 import { childEnvironment } from "../domain/environments/child-environment.ts";
 import { messageOf, ObjectStoreError, OffstageError } from "../domain/errors/errors.ts";
 import { createObjectStore } from "../objects/object-store.ts";
-import { chooseDefaultAgent, createRegistry, createSandbox } from "../server/wiring.ts";
+import { chooseDefaultAgent, createRegistry, createSandbox, reachOutside } from "../server/wiring.ts";
 import { imageProblem } from "../worker/disk/session-disk.ts";
 import { canBeHeld } from "../worker/git/git.ts";
 import { attachDatabase } from "./attach.ts";
@@ -18,6 +18,7 @@ import { attachDatabase } from "./attach.ts";
  * result.
  */
 export async function diagnose(config: Config): Promise<Check[]> {
+  reachOutside(config);
   const providers = createRegistry(config);
   const agents = await Promise.all(
     providers.map(async (provider): Promise<Check> => {

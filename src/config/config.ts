@@ -4,7 +4,7 @@ import { registryHosts } from "../domain/environments/egress.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
 import { problemOf } from "../domain/errors/problem.ts";
 import { chooseDataFolder, type DataFolder } from "./data-folder.ts";
-import { forgesOf, modelsOf, objectsOf, signInOf } from "./groups.ts";
+import { forgesOf, modelsOf, objectsOf, outboundOf, signInOf } from "./groups.ts";
 import { variablesSchema, type Variables } from "./variables.ts";
 
 /** Flags of the command line. Each overrides its variable. */
@@ -37,6 +37,9 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     const value = flags[name as keyof ConfigFlags];
     if (value !== undefined) merged[variable] = value;
   }
+  // curl reads both spellings, and HTTP_PROXY in lower case alone.
+  for (const name of ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"])
+    merged[name] = merged[name.toLowerCase()] ?? merged[name];
   const parsed = variablesSchema.safeParse(merged);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -176,6 +179,9 @@ function configOf(variables: Variables) {
           },
     /** S3-compatible object store of large artifacts. Null: they are in the database. */
     objects: objectsOf(variables),
+    outbound: outboundOf(variables),
+    /** Whether programs in sandboxes trust the certificates of OFFSTAGE_CA_FILE too. */
+    authoritiesInSandbox: variables.OFFSTAGE_CA_IN_SANDBOX && variables.OFFSTAGE_CA_FILE !== undefined,
     forges: forgesOf(variables),
     models: modelsOf(variables),
   } as const;

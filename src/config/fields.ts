@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { modelPatternSchema } from "../domain/agents/model.ts";
 import { parseEgressRule, type EgressRule } from "../domain/environments/egress.ts";
+import { isDirectEntry } from "../outbound/proxies.ts";
 
 // Schemas of variables' values, as an operator writes them in the environment.
 
@@ -47,6 +48,24 @@ export const permitList = z
         ),
     ),
   )
+  .default([]);
+/** The address of an HTTP proxy, with credentials or without; `http://` if it names no protocol. */
+export const proxyAddress = z
+  .string()
+  .transform((value) => (value.includes("://") ? value : `http://${value}`).replace(/\/+$/u, ""))
+  .pipe(z.url({ protocol: /^https?$/u, error: "must be an http:// or https:// address" }));
+/** A list of places that are contacted without a proxy, as curl reads NO_PROXY. */
+export const directList = z
+  .string()
+  .transform((value, context): string[] => {
+    const entries = value
+      .toLowerCase()
+      .split(/[\s,]+/u)
+      .filter((entry) => entry !== "");
+    const wrong = entries.find((entry) => !isDirectEntry(entry));
+    if (wrong !== undefined) context.addIssue(`contains ${wrong}: write hosts, addresses or ranges such as 10.0.0.0/8`);
+    return entries;
+  })
   .default([]);
 /** A list of words, separated by commas or blanks. */
 export const names = z

@@ -1,5 +1,7 @@
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { InvalidInputError } from "../domain/errors/errors.ts";
+import type { Outbound } from "../outbound/process-wide.ts";
 import type { Variables } from "./variables.ts";
 
 // Settings that consist of several variables.
@@ -93,19 +95,48 @@ export function forgesOf(variables: Variables) {
     if (file === undefined) {
       throw new InvalidInputError("OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: must be set beside OFFSTAGE_GITHUB_APP_ID");
     }
-    forges.push({ ...github, app: { id: variables.OFFSTAGE_GITHUB_APP_ID, privateKey: readKeyFile(file) } });
+    const privateKey = readSetting("OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE", file);
+    forges.push({ ...github, app: { id: variables.OFFSTAGE_GITHUB_APP_ID, privateKey } });
   } else if (!forges.some((forge) => forge.webUrl === github.webUrl)) {
     forges.push(variables.GITHUB_TOKEN === undefined ? github : { ...github, token: variables.GITHUB_TOKEN });
   }
   return forges;
 }
 
-function readKeyFile(path: string): string {
+/** Reads the file that a variable names. @throws InvalidInputError if it can't be read */
+function readSetting(variable: string, path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    throw new InvalidInputError(`OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: ${path} can't be read`, { cause });
+    throw new InvalidInputError(`${variable}: ${path} can't be read`, { cause });
   }
+}
+
+/**
+ * How the server reaches the outside: proxies, and certificates that it trusts beside the usual ones.
+ * @throws InvalidInputError if OFFSTAGE_CA_FILE can't be read, or holds no certificate
+ */
+export function outboundOf(variables: Variables): Outbound {
+  const { HTTPS_PROXY: https = null, HTTP_PROXY: http = null, NO_PROXY: direct, OFFSTAGE_CA_FILE: file } = variables;
+  return { proxies: { http, https, direct }, authorities: file === undefined ? [] : authoritiesIn(file) };
+}
+
+function authoritiesIn(file: string): string[] {
+  const text = readSetting("OFFSTAGE_CA_FILE", file);
+  const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gu) ?? [];
+  if (found.length === 0) {
+    throw new InvalidInputError(
+      `OFFSTAGE_CA_FILE: ${file} has no certificate: it must be PEM (-----BEGIN CERTIFICATE-----)`,
+    );
+  }
+  for (const certificate of found) {
+    try {
+      void new X509Certificate(certificate);
+    } catch (cause) {
+      throw new InvalidInputError(`OFFSTAGE_CA_FILE: ${file} has a certificate that can't be read`, { cause });
+    }
+  }
+  return found;
 }
 
 /** Keys and addresses of the model providers that are configured. */

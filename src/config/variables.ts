@@ -5,6 +5,7 @@ import { dollarsSchema } from "../domain/fields/dollars.ts";
 import { roles } from "../domain/people/user.ts";
 import { agentNameSchema } from "../domain/sessions/session.ts";
 import {
+  directList,
   egressList,
   flag,
   headerList,
@@ -12,6 +13,7 @@ import {
   modelList,
   names,
   permitList,
+  proxyAddress,
   signInUrl,
   uidRange,
   integer,
@@ -185,6 +187,11 @@ export const variablesSchema = z.object({
   OFFSTAGE_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
   OFFSTAGE_LOG_FORMAT: z.enum(["auto", "json", "text"]).default("auto"),
   OFFSTAGE_FORGES: json(z.array(forgeSettingsSchema)).optional(),
+  HTTPS_PROXY: proxyAddress.optional(),
+  HTTP_PROXY: proxyAddress.optional(),
+  NO_PROXY: directList,
+  OFFSTAGE_CA_FILE: z.string().min(1).optional(),
+  OFFSTAGE_CA_IN_SANDBOX: flag,
   GITHUB_TOKEN: z.string().min(1).optional(),
   OFFSTAGE_GITHUB_APP_ID: z.string().min(1).optional(),
   OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: z.string().min(1).optional(),

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { modelProviderIds, type ModelProviders } from "../domain/agents/model.ts";
 import type { EgressPolicy } from "../domain/environments/egress.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
+import type { Proxies } from "../outbound/proxies.ts";
 import type { publicAddressOf } from "./egress/addresses.ts";
 import { createEgressProxy, type Refusal } from "./egress/egress.ts";
 import { admitAll } from "./models/admission.ts";
@@ -52,6 +53,8 @@ export async function openGateway(
     readonly onRefused: (refusal: Refusal) => void;
     /** Finds a host's public address; default: by the system's resolver. */
     readonly resolve?: typeof publicAddressOf;
+    /** The operator's proxies to other hosts; none if omitted. */
+    readonly proxies?: Proxies;
     /** Answers requests to models; default: forwards them. */
     readonly answers?: (reading: Pick<ModelGatewayOptions, "models" | "permits">) => ModelGateway;
   } & Partial<Pick<ModelGatewayOptions, "permits" | "admit" | "onRequest" | "recorder" | "lingerMs">>,
@@ -74,7 +77,7 @@ export async function openGateway(
   const reading = { models, permits };
   const gateway =
     options.answers?.(reading) ?? createModelGateway({ ...reading, token, admit, onRequest, recorder, lingerMs });
-  const egress = createEgressProxy(options.egress, options.onRefused, options.resolve);
+  const egress = createEgressProxy(options.egress, options.onRefused, options.resolve, options.proxies);
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
     // An absolute URL is a proxy request; a path is a request to the gateway itself.

@@ -16,7 +16,7 @@ import { listenError } from "./listen-error.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
 import { startApiNode } from "./start-api-node.ts";
 import { startWorkerNode } from "./start-worker-node.ts";
-import { createRegistry, createSandbox, openVault } from "./wiring.ts";
+import { createRegistry, createSandbox, openVault, reachOutside } from "./wiring.ts";
 
 /** Milliseconds for which the sign-in link of the first start is valid. */
 const firstLoginLinkMs = 24 * 60 * 60 * 1_000;
@@ -69,6 +69,7 @@ function requireShared({ databaseUrl, masterKey, publicUrl }: Config, role: Serv
 }
 
 async function start(config: Config, logger: Logger, role: ServerRole, stops: Shutdown): Promise<Offstage> {
+  stops.add(reachOutside(config));
   const traces = await createTraces(config.traces, (error) => logger.warn({ err: error }, "could not send spans"));
   stops.add(() => traces.close());
   const database = await openDatabase({ url: config.databaseUrl, directory: config.databaseDirectory, logger });

@@ -17,6 +17,7 @@ import {
   readWorkerId,
   recordingsDirectory,
   socketDirectory,
+  writeAuthorities,
 } from "./wiring.ts";
 
 /**
@@ -26,7 +27,11 @@ import {
 export async function startWorkerNode(dependencies: Dependencies, url: string, shutdown: Shutdown): Promise<void> {
   const { config, logger, metrics, traces, database, sandbox, providers, templates } = dependencies;
   // Removes the sockets that a killed server left behind.
-  await Promise.all([rm(socketDirectory(config), { recursive: true, force: true }), readProgramTexts()]);
+  await Promise.all([
+    rm(socketDirectory(config), { recursive: true, force: true }),
+    readProgramTexts(),
+    writeAuthorities(config),
+  ]);
   const id = await readWorkerId(config.data);
   if (sandbox.sweeper !== undefined) await shutdown.start(sandbox.sweeper);
   const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id });
@@ -68,7 +73,15 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   const { vault, forges } = dependencies;
   const publicUrl = () => url;
   await shutdown.start(
-    createWebhookSender({ database, vault, logger, metrics, publicUrl, privateHosts: config.webhookHosts }),
+    createWebhookSender({
+      database,
+      vault,
+      logger,
+      metrics,
+      publicUrl,
+      privateHosts: config.webhookHosts,
+      proxies: config.outbound.proxies,
+    }),
   );
   const { pullRequestMinutes: minutes } = config;
   await shutdown.start(startPullRequestPolling({ database, logger, forgeOf: forges.forgeOf, minutes }));

@@ -15,6 +15,8 @@ import { createGatewayProcesses } from "../gateway/process/process.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { createObjectStore, type ObjectStore } from "../objects/object-store.ts";
 import type { Logger } from "../observability.ts";
+import { bundleWith, useProcessWide } from "../outbound/process-wide.ts";
+import { withAuthorities } from "../sandboxes/authorities.ts";
 import { createBubblewrap } from "../sandboxes/bubblewrap.ts";
 import { createContainerSandbox } from "../sandboxes/container/container.ts";
 import { createUnsandboxed } from "../sandboxes/none.ts";
@@ -29,6 +31,7 @@ import { createEnvironmentCache } from "../worker/disk/environment-cache.ts";
 import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
 import { createSessionFolders } from "../worker/disk/session-folders.ts";
 import { createMirrors } from "../worker/git/mirrors.ts";
+import { createTransport } from "../worker/git/transport.ts";
 
 /** A disk with less free space counts as full. */
 const leastRoomBytes = 1024 * 1024;
@@ -113,6 +116,39 @@ export function socketDirectory({ data }: Config): string {
   return join(data, "run");
 }
 
+/**
+ * Makes this process use the operator's proxies and certificates.
+ * @returns puts everything back
+ * @throws InvalidInputError if this version of Node can't
+ */
+export function reachOutside({ outbound, forges, models, objects, oidc, githubSignIn, traces }: Config): () => void {
+  const contacted = [
+    ...forges.flatMap((forge) => [forge.webUrl, ...("apiUrl" in forge ? [forge.apiUrl] : [])]),
+    ...Object.values(models).map(({ baseUrl }) => baseUrl),
+    objects?.endpoint,
+    oidc?.issuer,
+    githubSignIn?.webUrl,
+    githubSignIn?.apiUrl,
+    traces?.endpoint,
+  ];
+  return useProcessWide(
+    outbound,
+    contacted.filter((url) => url !== undefined),
+  );
+}
+
+/**
+ * Writes the file of all trusted certificates, for programs that take one in the place of the system's: git, and tools in
+ * sandboxes. Without OFFSTAGE_CA_FILE they use the system's own.
+ */
+export async function writeAuthorities({ data, outbound }: Config): Promise<void> {
+  if (outbound.authorities.length === 0) return;
+  await mkdir(data, { recursive: true });
+  await replaceFile(authoritiesFile(data), bundleWith(outbound.authorities), { mode: 0o644 });
+}
+
+const authoritiesFile = (data: string): string => join(data, "authorities.pem");
+
 /** Everything that attempts need of this worker. */
 export function createAttemptServices(
   config: Config,
@@ -138,7 +174,7 @@ export function createAttemptServices(
     logger,
     metrics,
     traces,
-    sandbox,
+    sandbox: config.authoritiesInSandbox ? withAuthorities(sandbox, authoritiesFile(config.data)) : sandbox,
     sandboxImage: config.sandbox === "container" ? config.container.image : null,
     devcontainerImages: config.devcontainerImages,
     providers,
@@ -152,6 +188,10 @@ export function createAttemptServices(
       dataDirectory: config.data,
       allowLocalRepositories: config.allowLocalRepositories,
       fetch: config.fetch,
+      transport: createTransport(
+        config.outbound,
+        config.outbound.authorities.length === 0 ? null : authoritiesFile(config.data),
+      ),
     }),
     author: config.commitAuthor,
     environmentCache: createEnvironmentCache({
@@ -169,7 +209,7 @@ export function createAttemptServices(
     models: config.models,
     allowedModels: config.allowedModels,
     modelPermits: config.modelPermits,
-    gateways: createGatewayProcesses(),
+    gateways: createGatewayProcesses({ outbound: config.outbound }),
     prices: config.prices,
     recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
     egress: config.egress,
@@ -205,6 +245,8 @@ export function serverSecrets(config: Config): string[] {
   return [
     ...(config.masterKey?.split(",") ?? []),
     ...passwordsIn(config.databaseUrl),
+    ...passwordsIn(config.outbound.proxies.http),
+    ...passwordsIn(config.outbound.proxies.https),
     config.oidc?.clientSecret,
     config.githubSignIn?.clientSecret,
     ...forgeSecrets,

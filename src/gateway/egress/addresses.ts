@@ -1,5 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { IPAddressRanges } from "@microsoft/antissrf";
 
 /**
@@ -52,6 +53,25 @@ export async function addressesOf(host: string): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
   const found = await lookup(host, { all: true });
   return found.map(({ address }) => address);
+}
+
+/** How long a name that a proxy resolves is looked for here too, in ms: behind a proxy there may be no resolver at all. */
+const ownLookupMs = 2_000;
+
+/**
+ * Whether a host that is contacted through a proxy is known here as private: it is such an address, or its name has only
+ * such addresses. Of a name that only the proxy can resolve, the proxy decides.
+ * @param resolve finds a name's public address
+ */
+export async function isKnownPrivate(
+  host: string,
+  resolve: typeof publicAddressOf = publicAddressOf,
+): Promise<boolean> {
+  const overtime = new AbortController();
+  const late = pause(ownLookupMs, null, { signal: overtime.signal }).catch(() => null);
+  const found = await Promise.race([resolve(host), late]);
+  overtime.abort();
+  return found === "private";
 }
 
 /**

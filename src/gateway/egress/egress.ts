@@ -5,10 +5,13 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
+import { request as httpsRequest } from "node:https";
 import { connect, isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { canonicalHost, egressRulesFor, type EgressPolicy } from "../../domain/environments/egress.ts";
-import { publicAddressOf } from "./addresses.ts";
+import { connectThrough, requestTo } from "../../outbound/connect.ts";
+import { noProxies, proxyOf, type Proxies } from "../../outbound/proxies.ts";
+import { isKnownPrivate, publicAddressOf } from "./addresses.ts";
 import { join, passTunnel, type TunnelRefusal } from "./tunnel.ts";
 
 /** A refused connection of the sandbox. */
@@ -48,23 +51,28 @@ const hopByHop = new Set([
 interface Target {
   readonly host: string;
   readonly port: number;
-  /** The name is resolved once: the address that was checked is the one connected to. */
+  /** The name is resolved once: the address that was checked is the one connected to. With a proxy: the host itself. */
   readonly address: string;
+  /** The operator's proxy, which resolves the name; null: the connection is direct. */
+  readonly proxy: URL | null;
   /** Whether the connection's content is not inspected. */
   readonly anyProtocol: boolean;
 }
 
 /**
- * A proxy to listed hosts and ports. It resolves names itself, and connects to public addresses only.
+ * A proxy to listed hosts and ports. It resolves names itself, and connects to public addresses only. What goes through a
+ * proxy of the operator is resolved by that one; what is private as far as this machine knows is refused before.
  * @param resolve finds a name's public address
+ * @param proxies of the operator
  */
 export function createEgressProxy(
   policy: EgressPolicy,
   onRefused: (refusal: Refusal) => void,
   resolve: typeof publicAddressOf = publicAddressOf,
+  proxies: Proxies = noProxies,
 ): EgressProxy {
   /** Null if the host is refused, or has no address. */
-  async function targetOf(host: string, port: number): Promise<Target | null> {
+  async function targetOf(protocol: string, host: string, port: number): Promise<Target | null> {
     const rules = egressRulesFor(policy.rules, host, port);
     if (rules.length === 0 && !policy.open) {
       onRefused({ host, port, reason: "not allowed" });
@@ -72,11 +80,15 @@ export function createEgressProxy(
     }
     // If every host is allowed, no host can be mistaken for a refused one.
     const anyProtocol = rules.length === 0 || rules.some((rule) => rule.anyProtocol);
+    const proxy = proxyOf(proxies, { protocol, host, port });
+    const named = { host, port, address: host, proxy, anyProtocol };
     // An operator who lists an address means it, private or not.
-    if (isIP(host) !== 0 && rules.length > 0) return { host, port, address: host, anyProtocol };
-    const found = await resolve(host);
+    if (isIP(host) !== 0 && rules.length > 0) return named;
+    const found = proxy === null ? await resolve(host) : (await isKnownPrivate(host, resolve)) ? "private" : null;
     if (found === "private") onRefused({ host, port, reason: "private address" });
-    return found === null || found === "private" ? null : { host, port, address: found.address, anyProtocol };
+    if (found === "private") return null;
+    if (proxy !== null) return named;
+    return found === null ? null : { ...named, address: found.address };
   }
 
   /** Destinations of tunnels that turned out to carry HTTP. */
@@ -99,40 +111,40 @@ export function createEgressProxy(
       client.on("error", () => client.destroy());
       const authority = readAuthority(request.url ?? "");
       if (authority === null) return answer(client, 400, "CONNECT needs <host>:<port>");
-      const target = await targetOf(authority.host, authority.port);
+      const target = await targetOf("https:", authority.host, authority.port);
       if (target === null)
         return answer(client, 403, `${authority.host}:${authority.port} is not allowed from this sandbox`);
       // The client disconnected while the name was resolved.
       if (client.destroyed) return undefined;
-      const { host, port, address } = target;
-      const upstream = connect({ host: address, port, timeout: connectLimitMs, allowHalfOpen: true });
-      const giveUp = (): void => void upstream.destroy();
+      const { host, port } = target;
+      const given = new AbortController();
+      const giveUp = (): void => given.abort();
       client.once("close", giveUp);
-      upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
-      upstream.once("error", () => answer(client, 502, `${host}:${port} could not be reached`));
-      upstream.once("connect", () => {
-        upstream.setTimeout(0);
-        upstream.removeAllListeners("error");
-        upstream.on("error", () => client.destroy());
-        client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-        if (target.anyProtocol) {
-          upstream.write(head);
-          join(client, upstream);
-          return;
-        }
-        const onHttp = (): void => {
-          client.off("close", giveUp);
-          targets.set(client, target);
-          tunnelled.emit("connection", client);
-        };
-        void passTunnel(client, upstream, {
-          head,
-          host,
-          isAddress: isIP(host) !== 0,
-          limitMs: helloLimitMs,
-          onHttp,
-        }).then((refusal) => refusal !== null && onRefused({ host, port, ...refusal }));
-      });
+      connectTo(target, given.signal).then(
+        (upstream) => {
+          given.signal.addEventListener("abort", () => upstream.destroy(), { once: true });
+          upstream.on("error", () => client.destroy());
+          client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+          if (target.anyProtocol) {
+            upstream.write(head);
+            join(client, upstream);
+            return;
+          }
+          const onHttp = (): void => {
+            client.off("close", giveUp);
+            targets.set(client, target);
+            tunnelled.emit("connection", client);
+          };
+          void passTunnel(client, upstream, {
+            head,
+            host,
+            isAddress: isIP(host) !== 0,
+            limitMs: helloLimitMs,
+            onHttp,
+          }).then((refusal) => refusal !== null && onRefused({ host, port, ...refusal }));
+        },
+        () => answer(client, 502, `${host}:${port} could not be reached`),
+      );
       return undefined;
     },
 
@@ -141,7 +153,7 @@ export function createEgressProxy(
       const host = url?.protocol === "http:" ? canonicalHost(url.host.replace(/:\d+$/u, "")) : null;
       if (url === null || host === null) return end(response, 400, "a proxied request needs a whole http:// address");
       const port = Number(url.port || 80);
-      const target = await targetOf(host, port);
+      const target = await targetOf("http:", host, port);
       if (target === null) return end(response, 403, `${host}:${port} is not allowed from this sandbox`);
       return send(target, `${url.pathname}${url.search}`, request, response);
     },
@@ -150,24 +162,40 @@ export function createEgressProxy(
 
 const placeOf = ({ host, port }: Target) => ({ host, port });
 
+/** Connects to a target, directly or through its proxy. @throws Error if it can't be reached, or the signal has aborted */
+function connectTo({ host, port, address, proxy }: Target, signal: AbortSignal): Promise<Duplex> {
+  const place = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  if (proxy !== null) return connectThrough(proxy, place, { limitMs: connectLimitMs, signal });
+  return new Promise((resolve, reject) => {
+    const upstream = connect({ host: address, port, timeout: connectLimitMs, allowHalfOpen: true, signal });
+    upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
+    upstream.once("error", reject);
+    upstream.once("connect", () => {
+      upstream.setTimeout(0);
+      upstream.removeAllListeners("timeout");
+      upstream.off("error", reject);
+      resolve(upstream);
+    });
+  });
+}
+
 /** Forwards the sandbox's request to the target, with the target's own name as Host. */
 function send(target: Target, path: string, request: IncomingMessage, response: ServerResponse): void {
-  const { host, port, address } = target;
+  const { host, port, address, proxy } = target;
   const coding = request.headers["transfer-encoding"];
   if (!isChunkedAtMost(coding)) return end(response, 501, `a proxied request can't have the transfer coding ${coding}`);
   const written = isIP(host) === 6 ? `[${host}]` : host;
-  const upstream = httpRequest({
+  const named = port === 80 ? written : `${written}:${port}`;
+  const through = proxy === null ? null : requestTo(proxy);
+  const ask = through?.protocol === "https:" ? httpsRequest : httpRequest;
+  const upstream = ask({
     // One connection for each request: on a reused one, surplus bytes of the server would answer another request.
     agent: false,
-    host: address,
-    port,
+    host: through?.host ?? address,
+    port: through?.port ?? port,
     method: request.method,
-    path,
-    headers: {
-      ...endToEnd(request.headers),
-      ...framingOf(request),
-      host: port === 80 ? written : `${written}:${port}`,
-    },
+    path: through === null ? path : `http://${named}${path}`,
+    headers: { ...endToEnd(request.headers), ...framingOf(request), ...through?.headers, host: named },
     timeout: connectLimitMs,
   });
   // Also if the client hung up: an answer that nobody reads would never end.

@@ -1,5 +1,6 @@
 import type { ModelProviderId, ModelProviders } from "../../domain/agents/model.ts";
 import type { EgressPolicy } from "../../domain/environments/egress.ts";
+import type { Outbound } from "../../outbound/process-wide.ts";
 import type { Prices } from "../costs/prices.ts";
 import type { ModelUsage } from "../costs/usage.ts";
 import type { Refusal } from "../egress/egress.ts";
@@ -38,7 +39,7 @@ export type AdmissionAnswer = Pick<Admission, "outputLimit"> | ModelRefusal;
 
 /** A message to the gateway's process. It answers calls by their number. */
 export type ToGateway =
-  | { readonly kind: "open"; readonly task: GatewayTask }
+  | { readonly kind: "open"; readonly task: GatewayTask; readonly outbound: Outbound }
   | { readonly kind: "admitted"; readonly call: number; readonly answer: AdmissionAnswer }
   | { readonly kind: "traffic"; readonly call: number }
   | { readonly kind: "close" };

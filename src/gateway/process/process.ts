@@ -3,6 +3,8 @@ import { writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { childEnvironment } from "../../domain/environments/child-environment.ts";
 import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { noProxies } from "../../outbound/proxies.ts";
+import type { Outbound } from "../../outbound/process-wide.ts";
 import { compileCache } from "../../programs/compile-cache.ts";
 import { forkProgram, type ForkedProgram } from "../../programs/forked-program.ts";
 import { lowerPriority } from "../../programs/priority.ts";
@@ -84,9 +86,11 @@ const patience: Patience = {
  */
 const trustVariables = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
+const directOnly: Outbound = { proxies: noProxies, authorities: [] };
+
 /** Keeps one process ahead, since its start takes longer than that of a sandbox. */
-export function createGatewayProcesses(changes: Partial<Patience> = {}): GatewayProcesses {
-  const limits = { ...patience, ...changes };
+export function createGatewayProcesses(changes: Partial<Patience & Pick<Opening, "outbound">> = {}): GatewayProcesses {
+  const limits = { ...patience, outbound: directOnly, ...changes };
   const lingers = createLingering(limits);
   let next: ForkedProgram | null = null;
   function started(): ForkedProgram {
@@ -160,11 +164,17 @@ function endBeforeServer(pid: number): void {
   }
 }
 
+interface Opening extends Patience {
+  /** How gateways reach the outside. */
+  readonly outbound: Outbound;
+  readonly lingers: (child: ChildProcess) => void;
+}
+
 async function openIn(
   program: ForkedProgram,
   task: GatewayTask,
   services: GatewayServices,
-  { openLimitMs, answerLimitMs, closeLimitMs, lingers }: Patience & { readonly lingers: (child: ChildProcess) => void },
+  { outbound, openLimitMs, answerLimitMs, closeLimitMs, lingers }: Opening,
 ): Promise<Gateway> {
   const { child } = program;
   const opened = Promise.withResolvers<{ readonly socket: string; readonly token: string }>();
@@ -227,7 +237,7 @@ async function openIn(
   child.once("exit", (code, signal) => over(String(signal ?? code)));
   child.once("error", (error) => over(error.message));
   program.keepAlive(true);
-  send({ kind: "open", task });
+  send({ kind: "open", task, outbound });
 
   const late = new GatewayLostError(`the process of the session's gateway did not open within ${openLimitMs} ms`);
   const opening = setTimeout(() => opened.reject(late), openLimitMs);

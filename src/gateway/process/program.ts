@@ -3,6 +3,7 @@ import type { ModelProviderId } from "../../domain/agents/model.ts";
 import { messageOf } from "../../domain/errors/errors.ts";
 import { createMask } from "../../domain/masking/mask.ts";
 import { createTokenBucket } from "../../domain/time/token-bucket.ts";
+import { useProcessWide, type Outbound } from "../../outbound/process-wide.ts";
 import { modelLabel } from "../costs/prices.ts";
 import { openGateway, type LocalGateway } from "../gateway.ts";
 import { isRefusal, type Admit } from "../models/admission.ts";
@@ -92,13 +93,18 @@ function createRefusals() {
   };
 }
 
-async function open(task: GatewayTask) {
+async function open(task: GatewayTask, outbound: Outbound) {
+  useProcessWide(
+    outbound,
+    Object.values(task.models).flatMap(({ baseUrl }) => baseUrl ?? []),
+  );
   const admissions = createAdmissions();
   const counts = createCounts(task.labels);
   const { recording } = task;
   const recorder = recording === null ? null : createRecorder(recording.file, createMask(recording.secrets).text);
   const gateway: LocalGateway = await openGateway({
     ...task,
+    proxies: outbound.proxies,
     onRefused: createRefusals(),
     admit: admissions.admit,
     onRequest: counts.add,
@@ -124,7 +130,7 @@ function runProgram(): void {
   let gateway: Promise<Awaited<ReturnType<typeof open>>> | null = null;
   process.on("message", (message: ToGateway) => {
     if (message.kind === "open") {
-      gateway = open(message.task);
+      gateway = open(message.task, message.outbound);
       gateway.catch((error: unknown) => {
         say({ kind: "unopened", message: messageOf(error) });
       });

@@ -1,10 +1,11 @@
-import { request as requestHttp } from "node:http";
+import { request as requestHttp, type RequestOptions } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
 import { messageOf } from "../../domain/errors/errors.ts";
 import { retryAfterMs } from "../../domain/time/retry-after.ts";
-import { addressesOf, isPublicAddress } from "../../gateway/egress/addresses.ts";
+import { addressesOf, isKnownPrivate, isPublicAddress } from "../../gateway/egress/addresses.ts";
+import { noProxies, proxyOfUrl, type Proxies } from "../../outbound/proxies.ts";
 
 /** The result of one request. */
 export interface PostResult {
@@ -21,7 +22,8 @@ const longestRetryAfterMs = 60 * 60 * 1_000;
 
 /**
  * Posts JSON to a URL that a user gave. It connects only to public addresses, unless the operator listed the host, and exactly
- * to the address that was checked, so a second DNS answer can't redirect it. A redirect is not followed and counts as a
+ * to the address that was checked, so a second DNS answer can't redirect it. Through a proxy of the operator, that one resolves
+ * the name, and only hosts that this machine knows as private are refused here. A redirect is not followed and counts as a
  * failure.
  * Never throws: errors are in the result.
  * @param call.privateHosts hosts that may be in a private network
@@ -33,13 +35,18 @@ export async function postJson(
     readonly body: string;
     readonly headers: Readonly<Record<string, string>>;
     readonly privateHosts: readonly string[];
+    /** The operator's proxies, which this process uses; none if omitted. */
+    readonly proxies?: Proxies;
     readonly signal: AbortSignal;
   },
 ): Promise<PostResult> {
   try {
     const { hostname, protocol } = new URL(url);
     const host = hostname.replace(/^\[|\]$/gu, "");
-    const address = await addressOf(host, call.privateHosts.includes(host));
+    const listed = call.privateHosts.includes(host);
+    const isProxied = proxyOfUrl(call.proxies ?? noProxies, url) !== null;
+    if (isProxied && !listed && (await isKnownPrivate(host))) throw new Error(isPrivate(host));
+    const address = isProxied ? null : await addressOf(host, listed);
     return await post(url, protocol === "https:" ? requestHttps : requestHttp, address, call);
   } catch (error) {
     const timedOut = call.signal.aborted && (call.signal.reason as Error).name === "TimeoutError";
@@ -52,13 +59,16 @@ async function addressOf(host: string, named: boolean): Promise<string> {
   const found = await addressesOf(host);
   const address = found.find((one) => named || isPublicAddress(one));
   if (address !== undefined) return address;
-  throw new Error(`${host} is in a private network: the operator can allow it with OFFSTAGE_WEBHOOK_HOSTS`);
+  throw new Error(isPrivate(host));
 }
+
+const isPrivate = (host: string): string =>
+  `${host} is in a private network: the operator can allow it with OFFSTAGE_WEBHOOK_HOSTS`;
 
 function post(
   url: string,
   request: typeof requestHttp,
-  address: string,
+  address: string | null,
   { body, headers, signal }: Parameters<typeof postJson>[1],
 ): Promise<PostResult> {
   return new Promise((resolve, reject) => {
@@ -71,12 +81,7 @@ function post(
         "content-length": Buffer.byteLength(body),
         "user-agent": "Offstage",
       },
-      // Connect to the checked address, whatever the name resolves to by now.
-      lookup: (_host, options, done) => {
-        const family = isIP(address);
-        if (options.all === true) done(null, [{ address, family }]);
-        else done(null, address, family);
-      },
+      ...(address !== null && connectsTo(address)),
     });
     sent.once("error", reject);
     // These never give a response, so don't wait for one: a protocol switch, or a connection that only closes.
@@ -106,6 +111,18 @@ function post(
     });
     sent.end(body);
   });
+}
+
+/** Options that connect to the checked address, whatever the name resolves to by now, and through no proxy. */
+function connectsTo(address: string): Pick<RequestOptions, "agent" | "lookup"> {
+  return {
+    agent: false,
+    lookup: (_host, options, done) => {
+      const family = isIP(address);
+      if (options.all === true) done(null, [{ address, family }]);
+      else done(null, address, family);
+    },
+  };
 }
 
 /** The beginning of an answer's body, which may be endless. */

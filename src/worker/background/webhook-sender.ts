@@ -5,6 +5,7 @@ import { createPeriodic } from "../../lifecycle/periodic.ts";
 import { createService, type Service } from "../../lifecycle/service.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
+import type { Proxies } from "../../outbound/proxies.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import {
   claimDeliveries,
@@ -24,6 +25,8 @@ export interface WebhookSenderOptions {
   readonly publicUrl: () => string;
   /** Hosts in private networks that the operator allows webhooks to be sent to. */
   readonly privateHosts: readonly string[];
+  /** The operator's proxies, which this process uses; none if omitted. */
+  readonly proxies?: Proxies;
 }
 
 const pollEveryMs = 1_000;
@@ -92,6 +95,7 @@ async function send(options: WebhookSenderOptions, delivery: ClaimedDelivery, st
     body,
     headers: signedHeaders(delivery.id, Math.floor(Date.now() / 1_000), body, secret),
     privateHosts: options.privateHosts,
+    ...(options.proxies !== undefined && { proxies: options.proxies }),
     signal: AbortSignal.any([stopping, AbortSignal.timeout(timeLimitMs)]),
   });
   // This server stopped, the receiver did not answer: the delivery is due again when its lease expires.

@@ -7,6 +7,7 @@ import type { GitCredentials } from "../../forges/forge.ts";
 import { startProcess } from "../../sandboxes/process/process.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { PinnedHost } from "./remote-address.ts";
+import type { GitTransport } from "./transport.ts";
 
 /** How one git process runs. */
 export interface GitOptions {
@@ -18,6 +19,8 @@ export interface GitOptions {
     readonly credentials: GitCredentials | null;
     /** The only address at which the host is contacted; null for a host that the operator named. */
     readonly pinned: PinnedHost | null;
+    /** How the operator lets git reach remotes; directly, with the system's certificates, if omitted. */
+    readonly transport?: GitTransport;
   };
   /** Whether the remote may be a path on this machine. */
   readonly local?: boolean;
@@ -211,8 +214,9 @@ function environmentOf({ remote, local, cwd, newObjects, outsideRepositories }: 
   }
   const pinned = remote?.pinned ?? null;
   if (pinned !== null) {
-    const address = pinned.address.includes(":") ? `[${pinned.address}]` : pinned.address;
-    settings["http.curloptResolve"] = `${pinned.host}:${pinned.port}:${address}`;
+    const { host, port, address } = pinned;
+    if (address !== null)
+      settings["http.curloptResolve"] = `${host}:${port}:${address.includes(":") ? `[${address}]` : address}`;
     // A redirect would lead to an unchecked address.
     settings["http.followRedirects"] = "false";
   }
@@ -225,7 +229,7 @@ function environmentOf({ remote, local, cwd, newObjects, outsideRepositories }: 
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "",
-    GIT_SSH_COMMAND: `ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new ${sshLimits}${pinned === null ? "" : ` -oHostName=${pinned.address} -oHostKeyAlias=${pinned.host}`}`,
+    GIT_SSH_COMMAND: `ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new ${sshLimits}${pinned === null ? "" : ` -oHostName=${pinned.address ?? pinned.host} -oHostKeyAlias=${pinned.host}`}`,
     GIT_ALLOW_PROTOCOL: local === true ? "http:https:ssh:file" : "http:https:ssh",
     GIT_NO_REPLACE_OBJECTS: "1",
     ...(outsideRepositories === true && { GIT_DIR: join(cwd, "none") }),
@@ -233,6 +237,7 @@ function environmentOf({ remote, local, cwd, newObjects, outsideRepositories }: 
       GIT_OBJECT_DIRECTORY: newObjects,
       GIT_ALTERNATE_OBJECT_DIRECTORIES: join(cwd, "objects"),
     }),
+    ...remote?.transport?.variables,
     ...settingVariables(settings),
   };
 }

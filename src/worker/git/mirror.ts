@@ -11,6 +11,7 @@ import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOpti
 import { formatOf, type ObjectFormat } from "./object-format.ts";
 import { pinPublicHost } from "./remote-address.ts";
 import type { TrustedCommit } from "./remote-repository.ts";
+import { directTransport, type GitTransport } from "./transport.ts";
 
 /** Offstage's own bare repository for a remote one: fetches add to it, clones borrow from it, and no agent writes to it. */
 export interface Mirror {
@@ -23,6 +24,8 @@ export interface Mirror {
   readonly credentials: () => Promise<GitCredentials | null>;
   /** Limits of one fetch; the defaults if omitted. */
   readonly fetchLimits?: FetchLimits;
+  /** How its remote is reached; directly if omitted. */
+  readonly transport?: GitTransport;
 }
 
 /** The remote's branches: the target, and the work branch if it exists. */
@@ -388,8 +391,9 @@ function pushError(mirror: Mirror, branch: string, said: string): SessionError {
 }
 
 async function remoteOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptions> {
+  const { path, url, local, named, transport = directTransport } = mirror;
   const credentials = await mirror.credentials();
-  const pinned = mirror.named || mirror.local ? null : await pinPublicHost(mirror.url);
-  if (pinned !== null && /^https?:/u.test(mirror.url)) await requireHeldGit({ cwd: mirror.path, signal });
-  return { cwd: mirror.path, signal, local: mirror.local, remote: { url: mirror.url, credentials, pinned } };
+  const pinned = named || local ? null : await pinPublicHost(url, transport.isProxied(url));
+  if (pinned !== null && pinned.address !== null && /^https?:/u.test(url)) await requireHeldGit({ cwd: path, signal });
+  return { cwd: path, signal, local, remote: { url, credentials, pinned, transport } };
 }

@@ -3,6 +3,7 @@ import type { FetchLimits } from "./fetch.ts";
 import { createMirrorLock, type MirrorLock } from "./mirror-lock.ts";
 import { mirrorPath, type Mirror } from "./mirror.ts";
 import type { RemoteRepository } from "./remote-repository.ts";
+import type { GitTransport } from "./transport.ts";
 
 /** The bare mirrors of this worker's data folder, from which all clones borrow their objects. */
 export interface Mirrors {
@@ -25,6 +26,8 @@ export function createMirrors(options: {
   readonly dataDirectory: string;
   readonly allowLocalRepositories: boolean;
   readonly fetch?: FetchLimits;
+  /** How remotes are reached; directly if omitted. */
+  readonly transport?: GitTransport;
 }): Mirrors {
   const directory = join(options.dataDirectory, "mirrors");
   return {
@@ -37,6 +40,7 @@ export function createMirrors(options: {
       local: options.allowLocalRepositories && url.startsWith("/"),
       credentials,
       ...(options.fetch !== undefined && { fetchLimits: options.fetch }),
+      ...(options.transport !== undefined && { transport: options.transport }),
     }),
     pathOf: (url) => mirrorPath(directory, url),
   };
