@@ -79,6 +79,16 @@ test.each([
   [{ OFFSTAGE_FORGES: '[{"kind":"gitlab"}]' }, "OFFSTAGE_FORGES.0.kind: must be github, gitea or git"],
   [{ OFFSTAGE_PROVIDERS: '[{"id":"qwen"}]' }, "OFFSTAGE_PROVIDERS.0.command: is required"],
   [{ OFFSTAGE_PRICES: '{"qwen*":{"input":"1"}}' }, "OFFSTAGE_PRICES.qwen*.input: must be a number"],
+  [{ HTTPS_PROXY: "socks5://proxy.example:1080" }, "HTTPS_PROXY: must be an http:// or https:// address"],
+  [{ NO_PROXY: "10.0.0.0/33" }, "NO_PROXY: contains 10.0.0.0/33"],
+  [{ OFFSTAGE_CA_FILE: "/no/such/file" }, "OFFSTAGE_CA_FILE: /no/such/file can't be read"],
+  [{ OFFSTAGE_CA_FILE: import.meta.filename }, "has no certificate: it must be PEM"],
+  [
+    { OFFSTAGE_SSH_KEYS: '{"git.example.com":"/no/such/key"}' },
+    "OFFSTAGE_SSH_KEYS.git.example.com: /no/such/key can't",
+  ],
+  [{ OFFSTAGE_SSH_KEYS: `{"git.example.com":"${import.meta.filename}"}` }, "holds no private key"],
+  [{ OFFSTAGE_SSH_KNOWN_HOSTS: "/no/such/file" }, "OFFSTAGE_SSH_KNOWN_HOSTS: /no/such/file can't be read"],
 ])("%j is refused", (variables, sentence) => {
   expect(() => readConfig(variables)).toThrow(sentence);
 });

@@ -4,7 +4,7 @@ import { registryHosts } from "../domain/environments/egress.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
 import { problemOf } from "../domain/errors/problem.ts";
 import { chooseDataFolder, type DataFolder } from "./data-folder.ts";
-import { forgesOf, modelsOf, objectsOf, outboundOf, signInOf } from "./groups.ts";
+import { forgesOf, modelsOf, objectsOf, outboundOf, signInOf, sshOf } from "./groups.ts";
 import { variablesSchema, type Variables } from "./variables.ts";
 
 /** Flags of the command line. Each overrides its variable. */
@@ -179,6 +179,8 @@ function configOf(variables: Variables) {
           },
     /** S3-compatible object store of large artifacts. Null: they are in the database. */
     objects: objectsOf(variables),
+    /** How git reaches hosts by ssh. */
+    ssh: sshOf(variables),
     outbound: outboundOf(variables),
     /** Whether programs in sandboxes trust the certificates of OFFSTAGE_CA_FILE too. */
     authoritiesInSandbox: variables.OFFSTAGE_CA_IN_SANDBOX && variables.OFFSTAGE_CA_FILE !== undefined,

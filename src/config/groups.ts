@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { InvalidInputError } from "../domain/errors/errors.ts";
 import type { Outbound } from "../outbound/process-wide.ts";
 import type { Variables } from "./variables.ts";
@@ -110,6 +111,24 @@ function readSetting(variable: string, path: string): string {
   } catch (cause) {
     throw new InvalidInputError(`${variable}: ${path} can't be read`, { cause });
   }
+}
+
+/**
+ * How git reaches hosts by ssh.
+ * @throws InvalidInputError if a file is missing, or a key's file holds no private key
+ */
+export function sshOf(variables: Variables) {
+  const { OFFSTAGE_SSH_KEYS: named = {}, OFFSTAGE_SSH_KNOWN_HOSTS: file, SSH_AUTH_SOCK: agent = null } = variables;
+  if (file !== undefined) readSetting("OFFSTAGE_SSH_KNOWN_HOSTS", file);
+  const keys = Object.fromEntries(Object.entries(named).map(([host, path]) => [host, resolve(path)]));
+  for (const [host, path] of Object.entries(keys)) {
+    const text = readSetting(`OFFSTAGE_SSH_KEYS.${host}`, path);
+    // With an agent the public half is enough.
+    if (!text.includes("PRIVATE KEY-----") && !(agent !== null && /^(?:ssh|ecdsa|sk)-\S+ /u.test(text))) {
+      throw new InvalidInputError(`OFFSTAGE_SSH_KEYS.${host}: ${path} holds no private key`);
+    }
+  }
+  return { keys, knownHosts: file === undefined ? null : resolve(file), agent };
 }
 
 /**

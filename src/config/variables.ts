@@ -190,6 +190,14 @@ export const variablesSchema = z.object({
   HTTPS_PROXY: proxyAddress.optional(),
   HTTP_PROXY: proxyAddress.optional(),
   NO_PROXY: directList,
+  OFFSTAGE_SSH_KEYS: json(
+    z.record(
+      z.string().regex(/^[a-z0-9._-]+(?::\d{1,5})?$/u, "must be a host in lower case, or <host>:<port>"),
+      z.string().min(1),
+    ),
+  ).optional(),
+  OFFSTAGE_SSH_KNOWN_HOSTS: z.string().min(1).optional(),
+  SSH_AUTH_SOCK: z.string().min(1).optional(),
   OFFSTAGE_CA_FILE: z.string().min(1).optional(),
   OFFSTAGE_CA_IN_SANDBOX: flag,
   GITHUB_TOKEN: z.string().min(1).optional(),

@@ -190,6 +190,7 @@ export function createAttemptServices(
       fetch: config.fetch,
       transport: createTransport(
         config.outbound,
+        config.ssh,
         config.outbound.authorities.length === 0 ? null : authoritiesFile(config.data),
       ),
     }),

@@ -7,6 +7,7 @@ import type { GitCredentials } from "../../forges/forge.ts";
 import { startProcess } from "../../sandboxes/process/process.ts";
 import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { PinnedHost } from "./remote-address.ts";
+import { sshError, sshVariables, usersSsh } from "./ssh.ts";
 import type { GitTransport } from "./transport.ts";
 
 /** How one git process runs. */
@@ -55,8 +56,6 @@ export interface GitResult {
 
 /** git aborts an HTTP transfer slower than 1 byte/s for 120 s. */
 const slowConnection = { "http.lowSpeedLimit": "1", "http.lowSpeedTime": "120" };
-/** The same for ssh, which otherwise waits for hours. */
-const sshLimits = "-oConnectTimeout=30 -oServerAliveInterval=15 -oServerAliveCountMax=8";
 /** Hooks and file system monitors that a repository configures are not started. */
 const startsNothing = { "core.hooksPath": "/dev/null", "core.fsmonitor": "false" };
 const alwaysOff = {
@@ -222,14 +221,14 @@ function environmentOf({ remote, local, cwd, newObjects, outsideRepositories }: 
   }
   return {
     PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
-    // ssh reads the operator's keys and known hosts there; git's own configuration in it is not read.
+    // ssh finds the user's keys and known hosts by the account, and other programs by this; git's settings in it are not read.
     HOME: process.env["HOME"] ?? "/",
     LC_ALL: "C",
     GIT_CONFIG_NOSYSTEM: "1",
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_TERMINAL_PROMPT: "0",
     GIT_ASKPASS: "",
-    GIT_SSH_COMMAND: `ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new ${sshLimits}${pinned === null ? "" : ` -oHostName=${pinned.address ?? pinned.host} -oHostKeyAlias=${pinned.host}`}`,
+    ...sshVariables(remote?.transport?.ssh ?? usersSsh, remote ?? null),
     GIT_ALLOW_PROTOCOL: local === true ? "http:https:ssh:file" : "http:https:ssh",
     GIT_NO_REPLACE_OBJECTS: "1",
     ...(outsideRepositories === true && { GIT_DIR: join(cwd, "none") }),
@@ -270,6 +269,8 @@ export function authorVariables({ name, email }: { readonly name: string; readon
  * @param stderr of git
  */
 export function remoteError(url: string, stderr: string): SessionError {
+  const bySsh = sshError(url, stderr);
+  if (bySsh !== null) return bySsh;
   const lastLines = stderr.trim().split("\n").slice(-3).join(" ").slice(-500);
   if (/not found|does not exist|does not appear to be a git repository|returned error: 404/iu.test(stderr)) {
     return new SessionError({
