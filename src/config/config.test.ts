@@ -89,6 +89,7 @@ test.each([
   ],
   [{ OFFSTAGE_SSH_KEYS: `{"git.example.com":"${import.meta.filename}"}` }, "holds no private key"],
   [{ OFFSTAGE_SSH_KNOWN_HOSTS: "/no/such/file" }, "OFFSTAGE_SSH_KNOWN_HOSTS: /no/such/file can't be read"],
+  [{ OFFSTAGE_COMMIT_COMMITTER: "nobody" }, "OFFSTAGE_COMMIT_COMMITTER: must be written Name <address@host>"],
 ])("%j is refused", (variables, sentence) => {
   expect(() => readConfig(variables)).toThrow(sentence);
 });

@@ -72,9 +72,13 @@ function dataFolderOf({ OFFSTAGE_DATA: named, DATABASE_URL: databaseUrl }: Varia
   return chooseDataFolder(process.cwd(), situation);
 }
 
+function identityOf(text: string) {
+  const [, name = "", email = ""] = /^(.*) <(.*)>$/u.exec(text) ?? [];
+  return { name, email };
+}
+
 function configOf(variables: Variables) {
   const { path: data, reason: dataReason } = dataFolderOf(variables);
-  const author = /^(.*) <(.*)>$/u.exec(variables.OFFSTAGE_COMMIT_AUTHOR);
   return {
     data,
     /** Why nobody's choice of a folder is not the usual one, as a sentence; null if it is, or if somebody chose. */
@@ -161,7 +165,11 @@ function configOf(variables: Variables) {
     drainMs: variables.OFFSTAGE_DRAIN_SECONDS * 1_000,
     leaseMs: variables.OFFSTAGE_LEASE_SECONDS * 1_000,
     rateLimitPerMinute: variables.OFFSTAGE_RATE_LIMIT_PER_MINUTE,
-    commitAuthor: { name: author?.[1] ?? "", email: author?.[2] ?? "" },
+    commitAuthor: identityOf(variables.OFFSTAGE_COMMIT_AUTHOR),
+    committer: identityOf(variables.OFFSTAGE_COMMIT_COMMITTER ?? variables.OFFSTAGE_COMMIT_AUTHOR),
+    /** File of the key that signs commits; null: they are not signed. */
+    signingKeyFile:
+      variables.OFFSTAGE_SIGNING_KEY_FILE === undefined ? null : resolve(variables.OFFSTAGE_SIGNING_KEY_FILE),
     logLevel: variables.OFFSTAGE_LOG_LEVEL,
     logFormat: variables.OFFSTAGE_LOG_FORMAT,
     metricsToken: variables.OFFSTAGE_METRICS_TOKEN ?? null,

@@ -19,6 +19,8 @@ import {
   integer,
 } from "./fields.ts";
 
+/** A person as commits name one. */
+const identity = z.string().regex(/^[^<>\n]+ <[^<>\s]+@[^<>\s]+>$/u, "must be written Name <address@host>");
 /** A URL that paths are appended to, so without trailing slashes. */
 const address = z.url().transform((value) => value.replace(/\/+$/u, ""));
 
@@ -151,10 +153,9 @@ export const variablesSchema = z.object({
   OFFSTAGE_DRAIN_SECONDS: integer(0, 86_400, 10),
   OFFSTAGE_LEASE_SECONDS: integer(1, 600, 12),
   OFFSTAGE_RATE_LIMIT_PER_MINUTE: integer(1, 1_000_000, 600),
-  OFFSTAGE_COMMIT_AUTHOR: z
-    .string()
-    .regex(/^[^<>\n]+ <[^<>\s]+@[^<>\s]+>$/u, "must be written Name <address@host>")
-    .default("Offstage <offstage@localhost>"),
+  OFFSTAGE_COMMIT_AUTHOR: identity.default("Offstage <offstage@localhost>"),
+  OFFSTAGE_COMMIT_COMMITTER: identity.optional(),
+  OFFSTAGE_SIGNING_KEY_FILE: z.string().min(1).optional(),
   OFFSTAGE_S3_ENDPOINT: z
     .url({ protocol: /^https?$/u, error: "must be an http:// or https:// address" })
     .regex(/^[^@?#]*$/u, "must be an address alone: keys and bucket have variables of their own")

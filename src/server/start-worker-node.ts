@@ -14,6 +14,7 @@ import type { Shutdown } from "./shutdown.ts";
 import {
   chooseDefaultAgent,
   createAttemptServices,
+  openConfiguredSigner,
   readWorkerId,
   recordingsDirectory,
   socketDirectory,
@@ -34,7 +35,9 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   ]);
   const id = await readWorkerId(config.data);
   if (sandbox.sweeper !== undefined) await shutdown.start(sandbox.sweeper);
-  const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id });
+  const signer = await openConfiguredSigner(config);
+  if (signer !== null) shutdown.add(() => signer.close());
+  const services = createAttemptServices(config, { ...dependencies, publicUrl: () => url, workerId: id, signer });
   await services.folders.forgetIncoming();
   const worker = createWorker({
     database,

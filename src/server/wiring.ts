@@ -31,6 +31,7 @@ import { createEnvironmentCache } from "../worker/disk/environment-cache.ts";
 import { createImageDisks, watchedDisks } from "../worker/disk/session-disk.ts";
 import { createSessionFolders } from "../worker/disk/session-folders.ts";
 import { createMirrors } from "../worker/git/mirrors.ts";
+import { openSigner, type Signer } from "../worker/git/signer.ts";
 import { createTransport } from "../worker/git/transport.ts";
 
 /** A disk with less free space counts as full. */
@@ -149,6 +150,15 @@ export async function writeAuthorities({ data, outbound }: Config): Promise<void
 
 const authoritiesFile = (data: string): string => join(data, "authorities.pem");
 
+/**
+ * Opens the operator's signing key; null if none is configured.
+ * @throws InvalidInputError if it can't sign
+ */
+export async function openConfiguredSigner({ signingKeyFile, data, ssh }: Config): Promise<Signer | null> {
+  if (signingKeyFile === null) return null;
+  return openSigner(signingKeyFile, { folder: join(data, "signing"), agent: ssh.agent });
+}
+
 /** Everything that attempts need of this worker. */
 export function createAttemptServices(
   config: Config,
@@ -163,6 +173,8 @@ export function createAttemptServices(
     readonly forges: Forges;
     readonly publicUrl: () => string;
     readonly workerId: string;
+    /** See `openConfiguredSigner`; omitted: commits are not signed. */
+    readonly signer?: Signer | null;
   },
 ): AttemptServices {
   const { workerId, database, logger, metrics, traces, vault, sandbox, providers, forges, publicUrl } = parts;
@@ -195,6 +207,8 @@ export function createAttemptServices(
       ),
     }),
     author: config.commitAuthor,
+    committer: config.committer,
+    signer: parts.signer ?? null,
     environmentCache: createEnvironmentCache({
       directory: join(config.data, "environments"),
       maximumBytes: config.setupCacheBytes,

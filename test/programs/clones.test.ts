@@ -141,3 +141,40 @@ describe.each(shells)("export-work.sh in %s", (shell) => {
     expect(await filesIn(repository.mirror, head)).toEqual(["a", "folder/b"]);
   });
 });
+
+describe.each(shells)("move-to-signed.sh in %s", (shell) => {
+  const move = (repository: Repository, unsigned: string, signed: string) =>
+    runProgram(["worker/clones/move-to-signed.sh"], {
+      shell,
+      cwd: repository.path,
+      environment: {
+        ...repository.environment,
+        OFFSTAGE_BRANCH: "work",
+        OFFSTAGE_UNSIGNED: unsigned,
+        OFFSTAGE_SIGNED: signed,
+      },
+    });
+
+  test("puts what is at the unsigned commit on the signed one, and leaves files and other branches", async () => {
+    const repository = await createRepository(folder.path);
+    await repository.run("git checkout -q -B work && echo b > b && git add b && git commit -qm B && git branch other");
+    const unsigned = await repository.git("rev-parse", "HEAD");
+    const signed = await repository.git("commit-tree", `${unsigned}^{tree}`, "-p", repository.base, "-m", "B, signed");
+    await writeFile(repository.pathOf(Buffer.from("left")), "not committed");
+    expect(await move(repository, unsigned, signed)).toMatchObject({ code: 0 });
+    expect(await repository.git("rev-parse", "HEAD")).toBe(signed);
+    expect(await repository.git("symbolic-ref", "HEAD")).toBe("refs/heads/work");
+    expect(await repository.git("rev-parse", "other")).toBe(unsigned);
+    expect(await repository.git("status", "--porcelain")).toBe("?? left");
+    // Again it finds nothing to do, as in a clone that is elsewhere.
+    expect(await move(repository, unsigned, repository.base)).toMatchObject({ code: 0 });
+    expect(await repository.git("rev-parse", "HEAD")).toBe(signed);
+  });
+
+  test("leaves a clone that the agent broke", async () => {
+    const repository = await createRepository(folder.path);
+    const head = await repository.git("rev-parse", "HEAD");
+    await repository.run("rm -rf .git && mkdir .git");
+    expect(await move(repository, head, head)).toMatchObject({ code: 0 });
+  });
+});

@@ -1,13 +1,14 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createUnsandboxed } from "../../src/sandboxes/none.ts";
 import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
 import { exportRepository } from "../../src/worker/clones/export-repository.ts";
 import { authorVariables, mustGit } from "../../src/worker/git/git.ts";
+import { openSigner } from "../../src/worker/git/signer.ts";
 import { commandLines, uniqueMark } from "../sandboxes/sandbox-folders.ts";
 
 const author = { name: "A", email: "a@example" };
@@ -132,4 +133,55 @@ test.each<[string, string, string[]]>([
 ])("takes out what there is where an agent leaves %s", async (_, commands, files) => {
   const exported = await exportWith(createUnsandboxed(), { commands });
   expect(exported.files.filter((name) => name !== "a.txt").toSorted()).toEqual(files.toSorted());
+});
+
+describe.skipIf(spawnSync("ssh-keygen", ["-?"]).error !== undefined)("signed work", () => {
+  test("is the same if it is taken out again, and others' commits in it stay as they are", async () => {
+    const [mirror, workspace, home] = ["mirror.git", "workspace", "home"].map((name) => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    const one = join(workspace, "one");
+    await Promise.all([mkdir(one, { recursive: true }), mkdir(home)]);
+    const env = { ...process.env, ...authorVariables(author) };
+    const shell = (commands: string): string =>
+      execFileSync("sh", ["-ec", commands], { cwd: one, env }).toString().trim();
+    const baseSha = shell(
+      "git init -q -b work . && echo a > a && git add a && git commit -qm base && git rev-parse HEAD",
+    );
+    // A reviewer's commit, which the worker fetched, and which the agent merges.
+    const theirs = shell(
+      "git checkout -q -b theirs && echo b > b && git add b && git commit -qm theirs && git rev-parse HEAD",
+    );
+    shell(`git clone -q --bare . ${mirror} && git -C ${mirror} update-ref refs/offstage/latest/theirs ${theirs}`);
+    shell("git checkout -q work && echo c > c && git add c && git commit -qm mine && git merge -q -m merged theirs");
+    const unsigned = shell("git rev-parse HEAD");
+    const key = join(folder, "id");
+    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", key]);
+    const signer = await openSigner(key, { folder: join(folder, "signing"), agent: null });
+    const committer = { name: "C", email: "c@example" };
+    const request = {
+      limits: { memoryBytes: 2 ** 30, processes: 500, diskBytes: 2 ** 30, cpus: 2 },
+      sandbox: createUnsandboxed(),
+      mirror,
+      folders: { workspace, home, readOnly: [], directory: "one" },
+      sessionId: crypto.randomUUID(),
+      branch: "work",
+      start: { baseSha, headSha: baseSha },
+      identity: { author, committer, signer, message: "Work", coAuthor: null },
+      signal,
+    };
+    await writeFile(join(one, ".git/objects/info/alternates"), `${join(mirror, "objects")}\n`);
+    const first = await exportRepository(request);
+    expect(first.commits.map(({ subject }) => subject).toSorted()).toEqual(["merged", "mine", "theirs"]);
+    expect(shell("git rev-parse HEAD")).toBe(first.headSha);
+    expect(shell(`git rev-parse ${first.headSha}^2`)).toBe(theirs);
+    for (const sha of [first.headSha, `${first.headSha}^1`])
+      expect(shell(`git cat-file commit ${sha}`)).toContain("gpgsig ");
+    // A worker that died before the clone was moved: what another takes out is the same, and nothing is new.
+    shell(`git update-ref HEAD ${unsigned}`);
+    expect(await exportRepository(request)).toEqual({ headSha: first.headSha, commits: [], isMoved: false });
+    expect(shell("git rev-parse HEAD")).toBe(first.headSha);
+  });
 });

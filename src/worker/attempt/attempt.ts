@@ -22,6 +22,8 @@ import type { Traces } from "../../traces.ts";
 import type { EnvironmentCache } from "../disk/environment-cache.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
+import type { Identity } from "../git/sign-commits.ts";
+import type { Signer } from "../git/signer.ts";
 
 /**
  * What attempts need of their worker: the same for all sessions. Nothing takes all of it but `runAttempt`: a step's parameter
@@ -41,7 +43,11 @@ export interface AttemptServices {
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;
   /** Author of the commits that Offstage makes. */
-  readonly author: { readonly name: string; readonly email: string };
+  readonly author: Identity;
+  /** Committer of the commits that Offstage makes or signs. */
+  readonly committer: Identity;
+  /** Signs commits with the operator's key; null: they are not signed. */
+  readonly signer: Signer | null;
   readonly environmentCache: EnvironmentCache;
   readonly sandbox: Sandbox;
   /** Root file system of containers, unless a repository names its own; null if the sandbox has none. */

@@ -8,7 +8,10 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import { authorVariables, git, sandboxGitVariables, mustGit, type GitOptions } from "../git/git.ts";
+import { signCommits } from "../git/sign-commits.ts";
+import type { Signer } from "../git/signer.ts";
 import { limitBytes, TooLargeError } from "../sandboxed/byte-limit.ts";
+import { runCommand } from "../sandboxed/run-command.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
 import { stageAllFunction } from "./stage-all.ts";
 
@@ -36,6 +39,10 @@ interface RepositoryExport {
   readonly start: { readonly baseSha: string; readonly headSha: string };
   readonly identity: {
     readonly author: { readonly name: string; readonly email: string };
+    /** The author, if omitted. */
+    readonly committer?: { readonly name: string; readonly email: string };
+    /** Signs every new commit, the agent's own too; null or omitted: they stay as they are. */
+    readonly signer?: Signer | null;
     readonly message: string;
     readonly coAuthor: { readonly name: string; readonly email: string } | null;
   };
@@ -58,7 +65,8 @@ const headMark = "offstage-head ";
 const submoduleMark = "offstage-submodule ";
 
 /**
- * Takes one repository's work out of the sandbox into the mirror: only as checked objects, under a ref of Offstage's.
+ * Takes one repository's work out of the sandbox into the mirror: only as checked objects, under a ref of Offstage's. If they
+ * are to be signed, signed commits take the place of the agent's, also in its clone.
  * @returns the commit that counts, the new commits (oldest first, at most 200), whether it differs from the last time, and paths of
  *   submodules whose changes are not in it
  * @throws SessionError workspace_broken, resources_exhausted, sandbox_unavailable
@@ -79,9 +87,13 @@ export async function exportRepository(
       return { headSha: before, commits: [], isMoved: false, changedSubmodules };
     }
     const isNew = (await stat(pack)).size > 0;
-    const headSha = isNew
+    const unsigned = isNew
       ? await importPack(createReadStream(pack), head, known, options)
       : await requireKnown(head, known, options);
+    const signed = await signWork(request, unsigned, known);
+    const headSha = signed.get(unsigned) ?? unsigned;
+    if (headSha !== unsigned) await moveToSigned(request, unsigned, headSha);
+    if (headSha === before) return { headSha, commits: [], isMoved: false, changedSubmodules };
     await mustGit(["update-ref", ref, headSha], options);
     const log = await mustGit(
       [
@@ -96,17 +108,46 @@ export async function exportRepository(
       ],
       options,
     );
+    const byOffstage = committed === null ? null : (signed.get(committed) ?? committed);
     const commits = log
       .split("\n")
       .filter((line) => line !== "")
       .map((line): ExportedCommit => {
         const sha = line.slice(0, line.indexOf(" "));
-        return { sha, subject: line.slice(sha.length + 1).trimEnd(), by: sha === committed ? "offstage" : "agent" };
+        return { sha, subject: line.slice(sha.length + 1).trimEnd(), by: sha === byOffstage ? "offstage" : "agent" };
       });
     return { headSha, commits, isMoved: true, changedSubmodules };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Signs the commits that are new: neither what the remote had, nor what the session has exported before. */
+async function signWork(
+  { mirror, sessionId, folders, identity, signal }: RepositoryExport,
+  head: string,
+  known: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { author, committer = author, signer = null } = identity;
+  if (signer === null) return new Map();
+  const fetched = [`--glob=refs/offstage/${sessionId}/${folders.directory}/*`, "--glob=refs/offstage/latest/*"];
+  return signCommits(signer, { head, known: [...known, ...fetched], committer }, { cwd: mirror, signal, local: true });
+}
+
+/** Puts the agent's clone on the signed commit: what it commits next follows it. */
+async function moveToSigned(request: RepositoryExport, unsigned: string, signed: string): Promise<void> {
+  const { sandbox, folders, branch, limits, signal } = request;
+  const { workspace, home, readOnly } = folders;
+  const paths = { workspace, home, readOnly, workingDirectory: join(workspace, folders.directory) };
+  const command = {
+    command: "sh",
+    arguments: ["-c", programText(import.meta.url, "move-to-signed.sh")],
+    environment: { OFFSTAGE_BRANCH: branch, OFFSTAGE_UNSIGNED: unsigned, OFFSTAGE_SIGNED: signed },
+  };
+  await runCommand({ sandbox, limits, signal }, paths, command, (child) => {
+    child.stdin.end();
+    child.stdout.resume();
+  });
 }
 
 /**
@@ -147,7 +188,7 @@ interface Written {
 
 async function writePack(request: RepositoryExport, pack: string, before: string): Promise<Written> {
   const { sandbox, mirror, folders, branch, start, identity, limits, limitMs = defaultLimitMs, signal } = request;
-  const { author, message, coAuthor } = identity;
+  const { author, committer, message, coAuthor } = identity;
   const trailer =
     coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
   const sandboxRequest = {
@@ -159,7 +200,7 @@ async function writePack(request: RepositoryExport, pack: string, before: string
     readOnly: folders.readOnly,
     environment: {
       ...sandboxGitVariables(folders.home),
-      ...authorVariables(author),
+      ...authorVariables(author, committer),
       OFFSTAGE_MESSAGE: `${message}${trailer}`,
       OFFSTAGE_OBJECTS: join(mirror, "objects"),
       OFFSTAGE_BASE: start.baseSha,

@@ -1,6 +1,8 @@
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit } from "../git/git.ts";
+import type { Identity } from "../git/sign-commits.ts";
+import type { Signer } from "../git/signer.ts";
 import type { Clone } from "./clone.ts";
 import { exportRepository, type ExportedCommit } from "./export-repository.ts";
 
@@ -25,7 +27,11 @@ export interface ExportServices {
   readonly sandbox: Sandbox;
   readonly limits: ResourceLimits;
   /** Author of the commit of what the agent left uncommitted. */
-  readonly author: { readonly name: string; readonly email: string };
+  readonly author: Identity;
+  /** Committer of that commit, and of every commit that is signed. */
+  readonly committer: Identity;
+  /** Null: commits are not signed. */
+  readonly signer: Signer | null;
 }
 
 /** How to take the work out of one clone. */
@@ -45,7 +51,7 @@ export interface ExportRequest {
  * @throws SessionError workspace_broken, resources_exhausted, sandbox_unavailable
  */
 export async function exportClone(
-  { sandbox, limits, author }: ExportServices,
+  { sandbox, limits, author, committer, signer }: ExportServices,
   { remote, mirror, baseSha, headSha: startSha }: Clone,
   { sessionId, folders, message, coAuthor, patchLimit, signal }: ExportRequest,
 ): Promise<ExportedWork> {
@@ -56,7 +62,7 @@ export async function exportClone(
     sessionId,
     branch: remote.branch,
     start: { baseSha, headSha: startSha },
-    identity: { author, message, coAuthor },
+    identity: { author, committer, signer, message, coAuthor },
     limits,
     signal,
   });

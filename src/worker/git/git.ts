@@ -259,9 +259,19 @@ export function sandboxGitVariables(home: string): Record<string, string> {
   return { HOME: home, LC_ALL: "C.UTF-8", ...settingVariables(startsNothing) };
 }
 
-/** Environment that sets author and committer of git's commits. */
-export function authorVariables({ name, email }: { readonly name: string; readonly email: string }) {
-  return { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email };
+interface Identity {
+  readonly name: string;
+  readonly email: string;
+}
+
+/** Environment that sets author and committer of git's commits. @param committer the author, if omitted */
+export function authorVariables(author: Identity, committer: Identity = author) {
+  return {
+    GIT_AUTHOR_NAME: author.name,
+    GIT_AUTHOR_EMAIL: author.email,
+    GIT_COMMITTER_NAME: committer.name,
+    GIT_COMMITTER_EMAIL: committer.email,
+  };
 }
 
 /**

@@ -10,6 +10,8 @@ import { besidePatterns, requireRoomFor, targetNotFound } from "./branch-refusal
 import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
 import { formatOf, type ObjectFormat } from "./object-format.ts";
 import { pinPublicHost } from "./remote-address.ts";
+import { signCommits, type Identity } from "./sign-commits.ts";
+import type { Signer } from "./signer.ts";
 import type { TrustedCommit } from "./remote-repository.ts";
 import { directTransport, type GitTransport } from "./transport.ts";
 
@@ -308,7 +310,11 @@ export interface Push {
    * Commits that the session made before: if the branch is at one of them, a worker that had lost the session pushed it late.
    */
   readonly own: ReadonlySet<string>;
-  readonly author: { readonly name: string; readonly email: string };
+  readonly author: Identity;
+  /** The author, if omitted. */
+  readonly committer?: Identity;
+  /** Signs the commit that joins the work to what was pushed late; null or omitted: it is not signed. */
+  readonly signer?: Signer | null;
   /** Message of the commit that joins the work to what was pushed late. */
   readonly message: string;
 }
@@ -361,9 +367,16 @@ async function joinTo(mirror: Mirror, late: string, push: Push, options: GitOpti
   await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${push.branch}`, options });
   const tree = await mustGit(["rev-parse", `${push.sha}^{tree}`], local);
   if (tree === (await mustGit(["rev-parse", `${late}^{tree}`], local))) return late;
-  const { name, email } = push.author;
-  const identity = [`user.name=${name}`, `user.email=${email}`].flatMap((setting) => ["-c", setting]);
-  return mustGit([...identity, "commit-tree", tree, "-p", late, "-m", push.message], local);
+  const { author, committer = author, signer = null, message } = push;
+  const identity = [
+    `author.name=${author.name}`,
+    `author.email=${author.email}`,
+    `committer.name=${committer.name}`,
+    `committer.email=${committer.email}`,
+  ].flatMap((setting) => ["-c", setting]);
+  const joined = await mustGit([...identity, "commit-tree", tree, "-p", late, "-m", message], local);
+  if (signer === null) return joined;
+  return (await signCommits(signer, { head: joined, known: [late], committer }, local)).get(joined) ?? joined;
 }
 
 function pushError(mirror: Mirror, branch: string, said: string): SessionError {

@@ -7,6 +7,7 @@ import type { SandboxedProcess } from "../../sandboxes/sandbox.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { foldersOf } from "../attempt/session-repositories.ts";
 import type { MadeAt } from "../disk/session-folders.ts";
+import { authorVariables } from "../git/git.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { secretsFor, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 
@@ -36,7 +37,16 @@ export interface AgentTurn {
 /** What turns need of the worker. */
 export type TurnServices = Pick<
   AttemptServices,
-  "traces" | "folders" | "mirrors" | "sandbox" | "limits" | "stallMs" | "turnLimitMs" | "permissions"
+  | "traces"
+  | "folders"
+  | "mirrors"
+  | "sandbox"
+  | "limits"
+  | "author"
+  | "committer"
+  | "stallMs"
+  | "turnLimitMs"
+  | "permissions"
 >;
 
 /** What a turn needs of its attempt. */
@@ -119,7 +129,7 @@ async function turnFoldersOf(
 }
 
 function startHarness(
-  { sandbox, limits }: Pick<AttemptServices, "sandbox" | "limits">,
+  { sandbox, limits, author, committer }: Pick<AttemptServices, "sandbox" | "limits" | "author" | "committer">,
   launch: HarnessLaunch,
   {
     gateway,
@@ -134,7 +144,14 @@ function startHarness(
   return sandbox.start({
     command: launch.command,
     arguments: launch.arguments,
-    environment: { HOME: seenAt.home, LANG: "C.UTF-8", TERM: "dumb", ...variables, ...launch.environment },
+    environment: {
+      HOME: seenAt.home,
+      LANG: "C.UTF-8",
+      TERM: "dumb",
+      ...authorVariables(author, committer),
+      ...variables,
+      ...launch.environment,
+    },
     workspace: paths.workspace,
     workingDirectory,
     home: paths.home,

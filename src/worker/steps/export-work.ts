@@ -34,7 +34,10 @@ const patchLimit = 2 * 1024 * 1024;
 /** How many submodules a notice names. */
 const namedSubmodules = 5;
 
-type Exporting = Pick<AttemptServices, "database" | "folders" | "mirrors" | "sandbox" | "limits" | "author">;
+type Exporting = Pick<
+  AttemptServices,
+  "database" | "folders" | "mirrors" | "sandbox" | "limits" | "author" | "committer" | "signer"
+>;
 
 /**
  * Commits what the agent left uncommitted, exports the commits from the sandbox as objects, checks that they hold no secret,

@@ -15,7 +15,13 @@ export interface PushedWork extends ClonedWork {
  */
 export async function push(
   { session, mask, signal, emit }: Attempt,
-  { database, traces, author }: Pick<AttemptServices, "database" | "traces" | "author">,
+  {
+    database,
+    traces,
+    author,
+    committer,
+    signer,
+  }: Pick<AttemptServices, "database" | "traces" | "author" | "committer" | "signer">,
   changes: readonly ClonedWork[],
 ): Promise<PushedWork[]> {
   const pushed: PushedWork[] = [];
@@ -28,6 +34,8 @@ export async function push(
       own: work.recorded.commits,
       message: mask.text(session.title),
       author,
+      committer,
+      signer,
     };
     const attributes = { "offstage.repository.id": repository.id };
     const sha = await traces.span("push", { kind: "client", attributes }, () => pushBranch(mirror, request, signal));

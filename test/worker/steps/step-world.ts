@@ -35,6 +35,8 @@ export type StepServices = Pick<
   | "sandbox"
   | "limits"
   | "author"
+  | "committer"
+  | "signer"
   | "providers"
   | "forgeOf"
   | "repositoryKeyOf"
@@ -95,6 +97,8 @@ export async function createStepWorld(secrets: readonly string[] = []): Promise<
         sandbox: createUnsandboxed(),
         limits: readConfig({}).limits,
         author: { name: "Offstage", email: "offstage@localhost" },
+        committer: { name: "Offstage", email: "offstage@localhost" },
+        signer: null,
         providers: [],
         forgeOf: forges.forgeOf,
         repositoryKeyOf: forges.keyOf,

@@ -1,0 +1,91 @@
+import { Readable } from "node:stream";
+import { SessionError } from "../../domain/errors/errors.ts";
+import { git, mustGit, type GitOptions } from "./git.ts";
+import type { Signer } from "./signer.ts";
+
+/** A name and an address, as commits have them. */
+export interface Identity {
+  readonly name: string;
+  readonly email: string;
+}
+
+/** Commits that are signed at once: each takes a process or two. */
+const mostCommits = 5_000;
+
+/** What to sign. */
+export interface UnsignedWork {
+  /** The newest commit. */
+  readonly head: string;
+  /** Commits and globs of refs (`--glob=…`): what they lead to is left as it is. */
+  readonly known: readonly string[];
+  /** Committer of the signed commits: the signature is its word, whoever the author is. */
+  readonly committer: Identity;
+}
+
+/**
+ * Makes new commits with the same files, messages, authors and dates, each with a signature. Signatures that an agent wrote are
+ * left out. With most keys of ssh the same commits come out each time; with GnuPG others do.
+ * @param options of the repository that has the commits
+ * @returns the new commit for each old one; none for those that are known
+ * @throws SessionError resources_exhausted if there are too many; Error if the key can't sign any more
+ */
+export async function signCommits(
+  signer: Signer,
+  { head, known, committer }: UnsignedWork,
+  options: GitOptions,
+): Promise<ReadonlyMap<string, string>> {
+  const range = ["rev-list", "--reverse", "--topo-order", `--max-count=${mostCommits + 1}`, head, "--not", ...known];
+  const listed = (await mustGit(range, options)).split("\n").filter((sha) => sha !== "");
+  if (listed.length > mostCommits) throw tooMany();
+  const signed = new Map<string, string>();
+  for (const sha of listed) {
+    const content = unsigned(await readCommit(sha, options), signed, committer);
+    const signature = await signer.sign(content, options.signal);
+    const made = withSignature(content, signature, sha.length === 64 ? "gpgsig-sha256" : "gpgsig");
+    const write = ["hash-object", "-t", "commit", "-w", "--stdin"];
+    signed.set(sha, await mustGit(write, { ...options, input: Readable.from([made]) }));
+  }
+  return signed;
+}
+
+async function readCommit(sha: string, options: GitOptions): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  const { code, stderr } = await git(["cat-file", "commit", sha], {
+    ...options,
+    onOutput: (chunk) => chunks.push(chunk),
+  });
+  if (code !== 0) throw new Error(`git cat-file failed: ${stderr.trim().slice(-500)}`);
+  return Buffer.concat(chunks);
+}
+
+/** A commit's content as it is signed. Read as latin1, in which every byte is a character: names may be in any encoding. */
+function unsigned(content: Buffer, signed: ReadonlyMap<string, string>, { name, email }: Identity): Buffer {
+  const text = content.toString("latin1");
+  const end = text.indexOf("\n\n");
+  const headers = (end === -1 ? text : text.slice(0, end)).split(/\n(?! )/u);
+  const kept = headers.flatMap((header) => {
+    if (/^gpgsig(?:-sha256)? /u.test(header)) return [];
+    const parent = /^parent ([0-9a-f]+)$/u.exec(header)?.[1];
+    if (parent !== undefined) return [`parent ${signed.get(parent) ?? parent}`];
+    const when = /^committer .*> (\d+ [+-]\d+)$/su.exec(header)?.[1];
+    if (when === undefined) return [header];
+    return [`committer ${Buffer.from(`${name} <${email}>`).toString("latin1")} ${when}`];
+  });
+  return Buffer.from(`${kept.join("\n")}${end === -1 ? "" : text.slice(end)}`, "latin1");
+}
+
+/** The signature is the last header; each of its further lines begins with a space (gitformat-signature(5)). */
+function withSignature(content: Buffer, signature: string, header: string): Buffer {
+  const end = content.indexOf("\n\n");
+  const lines = signature.trim().replaceAll("\r", "").split("\n").join("\n ");
+  return Buffer.concat([content.subarray(0, end), Buffer.from(`\n${header} ${lines}`), content.subarray(end)]);
+}
+
+function tooMany(): SessionError {
+  return new SessionError({
+    code: "resources_exhausted",
+    reason: `The work has more than ${mostCommits} new commits, which are not signed at once.`,
+    retryable: false,
+    remedy: "Tell the agent in a message to put its commits together.",
+  });
+}
