@@ -10,7 +10,7 @@ import { messageOf, ObjectStoreError, OffstageError } from "../domain/errors/err
 import { createObjectStore } from "../objects/object-store.ts";
 import { chooseDefaultAgent, createRegistry, createSandbox, reachOutside } from "../server/wiring.ts";
 import { imageProblem } from "../worker/disk/session-disk.ts";
-import { canBeHeld } from "../worker/git/git.ts";
+import { canBeHeld, canMerge } from "../worker/git/git.ts";
 import { attachDatabase } from "./attach.ts";
 
 /**
@@ -61,9 +61,10 @@ async function gitCheck(): Promise<Check> {
   if (stdout === null)
     return { name, ok: false, detail: "not found", remedy: "install git, for example `apt-get install git`" };
   const detail = stdout.replace("git version ", "");
-  if (canBeHeld(detail)) return { name, ok: true, detail, remedy: null };
-  const remedy =
-    "install git 2.37 or newer: with this one only repositories on hosts that OFFSTAGE_FORGES names can be used";
+  if (canMerge(detail)) return { name, ok: true, detail, remedy: null };
+  const remedy = canBeHeld(detail)
+    ? "install git 2.38 or newer: this one can't merge what others commit to a session's branch"
+    : "install git 2.38 or newer: with this one only repositories on hosts that OFFSTAGE_FORGES names can be used";
   return { name, ok: false, detail, remedy, optional: true };
 }
 

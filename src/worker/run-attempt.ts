@@ -14,10 +14,10 @@ import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
 import { WorkerDraining } from "./attempt/stop-reasons.ts";
 import { createCheckpointer } from "./checkpoints/checkpointer.ts";
 import { restoreCheckpoint } from "./checkpoints/restore.ts";
-import { exportWork, salvage, type ClonedWork } from "./steps/export-work.ts";
+import { salvage, type ClonedWork } from "./steps/export-work.ts";
 import { openPullRequests } from "./steps/open-pull-requests.ts";
 import { prepareWorkspace } from "./steps/prepare.ts";
-import { push } from "./steps/push.ts";
+import { publish } from "./steps/publish.ts";
 import { setUp } from "./steps/set-up.ts";
 import { takeTurns } from "./steps/take-turns.ts";
 import type { AttemptSignals } from "./worker.ts";
@@ -109,13 +109,10 @@ async function runSteps(attempt: Attempt, services: AttemptServices, safePoints:
     // Not earlier: until here the folders may hold less than the last checkpoint.
     checkpointer.start(clones);
     const turns = { ...workspace, origin, checkpointer, safePoints };
-    const answer = await step("agent", () => takeTurns(attempt, services, turns));
-    const works = await step("commit", () => exportWork(attempt, services, clones));
-    // With this checkpoint another worker that takes over pushes the same commits.
-    await checkpointer.take();
-    const changes = works.filter(({ isChanged }) => isChanged);
-    if (changes.length === 0) return await reportNoChange(attempt, works, answer);
-    const pushed = await step("push", () => push(attempt, services, changes));
+    const taken = await step("agent", () => takeTurns(attempt, services, turns));
+    const { answer } = taken;
+    const { works, pushed } = await publish(attempt, services, step, turns, taken);
+    if (pushed === null) return await reportNoChange(attempt, works, answer);
     await step("pullRequest", () => openPullRequests(attempt, services, pushed, answer ?? ""));
     return answer ?? "Done.";
   } catch (error) {

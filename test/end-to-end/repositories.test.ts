@@ -113,23 +113,6 @@ test("a branch that is there already is worked on, and its open pull request is 
   expect(await inOtherClone(world, url, "git show origin/shared:two.txt")).toBe("1");
 });
 
-test("a branch that somebody moved meanwhile is never overwritten", async () => {
-  const { name, url } = await repository();
-  const { id } = await client.session.create({ prompt: "write one.txt: 1", repositories: [url], branchName: "moved" });
-  await untilOver(client, id);
-  await inOtherClone(
-    world,
-    url,
-    "git checkout -q moved && echo c > c.txt && git add . && git commit -qm C && git push -q",
-  );
-  await client.session.message(id, { message: "write two.txt: 2" });
-  expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code: "branch_diverged" } });
-  expect(await inOtherClone(world, url, "git log -1 --format=%s origin/moved")).toBe("C");
-  // What the agent did is not lost: it is on the session.
-  expect((await client.session.diff(id)).repositories[0]?.patch).toContain("two.txt");
-  expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
-});
-
 test("the repository's pull request template is honoured", async () => {
   const { name, url } = await repository({
     "a.txt": "a\n",

@@ -26,6 +26,21 @@ export interface ClaimedMessage {
 }
 
 /**
+ * What is known of the first message that is not done, which stays as it is; null if all are done.
+ */
+export async function upcomingMessage(
+  database: Database,
+  { sessionId }: Claim,
+): Promise<{ readonly interrupted: boolean; readonly mergesTarget: boolean } | null> {
+  const { rows } = await database.pool.query<{ interrupted: boolean; mergesTarget: boolean }>(
+    `select status = 'running' as interrupted, merges_target as "mergesTarget" from message
+     where session_id = $1 and status <> 'done' order by position limit 1`,
+    [sessionId],
+  );
+  return rows[0] ?? null;
+}
+
+/**
  * The first message that is not done, marked as running; null if all are done.
  * @throws LeaseLostError
  */

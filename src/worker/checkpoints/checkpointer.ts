@@ -34,7 +34,10 @@ const longestChain = 16;
 
 /** Stores a session's work and its harness's memory while an attempt runs, so that any worker can continue from there. */
 export interface Checkpointer {
-  /** Begins to take checkpoints of these clones. Before, every call below does nothing. */
+  /**
+   * Begins to take checkpoints of these clones. Before, every call below does nothing. Called again when others' commits were
+   * taken into the clones.
+   */
   start(clones: readonly Clone[]): void;
   /** Sets the harness whose memory is stored from here on. */
   follow(harness: Harness): void;
@@ -134,8 +137,7 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
     start(started) {
       if (services.checkpointBytes === 0) return;
       clones = started;
-      timer = setInterval(takeSoon, everyMs);
-      timer.unref();
+      timer ??= setInterval(takeSoon, everyMs).unref();
     },
     follow(next) {
       harness = next;

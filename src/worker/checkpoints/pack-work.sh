@@ -1,6 +1,7 @@
 # Commits everything in the folder on top of the agent's HEAD, and writes the new objects as a pack to stdout; needs `stage_all`
-# (clones/stage-all.sh). The agent keeps working meanwhile, so its index, refs and objects are not changed. If it broke its
-# repository, its files are taken all the same, as when the work is exported.
+# (clones/stage-all.sh). What a merge under way merges is the commit's second parent. The agent keeps working meanwhile, so its
+# index, refs and objects are not changed. If it broke its repository, its files are taken all the same, as when the work is
+# exported.
 #
 # Environment: HOME, where only this program writes meanwhile, git's author and committer, and
 #   OFFSTAGE_BASE    commit that the agent's history must share
@@ -10,11 +11,13 @@
 #   OFFSTAGE_LAST    `<head> <tree>` of the last checkpoint, or nothing: nothing is packed if both are still the same
 # stderr, beside messages: `offstage-checkpoint <head> <commit> <tree>` if anything is packed
 set -eu
+merging=
 scratch="$HOME/pack"
 rm -rf "$scratch"
 mkdir -p "$scratch/objects"
 if head="$(git rev-parse --verify --quiet HEAD)" && git merge-base "$head" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   own="$(git rev-parse --absolute-git-dir)"
+  merging="$(git rev-parse --verify --quiet MERGE_HEAD || true)"
   if [ -f "$own/index" ]; then cp "$own/index" "$scratch/index"; fi
   objects="$(git rev-parse --path-format=absolute --git-path objects)"
 else
@@ -29,7 +32,7 @@ export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_CHECKPOINTS:$OFFSTAG
 stage_all
 tree="$(git write-tree)"
 if [ "$head $tree" != "$OFFSTAGE_LAST" ]; then
-  commit="$(git commit-tree "$tree" -p "$head" -m checkpoint)"
+  commit="$(git commit-tree "$tree" -p "$head" ${merging:+-p "$merging"} -m checkpoint)"
   printf '%s\n' "$commit" $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
   echo "offstage-checkpoint $head $commit $tree" >&2
 fi

@@ -1,4 +1,5 @@
-# Restores a checkpoint's files into the session's clone as the agent left them: uncommitted, on its own HEAD.
+# Restores a checkpoint's files into the session's clone as the agent left them: uncommitted, on its own HEAD. A merge that was
+# under way goes on: what it merges is the second parent of the commit with all files.
 #
 # Environment: HOME, and
 #   OFFSTAGE_CHECKPOINTS  the checkpoint repository, which has the packs
@@ -10,3 +11,6 @@ mkdir -p "$objects/pack"
 cp "$OFFSTAGE_CHECKPOINTS"/objects/pack/pack-* "$objects/pack/"
 git reset --quiet --hard "$OFFSTAGE_COMMIT"
 git reset --quiet --mixed "$OFFSTAGE_HEAD"
+if merging="$(git rev-parse --verify --quiet "$OFFSTAGE_COMMIT^2")"; then
+  echo "$merging" > "$(git rev-parse --git-path MERGE_HEAD)"
+fi

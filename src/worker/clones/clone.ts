@@ -15,12 +15,17 @@ export interface Clone extends CloneStart {
   readonly mirror: Mirror;
   /** Path of the clone. */
   readonly folder: string;
+  /**
+   * The commit of the work branch on the remote, if this attempt looked before a turn; null if the branch was not there.
+   */
+  readonly remoteSha?: string | null;
 }
 
 /** A repository whose clone is still to be made. */
 export type CloneSource = Pick<Clone, "repository" | "address" | "remote">;
 
 /** The commits that a clone started from, without the rest, as records and checkpoints store them. */
-export function startOf({ baseSha, headSha, targetBranch, trusted = null, submodules = [] }: CloneStart): CloneStart {
-  return { baseSha, headSha, targetBranch, trusted, submodules };
+export function startOf(start: CloneStart): CloneStart {
+  const { baseSha, headSha, targetBranch, trusted = null, submodules = [], theirs = [] } = start;
+  return { baseSha, headSha, targetBranch, trusted, submodules, ...(theirs.length > 0 && { theirs }) };
 }

@@ -36,7 +36,12 @@ interface RepositoryExport {
   readonly sessionId: string;
   /** The session's work branch, on which the agent began. */
   readonly branch: string;
-  readonly start: { readonly baseSha: string; readonly headSha: string };
+  readonly start: {
+    readonly baseSha: string;
+    readonly headSha: string;
+    /** Commits of the remote that the clone has taken in since; none if omitted. */
+    readonly theirs?: readonly string[];
+  };
   readonly identity: {
     readonly author: { readonly name: string; readonly email: string };
     /** The author, if omitted. */
@@ -75,14 +80,14 @@ export async function exportRepository(
   request: RepositoryExport,
 ): Promise<{ headSha: string; commits: ExportedCommit[]; isMoved: boolean; changedSubmodules: string[] }> {
   const { mirror, sessionId, folders, start, signal } = request;
-  const ref = `refs/offstage/${sessionId}/${folders.directory}/head`;
+  const ref = exportedRef(sessionId, folders.directory);
   const options = { cwd: mirror, signal, local: true };
-  const before = (await git(["rev-parse", "--verify", "--quiet", ref], options)).stdout.trim() || start.headSha;
+  const before = (await exportedHead(options, ref)) ?? start.headSha;
   const folder = await mkdtemp(join(tmpdir(), "offstage-pack-"));
   try {
     const pack = join(folder, "work.pack");
     const { head, committed, changedSubmodules } = await writePack(request, pack, before);
-    const known = [start.baseSha, start.headSha, before];
+    const known = knownTo(start, before);
     if (head === null || head === before) {
       return { headSha: before, commits: [], isMoved: false, changedSubmodules };
     }
@@ -96,16 +101,7 @@ export async function exportRepository(
     if (headSha === before) return { headSha, commits: [], isMoved: false, changedSubmodules };
     await mustGit(["update-ref", ref, headSha], options);
     const log = await mustGit(
-      [
-        "log",
-        "--reverse",
-        "--max-count=200",
-        `--format=%H %<(${subjectLength},trunc)%s`,
-        headSha,
-        "--not",
-        before,
-        start.headSha,
-      ],
+      ["log", "--reverse", "--max-count=200", `--format=%H %<(${subjectLength},trunc)%s`, headSha, "--not", ...known],
       options,
     );
     const byOffstage = committed === null ? null : (signed.get(committed) ?? committed);
@@ -148,6 +144,21 @@ async function moveToSigned(request: RepositoryExport, unsigned: string, signed:
     child.stdin.end();
     child.stdout.resume();
   });
+}
+
+/** Full name of the mirror's ref at the commit that was last taken out of a clone. */
+export function exportedRef(sessionId: string, directory: string): string {
+  return `refs/offstage/${sessionId}/${directory}/head`;
+}
+
+/** The commit of that ref; null if there is none on this worker. */
+export async function exportedHead(options: GitOptions, ref: string): Promise<string | null> {
+  return (await git(["rev-parse", "--verify", "--quiet", ref], options)).stdout.trim() || null;
+}
+
+/** The commits that are outside already. */
+function knownTo({ baseSha, headSha, theirs = [] }: RepositoryExport["start"], before: string): string[] {
+  return [...new Set([baseSha, headSha, ...theirs, before])];
 }
 
 /**
@@ -206,7 +217,7 @@ async function writePack(request: RepositoryExport, pack: string, before: string
       OFFSTAGE_BASE: start.baseSha,
       OFFSTAGE_BRANCH: branch,
       OFFSTAGE_BEFORE: before,
-      OFFSTAGE_KNOWN: [...new Set([start.baseSha, start.headSha, before])].join(" "),
+      OFFSTAGE_KNOWN: knownTo(start, before).join(" "),
     },
     limits: { ...limits, diskBytes: limits.diskBytes * diskFactor },
   };

@@ -68,7 +68,8 @@ put "*)
   if [ "$(git write-tree)" = "$(git rev-parse "$OFFSTAGE_BEFORE^{tree}")" ]; then git reset --quiet --soft "$OFFSTAGE_BEFORE"; fi
   ;;
 esac
-if ! git diff --cached --quiet; then
+# A merge that is under way counts also if its result is what was there before.
+if [ -f "$(git rev-parse --git-path MERGE_HEAD)" ] || ! git diff --cached --quiet; then
   git commit --quiet --no-verify --no-gpg-sign --message "$OFFSTAGE_MESSAGE"
   echo "offstage-committed $(git rev-parse HEAD)" >&2
 fi

@@ -52,16 +52,17 @@ export interface ExportRequest {
  */
 export async function exportClone(
   { sandbox, limits, author, committer, signer }: ExportServices,
-  { remote, mirror, baseSha, headSha: startSha }: Clone,
+  { remote, mirror, ...start }: Clone,
   { sessionId, folders, message, coAuthor, patchLimit, signal }: ExportRequest,
 ): Promise<ExportedWork> {
+  const { baseSha } = start;
   const { headSha, commits, isMoved, changedSubmodules } = await exportRepository({
     sandbox,
     mirror: mirror.path,
     folders: { ...folders, directory: remote.directory },
     sessionId,
     branch: remote.branch,
-    start: { baseSha, headSha: startSha },
+    start: { baseSha, headSha: start.headSha, theirs: start.theirs ?? [] },
     identity: { author, committer, signer, message, coAuthor },
     limits,
     signal,

@@ -173,8 +173,20 @@ const firstHeld = [2, 37] as const;
 
 /** Whether git can pin an HTTP host to an address. @param version output of `git --version` */
 export function canBeHeld(version: string): boolean {
+  return isSince(version, firstHeld);
+}
+
+/** The first version of git that merges without a working tree (`git merge-tree --write-tree`). */
+const firstMerging = [2, 38] as const;
+
+/** Whether git can merge what others commit to a work branch. @param version output of `git --version` */
+export function canMerge(version: string): boolean {
+  return isSince(version, firstMerging);
+}
+
+function isSince(version: string, first: readonly [number, number]): boolean {
   const [major = 0, minor = 0] = (/(\d+)\.(\d+)/u.exec(version) ?? []).slice(1).map(Number);
-  return major > firstHeld[0] || (major === firstHeld[0] && minor >= firstHeld[1]);
+  return major > first[0] || (major === first[0] && minor >= first[1]);
 }
 
 /**

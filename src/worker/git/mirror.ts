@@ -7,11 +7,9 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import type { GitCredentials } from "../../forges/forge.ts";
 import { fetchObjects, type FetchLimits } from "./fetch.ts";
 import { besidePatterns, requireRoomFor, targetNotFound } from "./branch-refusals.ts";
-import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOptions } from "./git.ts";
+import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOptions, type GitResult } from "./git.ts";
 import { formatOf, type ObjectFormat } from "./object-format.ts";
 import { pinPublicHost } from "./remote-address.ts";
-import { signCommits, type Identity } from "./sign-commits.ts";
-import type { Signer } from "./signer.ts";
 import type { TrustedCommit } from "./remote-repository.ts";
 import { directTransport, type GitTransport } from "./transport.ts";
 
@@ -145,13 +143,7 @@ export async function lookUpHeads(
     ...(formerTarget === null ? [] : [`refs/heads/${formerTarget}`]),
     ...besidePatterns(wanted.branch),
   ];
-  const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, ...refs], asking(options));
-  if (code !== 0) throw remoteError(mirror.url, stderr);
-  const shaOf = (ref: string): string | null => {
-    const line = stdout.split("\n").find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
-    return line?.split("\t")[0] ?? null;
-  };
-  const defaultBranch = defaultBranchIn(stdout);
+  const { defaultBranch, branches, shaOf } = await askRemote(mirror, refs, options);
   const formerSha = formerTarget === null ? null : shaOf(`refs/heads/${formerTarget}`);
   const targetBranch = formerSha === null ? (wanted.targetBranch ?? defaultBranch ?? null) : formerTarget;
   const targetSha = formerSha ?? shaOf(target);
@@ -160,13 +152,79 @@ export async function lookUpHeads(
   }
   if (targetBranch === wanted.branch) throw workOnTarget(targetBranch);
   requireUnprotected(wanted.branch, [configuredBranch, defaultBranch]);
-  requireRoomFor(wanted.branch, branchesIn(stdout));
+  requireRoomFor(wanted.branch, branches);
   const branch = configuredBranch ?? defaultBranch ?? null;
   // Compared by commit, within this one answer of the remote: a branch of another name at the same commit has the same code. An
   // older commit of the configured branch does not count: a branch may be made at a commit that was never reviewed alone.
   const isTrusted = branch !== null && shaOf(configured) === targetSha;
   const trusted = isTrusted ? { sha: targetSha, branch, isDefault: configuredBranch === null } : null;
   return { targetBranch, targetSha, branchSha: shaOf(`refs/heads/${wanted.branch}`), trusted };
+}
+
+/** What a remote answered about some of its refs. */
+export interface RemoteRefs {
+  /** Null if it does not say, or was not asked for `HEAD`. */
+  readonly defaultBranch: string | null;
+  /** Names of the branches in the answer. */
+  readonly branches: readonly string[];
+  /** The commit of a ref, by its full name; null if the remote does not have it. */
+  readonly shaOf: (ref: string) => string | null;
+}
+
+/**
+ * Asks a remote for refs (`git ls-remote`), within bounds: a host may send endless names, or nothing for ever.
+ * @param options of `remoteOptions`
+ * @throws SessionError repository_*
+ */
+export async function askRemote(mirror: Mirror, refs: readonly string[], options: GitOptions): Promise<RemoteRefs> {
+  const limitMs = Math.min(asked.ms, transferLimitMs(mirror));
+  const bounds = { ...options, memoryBytes: asked.memoryBytes, maximumOutput: asked.outputBytes };
+  const answer = await withinMs(
+    limitMs,
+    bounds,
+    () => tooSlow(mirror, "question for branches", limitMs),
+    (bounded) => git(["ls-remote", "--symref", mirror.url, ...refs], bounded),
+  );
+  if (answer.code !== 0) throw remoteError(mirror.url, answer.stderr);
+  const lines = answer.stdout.split("\n");
+  return {
+    defaultBranch: defaultBranchIn(answer.stdout),
+    branches: branchesIn(answer.stdout),
+    shaOf(ref) {
+      const line = lines.find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
+      return line?.split("\t")[0] ?? null;
+    },
+  };
+}
+
+/**
+ * Runs git with an overall limit of time, beside the limit on a slow transfer: a server that sends a byte now and then is never
+ * slow enough for that one.
+ * @throws what `overtime` makes, if the time has run out
+ */
+export async function withinMs(
+  limitMs: number,
+  options: GitOptions,
+  overtime: () => SessionError,
+  run: (bounded: GitOptions) => Promise<GitResult>,
+): Promise<GitResult> {
+  const clock = AbortSignal.timeout(limitMs);
+  try {
+    return await run({ ...options, signal: AbortSignal.any([options.signal, clock]) });
+  } catch (error) {
+    if (clock.aborted && error === clock.reason) throw overtime();
+    throw error;
+  }
+}
+
+/** The failure of a command that took longer than it may. @param what the command, as a noun */
+export function tooSlow({ url }: Mirror, what: string, limitMs: number): SessionError {
+  return new SessionError({
+    code: "repository_unreachable",
+    reason: `The ${what} to the repository ${url} took more than ${Math.ceil(limitMs / 60_000)} min, and was stopped.`,
+    retryable: true,
+    remedy: "Retry when its host is quicker; if the repository is really that large, raise OFFSTAGE_FETCH_MINUTES.",
+  });
 }
 
 /** The remote's default branch, from the output of `ls-remote --symref`. */
@@ -190,7 +248,7 @@ async function branchNames(mirror: Mirror, options: GitOptions): Promise<string[
  * could name it.
  * @throws SessionError branch_protected
  */
-function requireUnprotected(branch: string, own: readonly (string | null)[]): void {
+export function requireUnprotected(branch: string, own: readonly (string | null)[]): void {
   if (!own.includes(branch)) return;
   throw new SessionError({
     code: "branch_protected",
@@ -225,7 +283,7 @@ function workOnTarget(branch: string): SessionError {
  * Fetches a branch's commit into the mirror, under a ref that also keeps it from being pruned. Nothing is fetched if the mirror
  * has the commit.
  * @param fetched.into full name of the ref
- * @throws SessionError resources_exhausted, repository_*; Error if the branch no longer has the commit
+ * @throws SessionError resources_exhausted, repository_*; `repository_unreachable` also if the branch no longer has the commit
  */
 export async function fetchBranch(
   mirror: Mirror,
@@ -234,15 +292,16 @@ export async function fetchBranch(
   signal: AbortSignal,
 ): Promise<void> {
   const { branch, sha, into } = fetched;
-  const known = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
   const options = { cwd: mirror.path, signal };
-  if (known.code === 0) {
+  const isKnown = async (): Promise<boolean> => (await git(["cat-file", "-e", `${sha}^{commit}`], options)).code === 0;
+  if (await isKnown()) {
     await mustGit(["update-ref", into, sha], options);
     return;
   }
   // The branch may have moved since it was looked up: the commit found then counts.
   const remote = { ...(await remoteOptions(mirror, signal)), onProgress };
   await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${branch}`, options: remote });
+  if (!(await isKnown())) throw replaced(mirror, branch);
   await mustGit(["update-ref", into, sha], options);
 }
 
@@ -288,10 +347,26 @@ export async function fetchCommit(
   await keepLatest(mirror, `commit-${sha}`, sha, signal);
 }
 
+/** A forge that lags, or somebody who rewrites the branch at this moment. */
+function replaced({ url }: Mirror, branch: string): SessionError {
+  return new SessionError({
+    code: "repository_unreachable",
+    reason: `The branch ${branch} of ${url} was replaced while it was fetched.`,
+    retryable: true,
+    remedy: "Retry: the branch that is there then counts.",
+  });
+}
+
+/** Limits of one fetch, and of one push in time, if the mirror has none of its own. */
 const defaultFetch: FetchLimits = { bytes: 20 * 1024 ** 3, memoryBytes: looksWithBytes, ms: 60 * 60_000 };
 
 function fetchFrom({ path, url, fetchLimits = defaultFetch }: Mirror) {
   return { mirror: path, url, limits: fetchLimits };
+}
+
+/** Most time, in ms, of one fetch from a mirror's remote or one push to it. */
+export function transferLimitMs({ fetchLimits = defaultFetch }: Mirror): number {
+  return fetchLimits.ms;
 }
 
 /** Keeps a branch's latest commit under a ref, so that the next fetch can build on it when no session pins it. */
@@ -300,110 +375,11 @@ export async function keepLatest(mirror: Mirror, branch: string, sha: string, si
   await git(["update-ref", `refs/offstage/latest/${branch.replaceAll("/", "-")}`, sha], { cwd: mirror.path, signal });
 }
 
-/** What to push. */
-export interface Push {
-  readonly branch: string;
-  /** The branch in the repository's own settings; null: only the remote's default branch is protected. */
-  readonly configuredBranch: string | null;
-  readonly sha: string;
-  /**
-   * Commits that the session made before: if the branch is at one of them, a worker that had lost the session pushed it late.
-   */
-  readonly own: ReadonlySet<string>;
-  readonly author: Identity;
-  /** The author, if omitted. */
-  readonly committer?: Identity;
-  /** Signs the commit that joins the work to what was pushed late; null or omitted: it is not signed. */
-  readonly signer?: Signer | null;
-  /** Message of the commit that joins the work to what was pushed late. */
-  readonly message: string;
-}
-
 /**
- * Pushes a work branch, never by force. If a worker that had lost the session pushed late, the work becomes one commit on top
- * of that.
- * @returns the commit that the branch is at
- * @throws SessionError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
+ * Options of a git process that contacts the mirror's remote: its credentials, and the address that was checked.
+ * @throws SessionError repository_unreachable, repository_access_denied, forge_unavailable
  */
-export async function pushBranch(mirror: Mirror, push: Push, signal: AbortSignal): Promise<string> {
-  const { branch, sha } = push;
-  const options = await remoteOptions(mirror, signal);
-  // The repository's own branch may have changed since the session began.
-  const { tip, defaultBranch } = await lookAtBranch(mirror, branch, options);
-  requireUnprotected(branch, [push.configuredBranch, defaultBranch]);
-  // An earlier attempt may have pushed it before a crash.
-  if (tip === sha) return sha;
-  const { code, stdout, stderr } = await pushTo(mirror, branch, sha, options);
-  if (code === 0) return sha;
-  const error = pushError(mirror, branch, `${stdout}\n${stderr}`);
-  const late = error.code === "branch_diverged" ? (await lookAtBranch(mirror, branch, options)).tip : null;
-  if (late === null || !push.own.has(late)) throw error;
-  const joined = await joinTo(mirror, late, push, options);
-  if (joined === late) return late;
-  const again = await pushTo(mirror, branch, joined, options);
-  if (again.code !== 0) throw pushError(mirror, branch, `${again.stdout}\n${again.stderr}`);
-  return joined;
-}
-
-async function lookAtBranch(
-  mirror: Mirror,
-  branch: string,
-  options: GitOptions,
-): Promise<{ readonly tip: string | null; readonly defaultBranch: string | null }> {
-  const ref = `refs/heads/${branch}`;
-  const { code, stdout, stderr } = await git(["ls-remote", "--symref", mirror.url, "HEAD", ref], asking(options));
-  if (code !== 0) throw remoteError(mirror.url, stderr);
-  const line = stdout.split("\n").find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
-  return { tip: line?.split("\t")[0] ?? null, defaultBranch: defaultBranchIn(stdout) };
-}
-
-function pushTo(mirror: Mirror, branch: string, sha: string, options: GitOptions) {
-  return git(["push", "--porcelain", "--no-verify", mirror.url, `${sha}:refs/heads/${branch}`], options);
-}
-
-/** The work as one commit on top of what was pushed late; that commit itself if its files are the same. */
-async function joinTo(mirror: Mirror, late: string, push: Push, options: GitOptions): Promise<string> {
-  const local = { cwd: mirror.path, signal: options.signal };
-  await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${push.branch}`, options });
-  const tree = await mustGit(["rev-parse", `${push.sha}^{tree}`], local);
-  if (tree === (await mustGit(["rev-parse", `${late}^{tree}`], local))) return late;
-  const { author, committer = author, signer = null, message } = push;
-  const identity = [
-    `author.name=${author.name}`,
-    `author.email=${author.email}`,
-    `committer.name=${committer.name}`,
-    `committer.email=${committer.email}`,
-  ].flatMap((setting) => ["-c", setting]);
-  const joined = await mustGit([...identity, "commit-tree", tree, "-p", late, "-m", message], local);
-  if (signer === null) return joined;
-  return (await signCommits(signer, { head: joined, known: [late], committer }, local)).get(joined) ?? joined;
-}
-
-function pushError(mirror: Mirror, branch: string, said: string): SessionError {
-  if (/non-fast-forward|fetch first|stale info/iu.test(said)) {
-    return new SessionError({
-      code: "branch_diverged",
-      reason: `The branch ${branch} of ${mirror.url} has commits that this session does not know; nothing was overwritten.`,
-      retryable: false,
-      remedy: "Start a new session on the branch, or merge by hand: the diff is on this session.",
-    });
-  }
-  if (/\[remote rejected\]|pre-receive|hook declined|protected branch/iu.test(said)) {
-    const words = [...said.matchAll(/^remote: *(.*)$/gmu)]
-      .map((line) => line[1]?.trim())
-      .filter((line) => line !== "")
-      .join(" ");
-    return new SessionError({
-      code: "push_rejected",
-      reason: `The server rejected the push of ${branch}: ${words || "it gave no reason"}`.slice(0, 1_000),
-      retryable: false,
-      remedy: "Change the rule or hook that refused the branch, or use another branchName, then retry.",
-    });
-  }
-  return remoteError(mirror.url, said);
-}
-
-async function remoteOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptions> {
+export async function remoteOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptions> {
   const { path, url, local, named, transport = directTransport } = mirror;
   const credentials = await mirror.credentials();
   const pinned = named || local ? null : await pinPublicHost(url, transport.isProxied(url));

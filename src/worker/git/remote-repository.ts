@@ -57,6 +57,11 @@ export interface CloneStart {
   readonly trusted?: TrustedCommit | null;
   /** The submodules of the clone that was made at `headSha`; omitted in records of earlier versions. */
   readonly submodules?: readonly Submodule[];
+  /**
+   * Commits of the remote that were taken into the clone since: what others committed to the work branch, and the target
+   * branch. Omitted if there are none.
+   */
+  readonly theirs?: readonly string[];
 }
 
 /** A commit that only the repository's own configured branch determines, never a request. */
@@ -78,7 +83,7 @@ export interface CheckpointWork {
   readonly packs: readonly { readonly file: string; readonly commit: string }[];
 }
 
-/** The commits that a session started from: every copy of the repository has them. */
-export function knownOf({ baseSha, headSha }: CloneStart): string[] {
-  return [...new Set([baseSha, headSha])];
+/** The commits that a session started from or took from the remote since: every copy of the repository has them. */
+export function knownOf({ baseSha, headSha, theirs = [] }: CloneStart): string[] {
+  return [...new Set([baseSha, headSha, ...theirs])];
 }

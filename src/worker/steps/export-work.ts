@@ -23,7 +23,8 @@ export interface ClonedWork extends ExportedWork {
   readonly isChanged: boolean;
 }
 
-interface ExportedClone {
+/** A clone with its exported work. */
+export interface ExportedClone {
   readonly clone: Clone;
   readonly work: ExportedWork;
 }
@@ -34,7 +35,8 @@ const patchLimit = 2 * 1024 * 1024;
 /** How many submodules a notice names. */
 const namedSubmodules = 5;
 
-type Exporting = Pick<
+/** What exporting needs of the worker. */
+export type Exporting = Pick<
   AttemptServices,
   "database" | "folders" | "mirrors" | "sandbox" | "limits" | "author" | "committer" | "signer"
 >;
@@ -50,15 +52,11 @@ export async function exportWork(
   clones: readonly Clone[],
 ): Promise<ClonedWork[]> {
   const { database, forgeOf } = services;
-  const { session, mask } = attempt;
+  const { session } = attempt;
   const exported = await exportClones(attempt, services, clones);
   await saveDiffs(attempt, services, exported, saveRepository);
   for (const { clone, work } of exported) await reportSubmodules(attempt, clone, work);
-  for (const { clone, work } of exported) {
-    const { id: repositoryId, position } = clone.repository;
-    const commits = work.commits.map((commit) => ({ repositoryId, ...commit, subject: mask.text(commit.subject) }));
-    await saveCommits(database, session, position, commits);
-  }
+  await recordCommits(attempt, services, exported);
   const recorded = await recordedWork(database, session);
   const works: ClonedWork[] = [];
   for (const { clone, work } of exported) {
@@ -67,6 +65,7 @@ export async function exportWork(
     const decision = whatToPush({
       ...work,
       ...known,
+      remoteSha: clone.remoteSha ?? null,
       startSha: clone.headSha,
       recordedSha: clone.repository.headSha,
       hasOwnCommits: known.commits.size > 0,
@@ -93,6 +92,19 @@ async function reportSubmodules(
   const more = changedSubmodules.length > named.length ? [`${changedSubmodules.length - named.length} more`] : [];
   const text = `What was changed inside submodules of ${repository.name} can't be pushed with it, and is not in the pull request, which keeps their commits as they were: ${[...named, ...more].join(", ")}. To change a submodule, start a session on its own repository.`;
   await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
+}
+
+/** Records the exported commits, with an event for each that is new. @throws LeaseLostError */
+export async function recordCommits(
+  { session, mask }: Pick<Attempt, "session" | "mask">,
+  { database }: Pick<Exporting, "database">,
+  exported: readonly ExportedClone[],
+): Promise<void> {
+  for (const { clone, work } of exported) {
+    const { id: repositoryId, position } = clone.repository;
+    const commits = work.commits.map((commit) => ({ repositoryId, ...commit, subject: mask.text(commit.subject) }));
+    await saveCommits(database, session, position, commits);
+  }
 }
 
 /** Takes the work of each clone out of the sandbox, in the order given. @throws SessionError see `exportWork` */

@@ -1,47 +1,117 @@
-import { saveRepository } from "../../store/queue/progress.ts";
+import { underClaim } from "../../store/queue/lease.ts";
+import { savePullRequest, saveRepository } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
-import { pushBranch } from "../git/mirror.ts";
+import type { Collision } from "../git/join.ts";
+import { pushBranch, type PushEnd } from "../git/push.ts";
 import type { ClonedWork } from "./export-work.ts";
+import { requireNoSecret } from "./require-no-secret.ts";
 
 /** Work whose branch is on the remote. */
 export interface PushedWork extends ClonedWork {
-  /** The commit that the branch is at: the exported one, or its merge with a late push of the session's own. */
+  /** The commit that the branch is at: the exported one, or what joins it with the commits of others. */
   readonly pushedSha: string;
 }
 
+/** Work that does not go together with what others committed to its branch: nothing of it was pushed. */
+export interface CollidedWork {
+  readonly work: ClonedWork;
+  readonly collision: Collision;
+}
+
+type Services = Pick<AttemptServices, "database" | "traces" | "author" | "committer" | "signer" | "forgeOf">;
+
 /**
- * Pushes each changed repository's work branch from the mirror. A branch that is at the commit already is not pushed again.
- * @throws SessionError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*
+ * Pushes each changed repository's work branch from the mirror, joined with what others committed to it. A branch that is at the
+ * commit already is not pushed again; one that was deleted when its pull request ended is not made again.
+ * @throws SessionError push_rejected, branch_diverged, branch_protected, resources_exhausted, repository_*; LeaseLostError
  */
 export async function push(
-  { session, mask, signal, emit }: Attempt,
-  {
-    database,
-    traces,
+  attempt: Attempt,
+  services: Services,
+  changes: readonly ClonedWork[],
+): Promise<{ readonly pushed: PushedWork[]; readonly collided: CollidedWork[] }> {
+  const pushed: PushedWork[] = [];
+  const collided: CollidedWork[] = [];
+  for (const work of changes) {
+    const end = await pushWork(attempt, services, work);
+    if (end.kind === "collided") collided.push({ work, collision: end });
+    if (end.kind === "pushed") pushed.push(await recordPush(attempt, services, work, end.sha));
+  }
+  return { pushed, collided };
+}
+
+function pushWork(attempt: Attempt, services: Services, work: ClonedWork): Promise<PushEnd> {
+  const { session, mask, signal } = attempt;
+  const { database, traces, author, committer, signer } = services;
+  const { repository, remote, mirror } = work.clone;
+  const request = {
+    branch: remote.branch,
+    configuredBranch: remote.configuredBranch ?? null,
+    sha: work.headSha,
+    own: work.recorded.commits,
+    pushed: work.recorded.pushedSha,
+    pin: `refs/offstage/${session.sessionId}/${remote.directory}/theirs`,
+    message: mask.text(session.title),
     author,
     committer,
     signer,
-  }: Pick<AttemptServices, "database" | "traces" | "author" | "committer" | "signer">,
-  changes: readonly ClonedWork[],
-): Promise<PushedWork[]> {
-  const pushed: PushedWork[] = [];
-  for (const work of changes) {
-    const { repository, remote, mirror } = work.clone;
-    const request = {
-      branch: remote.branch,
-      configuredBranch: remote.configuredBranch ?? null,
-      sha: work.headSha,
-      own: work.recorded.commits,
-      message: mask.text(session.title),
-      author,
-      committer,
-      signer,
-    };
-    const attributes = { "offstage.repository.id": repository.id };
-    const sha = await traces.span("push", { kind: "client", attributes }, () => pushBranch(mirror, request, signal));
-    await saveRepository(database, session, repository.position, { headSha: sha, pushedSha: sha });
-    await emit({ type: "branch.pushed", data: { repositoryId: repository.id, branch: session.branchName, sha } });
-    pushed.push({ ...work, pushedSha: sha });
+    requireClaim: () => underClaim(database, session, () => Promise.resolve()),
+    requireClean: (joined: string, theirs: string) => {
+      const known = { ...work.clone, theirs: [...(work.clone.theirs ?? []), theirs, work.headSha] };
+      return requireNoSecret(attempt, services, known, { ...work, headSha: joined });
+    },
+    mayRecreate: () => mayRecreate(attempt, services, work),
+  };
+  const attributes = { "offstage.repository.id": repository.id };
+  return traces.span("push", { kind: "client", attributes }, () => pushBranch(mirror, request, signal));
+}
+
+async function recordPush(
+  { session, emit }: Attempt,
+  { database }: Services,
+  work: ClonedWork,
+  sha: string,
+): Promise<PushedWork> {
+  const { repository } = work.clone;
+  await saveRepository(database, session, repository.position, { headSha: sha, pushedSha: sha });
+  await emit({ type: "branch.pushed", data: { repositoryId: repository.id, branch: session.branchName, sha } });
+  if (sha !== work.headSha) {
+    const text = `Others had committed to ${session.branchName} of ${repository.name} meanwhile: the branch has their commits and the session's work.`;
+    await emit({ type: "notice", data: { level: "info", text } });
   }
-  return pushed;
+  return { ...work, pushedSha: sha };
+}
+
+/**
+ * Whether to make a branch again that the session had pushed, that is gone, and to which nothing is to be added: not if its pull
+ * request was merged or closed, or the forge has none. That pull request is then recorded.
+ */
+async function mayRecreate(
+  { session, signal, emit }: Attempt,
+  { database, forgeOf }: Services,
+  { clone, recorded }: ClonedWork,
+): Promise<boolean> {
+  const { repository, address, targetBranch: target } = clone;
+  const head = session.branchName;
+  const forge = forgeOf(address);
+  const found = forge.opensPullRequests ? await forge.findPullRequest(address, head, target, signal) : null;
+  if (forge.opensPullRequests && (found === null || found.state === "open")) return true;
+  if (found !== null) {
+    const { number, url, state } = found;
+    const headSha = recorded.pushedSha ?? clone.headSha;
+    await savePullRequest(database, session, {
+      repositoryId: repository.id,
+      head,
+      target,
+      headSha,
+      number,
+      url,
+      state,
+    });
+  }
+  const why =
+    found === null ? "it was deleted" : `it was deleted after pull request #${found.number} was ${found.state}`;
+  const text = `The branch ${head} of ${repository.name} was not pushed again: ${why}, and nothing was added since.`;
+  await emit({ type: "notice", data: { level: "info", text } });
+  return false;
 }

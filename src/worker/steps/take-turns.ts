@@ -9,6 +9,7 @@ import {
   saveHarness,
   saveWorkspaceWorker,
   transcript,
+  upcomingMessage,
 } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { SafePoints } from "../attempt/safe-points.ts";
@@ -18,6 +19,8 @@ import type { Clone } from "../clones/clone.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { agentTurn, variablesOf, type TurnServices } from "./agent-turn.ts";
 import { chooseAgent } from "./choose-agent.ts";
+import { resolvePrompt, withOthersWork, type Conflict, type LeftMarkers } from "./conflict-prompt.ts";
+import { joinBranches, type JoinServices } from "./join-branches.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 
 /** What the turns of an attempt share. */
@@ -26,22 +29,31 @@ export interface Turns {
   readonly environments: readonly RepositoryEnvironment[];
   /** Where the work so far comes from, for the prompt after an interruption. */
   readonly origin: "disk" | "checkpoint" | "remote";
-  readonly checkpointer: Pick<Checkpointer, "follow" | "observe" | "take">;
+  readonly checkpointer: Pick<Checkpointer, "start" | "follow" | "observe" | "take">;
   readonly safePoints: SafePoints;
 }
 
 type Services = TurnServices &
+  JoinServices &
   GatewayServicesOfAttempt &
   Pick<AttemptServices, "workerId" | "database" | "providers" | "defaultAgent">;
 
 type Harness = ClaimedSession["harness"];
 
+/** What the turns of an attempt left. */
+export interface TurnsTaken {
+  /** The agent's last message: of this attempt, or of an earlier one that had answered all; null if there is none. */
+  readonly answer: string | null;
+  readonly clones: readonly Clone[];
+  readonly harness: Harness;
+}
+
 /**
- * Runs one turn for each message that is not answered yet, in order.
- * @returns the agent's last message: of this attempt, or of an earlier one that had answered all; null if there is none
+ * Runs one turn for each message that is not answered yet, in order. What others committed to a branch that was pushed is in the
+ * clones before a turn begins.
  * @throws SessionError if a turn fails, BudgetUsedUp if the budget does
  */
-export async function takeTurns(attempt: Attempt, services: Services, turns: Turns): Promise<string | null> {
+export async function takeTurns(attempt: Attempt, services: Services, turns: Turns): Promise<TurnsTaken> {
   const { database } = services;
   const { session, mask } = attempt;
   const { checkpointer, safePoints } = turns;
@@ -49,16 +61,20 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
   // From here on this disk has the newest state of the session.
   await saveWorkspaceWorker(database, session, services.workerId);
   let answer = session.summary;
-  let harness = session.harness;
+  let taken: Omit<TurnsTaken, "answer"> = { clones: turns.clones, harness: session.harness };
   safePoints.enter();
   for (;;) {
     // A message that is marked as running counts as interrupted in the next attempt, so none is once this one is to end.
     attempt.signal.throwIfAborted();
+    const joined = await joinBeforeTurn(attempt, services, turns, taken);
+    taken = joined.taken;
     const message = await nextMessage(database, session);
     if (message === null) break;
-    const text = message.interrupted ? interruptedPrompt(message.text, turns.origin) : message.text;
-    const turn = await takeTurn(attempt, services, turns, { position: message.position, text, harness });
-    harness = turn.harness;
+    const { position, interrupted } = message;
+    const asked = interrupted ? interruptedPrompt(message.text, turns.origin) : message.text;
+    const text = withOthersWork(asked, joined);
+    const turn = await takeTurn(attempt, services, turns, { isFirst: position === 1, text, harness: taken.harness });
+    taken = { ...taken, harness: turn.harness };
     answer = turn.result.finalMessage;
     // Store the harness's memory first: a completed turn is never repeated.
     const isKept = await checkpointer.take();
@@ -66,7 +82,59 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
   }
   // The remaining steps are short: finishing them here costs less than handing the session over.
   safePoints.leave();
-  return answer || null;
+  return { ...taken, answer: answer || null };
+}
+
+/**
+ * Brings what others committed into the clones, before the next message is the agent's. An interrupted turn goes on with the
+ * folders as they are, also in the middle of a merge: what others committed is joined with the work when that is pushed.
+ */
+async function joinBeforeTurn(attempt: Attempt, services: Services, turns: Turns, taken: Omit<TurnsTaken, "answer">) {
+  let { clones, harness } = taken;
+  const upcoming = await upcomingMessage(services.database, attempt.session);
+  if (upcoming === null || (upcoming.interrupted && turns.origin !== "remote"))
+    return { taken, takenIn: [], conflicts: [] };
+  for (let turnsLeft = resolveLimit; ; turnsLeft -= 1) {
+    const joined = await joinBranches(attempt, services, clones, upcoming.mergesTarget);
+    const { takenIn, conflicts } = joined;
+    clones = joined.clones;
+    turns.checkpointer.start(clones);
+    await noticeConflicts(attempt, conflicts);
+    if (!joined.isUnfinished || turnsLeft === 0) return { taken: { clones, harness }, takenIn, conflicts };
+    ({ harness } = await resolveTurn(attempt, services, turns, harness, conflicts));
+  }
+}
+
+/** Turns of one attempt that only resolve conflicts: an agent that does not manage in these would not in more. */
+export const resolveLimit = 2;
+
+/**
+ * A turn that answers no message: the agent resolves conflicts, of which its folders are in the middle, or whose markers it left.
+ * @param harness the harness's session that the last turn left
+ * @throws SessionError if the turn fails, BudgetUsedUp if the budget does
+ */
+export async function resolveTurn(
+  attempt: Attempt,
+  services: Services,
+  turns: Turns,
+  harness: Harness,
+  conflicts: readonly Conflict[],
+  left: readonly LeftMarkers[] = [],
+): Promise<{ readonly harness: Harness }> {
+  attempt.signal.throwIfAborted();
+  const text = resolvePrompt(conflicts, left);
+  const turn = await takeTurn(attempt, services, turns, { isFirst: false, text, harness });
+  await turns.checkpointer.take();
+  return turn;
+}
+
+/** Says on the session that what others committed collides with its work. */
+export async function noticeConflicts({ emit }: Pick<Attempt, "emit">, conflicts: readonly Conflict[]): Promise<void> {
+  for (const { directory, branch, paths } of conflicts) {
+    const files = `${paths.slice(0, 10).join(", ")}${paths.length > 10 ? ` and ${paths.length - 10} more` : ""}`;
+    const text = `What others committed to ${branch} of ${directory} collides with the session's work in ${files}: the agent resolves that first.`;
+    await emit({ type: "notice", data: { level: "info", text: text.slice(0, 2_000) } });
+  }
 }
 
 /** Asks the agent again what it had answered, if the changes that it made then are lost. */
@@ -90,7 +158,8 @@ function isOnRemote(clones: readonly Clone[]): boolean {
 }
 
 interface Message {
-  readonly position: number;
+  /** Whether it begins the conversation. */
+  readonly isFirst: boolean;
   readonly text: string;
   /** The harness's session that the last turn left; null if there was none. */
   readonly harness: Harness;
@@ -124,7 +193,7 @@ async function takeTurn(
       variables: variablesOf(attempt, environments),
       image: environments[0]?.image ?? null,
       // The first message may have been cancelled before an agent got it.
-      message: message.position === 1 || harness === null ? firstPrompt(session, message.text, clones) : message.text,
+      message: message.isFirst || harness === null ? firstPrompt(session, message.text, clones) : message.text,
       transcript: transcriptText(await transcript(database, session)),
       // Another provider can't load this session.
       resume: harness?.provider === provider.id ? harness.sessionId : null,

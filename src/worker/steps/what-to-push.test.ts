@@ -4,11 +4,13 @@ import { whatToPush, type WorkState } from "./what-to-push.ts";
 const base = "b".repeat(40);
 const first = "1".repeat(40);
 const second = "2".repeat(40);
+const third = "3".repeat(40);
 
 /** A clone that started at the base, and nothing else is known. */
 const untouched: WorkState = {
   headSha: base,
   startSha: base,
+  remoteSha: null,
   recordedSha: null,
   isMoved: false,
   isAhead: false,
@@ -50,6 +52,21 @@ describe("what is done with a repository's work", () => {
     ["the same on a forge without pull requests", { ...pushedBefore, opensPullRequests: false }, "nothing"],
     ["work that has its pull request", { ...pushedBefore, hasPullRequest: true }, "nothing"],
     ["work that has one, of an older push", { ...pushedBefore, recordedSha: second, headSha: second }, "publish"],
+    [
+      "others' commits that were taken in after the last push, and nothing more",
+      { ...pushedBefore, headSha: second, remoteSha: second, isMoved: true, hasPullRequest: true },
+      "nothing",
+    ],
+    [
+      "the same after a push that got no pull request",
+      { ...pushedBefore, headSha: second, remoteSha: second, isMoved: true },
+      "publish",
+    ],
+    [
+      "work that was merged with others' commits before a turn that changed nothing",
+      { ...pushedBefore, headSha: third, remoteSha: second, hasPullRequest: true },
+      "publish",
+    ],
     ["others' commits on the work branch", { headSha: first, startSha: first, isAhead: true }, "nothing"],
     ["the session's own commits on it, merged into the base since", { ...pushedBefore, isAhead: false }, "nothing"],
   ])("%s", (_, state, decision) => {

@@ -86,7 +86,7 @@ test("keeps a secret from the remote, and from the diff", async () => {
 test("pushes the work branch, and opens one pull request for it", async () => {
   const { attempt, clones } = await begin();
   await work(clones[0], "one.txt", "one\n");
-  const pushed = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
+  const { pushed } = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
   expect(world.git("rev-parse", attempt.session.branchName)).toBe(pushed[0]?.pushedSha);
   await openPullRequests(attempt, services, pushed, "What I did.");
   const pulls = await world.forge.pullRequests("acme", "app");
@@ -98,7 +98,7 @@ test("pushes the work branch, and opens one pull request for it", async () => {
 test("an attempt after a pull request was merged pushes nothing, and opens no second one", async () => {
   const { attempt, clones } = await begin();
   await work(clones[0], "one.txt", "one\n");
-  const pushed = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
+  const { pushed } = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
   await openPullRequests(attempt, services, pushed, "");
   world.forge.endPullRequest("acme", "app", 1, "merged");
   // The same without events: they may have been removed for their age.
@@ -113,7 +113,7 @@ test("an attempt after one that was killed between push and pull request opens i
   await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
   await world.database.pool.query("delete from event");
   const next = await again(attempt);
-  const pushed = await push(next.attempt, services, changesOf(next.works));
+  const { pushed } = await push(next.attempt, services, changesOf(next.works));
   await openPullRequests(next.attempt, services, pushed, "");
   expect(await world.forge.pullRequests("acme", "app")).toHaveLength(1);
 });
@@ -121,7 +121,7 @@ test("an attempt after one that was killed between push and pull request opens i
 test("a pull request of an earlier version, whose commit is not recorded, is taken for the last push's", async () => {
   const { attempt, clones } = await begin();
   await work(clones[0], "one.txt", "one\n");
-  const pushed = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
+  const { pushed } = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
   await openPullRequests(attempt, services, pushed, "");
   await world.database.pool.query("update pull_request set head_sha = null");
   const { works } = await again(attempt);
@@ -131,7 +131,7 @@ test("a pull request of an earlier version, whose commit is not recorded, is tak
 test("a pull request that a node of the version before saved again is taken for the last push's", async () => {
   const { attempt, clones } = await begin();
   await work(clones[0], "one.txt", "one\n");
-  const pushed = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
+  const { pushed } = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
   await openPullRequests(attempt, services, pushed, "");
   // It pushed another commit, and found the pull request: it saves neither of them in `head_sha`.
   const other = "1".repeat(40);
@@ -144,7 +144,7 @@ test("a pull request that a node of the version before saved again is taken for 
 test("reading a pull request's state from its forge does not make its commit unknown", async () => {
   const { attempt, clones } = await begin();
   await work(clones[0], "one.txt", "one\n");
-  const pushed = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
+  const { pushed } = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
   await openPullRequests(attempt, services, pushed, "");
   await world.database.pool.query("update pull_request set checked_at = now(), state = 'closed'");
   const { rows } = await world.database.pool.query("select head_sha from pull_request");
@@ -154,11 +154,11 @@ test("reading a pull request's state from its forge does not make its commit unk
 test("new work after a push is pushed again, to the same pull request", async () => {
   const { attempt, clones } = await begin();
   await work(clones[0], "one.txt", "one\n");
-  const first = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
+  const { pushed: first } = await push(attempt, services, changesOf(await exportWork(attempt, services, clones)));
   await openPullRequests(attempt, services, first, "");
   await work(clones[0], "two.txt", "two\n");
   const next = await again(attempt);
-  const second = await push(next.attempt, services, changesOf(next.works));
+  const { pushed: second } = await push(next.attempt, services, changesOf(next.works));
   await openPullRequests(next.attempt, services, second, "");
   expect(await world.forge.pullRequests("acme", "app")).toHaveLength(1);
   const { rows } = await world.database.pool.query("select head_sha from pull_request");

@@ -1,0 +1,28 @@
+# Takes a commit of the mirror into a session's clone from which everything was exported. It runs inside the sandbox, since an
+# agent may have changed the clone's settings; nothing else runs there. Files that git ignores stay, unless the commit has files
+# of their names.
+#
+# Environment: HOME, git's author and committer, and
+#   OFFSTAGE_FROM     the exported commit, which is HEAD: if it is not, the agent left another repository, and nothing is done
+#   OFFSTAGE_BRANCH   the session's work branch, which is checked out
+#   OFFSTAGE_TO       the commit to continue from; or, if the clone's commit and another collide, empty and
+#   OFFSTAGE_THEIRS   the other
+#   OFFSTAGE_ONTO     empty: theirs is merged into HEAD. A commit: what was done since it is put on top of theirs
+#   OFFSTAGE_MESSAGE  message of the commit that joins the two
+# stderr, beside messages: `offstage-taken-in` if the clone is at the commit now, or in the middle of joining the two
+set -eu
+find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
+[ "$(git rev-parse HEAD)" = "$OFFSTAGE_FROM" ]
+# What the agent left unfinished would stop what follows.
+for unfinished in merge cherry-pick revert rebase; do git "$unfinished" --quit 2> /dev/null || true; done
+git checkout --quiet --force -B "$OFFSTAGE_BRANCH" "${OFFSTAGE_TO:-$OFFSTAGE_FROM}" --
+if [ -z "$OFFSTAGE_TO" ] && [ -z "$OFFSTAGE_ONTO" ]; then
+  git -c merge.conflictStyle=merge merge --quiet --no-ff --no-gpg-sign --no-verify --no-rerere-autoupdate \
+    --message "$OFFSTAGE_MESSAGE" "$OFFSTAGE_THEIRS" || git rev-parse --verify --quiet MERGE_HEAD
+elif [ -z "$OFFSTAGE_TO" ]; then
+  since="$(git commit-tree "$OFFSTAGE_FROM^{tree}" -p "$OFFSTAGE_ONTO" -m "$OFFSTAGE_MESSAGE")"
+  git checkout --quiet --force -B "$OFFSTAGE_BRANCH" "$OFFSTAGE_THEIRS" --
+  git -c merge.conflictStyle=merge cherry-pick --no-gpg-sign --no-rerere-autoupdate "$since" ||
+    git rev-parse --verify --quiet CHERRY_PICK_HEAD
+fi
+echo offstage-taken-in >&2

@@ -1,0 +1,71 @@
+import { expect, test } from "vitest";
+import { isBranchMoved, pushError } from "./push-refusal.ts";
+
+const ref = "0123456789012345678901234567890123456789:refs/heads/work";
+const refused = (status: string): string => `To https://git.example/acme/app\n!\t${ref}\t${status}\nDone\n`;
+const failureOf = (stdout: string, stderr = "") =>
+  pushError({ url: "https://git.example/acme/app", branch: "work", stdout, stderr });
+
+test("a refusal has git's own reason, and the server's words after it", () => {
+  // As GitHub answers a token without the scope, and a protected branch.
+  const scope =
+    "refusing to allow a Personal Access Token to create or update workflow `.github/workflows/ci.yml` without `workflow` scope";
+  expect(failureOf(refused(`[remote rejected] (${scope})`)).failure).toMatchObject({
+    code: "push_rejected",
+    reason: `The server rejected the push of work: ${scope}`,
+    retryable: false,
+  });
+  const words = [
+    "remote: error: GH006: Protected branch update failed for refs/heads/work.\u001b[K",
+    "remote: ",
+    "remote: - Changes must be made through a pull request.        ",
+  ].join("\n");
+  expect(failureOf(refused("[remote rejected] (protected branch hook declined)"), words).message).toBe(
+    "The server rejected the push of work: protected branch hook declined: error: GH006: Protected branch update failed for refs/heads/work. - Changes must be made through a pull request.",
+  );
+});
+
+test("progress, colours and banners are no words of a refusal", () => {
+  const stderr = [
+    "Enumerating objects: 5, done.",
+    "Writing objects: 100% (3/3), 300 bytes | 300.00 KiB/s, done.",
+    "Total 3 (delta 1), reused 0 (delta 0), pack-reused 0",
+    "remote: Resolving deltas:   0% (0/1)\u001b[K\rremote: Resolving deltas: 100% (1/1), completed with 1 local object.\u001b[K",
+    "remote: Processing changes: refs: 1, done",
+    "remote: . Processing 1 references",
+    "remote: Processed 1 references in total",
+    "remote: ========================================================================",
+    "remote: \u001b[1;31mGitLab: You are not allowed to push code to this project.\u001b[0m",
+    "error: failed to push some refs to 'https://git.example/acme/app'",
+  ].join("\n");
+  expect(failureOf(refused("[remote rejected] (pre-receive hook declined)"), stderr).message).toBe(
+    "The server rejected the push of work: pre-receive hook declined: GitLab: You are not allowed to push code to this project.",
+  );
+});
+
+test("a refusal is bounded, whatever the server says", () => {
+  const stderr = `remote: ${"word ".repeat(10_000)}`;
+  const { message } = failureOf(refused("[remote rejected] (pre-receive hook declined)"), stderr);
+  expect(message.length).toBeLessThanOrEqual(1_000);
+  expect(message).toMatch(/word$/u);
+});
+
+test("a server in trouble is tried again, a refusal is not", () => {
+  for (const reason of ["Internal Server Error", "failure", "cannot lock ref 'refs/heads/work'", "timed out"])
+    expect(failureOf(refused(`[remote rejected] (${reason})`)).retryable).toBe(true);
+  expect(failureOf(refused("[remote rejected] (deny updating a hidden ref)")).retryable).toBe(false);
+  const answer = "error: RPC failed; HTTP 503 curl 22 The requested URL returned error: 503";
+  expect(failureOf("", answer).failure).toMatchObject({ code: "repository_unreachable", retryable: true });
+});
+
+test("a branch that moved meanwhile is told from a refusal", () => {
+  for (const status of [
+    "[rejected] (fetch first)",
+    "[rejected] (non-fast-forward)",
+    "[remote rejected] (cannot lock ref 'refs/heads/work': is at 1 but expected 2)",
+  ])
+    expect(isBranchMoved(refused(status))).toBe(true);
+  // A hook may print anything.
+  expect(isBranchMoved(refused("[remote rejected] (pre-receive hook declined)"))).toBe(false);
+  expect(isBranchMoved(`To x\n \t${ref}\tnon-fast-forward\nDone`)).toBe(false);
+});

@@ -1,0 +1,217 @@
+import { SessionError } from "../../domain/errors/errors.ts";
+import { recordedWork, saveRepository, type RecordedWork } from "../../store/queue/progress.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { commandFoldersOf } from "../attempt/session-repositories.ts";
+import type { Clone } from "../clones/clone.ts";
+import { completeClones } from "../clones/clones.ts";
+import { exportedHead, exportedRef } from "../clones/export-repository.ts";
+import { takeIn } from "../clones/take-in.ts";
+import { git, mustGit } from "../git/git.ts";
+import { isWithin, joinCommits, type Collision, type Join } from "../git/join.ts";
+import { askRemote, fetchBranch, remoteOptions } from "../git/mirror.ts";
+import type { Conflict, TakenIn } from "./conflict-prompt.ts";
+import { exportClones, recordCommits, type Exporting } from "./export-work.ts";
+
+/** What joining branches needs of the worker. */
+export type JoinServices = Exporting & Pick<AttemptServices, "folders">;
+
+/** The clones with what others committed in them. */
+export interface JoinedClones {
+  readonly clones: readonly Clone[];
+  /** What came into a clone without a conflict, for the agent's prompt. */
+  readonly takenIn: readonly TakenIn[];
+  /** What the agent has to join by hand: the clones are in the middle of that. */
+  readonly conflicts: readonly Conflict[];
+  /** Whether a clone's target branch waits until a conflict of its work branch is resolved. */
+  readonly isUnfinished: boolean;
+}
+
+interface BranchTips {
+  readonly branch: string | null;
+  readonly target: string | null;
+}
+
+/**
+ * Brings what others committed to the work branches that the session pushed into its clones: as it is, merged with work that is
+ * not pushed yet, or as a conflict that the agent is to resolve. Can be repeated after a crash at any point.
+ * @param withTarget whether to merge the target branches too
+ * @throws SessionError branch_diverged, workspace_broken, resources_exhausted, sandbox_unavailable, repository_*; LeaseLostError
+ */
+export async function joinBranches(
+  attempt: Attempt,
+  services: JoinServices,
+  clones: readonly Clone[],
+  withTarget: boolean,
+): Promise<JoinedClones> {
+  const works = clones.length === 0 ? [] : await recordedWork(services.database, attempt.session);
+  const joined: { clones: Clone[]; takenIn: TakenIn[]; conflicts: Conflict[]; isUnfinished: boolean } = {
+    clones: [...clones],
+    takenIn: [],
+    conflicts: [],
+    isUnfinished: false,
+  };
+  for (const [index, clone] of clones.entries()) {
+    const recorded = works.find(({ position }) => position === clone.repository.position);
+    if (recorded === undefined || recorded.pushedSha === null) continue;
+    const { mirrors } = services;
+    await mirrors.use.whileUsed(clone.mirror.path, async () => {
+      const tips = await lookAt(attempt, clone);
+      joined.clones[index] = { ...clone, remoteSha: tips.branch };
+      if (await hasAll(attempt, clone, recorded, tips, withTarget)) return;
+      await joinClone(attempt, services, joined, { index, recorded, tips, withTarget });
+    });
+  }
+  return joined;
+}
+
+async function lookAt(
+  { signal }: Pick<Attempt, "signal">,
+  { mirror, remote, targetBranch }: Clone,
+): Promise<BranchTips> {
+  const [branch, target] = [`refs/heads/${remote.branch}`, `refs/heads/${targetBranch}`];
+  const { shaOf } = await askRemote(mirror, [branch, target], await remoteOptions(mirror, signal));
+  return { branch: shaOf(branch), target: shaOf(target) };
+}
+
+/** Whether the clone needs nothing: what was last exported has all, and nobody rewrote the branch. */
+async function hasAll(
+  { session, signal }: Pick<Attempt, "session" | "signal">,
+  { mirror, remote }: Clone,
+  { pushedSha }: RecordedWork,
+  { branch, target }: BranchTips,
+  withTarget: boolean,
+): Promise<boolean> {
+  const options = { cwd: mirror.path, signal };
+  const head = await exportedHead(options, exportedRef(session.sessionId, remote.directory));
+  if (head === null) return branch === null && !withTarget;
+  if (withTarget && target !== null && !(await isWithin(target, head, options))) return false;
+  if (branch === null || branch === head) return true;
+  // A branch at an older commit than was pushed was rewritten.
+  const isRewritten = pushedSha !== null && !(await isWithin(pushedSha, branch, options));
+  return !isRewritten && (await isWithin(branch, head, options));
+}
+
+async function joinClone(
+  attempt: Attempt,
+  services: JoinServices,
+  joined: { clones: Clone[]; takenIn: TakenIn[]; conflicts: Conflict[]; isUnfinished: boolean },
+  {
+    index,
+    recorded,
+    tips,
+    withTarget,
+  }: {
+    readonly index: number;
+    readonly recorded: RecordedWork;
+    readonly tips: BranchTips;
+    readonly withTarget: boolean;
+  },
+): Promise<void> {
+  let clone = joined.clones[index] as Clone;
+  const { branch } = clone.remote;
+  const isKnown = joined.conflicts.length;
+  const sides = [
+    { name: branch, sha: tips.branch, pushed: recorded.pushedSha, isTarget: false },
+    ...(withTarget ? [{ name: clone.targetBranch, sha: tips.target, pushed: null, isTarget: true }] : []),
+  ];
+  for (const side of sides) {
+    if (side.sha === null) continue;
+    if (joined.conflicts.length > isKnown) {
+      joined.isUnfinished = true;
+      break;
+    }
+    clone = await withTheirs(attempt, services, joined.clones, index, { ...tips, branch: side.sha, name: side.name });
+    const ours = await exportHead(attempt, services, clone);
+    const theirs = { branch: side.name, theirs: side.sha, pushed: side.pushed, own: recorded.commits };
+    const join = await joinIn(attempt, services, clone, { ...theirs, ours });
+    if (join.kind === "ours") continue;
+    const to = join.kind === "joined" ? join.sha : join;
+    if (!(await bringIn(attempt, services, clone, { from: ours, to, theirs: side.name }))) continue;
+    const said = { directory: clone.remote.directory, branch: side.name, isTarget: side.isTarget };
+    if (join.kind === "joined") joined.takenIn.push({ ...said, from: ours, to: join.sha });
+    else joined.conflicts.push({ ...said, ...join });
+  }
+}
+
+/**
+ * Fetches what others committed, and records that it is the remote's: before anything of it is in the clone, so that it never
+ * counts as the session's work. The diff's base follows the part of the target branch that is in it.
+ */
+async function withTheirs(
+  { session, signal }: Attempt,
+  services: JoinServices,
+  clones: Clone[],
+  index: number,
+  { branch, target, name }: { readonly branch: string; readonly target: string | null; readonly name: string },
+): Promise<Clone> {
+  const clone = clones[index] as Clone;
+  const { mirror, remote, targetBranch } = clone;
+  const pin = `refs/offstage/${session.sessionId}/${remote.directory}/theirs`;
+  const tips = [{ branch: name, sha: branch }, ...(target === null ? [] : [{ branch: targetBranch, sha: target }])];
+  for (const tip of tips) await fetchBranch(mirror, { ...tip, into: `${pin}/${tip.sha}` }, () => undefined, signal);
+  const options = { cwd: mirror.path, signal };
+  const base = target === null ? "" : (await git(["merge-base", branch, target], options)).stdout.trim();
+  const baseSha = base !== "" && (await isWithin(clone.baseSha, base, options)) ? base : clone.baseSha;
+  const theirs = [...new Set([...(clone.theirs ?? []), ...tips.map(({ sha }) => sha)])];
+  const taken = { ...clone, baseSha, theirs };
+  clones[index] = taken;
+  await completeClones(services, session.sessionId, clones);
+  if (baseSha !== clone.baseSha)
+    await saveRepository(services.database, session, clone.repository.position, { baseSha });
+  return taken;
+}
+
+/** Takes everything out of the clone, as after a turn. @returns the exported commit */
+async function exportHead(attempt: Attempt, services: JoinServices, clone: Clone): Promise<string> {
+  const exported = await exportClones(attempt, services, [clone]);
+  await recordCommits(attempt, services, exported);
+  return exported[0]?.work.headSha ?? clone.headSha;
+}
+
+function joinIn(
+  { session, mask, signal }: Attempt,
+  { author, committer, signer }: JoinServices,
+  { mirror }: Clone,
+  sides: {
+    readonly branch: string;
+    readonly ours: string;
+    readonly theirs: string;
+    readonly pushed: string | null;
+    readonly own: ReadonlySet<string>;
+  },
+): Promise<Join> {
+  const message = mask.text(session.title);
+  return joinCommits({ ...sides, author, committer, signer, message }, { cwd: mirror.path, signal });
+}
+
+/**
+ * Brings a clone to the joined commit, or into the middle of the merge that the agent is to finish.
+ * @param join.theirs name of the branch that it is joined with
+ * @returns whether the clone is there; if not, which a notice says, the push joins the two
+ */
+export async function bringIn(
+  attempt: Attempt,
+  services: Pick<JoinServices, "sandbox" | "limits" | "author" | "folders" | "mirrors">,
+  clone: Clone,
+  join: { readonly from: string; readonly to: string | Collision; readonly theirs: string },
+): Promise<boolean> {
+  const { session, mask, signal, emit, logger } = attempt;
+  const { remote, mirror } = clone;
+  const folders = commandFoldersOf(session, services, remote.directory);
+  const message = mask.text(session.title);
+  try {
+    await takeIn(services, { folders, branch: remote.branch, from: join.from, to: join.to, message, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof SessionError) throw error;
+    logger.warn({ err: error }, "could not bring what others committed into a session's clone");
+    const text = `What others committed to ${join.theirs} could not be brought into ${remote.directory}: it is joined with the work when that is pushed.`;
+    await emit({ type: "notice", data: { level: "warning", text } });
+    return false;
+  }
+  if (typeof join.to === "string") {
+    const ref = exportedRef(session.sessionId, remote.directory);
+    await mustGit(["update-ref", ref, join.to], { cwd: mirror.path, signal });
+  }
+  return true;
+}

@@ -1,0 +1,226 @@
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Client } from "../../src/client.ts";
+import type { Offstage } from "../../src/server/offstage.ts";
+import type { Script } from "../model/server.ts";
+import { inOtherClone } from "../other-clone.ts";
+import { waitFor } from "../wait-for.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { script as ordered } from "./script.ts";
+
+/** Branches that others move: before a follow-up, during a turn, by force, and away. */
+let world: World;
+let offstage: Offstage;
+let client: Client;
+let count = 0;
+
+/** How an agent resolves a conflict in `a.txt`: both sides' lines, without the markers. */
+const resolve = "sed -i '/^[<=>]\\{7\\}/d' a.txt && git add a.txt && git commit -q --no-edit";
+/** What the agent was told, in order. */
+const told: string[] = [];
+/** What an agent does that is told of a conflict. */
+let onConflict = resolve;
+
+const script: Script = (message, conversation) => {
+  if (conversation.step === 0) told.push(message);
+  const isConflict = message.includes("First of all");
+  const rest = typeof ordered === "function" ? ordered(message, conversation) : ordered;
+  return isConflict ? [{ shell: onConflict }, ...rest] : rest;
+};
+
+beforeAll(async () => {
+  world = await createWorld(script);
+  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
+});
+
+afterAll(async () => {
+  await offstage?.stop();
+  await world?.close();
+});
+
+interface Begun {
+  readonly id: string;
+  readonly name: string;
+  readonly url: string;
+  /** Commands in somebody else's clone, in which the work branch is checked out. */
+  readonly others: (commands: string) => Promise<string>;
+  readonly lines: (path: string) => Promise<string[]>;
+}
+
+const pushed = (message: string): string => `git add -A && git commit -qm '${message}' && git push -q origin HEAD:work`;
+
+/** A session that has opened its pull request from the branch `work`, in which it changed the last line of `a.txt`. */
+async function begin(): Promise<Begun> {
+  const name = `moving-${(count += 1)}`;
+  const { url } = await world.forge.createRepository("acme", name, { "a.txt": "1\n2\n3\n4\n5\n" });
+  const prompt = "shell sed -i 's/5/five/' a.txt";
+  const { id } = await client.session.create({ prompt, repositories: [url], branchName: "work" });
+  expect(await untilOver(client, id)).toMatchObject({ status: "completed", failure: null });
+  const others = (commands: string): Promise<string> => inOtherClone(world, url, `git checkout -q work && ${commands}`);
+  const lines = async (path: string): Promise<string[]> => (await others(`cat '${path}'`)).split("\n");
+  return { id, name, url, others, lines };
+}
+
+/** @param meanwhile what is done elsewhere while the agent's command runs, which waits for it */
+async function say({ id, name }: Begun, order: string, status = "completed", meanwhile?: () => Promise<unknown>) {
+  told.length = 0;
+  const message =
+    meanwhile === undefined
+      ? order
+      : order.replace("shell ", "shell until [ -e .git/go ]; do sleep 0.05; done; rm .git/go; ");
+  await client.session.message(id, { message });
+  if (meanwhile !== undefined) {
+    await waitFor(() => Promise.resolve(told.length > 0), "the agent works");
+    await meanwhile();
+    await writeFile(join(world.data, "sessions", id, "workspace", name, ".git/go"), "");
+  }
+  const session = await untilOver(client, id);
+  expect([session.status, session.failure]).toEqual([status, status === "completed" ? null : session.failure]);
+  return session;
+}
+
+const notices = async ({ id }: Begun): Promise<string[]> => {
+  const { events } = await client.session.events(id, { limit: 1_000 });
+  return events.flatMap((event) => (event.type === "notice" ? [event.data.text] : []));
+};
+const turns = (): number => told.length;
+
+describe("before a follow-up", () => {
+  test("the agent sees what others committed to the branch, and its work comes on top", async () => {
+    const session = await begin();
+    await session.others(`sed -i 's/1/one/' a.txt && ${pushed("A reviewer commits")}`);
+    await say(session, "shell head -1 a.txt > seen.txt");
+    expect(told[0]).toContain("Others committed to work");
+    expect(await session.lines("seen.txt")).toEqual(["one"]);
+    expect(await session.others("git log --format=%s -1 HEAD^")).toBe("A reviewer commits");
+    expect(await session.others("git log --merges --oneline")).toBe("");
+    expect(await world.forge.pullRequests("acme", session.name)).toHaveLength(1);
+    // Their commit is not the session's.
+    const { events } = await client.session.events(session.id, { limit: 1_000 });
+    const subjects = events.flatMap((event) => (event.type === "workspace.commit" ? [event.data.subject] : []));
+    expect(subjects).not.toContain("A reviewer commits");
+  });
+
+  test("the target branch that somebody merged into it does not count as the session's change", async () => {
+    const session = await begin();
+    await inOtherClone(world, session.url, "echo t > target.txt && git add -A && git commit -qm T && git push -q");
+    await session.others("git merge -q --no-edit origin/main && git push -q");
+    await say(session, "shell cat target.txt > seen.txt");
+    expect(await session.lines("seen.txt")).toEqual(["t"]);
+    const [repository] = (await client.session.diff(session.id)).repositories;
+    expect(repository?.patch).toContain("+five");
+    expect(repository?.patch).not.toContain("target.txt");
+  });
+
+  test("a follow-up that changes nothing pushes nothing over what others committed", async () => {
+    const session = await begin();
+    await session.others(`echo c > c.txt && ${pushed("C")}`);
+    const before = await session.others("git rev-parse HEAD");
+    await say(session, "say hello");
+    expect(await session.others("git rev-parse HEAD")).toBe(before);
+    await say(session, "write d.txt: d");
+    expect(await session.others("git rev-parse HEAD^")).toBe(before);
+  });
+
+  test("work that was not pushed yet is merged with what others committed", async () => {
+    const session = await begin();
+    await world.forge.failNext({ kind: "rejectPush", owner: "acme", name: session.name, message: "not today" });
+    await say(session, "write mine.txt: mine", "failed");
+    await rm(join(world.forge.pathOf("acme", session.name), "hooks/pre-receive"));
+    await session.others(`echo c > c.txt && ${pushed("C")}`);
+    await say(session, "shell ls > seen.txt");
+    expect(await session.lines("seen.txt")).toEqual(["a.txt", "c.txt", "mine.txt", "seen.txt"]);
+    expect(await session.others("git log --merges --format=%s")).toContain("Merge what others committed to work");
+  });
+
+  test("a conflict is the agent's first task, in the same turn", async () => {
+    const session = await begin();
+    await world.forge.failNext({ kind: "rejectPush", owner: "acme", name: session.name, message: "not today" });
+    await say(session, "shell sed -i 's/1/eins/' a.txt", "failed");
+    await rm(join(world.forge.pathOf("acme", session.name), "hooks/pre-receive"));
+    await session.others(`sed -i 's/1/one/' a.txt && ${pushed("Theirs")}`);
+    await say(session, "write done.txt: done");
+    expect(turns()).toBe(1);
+    expect(told[0]).toMatch(/First of all, resolve a conflict.*"a\.txt".*go on with this task:\s+write done\.txt/su);
+    expect(await session.lines("a.txt")).toEqual(["eins", "one", "2", "3", "4", "five"]);
+    expect(await session.lines("done.txt")).toEqual(["done"]);
+    expect(await notices(session)).toContainEqual(expect.stringMatching(/collides with the session's work in a\.txt/u));
+  });
+
+  test("a branch that a reviewer rewrote is the base, and what was taken out does not come back", async () => {
+    const session = await begin();
+    await say(session, "write dropped.txt: d");
+    await session.others("git reset -q --hard HEAD^ && git commit -q --amend -m Reworded && git push -q --force");
+    await say(session, "shell ls > seen.txt");
+    expect(await session.lines("seen.txt")).toEqual(["a.txt", "seen.txt"]);
+    expect(await session.others("git log --format=%s -1 HEAD^")).toBe("Reworded");
+  });
+});
+
+const theirs = (session: Begun): Promise<string> => session.others(`sed -i 's/1/one/' a.txt && ${pushed("Theirs")}`);
+
+describe("while the agent works", () => {
+  test("what others push is merged without another turn", async () => {
+    const session = await begin();
+    await say(session, "shell echo mine > mine.txt", "completed", () => theirs(session));
+    expect(turns()).toBe(1);
+    expect((await session.lines("a.txt"))[0]).toBe("one");
+    expect(await session.lines("mine.txt")).toEqual(["mine"]);
+    // The next turn begins with it.
+    await say(session, "shell head -1 a.txt > seen.txt");
+    expect(await session.lines("seen.txt")).toEqual(["one"]);
+    expect(await world.forge.pullRequests("acme", session.name)).toHaveLength(1);
+  });
+
+  test("what collides with it is resolved in one more turn, then pushed", async () => {
+    const session = await begin();
+    await say(session, "shell sed -i 's/1/eins/' a.txt", "completed", () => theirs(session));
+    expect(turns()).toBe(2);
+    expect(await session.lines("a.txt")).toEqual(["eins", "one", "2", "3", "4", "five"]);
+    expect(await session.others("git log --merges --oneline")).not.toBe("");
+  });
+
+  test("markers that the agent leaves are never pushed, and it is told again before the session fails", async () => {
+    const session = await begin();
+    const before = "echo nothing";
+    onConflict = before;
+    try {
+      const order = "shell sed -i 's/1/eins/' a.txt";
+      const { failure } = await say(session, order, "failed", () => theirs(session));
+      expect(turns()).toBe(3);
+      expect(failure).toMatchObject({ code: "branch_diverged", retryable: false });
+      expect(failure?.reason).toContain("a.txt");
+      expect(await session.others("git log --format=%s -1")).toBe("Theirs");
+    } finally {
+      onConflict = resolve;
+    }
+    // A person tells the agent how, and it goes on from there.
+    await say(session, "shell sed -i '/^[<=>]\\{7\\}/d' a.txt");
+    expect(await session.lines("a.txt")).toEqual(["eins", "one", "2", "3", "4", "five"]);
+  });
+
+  test("an agent that throws the merge away gets it again, and loses nobody's work", async () => {
+    const session = await begin();
+    onConflict = "git merge --abort";
+    try {
+      await say(session, "shell sed -i 's/1/eins/' a.txt", "failed", () => theirs(session));
+      expect(await session.others("git log --format=%s -1")).toBe("Theirs");
+    } finally {
+      onConflict = resolve;
+    }
+    await say(session, "write done.txt: done");
+    expect(await session.lines("a.txt")).toEqual(["eins", "one", "2", "3", "4", "five"]);
+  });
+});
+
+test("a branch that was deleted after its merge is not made again, until there is something new", async () => {
+  const session = await begin();
+  world.forge.endPullRequest("acme", session.name, 1, "merged");
+  await inOtherClone(world, session.url, "git push -q origin origin/work:main && git push -q origin --delete work");
+  await say(session, "say hello");
+  expect(await inOtherClone(world, session.url, "git ls-remote origin refs/heads/work")).toBe("");
+  await say(session, "write more.txt: more");
+  expect(await session.lines("more.txt")).toEqual(["more"]);
+  expect(await world.forge.pullRequests("acme", session.name)).toHaveLength(2);
+});
