@@ -136,6 +136,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       cancel: (id: string) => call(sessionDetailSchema, `/session/${id}/cancel`, {}),
       setBudget: (id: string, body: { budgetUsd: number | null }) =>
         call(sessionDetailSchema, `/session/${id}/budget`, body),
+      resolveConflicts: (id: string) => call(sessionDetailSchema, `/session/${id}/resolve-conflicts`, {}),
       message: (id: string, body: { message: string }) => call(sessionDetailSchema, `/session/${id}/message`, body),
       events: (id: string, page: { after?: string; limit?: number } = {}) =>
         call(eventPageSchema, `/session/${id}/events${query(page)}`),

@@ -13,6 +13,10 @@ export interface ForgePullRequest {
   readonly state: "open" | "merged" | "closed";
   readonly head: string;
   readonly target: string;
+  /**
+   * Whether it goes together with its target branch by itself; null if the forge does not know yet, or does not say (in lists).
+   */
+  readonly mergeable: boolean | null;
 }
 
 /** The pull request to open. */

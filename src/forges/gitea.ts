@@ -12,6 +12,9 @@ interface PullRequest {
   readonly html_url: string;
   readonly state: "open" | "closed";
   readonly merged: boolean;
+  /** False also while Gitea checks for conflicts, and for a draft. */
+  readonly mergeable?: boolean;
+  readonly draft?: boolean;
   readonly head: { readonly ref: string; readonly repo_id: number };
   readonly base: { readonly ref: string; readonly repo_id: number };
 }
@@ -80,6 +83,14 @@ export function createGitea(settings: GiteaSettings): Forge {
   };
 }
 
-function toPullRequest({ number, html_url: url, state, merged, head, base }: PullRequest): ForgePullRequest {
-  return { number, url, state: merged ? "merged" : state, head: head.ref, target: base.ref };
+function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
+  const { number, html_url: url, state, merged, mergeable = null, draft = false, head, base } = pullRequest;
+  return {
+    number,
+    url,
+    state: merged ? "merged" : state,
+    head: head.ref,
+    target: base.ref,
+    mergeable: mergeable === false && draft ? null : mergeable,
+  };
 }

@@ -11,7 +11,10 @@ type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
 type PullRequest = Pick<
   components["schemas"]["pull-request"],
   "number" | "html_url" | "state" | "merged_at" | "head" | "base"
->;
+> &
+  // Not in lists. Null while GitHub computes it, which a request for the pull request starts
+  // (https://docs.github.com/rest/pulls/pulls#get-a-pull-request).
+  Partial<Pick<components["schemas"]["pull-request"], "mergeable">>;
 
 /** An installation's token is valid for an hour; it is renewed this long before its end. */
 const renewBeforeMs = 10 * 60_000;
@@ -136,6 +139,7 @@ function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
     state: pullRequest.merged_at !== null ? "merged" : pullRequest.state === "open" ? "open" : "closed",
     head: pullRequest.head.ref,
     target: pullRequest.base.ref,
+    mergeable: pullRequest.mergeable ?? null,
   };
 }
 

@@ -72,6 +72,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /session/:id/stop": "write",
   "POST /session/:id/message": "write",
   "POST /session/:id/messages": "write",
+  "POST /session/:id/resolve-conflicts": "write",
   "POST /session/:id/budget": "admin",
   "GET /session/:id/events": "read",
   "GET /session/:id/diff": "read",

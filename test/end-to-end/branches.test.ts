@@ -214,6 +214,42 @@ describe("while the agent works", () => {
   });
 });
 
+describe("resolving conflicts with the target branch", () => {
+  const ask = async (session: Begun) => {
+    told.length = 0;
+    await client.session.resolveConflicts(session.id);
+    return untilOver(client, session.id);
+  };
+
+  test("the agent gets the merge under way, and the branch is pushed with it", async () => {
+    const session = await begin();
+    await inOtherClone(world, session.url, "sed -i 's/5/fuenf/' a.txt && git commit -qam T && git push -q");
+    expect(await ask(session)).toMatchObject({ status: "completed", failure: null });
+    expect(told[0]).toMatch(
+      /First of all, resolve a conflict\. The target branch main has.*"a\.txt".*Bring the branch up/su,
+    );
+    expect(await session.lines("a.txt")).toEqual(["1", "2", "3", "4", "five", "fuenf"]);
+    expect(await session.others("git merge-base --is-ancestor origin/main HEAD && echo merged")).toBe("merged");
+    expect((await client.session.diff(session.id)).repositories[0]?.patch).toContain("+five");
+    expect((await client.session.diff(session.id)).repositories[0]?.patch).not.toContain("+fuenf");
+  });
+
+  test("without a conflict the target is merged too, and others' commits on the work branch with it", async () => {
+    const session = await begin();
+    await inOtherClone(world, session.url, "echo t > target.txt && git add -A && git commit -qm T && git push -q");
+    await session.others(`echo c > c.txt && ${pushed("C")}`);
+    expect(await ask(session)).toMatchObject({ status: "completed", failure: null });
+    expect(await session.others("ls")).toBe("a.txt\nc.txt\ntarget.txt");
+    expect(await world.forge.pullRequests("acme", session.name)).toHaveLength(1);
+  });
+
+  test("a session without an open pull request has nothing to resolve", async () => {
+    const { id } = await client.session.create({ prompt: "say hello" });
+    await untilOver(client, id);
+    await expect(client.session.resolveConflicts(id)).rejects.toMatchObject({ status: 409 });
+  });
+});
+
 test("a branch that was deleted after its merge is not made again, until there is something new", async () => {
   const session = await begin();
   world.forge.endPullRequest("acme", session.name, 1, "merged");

@@ -5,6 +5,7 @@ import { text as readText } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { isAppToken, newInstallationToken } from "./github-app.ts";
 import { installationShape, pullRequestShape, type Place } from "./github-shapes.ts";
+import { mergeableOf } from "./mergeable.ts";
 import { gitEnvironment, type ForgeState, type TestPullRequest } from "./state.ts";
 
 /** An answer of the API; no status where the connection is cut instead. */
@@ -72,7 +73,10 @@ async function answerOf(state: ForgeState, request: ApiRequest): Promise<Answer>
     const found = pulls[index];
     if (found !== undefined && method === "PATCH") pulls[index] = { ...found, ...bodyIn(request) };
     const pull = pulls[index];
-    return pull === undefined ? refused(404, "Not Found") : { status: 200, body: await show(state, request, pull) };
+    if (pull === undefined) return refused(404, "Not Found");
+    const shown = (await show(state, request, pull)) as object;
+    const mergeable = await mergeableOf(state, place, pull, request.isGitea);
+    return { status: 200, body: { ...shown, mergeable } };
   }
   if (path !== "/pulls") return refused(404, "Not Found");
   if (method === "GET") {

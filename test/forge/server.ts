@@ -41,7 +41,16 @@ export async function startForge(): Promise<TestForge> {
   const token = `forge-token-${randomBytes(12).toString("hex")}`;
   const pulls = new Map<string, TestPullRequest[]>();
   const failures: Exclude<Failure, { kind: "rejectPush" }>[] = [];
-  const state: ForgeState = { root, token, tokens: new Set([token]), app: null, pulls, failures, url: "" };
+  const state: ForgeState = {
+    root,
+    token,
+    tokens: new Set([token]),
+    app: null,
+    mergeableAsked: new Set(),
+    pulls,
+    failures,
+    url: "",
+  };
   const server = createServer((request, response) => {
     handle(state, request, response).catch((error: unknown) => {
       response.statusCode = 500;

@@ -25,6 +25,8 @@ export interface ForgeState {
   /** Every token that is good: the one above, and those given to the App. */
   readonly tokens: Set<string>;
   app: RegisteredApp | null;
+  /** Commits of which it was asked whether they can be merged. */
+  readonly mergeableAsked: Set<string>;
   readonly pulls: Map<string, TestPullRequest[]>;
   readonly failures: Exclude<Failure, { kind: "rejectPush" }>[];
   url: string;

@@ -7,6 +7,7 @@ import { listWorkers } from "../../src/store/queue/worker-nodes.ts";
 import { createHeartbeat } from "../../src/worker/background/heartbeat.ts";
 import { pollPullRequests } from "../../src/worker/background/pull-request-polling.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
+import { startForge } from "../forge/server.ts";
 import { addOrganization, addSession } from "../store/fixtures.ts";
 
 const logger = createLogger("silent");
@@ -77,7 +78,50 @@ test("a worker that stops waits for no forge that does not answer, and asks abou
   expect(calls).toBe(1);
 });
 
-async function addOpenPullRequests(repositoryUrl: string, count: number): Promise<void> {
+test.each(["github", "gitea"] as const)(
+  "on %s a pull request that collides with its target says so once, when the forge has made up its mind",
+  async (kind) => {
+    const { database } = testDatabase;
+    const real = await startForge();
+    try {
+      const { url } = await real.createRepository("acme", "app", { "a.txt": "1\n" });
+      await real.commit("acme", "app", "work", { "a.txt": "mine\n" });
+      await fetch(`${real.apiUrl}/repos/acme/app/pulls`, {
+        method: "POST",
+        headers: { Authorization: `Bearer ${real.token}` },
+        body: JSON.stringify({ head: "work", base: "main", title: "Work", body: "" }),
+      });
+      const sessionId = await addOpenPullRequests(url, 1);
+      const apiUrl = kind === "github" ? real.apiUrl : `${real.url}/api/v1`;
+      const { forgeOf } = createForges([{ kind, webUrl: real.url, apiUrl, token: real.token }]);
+      const round = () => pollPullRequests({ database, logger, forgeOf, minutes: 5 }, new AbortController().signal);
+      const known = async (): Promise<unknown> => {
+        const { rows } = await database.pool.query<{ mergeable: boolean | null; events: number }>(
+          `select mergeable, (select count(*)::integer from event where session_id = $1
+             and type = 'pullRequest.conflicted') as events from pull_request where session_id = $1`,
+          [sessionId],
+        );
+        return rows[0];
+      };
+      // It has to be asked once before it knows, and is asked again in the next round.
+      expect([await round(), await known()]).toEqual([1, { mergeable: null, events: 0 }]);
+      expect([await round(), await known()]).toEqual([1, { mergeable: true, events: 0 }]);
+      expect(await round()).toBe(0);
+      await real.commit("acme", "app", "main", { "a.txt": "theirs\n" });
+      const interval = "update pull_request set checked_at = now() - interval '1 hour' where session_id = $1";
+      await database.pool.query(interval, [sessionId]);
+      expect([await round(), await known()]).toEqual([1, { mergeable: true, events: 0 }]);
+      expect([await round(), await known()]).toEqual([1, { mergeable: false, events: 1 }]);
+      await database.pool.query(interval, [sessionId]);
+      expect([await round(), await known()]).toEqual([1, { mergeable: false, events: 1 }]);
+      expect(await round()).toBe(0);
+    } finally {
+      await real.close();
+    }
+  },
+);
+
+async function addOpenPullRequests(repositoryUrl: string, count: number): Promise<string> {
   const { database } = testDatabase;
   const organizationId = await addOrganization(database);
   const { id: sessionId } = await addSession(database, organizationId);
@@ -92,4 +136,5 @@ async function addOpenPullRequests(repositoryUrl: string, count: number): Promis
      from generate_series(1, $4) as number`,
     [organizationId, sessionId, repositoryId, count],
   );
+  return sessionId;
 }

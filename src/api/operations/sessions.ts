@@ -28,6 +28,7 @@ import {
   listSessions,
   queueSession,
   requireSession,
+  resolveConflicts,
   type SessionRecord,
 } from "../../store/sessions/sessions.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
@@ -99,7 +100,10 @@ export async function createFromRequest(
   return { ...created, htmlUrl: htmlUrl(options, created.id) };
 }
 
-/** Adds the operations on sessions: create, list, search, show, queue, cancel (also as stop), message (also as messages), budget, events, diff. */
+/**
+ * Adds the operations on sessions: create, list, search, show, queue, cancel (also as stop), message (also as messages), resolve
+ * conflicts, budget, events, diff.
+ */
 export function addSessionOperations(app: App, options: ApiOptions, streams: EventStreams): void {
   const { database } = options;
   const show = (record: SessionRecord): SessionDetail => toSession(options, record);
@@ -175,6 +179,7 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
     },
   );
   addChanges(app, options, show);
+  addResolveConflicts(app, options, show);
   addBudget(app, options, show);
   addProgress(app, options, streams);
 }
@@ -227,6 +232,27 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
       },
     );
   }
+}
+
+function addResolveConflicts(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {
+  app.post(
+    "/session/:id/resolve-conflicts",
+    {
+      config: { operation: { scope: "write", creates: true, queues: true } },
+      schema: {
+        tags,
+        operationId: "resolveConflicts",
+        summary: "Have the target branch merged into the work branch, and conflicts resolved",
+        params: idParameters,
+        response: answers(sessionDetailSchema),
+      },
+    },
+    async (request) => {
+      const { organizationId, keyId } = principalOfRequest(request);
+      const message = { id: idOfCreated(request), from: keyId };
+      return show(await resolveConflicts(options.database, organizationId, idOf(request, "session"), message));
+    },
+  );
 }
 
 function addBudget(app: App, options: ApiOptions, show: (record: SessionRecord) => SessionDetail): void {

@@ -8,6 +8,10 @@ export const pullRequestSchema = z.object({
   head: z.string(),
   target: z.string(),
   state: z.enum(["open", "merged", "closed"]),
+  mergeable: z.boolean().nullable().meta({
+    description:
+      "Whether it goes together with its target branch by itself, as the forge last said; null: not known yet.",
+  }),
 });
 /** See `pullRequestSchema`. */
 export type PullRequest = z.infer<typeof pullRequestSchema>;

@@ -136,6 +136,8 @@ const payloads = {
     url: z.string(),
     state: z.enum(["merged", "closed"]),
   }),
+  /** An open pull request collides with its target branch. */
+  "pullRequest.conflicted": z.object({ repositoryId: z.string(), number: z.number().int(), url: z.string() }),
 } as const;
 
 type Payloads = typeof payloads;

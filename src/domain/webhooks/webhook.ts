@@ -16,6 +16,7 @@ export const webhookEvents = [
   "pullRequest.opened",
   "pullRequest.merged",
   "pullRequest.closed",
+  "pullRequest.conflicted",
 ] as const;
 /** Event of a test delivery, sent on request to a webhook whatever events it is for. */
 export const testEvent = "webhook.test";

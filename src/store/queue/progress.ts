@@ -204,6 +204,8 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
          on conflict (repository_id, head, target) do update
            set number = excluded.number, url = excluded.url, state = excluded.state, head_sha = excluded.head_sha,
+             -- What the forge said was of another commit, or of another pull request.
+             mergeable = null, mergeable_asked = 0, checked_at = '-infinity',
              session_id = case when pull_request.number = excluded.number then pull_request.session_id
                else excluded.session_id end,
              created_at = case when pull_request.number = excluded.number then pull_request.created_at else now() end

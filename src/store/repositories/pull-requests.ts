@@ -11,6 +11,10 @@ export interface OpenPullRequest {
   readonly repositoryId: string;
   readonly repositoryUrl: string;
   readonly number: number;
+  /** What its forge last said of whether it can be merged; null if it is not known. */
+  readonly mergeable: boolean | null;
+  /** How often in a row the forge's answer was not taken for final. */
+  readonly mergeableAsked: number;
 }
 
 /** Target branches of a session's open pull requests, by repository id. */
@@ -45,11 +49,54 @@ export async function claimOpenPullRequests(
      claimed as (
        update pull_request set checked_at = now() where id in (select id from due) returning *)
      select claimed.id, claimed.organization_id as "organizationId", session_id as "sessionId",
-       repository_id as "repositoryId", repository.url as "repositoryUrl", number
+       repository_id as "repositoryId", repository.url as "repositoryUrl", number, mergeable,
+       mergeable_asked as "mergeableAsked"
      from claimed join repository on repository.id = repository_id`,
     [minutes, limit],
   );
   return rows;
+}
+
+/** How often in a row an answer that is not final is asked for again before the next interval. */
+const askedAgainLimit = 5;
+
+/**
+ * Records what a forge says of whether an open pull request can be merged, with an event when it begins to collide. A forge that
+ * computes it says null, or no: null, and a no that is new, are asked for again soon, a few times.
+ */
+export async function saveMergeable(
+  database: Database,
+  { id, organizationId, sessionId, repositoryId, number, mergeable: before, mergeableAsked: asked }: OpenPullRequest,
+  mergeable: boolean | null,
+): Promise<void> {
+  const isFinal = mergeable === true || (mergeable === false && (before === false || asked > 0));
+  if (!isFinal) {
+    await database.pool.query(
+      `update pull_request set mergeable_asked = least(mergeable_asked + 1, $2),
+         checked_at = case when mergeable_asked < $2 then '-infinity' else checked_at end
+       where id = $1 and state = 'open'`,
+      [id, askedAgainLimit],
+    );
+    return;
+  }
+  const changed = await database.transaction(async (transaction) => {
+    await lockSession(transaction, organizationId, sessionId);
+    const { rows } = await transaction.query<{ url: string }>(
+      `with changed as (
+         update pull_request set mergeable = $2, mergeable_asked = 0
+         where id = $1 and state = 'open' and mergeable is distinct from $2 returning url, pull_request as changed)
+       select url, case when not $2::boolean then enqueue_pull_request_webhooks(changed, 'conflicted') end from changed`,
+      [id, mergeable],
+    );
+    if (rows[0] === undefined) return false;
+    const { url } = rows[0];
+    if (!mergeable)
+      await appendEvents(transaction, sessionId, [
+        { type: "pullRequest.conflicted", data: { repositoryId, number, url } },
+      ]);
+    return true;
+  });
+  if (changed) database.notify("offstage_event", sessionId);
 }
 
 /** Records once that a pull request is no longer open, with its event. */

@@ -64,7 +64,8 @@ export const sessionColumns = `
     where part.session_id = session.id), '[]') as repositories,
   coalesce((
     select jsonb_agg(jsonb_build_object('repositoryId', pull_request.repository_id, 'number', pull_request.number,
-      'url', pull_request.url, 'head', pull_request.head, 'target', pull_request.target, 'state', pull_request.state)
+      'url', pull_request.url, 'head', pull_request.head, 'target', pull_request.target, 'state', pull_request.state,
+      'mergeable', pull_request.mergeable)
       order by pull_request.created_at)
     from pull_request join session_repository part
       on part.repository_id = pull_request.repository_id and part.session_id = session.id

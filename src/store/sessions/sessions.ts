@@ -152,8 +152,15 @@ export async function addMessage(
   database: Database,
   organizationId: string,
   id: string,
-  { id: messageId, text, from }: { readonly id: string; readonly text: string; readonly from: string | null },
+  message: {
+    readonly id: string;
+    readonly text: string;
+    readonly from: string | null;
+    /** Whether its turn begins with the target branches merged into the work branches; false if omitted. */
+    readonly mergesTarget?: boolean;
+  },
 ): Promise<SessionRecord> {
+  const { id: messageId, text, from, mergesTarget = false } = message;
   await database.transaction(async (transaction) => {
     const session = await lockSession(transaction, organizationId, id);
     const sent = await transaction.query("select 1 from message where id = $1 and session_id = $2", [messageId, id]);
@@ -163,9 +170,9 @@ export async function addMessage(
     }
     if (session.status === "cancelled") await withdrawMessage(transaction, id);
     await transaction.query(
-      `insert into message (id, session_id, position, text)
-       select $1, $2, coalesce(max(position), 0) + 1, $3 from message where session_id = $2`,
-      [messageId, id, text],
+      `insert into message (id, session_id, position, text, merges_target)
+       select $1, $2, coalesce(max(position), 0) + 1, $3, $4 from message where session_id = $2`,
+      [messageId, id, text, mergesTarget],
     );
     await appendEvents(transaction, id, [{ type: "message.user", data: { messageId, text, from } }]);
     if (isFinal(session.status)) await moveSession(transaction, session, "queued");
@@ -173,6 +180,26 @@ export async function addMessage(
   });
   notifyChange(database, id, "queued");
   return requireSession(database, organizationId, id);
+}
+
+/**
+ * Adds the follow-up message that has the target branches of the session's open pull requests merged into the work branch, and
+ * conflicts resolved. Idempotent by its id.
+ * @throws NotFoundError
+ * @throws ConflictError if no pull request of the session is open, or while the session is being cancelled
+ */
+export async function resolveConflicts(
+  database: Database,
+  organizationId: string,
+  id: string,
+  message: { readonly id: string; readonly from: string | null },
+): Promise<SessionRecord> {
+  const { pullRequests } = await requireSession(database, organizationId, id);
+  const targets = new Set(pullRequests.filter(({ state }) => state === "open").map(({ target }) => target));
+  if (targets.size === 0)
+    throw new ConflictError(`session ${id} has no open pull request whose conflicts could be resolved`);
+  const text = `Bring the branch up to date with ${[...targets].join(" and ")}: resolve the conflicts if there are any, and check that the work still holds with what is new there.`;
+  return addMessage(database, organizationId, id, { ...message, text, mergesTarget: true });
 }
 
 /**

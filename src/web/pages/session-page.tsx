@@ -181,7 +181,7 @@ function Head({ session }: { session: SessionDetail }) {
         {session.queuePosition !== null && <Fact name="Queue">{ahead(session)}</Fact>}
       </dl>
       <div className="flex flex-wrap items-center gap-2">
-        {session.pullRequests.map(({ url, number, state, repositoryId }) => (
+        {session.pullRequests.map(({ url, number, state, mergeable, repositoryId }) => (
           <a key={url} href={url} target="_blank" rel="noreferrer noopener" className="button button-primary">
             <span>
               Pull request #{number}
@@ -189,6 +189,7 @@ function Head({ session }: { session: SessionDetail }) {
               {session.pullRequests.length > 1 &&
                 ` of ${session.repositories.find((repository) => repository.id === repositoryId)?.name ?? "another"}`}
               {state !== "open" && `, ${state}`}
+              {state === "open" && mergeable === false && ", in conflict"}
               <span className="sr-only"> (opens in a new tab)</span>
             </span>
             <span aria-hidden>↗</span>
@@ -209,10 +210,10 @@ function ahead({ queuePosition, estimatedWaitSeconds }: SessionDetail): string {
   return `${place}, ${minutes === 0 ? "less than a minute" : `about ${minutes} min`}`;
 }
 
-function Actions({ session: { id, status, retry } }: { session: SessionDetail }) {
+function Actions({ session: { id, status, retry, pullRequests } }: { session: SessionDetail }) {
   const queries = useQueryClient();
   const change = useMutation({
-    mutationFn: (verb: "cancel" | "queue") => client.session[verb](id),
+    mutationFn: (verb: "cancel" | "queue" | "resolveConflicts") => client.session[verb](id),
     onSuccess: (session) => queries.setQueryData(["session", id], session),
   });
   const verb =
@@ -223,6 +224,7 @@ function Actions({ session: { id, status, retry } }: { session: SessionDetail })
         : retry !== null
           ? "Try again now"
           : null;
+  const isConflicted = pullRequests.some(({ state, mergeable }) => state === "open" && mergeable === false);
   // A running attempt ends a moment after the request.
   const isCancelling = change.variables === "cancel" && change.error === null && !change.isIdle;
   return (
@@ -235,6 +237,16 @@ function Actions({ session: { id, status, retry } }: { session: SessionDetail })
           onClick={() => change.mutate("queue")}
         >
           {verb}
+        </button>
+      )}
+      {isFinal(status) && isConflicted && (
+        <button
+          type="button"
+          className="button"
+          disabled={change.isPending}
+          onClick={() => change.mutate("resolveConflicts")}
+        >
+          Resolve conflicts
         </button>
       )}
       {!isFinal(status) && (

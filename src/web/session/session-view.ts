@@ -150,6 +150,10 @@ function apply(view: SessionView, event: SessionEvent): SessionView {
       const { number, url, state } = event.data;
       return note(view, event, state === "merged" ? "good" : "plain", `Pull request #${number} ${state}`, url);
     }
+    case "pullRequest.conflicted": {
+      const { number, url } = event.data;
+      return note(view, event, "warning", `Pull request #${number} collides with its target branch`, url);
+    }
   }
 }
 

@@ -7,6 +7,7 @@ import type { Logger } from "../../observability.ts";
 import {
   claimOpenPullRequests,
   closePullRequest,
+  saveMergeable,
   type OpenPullRequest,
 } from "../../store/repositories/pull-requests.ts";
 
@@ -22,7 +23,10 @@ export interface PullRequestPollOptions {
   readonly minutes: number;
 }
 
-/** Regularly asks the forges for the state of open pull requests, and records those that were merged or closed. */
+/**
+ * Regularly asks the forges for the state of open pull requests, and records those that were merged or closed, and whether the
+ * others can be merged.
+ */
 export function startPullRequestPolling(options: PullRequestPollOptions): Service {
   if (options.minutes === 0) return joinServices([]);
   return createPeriodic({
@@ -63,6 +67,7 @@ async function pollPullRequest(
   const forge = forgeOf(address);
   if (!forge.opensPullRequests) return;
   const signal = AbortSignal.any([stopping, AbortSignal.timeout(pollEveryMs)]);
-  const { state } = await forge.readPullRequest(address, pullRequest.number, signal);
-  if (state !== "open") await closePullRequest(database, pullRequest, state);
+  const { state, mergeable } = await forge.readPullRequest(address, pullRequest.number, signal);
+  if (state === "open") await saveMergeable(database, pullRequest, mergeable);
+  else await closePullRequest(database, pullRequest, state);
 }

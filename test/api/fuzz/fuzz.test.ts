@@ -88,6 +88,13 @@ async function fill(
   for (const queueRightAway of [true, false]) {
     await create("session", "/session/create", { prompt: word, codeRepoIds: [repositoryId], queueRightAway });
   }
+  await pool.query(
+    `insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url)
+     select gen_random_uuid(), session.organization_id, session.id, repository_id, branch_name, 'main', 1, 'https://git.example.com/1'
+     from session join session_repository on session_id = session.id where session.organization_id = $1
+     on conflict do nothing`,
+    [organizationId],
+  );
   const job = await create("job", `/automation/${automationId}/trigger`, { x: 1 });
   add("ledger", job);
   await pool.query("update job set status = 'failed', error = $2 where id = $1", [job, word]);

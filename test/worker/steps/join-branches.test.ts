@@ -1,0 +1,188 @@
+import { execFileSync } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { recordedWork } from "../../../src/store/queue/progress.ts";
+import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
+import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
+import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
+import type { Clone } from "../../../src/worker/clones/clone.ts";
+import { exportWork } from "../../../src/worker/steps/export-work.ts";
+import { joinBranches } from "../../../src/worker/steps/join-branches.ts";
+import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
+import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
+import { push } from "../../../src/worker/steps/push.ts";
+import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
+
+let world: StepWorld;
+let one: StepServices;
+let two: StepServices;
+
+beforeEach(async () => {
+  world = await createStepWorld();
+  one = world.worker("one");
+  two = world.worker("two");
+});
+
+afterEach(() => world.close());
+
+const identity = ["-c", "user.name=Agent", "-c", "user.email=agent@example.com"];
+const folderOf = (clones: readonly Clone[]): string => clones[0]?.folder ?? "";
+const gitIn = (clones: readonly Clone[], ...parameters: string[]): string =>
+  execFileSync("git", ["-C", folderOf(clones), ...identity, ...parameters], { encoding: "utf8" }).trim();
+
+/** As an agent leaves a file, committed. */
+async function work(clones: readonly Clone[], name: string, content: string): Promise<void> {
+  await writeFile(join(folderOf(clones), name), content);
+  gitIn(clones, "add", "--all");
+  gitIn(clones, "commit", "--quiet", "--message", `change ${name}`);
+}
+
+async function publish(attempt: Attempt, services: StepServices, clones: readonly Clone[]) {
+  const works = await exportWork(attempt, services, clones);
+  const { pushed, collided } = await push(
+    attempt,
+    services,
+    works.filter(({ isChanged }) => isChanged),
+  );
+  await openPullRequests(attempt, services, pushed, "");
+  return { works, pushed, collided };
+}
+
+/** A session that pushed `work.txt`; after that somebody else committed to its branch. */
+async function begin(theirs: Record<string, string>): Promise<Attempt> {
+  const attempt = await world.begin();
+  const { clones } = await prepareWorkspace(attempt, one);
+  await work(clones, "work.txt", "first\n");
+  await publish(attempt, one, clones);
+  await world.database.pool.query("update session set workspace_worker = 'one'");
+  await world.forge.commit("acme", "app", attempt.session.branchName, theirs);
+  return world.again(attempt, "one");
+}
+
+const ownCommits = async (attempt: Attempt): Promise<string[]> => {
+  const { rows } = await world.database.pool.query<{ sha: string }>("select sha from session_commit");
+  const own = new Set(rows.map(({ sha }) => sha));
+  return world
+    .git("log", "--format=%H %s", attempt.session.branchName)
+    .split("\n")
+    .filter((line) => own.has(line.slice(0, 40)))
+    .map((line) => line.slice(41));
+};
+
+test("can be repeated: what is in the clone already stays, and is told once", async () => {
+  const attempt = await begin({ "their.txt": "theirs\n" });
+  const { clones } = await prepareWorkspace(attempt, one);
+  const first = await joinBranches(attempt, one, clones, false);
+  expect(first).toMatchObject({ takenIn: [{ directory: "app", isTarget: false }], conflicts: [] });
+  expect(await readFile(join(folderOf(clones), "their.txt"), "utf8")).toBe("theirs\n");
+  const again = await world.again(attempt, "one");
+  const kept = await prepareWorkspace(again, one);
+  expect(kept.clones[0]?.theirs).toEqual(first.clones[0]?.theirs);
+  const second = await joinBranches(again, one, kept.clones, false);
+  expect(second).toMatchObject({ takenIn: [], conflicts: [] });
+  expect((await publish(again, one, second.clones)).pushed).toEqual([]);
+});
+
+test("a clone that could not be brought there is joined when it is pushed", async () => {
+  const attempt = await begin({ "their.txt": "theirs\n" });
+  const { clones } = await prepareWorkspace(attempt, one);
+  // As in a repository that the agent broke: the program in the sandbox fails.
+  const broken = { ...one, sandbox: { ...one.sandbox, start: failing(one.sandbox.start, "offstage-taken-in") } };
+  const joined = await joinBranches(attempt, broken, clones, false);
+  expect(joined).toMatchObject({ takenIn: [], conflicts: [] });
+  expect((await world.events(attempt)).at(-1)).toMatch(/could not be brought into app: it is joined with the work/u);
+  await work(joined.clones, "more.txt", "more\n");
+  expect((await publish(attempt, one, joined.clones)).pushed).toHaveLength(1);
+  const files = world.git("ls-tree", "--name-only", attempt.session.branchName);
+  expect(files).toBe("README.md\nmore.txt\ntheir.txt\nwork.txt");
+  expect(await ownCommits(attempt)).toEqual(["change more.txt", "change work.txt"]);
+});
+
+/** A sandbox in which the programs with these words end with an error, as of a broken repository. */
+function failing(start: StepServices["sandbox"]["start"], words: string): StepServices["sandbox"]["start"] {
+  return (request) =>
+    start(
+      request.arguments.some((text) => text.includes(words)) ? { ...request, arguments: ["-c", "exit 1"] } : request,
+    );
+}
+
+test("a merge under way goes on on another worker, from the checkpoint", async () => {
+  const attempt = await begin({ "work.txt": "theirs\n" });
+  const { clones } = await prepareWorkspace(attempt, one);
+  await work(clones, "work.txt", "mine\n");
+  const joined = await joinBranches(attempt, one, clones, false);
+  expect(joined.conflicts).toMatchObject([{ directory: "app", paths: ["work.txt"], onto: null }]);
+  expect(gitIn(clones, "status", "--short")).toBe("UU work.txt");
+  const checkpointer = createCheckpointer(attempt, one);
+  checkpointer.start(joined.clones);
+  expect(await checkpointer.take()).toBe(true);
+  await checkpointer.stop();
+
+  const next = await world.again(attempt, "two");
+  const moved = await prepareWorkspace(next, two);
+  if (moved.checkpoint === null) throw new Error("no checkpoint was fetched");
+  expect(await restoreCheckpoint(next, two, moved.clones, moved.checkpoint)).toBe("checkpoint");
+  expect(await readFile(join(folderOf(moved.clones), "work.txt"), "utf8")).toContain("<<<<<<<");
+  const theirs = world.git("rev-parse", attempt.session.branchName);
+  expect(gitIn(moved.clones, "rev-parse", "MERGE_HEAD")).toBe(theirs);
+  await writeFile(join(folderOf(moved.clones), "work.txt"), "mine and theirs\n");
+  const { pushed } = await publish(next, two, moved.clones);
+  expect(pushed).toHaveLength(1);
+  expect(world.git("show", `${attempt.session.branchName}:work.txt`)).toBe("mine and theirs");
+  expect(world.git("rev-parse", `${attempt.session.branchName}^2`)).toBe(theirs);
+  // Somebody else's commit is not the session's, on whichever worker.
+  const [recorded] = await recordedWork(world.database, next.session);
+  expect(recorded?.commits.has(theirs)).toBe(false);
+});
+
+test("a worker that takes over after others' commits were merged keeps them, and its own work", async () => {
+  const attempt = await begin({ "their.txt": "theirs\n" });
+  const { clones } = await prepareWorkspace(attempt, one);
+  await work(clones, "more.txt", "more\n");
+  const joined = await joinBranches(attempt, one, clones, false);
+  expect(joined.takenIn).toHaveLength(1);
+  const checkpointer = createCheckpointer(attempt, one);
+  checkpointer.start(joined.clones);
+  await writeFile(join(folderOf(clones), "left.txt"), "left\n");
+  await checkpointer.take();
+  await checkpointer.stop();
+  const next = await world.again(attempt, "two");
+  const moved = await prepareWorkspace(next, two);
+  if (moved.checkpoint === null) throw new Error("no checkpoint was fetched");
+  await restoreCheckpoint(next, two, moved.clones, moved.checkpoint);
+  expect((await publish(next, two, moved.clones)).pushed).toHaveLength(1);
+  const files = world.git("ls-tree", "--name-only", attempt.session.branchName);
+  expect(files).toBe("README.md\nleft.txt\nmore.txt\ntheir.txt\nwork.txt");
+});
+
+test("a session that lost its claim pushes nothing", async () => {
+  const attempt = await begin({ "their.txt": "theirs\n" });
+  const { clones } = await prepareWorkspace(attempt, one);
+  await work(clones, "more.txt", "more\n");
+  const works = await exportWork(attempt, one, clones);
+  const before = world.git("rev-parse", attempt.session.branchName);
+  await world.again(attempt, "two");
+  await expect(push(attempt, one, works)).rejects.toMatchObject({ code: "conflict" });
+  expect(world.git("rev-parse", attempt.session.branchName)).toBe(before);
+});
+
+test("a branch that was deleted after its merge is not made again by a push that came late", async () => {
+  const attempt = await world.begin();
+  const { clones } = await prepareWorkspace(attempt, one);
+  await work(clones, "work.txt", "first\n");
+  const works = await exportWork(attempt, one, clones);
+  const { pushed } = await push(attempt, one, works);
+  // It was killed before it recorded the pull request.
+  await openPullRequests(attempt, one, pushed, "");
+  await world.database.pool.query("delete from pull_request");
+  world.forge.endPullRequest("acme", "app", 1, "merged");
+  world.git("update-ref", "-d", `refs/heads/${attempt.session.branchName}`);
+  const next = await world.again(attempt, "one");
+  const kept = await prepareWorkspace(next, one);
+  expect((await publish(next, one, kept.clones)).pushed).toEqual([]);
+  expect(() => world.git("rev-parse", "--verify", "--quiet", attempt.session.branchName)).toThrow("Command failed");
+  expect(await world.forge.pullRequests("acme", "app")).toHaveLength(1);
+  const { rows } = await world.database.pool.query("select number, state from pull_request");
+  expect(rows).toEqual([{ number: 1, state: "merged" }]);
+});
