@@ -79,6 +79,8 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments({ code: "custom", message: text, path: [] })(exported, text);
     withArguments({ code: "unrecognized_keys", message: "Unrecognized", keys: [text], path: [] })(exported, text);
   },
+  "pull-request-mark.readMark": first,
+  "pull-request-mark.withMark": withArguments(given, { sessionId: "s", sha: "c" }),
   "pull-request-text.pullRequestText": (exported, text) => {
     const commits = [{ subject: text }];
     const work = { title: text, finalMessage: text, sessionUrl: "https://x.example", headSha: "abc", commits };

@@ -1,3 +1,4 @@
+import type { PullRequestMark } from "../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 
 /** Credentials of a repository: passed to the one git process in its environment, never stored. */
@@ -17,6 +18,10 @@ export interface ForgePullRequest {
    * Whether it goes together with its target branch by itself; null if the forge does not know yet, or does not say (in lists).
    */
   readonly mergeable: boolean | null;
+  /** The commit that the forge names as its head; Gitea names the branch's even if the pull request is closed. */
+  readonly headSha: string;
+  /** Offstage's own mark in the body; null if there is none. */
+  readonly mark: PullRequestMark | null;
 }
 
 /** The pull request to open. */
@@ -25,6 +30,32 @@ export interface OpenPullRequest {
   readonly target: string;
   readonly title: string;
   readonly body: string;
+  /**
+   * The work that it is for. It goes into the body as a mark, and a closed or merged pull request for it counts as well. Omitted:
+   * only an open one counts.
+   */
+  readonly work?: PullRequestWork;
+}
+
+/** The pushed work of a session, for which there is at most one pull request. */
+export interface PullRequestWork extends PullRequestMark {
+  /** Time since an earlier attempt asked for it and did not learn the answer, in ms; null if none did. */
+  readonly askedMsAgo: number | null;
+  /** Called before each request to open it: what it records tells the next attempt that one may have been opened. */
+  readonly beforeAsking: () => Promise<void>;
+}
+
+/** What a forge tells of the rights on a repository. Null: it does not say. */
+export interface RepositoryAccess {
+  /** Whether nobody can push: it is archived, disabled or a mirror of another. Its word for that, or null. */
+  readonly readOnly: string | null;
+  /** Whether the token may push. */
+  readonly mayPush: boolean | null;
+  readonly hasPullRequests: boolean | null;
+  /** Whether the token may change files in `.github/workflows`. */
+  readonly mayChangeWorkflows: boolean | null;
+  /** What rules of the forge ask of pushes to the work branch, in its own words; people may be exempt from them. */
+  readonly rules: readonly string[];
 }
 
 /**
@@ -52,7 +83,9 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<ForgePullRequest | null>;
   /**
-   * Opens a pull request unless one is open: looks before, and again on a conflict. `created` is false if one was open.
+   * Opens a pull request unless there is one: looks before, and again if the forge says that there is one or its answer is lost.
+   * Waits a while for a forge that does not know yet what was just pushed or opened. `created` is false if this session did not
+   * open it.
    */
   openPullRequest(
     address: RepositoryAddress,
@@ -70,6 +103,12 @@ export interface Forge {
     edit: (body: string) => string | null,
     signal: AbortSignal,
   ): Promise<void>;
+  /**
+   * What the forge tells of the rights on a repository, for a look before work begins: asked once, with at most two requests.
+   * @param branch the work branch
+   * @returns null if the forge has no such API
+   */
+  readAccess(address: RepositoryAddress, branch: string, signal: AbortSignal): Promise<RepositoryAccess | null>;
 }
 
 /** Configuration of one forge, as `config.ts` parses it. */

@@ -1,7 +1,15 @@
+import { readMark } from "../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
-import type { Forge, ForgePullRequest, ForgeSettings } from "./forge.ts";
-import { callForge, refusedBy, type ForgeAnswer } from "./http.ts";
-import { createPullRequestCalls } from "./pull-requests.ts";
+import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess } from "./forge.ts";
+import { callForge, type ForgeAnswer } from "./http.ts";
+import {
+  createPullRequestCalls,
+  hasNextPage,
+  type Branches,
+  type OpenRefusal,
+  type RepositoryCall,
+} from "./pull-requests.ts";
+import { refusedBy, wordsOf } from "./refusal.ts";
 import { servesAddress } from "./serves.ts";
 
 type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
@@ -15,53 +23,126 @@ interface PullRequest {
   /** False also while Gitea checks for conflicts, and for a draft. */
   readonly mergeable?: boolean;
   readonly draft?: boolean;
-  readonly head: { readonly ref: string; readonly repo_id: number };
+  readonly body: string;
+  /** `label` is the branch; `ref` is another ref once the branch is deleted. */
+  readonly head: { readonly label: string; readonly ref: string; readonly sha: string; readonly repo_id: number };
   readonly base: { readonly ref: string; readonly repo_id: number };
 }
 
+/** Fields used of a repository (repoGet). */
+interface Repository {
+  readonly archived?: boolean;
+  readonly mirror?: boolean;
+  readonly has_pull_requests?: boolean;
+  readonly permissions?: { readonly push?: boolean };
+}
+
+/** Fields used of a branch (repoGetBranch). */
+interface Branch {
+  readonly protected?: boolean;
+  readonly user_can_push?: boolean;
+}
+
+/** Asked for; an administrator may allow fewer (MAX_RESPONSE_ITEMS). */
 const pageSize = 50;
 /** Pages of pull requests that are searched for a branch: the list has no filter for it. */
-const pageLimit = 20;
+const pageLimit = 100;
+const accessCheckMs = 5_000;
 
 /** Adapter for Gitea and Forgejo. */
 export function createGitea(settings: GiteaSettings): Forge {
   const { host } = new URL(settings.webUrl);
 
-  function call(
-    address: RepositoryAddress,
-    method: "GET" | "POST" | "PATCH",
-    path: string,
-    signal: AbortSignal,
-    body?: unknown,
-  ): Promise<ForgeAnswer> {
+  const call: RepositoryCall = (address, method, path, signal, options = {}) => {
     const headers: Record<string, string> =
       settings.token === undefined ? {} : { Authorization: `token ${settings.token}` };
-    const request = { method, headers, signal, ...(body !== undefined && { body }) };
-    return callForge(`${settings.apiUrl}/repos/${address.path}${path}`, request);
+    return callForge(`${settings.apiUrl}/repos/${address.path}${path}`, { method, headers, signal, ...options });
+  };
+
+  /**
+   * Asks for the pull request of the branches first. Of several the forge names any, so a closed one is no answer to whether there
+   * is a newer one.
+   */
+  async function list(
+    address: RepositoryAddress,
+    branches: Branches,
+    signal: AbortSignal,
+  ): Promise<ForgePullRequest[]> {
+    const head = branches.head.split("/").map(encodeURIComponent).join("/");
+    const path = `/pulls/${encodeURIComponent(branches.target)}/${head}`;
+    const answer = await call(address, "GET", path, signal);
+    if (answer.status === 404 && saysThatThereIsNone(answer)) return [];
+    const named = answer.status === 200 && isOf(answer.body, branches) ? toPullRequest(answer.body) : null;
+    return named?.state === "open" ? [named] : search(address, branches, named?.number ?? 0, signal);
   }
 
-  async function findPullRequest(
+  /**
+   * Reads the list, newest first.
+   * @param from number of the oldest pull request of the branches, if it is known; 0 if not
+   */
+  async function search(
     address: RepositoryAddress,
-    head: string,
-    target: string,
+    branches: Branches,
+    from: number,
     signal: AbortSignal,
-  ): Promise<ForgePullRequest | null> {
-    let closed: ForgePullRequest | null = null;
+  ): Promise<ForgePullRequest[]> {
+    const found = new Map<number, ForgePullRequest>();
+    const seen = new Set<number>();
     for (let page = 1; page <= pageLimit; page += 1) {
-      const answer = await call(address, "GET", `/pulls?state=all&sort=newest&limit=${pageSize}&page=${page}`, signal);
+      const query = new URLSearchParams({
+        state: "all",
+        base_branch: branches.target,
+        limit: String(pageSize),
+        page: String(page),
+      });
+      const answer = await call(address, "GET", `/pulls?${query.toString()}`, signal);
       if (answer.status !== 200) throw refusedBy(host, answer);
       const listed = answer.body as PullRequest[];
-      const found = listed
-        // A fork's branch may have the same name.
-        .filter((candidate) => candidate.head.repo_id === candidate.base.repo_id)
-        .map(toPullRequest)
-        .filter((candidate) => candidate.head === head && candidate.target === target);
-      const open = found.find((candidate) => candidate.state === "open");
-      if (open !== undefined) return open;
-      closed ??= found[0] ?? null;
-      if (listed.length < pageSize) break;
+      const before = seen.size;
+      for (const each of listed) {
+        seen.add(each.number);
+        if (isOf(each, branches)) found.set(each.number, toPullRequest(each));
+      }
+      const isOver = seen.size === before || listed.some(({ number }) => number <= from);
+      if (isOver || hasNextPage(answer, seen.size) === false) break;
+      if ([...found.values()].some(({ state }) => state === "open")) break;
     }
-    return closed;
+    return [...found.values()].toSorted((a, b) => b.number - a.number);
+  }
+
+  /** A missing branch and a missing repository have the same answer. */
+  async function refusalOf(address: RepositoryAddress, answer: ForgeAnswer, signal: AbortSignal): Promise<OpenRefusal> {
+    const words = wordsOf(answer.body);
+    if (answer.status === 409) {
+      const number = /issue_id: (\d+)/u.exec(words)?.[1];
+      return { why: "exists", number: number === undefined ? null : Number(number) };
+    }
+    if (answer.status === 422 && /no changes between/iu.test(words)) return { why: "same" };
+    if (answer.status !== 404) return { why: "refused" };
+    return { why: (await call(address, "GET", "", signal)).status === 200 ? "unknown" : "refused" };
+  }
+
+  async function readAccess(
+    address: RepositoryAddress,
+    branch: string,
+    signal: AbortSignal,
+  ): Promise<RepositoryAccess> {
+    const once = { onceWithinMs: accessCheckMs };
+    const [repository, found] = await Promise.all([
+      call(address, "GET", "", signal, once),
+      call(address, "GET", `/branches/${branch.split("/").map(encodeURIComponent).join("/")}`, signal, once),
+    ]);
+    if (repository.status !== 200) throw refusedBy(host, repository);
+    const { archived, mirror, has_pull_requests: hasPullRequests, permissions } = repository.body as Repository;
+    const { protected: isProtected, user_can_push: userCanPush } = (found.status === 200 ? found.body : {}) as Branch;
+    const isShut = isProtected === true && userCanPush === false;
+    return {
+      readOnly: archived === true ? "archived" : mirror === true ? "a mirror" : null,
+      mayPush: isShut ? false : (permissions?.push ?? null),
+      hasPullRequests: hasPullRequests ?? null,
+      mayChangeWorkflows: null,
+      rules: isShut ? ["a protected branch that the token's user may not push to"] : [],
+    };
   }
 
   return {
@@ -76,21 +157,49 @@ export function createGitea(settings: GiteaSettings): Forge {
     ...createPullRequestCalls({
       host,
       call,
-      find: findPullRequest,
-      existsStatus: 409,
+      list,
       read: (body) => toPullRequest(body as PullRequest),
+      refusalOf,
+      // The head of a closed one is where its branch is.
+      keepsClosedHead: false,
     }),
+    readAccess,
   };
 }
 
+/** Whether a 404 is about the pull request: a version without the endpoint (before 1.22) answers with a page or other words. */
+function saysThatThereIsNone({ body }: ForgeAnswer): boolean {
+  const { message, url } = (body ?? {}) as { message?: unknown; url?: unknown };
+  return typeof url === "string" && typeof message === "string" && /target couldn't be found/iu.test(message);
+}
+
+/** Whether it is a pull request of the branches: a fork's branch may have the same name. */
+function isOf(body: unknown, { head, target }: Branches): body is PullRequest {
+  const candidate = (body ?? {}) as Partial<PullRequest>;
+  return (
+    typeof candidate.number === "number" &&
+    candidate.head !== undefined &&
+    candidate.base !== undefined &&
+    candidate.head.repo_id === candidate.base.repo_id &&
+    branchOf(candidate.head) === head &&
+    candidate.base.ref === target
+  );
+}
+
+function branchOf({ label, ref }: Partial<PullRequest["head"]>): string | undefined {
+  return label === undefined || label === "" ? ref : label;
+}
+
 function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
-  const { number, html_url: url, state, merged, mergeable = null, draft = false, head, base } = pullRequest;
+  const { number, html_url: url, state, merged, mergeable = null, draft = false, body, head, base } = pullRequest;
   return {
     number,
     url,
     state: merged ? "merged" : state,
-    head: head.ref,
+    head: branchOf(head) ?? "",
     target: base.ref,
     mergeable: mergeable === false && draft ? null : mergeable,
+    headSha: head.sha,
+    mark: readMark(body ?? ""),
   };
 }

@@ -1,24 +1,41 @@
 import { createSign } from "node:crypto";
 import type { components } from "@octokit/openapi-types";
 import { SessionError } from "../domain/errors/errors.ts";
+import { readMark } from "../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings } from "./forge.ts";
-import { callForge, refusedBy, type ForgeAnswer } from "./http.ts";
-import { createPullRequestCalls } from "./pull-requests.ts";
+import { accessCheckMs, gitHubAccess, type InstallationPermissions } from "./github-access.ts";
+import { callForge, type ForgeAnswer } from "./http.ts";
+import {
+  createPullRequestCalls,
+  hasNextPage,
+  type Branches,
+  type OpenRefusal,
+  type RepositoryCall,
+} from "./pull-requests.ts";
+import { refusedBy, wordsOf } from "./refusal.ts";
 import { servesAddress } from "./serves.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
 type PullRequest = Pick<
   components["schemas"]["pull-request"],
-  "number" | "html_url" | "state" | "merged_at" | "head" | "base"
+  "number" | "html_url" | "state" | "merged_at" | "head" | "base" | "body"
 > &
   // Not in lists. Null while GitHub computes it, which a request for the pull request starts
   // (https://docs.github.com/rest/pulls/pulls#get-a-pull-request).
   Partial<Pick<components["schemas"]["pull-request"], "mergeable">>;
 
+interface Installation {
+  readonly token: string;
+  readonly renewAt: number;
+  readonly permissions: InstallationPermissions;
+}
+
 /** An installation's token is valid for an hour; it is renewed this long before its end. */
 const renewBeforeMs = 10 * 60_000;
 const apiVersion = "2022-11-28";
+/** Pages of 100 pull requests of one branch and target that are read. */
+const pageLimit = 10;
 
 /**
  * Adapter for GitHub and GitHub Enterprise Server (https://docs.github.com/rest/pulls/pulls), with a token or as a
@@ -26,23 +43,31 @@ const apiVersion = "2022-11-28";
  */
 export function createGitHub(settings: GitHubSettings): Forge {
   const host = new URL(settings.webUrl).host;
-  const installations = new Map<string, { token: string; renewAt: number }>();
+  const installations = new Map<string, Installation>();
 
   async function token(address: RepositoryAddress, signal: AbortSignal): Promise<string | null> {
     if (settings.app === undefined) return settings.token ?? null;
-    const owner = ownerOf(address);
-    const known = installations.get(owner);
-    if (known !== undefined && Date.now() < known.renewAt) return known.token;
-    const fresh = await installationToken(address, settings.app, signal);
-    installations.set(owner, fresh);
-    return fresh.token;
+    return (await installationOf(address, settings.app, signal)).token;
   }
 
-  async function installationToken(
+  async function installationOf(
     address: RepositoryAddress,
     app: { id: string; privateKey: string },
     signal: AbortSignal,
-  ) {
+  ): Promise<Installation> {
+    const owner = ownerOf(address);
+    const known = installations.get(owner);
+    if (known !== undefined && Date.now() < known.renewAt) return known;
+    const fresh = await makeInstallationToken(address, app, signal);
+    installations.set(owner, fresh);
+    return fresh;
+  }
+
+  async function makeInstallationToken(
+    address: RepositoryAddress,
+    app: { id: string; privateKey: string },
+    signal: AbortSignal,
+  ): Promise<Installation> {
     const headers = {
       Authorization: `Bearer ${appToken(app)}`,
       Accept: "application/vnd.github+json",
@@ -62,17 +87,12 @@ export function createGitHub(settings: GitHubSettings): Forge {
       signal,
     });
     if (made.status !== 201) throw refusedBy(host, made);
-    const { token: value, expires_at: expiresAt } = made.body as { token: string; expires_at: string };
-    return { token: value, renewAt: Date.parse(expiresAt) - renewBeforeMs };
+    const given = made.body as { token: string; expires_at: string; permissions?: InstallationPermissions };
+    const renewAt = Date.parse(given.expires_at) - renewBeforeMs;
+    return { token: given.token, renewAt, permissions: given.permissions ?? {} };
   }
 
-  async function call(
-    address: RepositoryAddress,
-    method: "GET" | "POST" | "PATCH",
-    path: string,
-    signal: AbortSignal,
-    body?: unknown,
-  ): Promise<ForgeAnswer> {
+  const call: RepositoryCall = async (address, method, path, signal, options = {}): Promise<ForgeAnswer> => {
     const secret = await token(address, signal);
     const answer = await callForge(`${settings.apiUrl}/repos/${address.path}${path}`, {
       method,
@@ -82,29 +102,36 @@ export function createGitHub(settings: GitHubSettings): Forge {
         "X-GitHub-Api-Version": apiVersion,
         ...(secret !== null && { Authorization: `Bearer ${secret}` }),
       },
-      ...(body !== undefined && { body }),
+      ...options,
     });
     // An App's token has the permissions of its creation: permissions granted later need a new one.
     if ([401, 403, 404].includes(answer.status)) installations.delete(ownerOf(address));
     return answer;
-  }
+  };
 
-  async function findPullRequest(
+  async function list(
     address: RepositoryAddress,
-    head: string,
-    target: string,
+    { head, target }: Branches,
     signal: AbortSignal,
-  ): Promise<ForgePullRequest | null> {
-    const query = new URLSearchParams({
-      head: `${ownerOf(address)}:${head}`,
-      base: target,
-      state: "all",
-      per_page: "100",
-    });
-    const answer = await call(address, "GET", `/pulls?${query.toString()}`, signal);
-    if (answer.status !== 200) throw refusedBy(host, answer);
-    const found = (answer.body as PullRequest[]).map(toPullRequest);
-    return found.find((pullRequest) => pullRequest.state === "open") ?? found[0] ?? null;
+  ): Promise<ForgePullRequest[]> {
+    const listed: PullRequest[] = [];
+    for (let page = 1; page <= pageLimit; page += 1) {
+      const query = new URLSearchParams({
+        head: `${ownerOf(address)}:${head}`,
+        base: target,
+        state: "all",
+        per_page: "100",
+        page: String(page),
+      });
+      const answer = await call(address, "GET", `/pulls?${query.toString()}`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer);
+      listed.push(...(answer.body as PullRequest[]));
+      if (hasNextPage(answer, listed.length) !== true) break;
+    }
+    return listed
+      .filter((candidate) => isOf(candidate, { head, target }))
+      .map(toPullRequest)
+      .toSorted((a, b) => b.number - a.number);
   }
 
   return {
@@ -121,11 +148,39 @@ export function createGitHub(settings: GitHubSettings): Forge {
     ...createPullRequestCalls({
       host,
       call,
-      find: findPullRequest,
-      existsStatus: 422,
+      list,
       read: (body) => toPullRequest(body as PullRequest),
+      refusalOf: (_, answer) => Promise.resolve(refusalOf(answer)),
+      keepsClosedHead: true,
     }),
+    async readAccess(address, branch, signal) {
+      const once = { onceWithinMs: accessCheckMs };
+      const [repository, rules] = await Promise.all([
+        call(address, "GET", "", signal, once),
+        call(address, "GET", `/rules/branches/${encodeURIComponent(branch)}`, signal, once),
+      ]);
+      if (repository.status !== 200) throw refusedBy(host, repository);
+      const { app } = settings;
+      const granted = app === undefined ? null : (await installationOf(address, app, signal)).permissions;
+      return gitHubAccess(repository, rules, { granted, token: settings.token ?? null });
+    },
   };
+}
+
+/** Why a pull request was not opened: https://docs.github.com/rest/pulls/pulls#create-a-pull-request. */
+function refusalOf({ status, body }: ForgeAnswer): OpenRefusal {
+  if (status !== 422) return { why: "refused" };
+  const words = wordsOf(body);
+  if (/already exists/iu.test(words)) return { why: "exists", number: null };
+  if (/\bhead: invalid\b|head (?:sha|ref)\b|not all refs are readable/iu.test(words)) return { why: "unknown" };
+  if (/no commits between|\bbase: invalid\b|base (?:sha|ref)\b/iu.test(words)) return { why: "same" };
+  return { why: "refused" };
+}
+
+/** The list's filter by `head` is ignored if it is malformed, and a fork of the same owner may have the branch too. */
+function isOf({ head, base }: PullRequest, wanted: Branches): boolean {
+  const isOwn = (head.repo as { id: number } | null | undefined)?.id === base.repo?.id;
+  return isOwn && head.ref === wanted.head && base.ref === wanted.target;
 }
 
 function ownerOf({ path }: RepositoryAddress): string {
@@ -140,6 +195,8 @@ function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
     head: pullRequest.head.ref,
     target: pullRequest.base.ref,
     mergeable: pullRequest.mergeable ?? null,
+    headSha: pullRequest.head.sha,
+    mark: readMark(pullRequest.body ?? ""),
   };
 }
 

@@ -2,88 +2,132 @@ import { setTimeout as pause } from "node:timers/promises";
 import { SessionError } from "../domain/errors/errors.ts";
 import { backoffMs } from "../domain/time/backoff.ts";
 import { retryAfterMs } from "../domain/time/retry-after.ts";
+import { wordsOf } from "./refusal.ts";
 
 const timeLimitMs = 20_000;
 const attempts = 4;
 const retrying = { fromMs: 1_000, toMs: 4_000, jitter: 0.5 };
-/** If the forge asks for a longer wait, the call fails: waiting would hold the session up. */
-const longestWaitMs = 120_000;
+/** If the forge asks for a longer wait, the call fails with that time: others can have the worker meanwhile. */
+const longestWaitMs = 30_000;
+/**
+ * The wait after a secondary rate limit that names no time: GitHub asks for at least a minute
+ * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+ */
+const secondaryLimitMs = 60_000;
 
 /** A forge's answer with its body parsed. */
 export interface ForgeAnswer {
   readonly status: number;
+  readonly headers: Headers;
   readonly body: unknown;
 }
 
-/**
- * Calls a forge's API. Temporary errors (5xx, rate limits, no answer) are retried a few times; redirects are not
- * followed, because they would send the token to another address.
- * @throws SessionError forge_unavailable
- */
-export async function callForge(
-  url: string,
-  request: {
-    readonly method: "GET" | "POST" | "PATCH";
-    readonly headers: Record<string, string>;
-    readonly body?: unknown;
-    readonly signal: AbortSignal;
-  },
-): Promise<ForgeAnswer> {
-  for (let attempt = 1; ; attempt += 1) {
-    request.signal.throwIfAborted();
-    let problem: string;
-    let waitMs = backoffMs(attempt, retrying);
-    try {
-      const response = await fetch(url, {
-        method: request.method,
-        headers: { "User-Agent": "offstage", "Content-Type": "application/json", ...request.headers },
-        redirect: "manual",
-        signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeLimitMs)]),
-        ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
-      });
-      const body = await readBody(response);
-      if (!isPassing(response, body)) return { status: response.status, body };
-      waitMs = askedMs(response.headers) ?? waitMs;
-      problem = `it answered ${response.status}${response.status < 500 ? `, with words on its rate limit: ${wordsOf(body)}` : ""}`;
-    } catch (error) {
-      request.signal.throwIfAborted();
-      problem =
-        error instanceof Error && error.name === "TimeoutError"
-          ? `it did not answer within ${timeLimitMs / 1_000} s`
-          : "it could not be reached";
-    }
-    if (attempt === attempts || waitMs > longestWaitMs) throw unavailable(url, problem);
-    await pause(waitMs, undefined, { signal: request.signal });
+/** A request to a forge's API. */
+export interface ForgeRequest {
+  readonly method: "GET" | "POST" | "PATCH";
+  readonly headers: Record<string, string>;
+  readonly body?: unknown;
+  readonly signal: AbortSignal;
+  /** For a request that is not worth waiting for: it is sent once, and given up after this time, in ms. */
+  readonly onceWithinMs?: number | undefined;
+}
+
+/** A forge did not answer, or asked to come back later. */
+export class ForgeUnavailable extends SessionError {
+  /** Whether the forge may have done what was asked: it got the request, and its answer is not known. */
+  readonly isOpen: boolean;
+
+  constructor(host: string, problem: string, { isOpen, waitMs }: { isOpen: boolean; waitMs: number | null }) {
+    super({
+      code: "forge_unavailable",
+      reason: `The forge at ${host} is not available: ${problem}.`,
+      retryable: true,
+      remedy: "Retry when it is up again: the branch is pushed, and nothing is done twice.",
+      ...(waitMs !== null && { retryAfterMs: waitMs }),
+    });
+    this.isOpen = isOpen;
   }
 }
 
-function unavailable(url: string, problem: string): SessionError {
-  return new SessionError({
-    code: "forge_unavailable",
-    reason: `The forge at ${new URL(url).host} is not available: ${problem}.`,
-    retryable: true,
-    remedy: "Retry when it is up again: the branch is pushed, and nothing is done twice.",
-  });
+/** What went wrong with a request for a reason that passes. */
+interface Problem {
+  readonly words: string;
+  /** How long the forge asked to wait, in ms; null if it did not say. */
+  readonly askedMs: number | null;
+  /** Told to the caller if the request is given up; null: any time. */
+  readonly waitMs: number | null;
+  /** Whether the forge may have carried the request out. */
+  readonly isOpen: boolean;
 }
 
 /**
- * Whether a retry may succeed. GitHub reports rate limits with 403 too: the primary one by the remaining requests,
- * others by Retry-After or the message only
- * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
+ * Calls a forge's API. Temporary errors (5xx, rate limits, no answer) are retried a few times, except after a POST that the
+ * forge may have carried out: what was made has to be looked for first. Redirects are not followed, because they would send the
+ * token to another address.
+ * @throws ForgeUnavailable
  */
-function isPassing({ status, headers }: Response, body: unknown): boolean {
-  if (status >= 500 || status === 429) return true;
-  return (
-    status === 403 &&
-    (headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0" || /rate limit/iu.test(wordsOf(body)))
+export async function callForge(url: string, request: ForgeRequest): Promise<ForgeAnswer> {
+  for (let attempt = 1; ; attempt += 1) {
+    request.signal.throwIfAborted();
+    const outcome = await tryCall(url, request);
+    if ("status" in outcome) return outcome;
+    const { words, askedMs, waitMs, isOpen } = outcome;
+    const pauseMs = askedMs ?? backoffMs(attempt, retrying);
+    const isLast = attempt === attempts || request.onceWithinMs !== undefined || (isOpen && request.method === "POST");
+    if (isLast || pauseMs > longestWaitMs) throw new ForgeUnavailable(new URL(url).host, words, { isOpen, waitMs });
+    await pause(pauseMs, undefined, { signal: request.signal });
+  }
+}
+
+async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer | Problem> {
+  const limitMs = request.onceWithinMs ?? timeLimitMs;
+  try {
+    const response = await fetch(url, {
+      method: request.method,
+      headers: { "User-Agent": "offstage", "Content-Type": "application/json", ...request.headers },
+      redirect: "manual",
+      signal: AbortSignal.any([request.signal, AbortSignal.timeout(limitMs)]),
+      ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
+    });
+    const body = await readBody(response);
+    return problemOf(response, body) ?? { status: response.status, headers: response.headers, body };
+  } catch (error) {
+    request.signal.throwIfAborted();
+    const isTimeout = error instanceof Error && error.name === "TimeoutError";
+    const words = isTimeout ? `it did not answer within ${limitMs / 1_000} s` : "it could not be reached";
+    return { words, askedMs: null, waitMs: null, isOpen: isTimeout || !wasNeverSent(error) };
+  }
+}
+
+/** Whether a connection could not be made at all, so that the forge can't have got the request. */
+function wasNeverSent(error: unknown): boolean {
+  const { code } = ((error as { cause?: unknown }).cause ?? {}) as { code?: unknown };
+  return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"].includes(
+    String(code),
   );
 }
 
 /**
- * When to retry: the Retry-After header, else when GitHub's rate limit is
- * reset.
+ * What is wrong with an answer that a retry may change; null if it is the forge's last word. GitHub reports rate limits with 403
+ * too: the primary one by the remaining requests, others by Retry-After or the message only
+ * (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api).
  */
-function askedMs(headers: Headers): number | null {
+function problemOf({ status, headers }: Response, body: unknown): Problem | null {
+  const askedMs = askedMsOf(headers);
+  if (status >= 500) {
+    return { words: `it answered ${status}`, askedMs, waitMs: askedMs, isOpen: true };
+  }
+  const isPrimary = headers.get("x-ratelimit-remaining") === "0";
+  const isLimit =
+    status === 429 ||
+    (status === 403 && (headers.has("retry-after") || isPrimary || /rate limit/iu.test(wordsOf(body))));
+  if (!isLimit) return null;
+  const words = `it answered ${status}, with words on its rate limit: ${wordsOf(body)}`;
+  return { words, askedMs, waitMs: askedMs ?? secondaryLimitMs, isOpen: false };
+}
+
+/** When to retry, in ms: the Retry-After header, else when GitHub's rate limit is reset; null if it does not say. */
+function askedMsOf(headers: Headers): number | null {
   if (headers.has("retry-after")) return retryAfterMs(headers.get("retry-after"));
   const reset = headers.get("x-ratelimit-remaining") === "0" ? Number(headers.get("x-ratelimit-reset") ?? NaN) : NaN;
   return Number.isNaN(reset) ? null : Math.max(0, reset * 1_000 - Date.now());
@@ -96,50 +140,4 @@ async function readBody(response: Response): Promise<unknown> {
   } catch {
     return null;
   }
-}
-
-/** The failure that a refusal of the pull request API means for the user, with the forge's message. */
-export function refusedBy(name: string, { status, body }: ForgeAnswer): SessionError {
-  const words = wordsOf(body);
-  if (status === 401 || status === 403) {
-    return new SessionError({
-      code: "repository_access_denied",
-      reason: `${name} refused the configured token: ${words}`,
-      retryable: false,
-      remedy: "Give the server a token that may open pull requests on this repository (docs/forges.md).",
-    });
-  }
-  if (status >= 300 && status < 400) {
-    return new SessionError({
-      code: "repository_not_found",
-      reason: `${name} answered with a redirect: the repository was moved or renamed.`,
-      retryable: false,
-      remedy: "Start a session with the repository's new address.",
-    });
-  }
-  if (status === 404) {
-    return new SessionError({
-      code: "repository_not_found",
-      reason: `${name} has no such repository for the configured token: ${words}`,
-      retryable: false,
-      remedy: "Check the repository's address and what the token may see.",
-    });
-  }
-  return new SessionError({
-    code: "pull_request_refused",
-    reason: `${name} refused the pull request: ${words}`,
-    retryable: false,
-    remedy: "The branch is pushed: fix what the forge reports, then retry.",
-  });
-}
-
-function wordsOf(body: unknown): string {
-  const { message, errors } = (body ?? {}) as { message?: unknown; errors?: unknown };
-  const details = Array.isArray(errors)
-    ? errors.map((error) =>
-        typeof error === "string" ? error : ((error as { message?: string } | null)?.message ?? ""),
-      )
-    : [];
-  const words = [typeof message === "string" ? message : "", ...details].filter((part) => part !== "").join(": ");
-  return words === "" ? "it gave no reason" : words.slice(0, 500);
 }

@@ -33,5 +33,6 @@ export function createPlainGit(settings: PlainGitSettings | null): Forge {
     openPullRequest: unsupported,
     readPullRequest: unsupported,
     editPullRequest: unsupported,
+    readAccess: () => Promise.resolve(null),
   };
 }

@@ -1,52 +1,93 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { SessionError } from "../domain/errors/errors.ts";
+import { withMark } from "../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
-import type { Forge, ForgePullRequest } from "./forge.ts";
-import { refusedBy, type ForgeAnswer } from "./http.ts";
+import { backoffMs, type Backoff } from "../domain/time/backoff.ts";
+import type { Forge, ForgePullRequest, OpenPullRequest } from "./forge.ts";
+import { ForgeUnavailable, type ForgeAnswer } from "./http.ts";
+import { refusedBy, wordsOf } from "./refusal.ts";
 
 type PullRequestCalls = Pick<Forge, "findPullRequest" | "openPullRequest" | "readPullRequest" | "editPullRequest">;
+type Opened = ForgePullRequest & { readonly created: boolean };
 
-/** Calls for pull requests that GitHub and Gitea have in common: equal paths and answers. */
-export function createPullRequestCalls(forge: {
+/** Sends one request about a repository. */
+export type RepositoryCall = (
+  address: RepositoryAddress,
+  method: "GET" | "POST" | "PATCH",
+  path: string,
+  signal: AbortSignal,
+  options?: { readonly body?: unknown; readonly onceWithinMs?: number },
+) => Promise<ForgeAnswer>;
+
+/** A branch and the branch that its work is for. */
+export interface Branches {
+  readonly head: string;
+  readonly target: string;
+}
+
+/**
+ * Why a forge did not open a pull request:
+ * - `exists`: the branch has an open one, with its number if the forge names it
+ * - `unknown`: the forge does not know the branch
+ * - `same`: the forge sees no commit on the branch that the target lacks
+ * - `refused`: anything else
+ *
+ * A forge may say each but the last one of a branch that was pushed a moment ago.
+ */
+export type OpenRefusal =
+  | { readonly why: "exists"; readonly number: number | null }
+  | { readonly why: "unknown" | "same" | "refused" };
+
+/** What differs between the forges. */
+export interface PullRequestApi {
   readonly host: string;
-  readonly call: (
-    address: RepositoryAddress,
-    method: "GET" | "POST" | "PATCH",
-    path: string,
-    signal: AbortSignal,
-    body?: unknown,
-  ) => Promise<ForgeAnswer>;
-  readonly find: Forge["findPullRequest"];
-  /** Status of the answer if the branch already has an open pull request. */
-  readonly existsStatus: number;
+  readonly call: RepositoryCall;
+  /** The pull requests of the branches, of any state, newest first. */
+  readonly list: (address: RepositoryAddress, branches: Branches, signal: AbortSignal) => Promise<ForgePullRequest[]>;
   /** Parses a pull request of the forge's API. */
   readonly read: (body: unknown) => ForgePullRequest;
-}): PullRequestCalls {
-  const { host, call, find, existsStatus, read } = forge;
+  /** Reads why it was not opened. */
+  readonly refusalOf: (address: RepositoryAddress, answer: ForgeAnswer, signal: AbortSignal) => Promise<OpenRefusal>;
+  /** Whether the head commit of a closed pull request stays what it was when it was closed. */
+  readonly keepsClosedHead: boolean;
+}
+
+/** How long a forge may need to know what was pushed or opened, before the step fails with what passes, in ms. */
+const catchUpMs = 30_000;
+/**
+ * How long after a request whose answer is lost the pull request may be missing in the forge's lists, in ms: only then another
+ * request is sent. An open one is not opened twice even then, since the forge refuses it.
+ */
+const settleMs = 15_000;
+const looking: Backoff = { fromMs: 500, toMs: 4_000, jitter: 0.5 };
+/** Closed pull requests of the same branches that are looked into, the newest first. */
+const mostClosed = 5;
+const commitsPerPage = 50;
+/** GitHub names at most 250 commits of a pull request. */
+const mostCommitPages = 5;
+
+/** The calls for pull requests, with paths and answers that GitHub and Gitea have in common. */
+export function createPullRequestCalls(api: PullRequestApi): PullRequestCalls {
   return {
-    findPullRequest: find,
-    async openPullRequest(address, { head, target, title, body }, signal) {
-      const known = await find(address, head, target, signal);
-      if (known?.state === "open") return { ...known, created: false };
-      const answer = await call(address, "POST", "/pulls", signal, { head, base: target, title, body });
-      if (answer.status === 201) return { ...read(answer.body), created: true };
-      // Look it up: an earlier request, whose answer was lost, may have opened it.
-      const opened = answer.status === existsStatus ? await find(address, head, target, signal) : null;
-      if (opened?.state === "open") return { ...opened, created: false };
-      throw refusedBy(host, answer);
+    async findPullRequest(address, head, target, signal) {
+      const found = await api.list(address, { head, target }, signal);
+      return found.find(({ state }) => state === "open") ?? found[0] ?? null;
     },
+    openPullRequest: (address, request, signal) => openOnce(api, address, request, signal),
     async readPullRequest(address, number, signal) {
-      const answer = await call(address, "GET", `/pulls/${number}`, signal);
-      if (answer.status !== 200) throw refusedBy(host, answer);
-      return read(answer.body);
+      const answer = await api.call(address, "GET", `/pulls/${number}`, signal);
+      if (answer.status !== 200) throw refusedBy(api.host, answer);
+      return api.read(answer.body);
     },
     async editPullRequest(address, number, edit, signal) {
       const path = `/pulls/${number}`;
-      const answer = await call(address, "GET", path, signal);
-      if (answer.status !== 200) throw refusedBy(host, answer);
+      const answer = await api.call(address, "GET", path, signal);
+      if (answer.status !== 200) throw refusedBy(api.host, answer);
       const body = edit(bodyOf(answer.body));
       if (body === null) return;
-      const changed = await call(address, "PATCH", path, signal, { body });
+      const changed = await api.call(address, "PATCH", path, signal, { body: { body } });
       // GitHub answers 200, Gitea 201.
-      if (changed.status !== 200 && changed.status !== 201) throw refusedBy(host, changed);
+      if (changed.status !== 200 && changed.status !== 201) throw refusedBy(api.host, changed);
     },
   };
 }
@@ -55,4 +96,166 @@ export function createPullRequestCalls(forge: {
 function bodyOf(pullRequest: unknown): string {
   const { body } = pullRequest as { readonly body?: string | null };
   return body ?? "";
+}
+
+/** Looks, asks, and looks again, until there is a pull request or the forge's answer is final. */
+async function openOnce(
+  api: PullRequestApi,
+  address: RepositoryAddress,
+  request: OpenPullRequest,
+  signal: AbortSignal,
+): Promise<Opened> {
+  const { work } = request;
+  const beganAt = performance.now();
+  // When it was asked for without an answer; null: it was not.
+  let askedAt = work === undefined || work.askedMsAgo === null ? null : beganAt - work.askedMsAgo;
+  let existing: NotOpened | null = null;
+  for (let look = 1; ; look += 1) {
+    const found = await findFor(api, address, request, signal);
+    if (found !== null) {
+      const isOurs = work !== undefined && found.mark?.sessionId === work.sessionId && found.mark.sha === work.sha;
+      return { ...found, created: askedAt !== null && isOurs };
+    }
+    const isLate = performance.now() - beganAt >= catchUpMs;
+    if (existing !== null && isLate) throw existing.failure;
+    // A list that does not show it is no proof that there is none.
+    if (existing === null && (askedAt === null || performance.now() - askedAt >= settleMs)) {
+      await work?.beforeAsking();
+      const asked = await ask(api, address, request, signal);
+      if ("created" in asked) return asked;
+      if (asked.next === "fail" || isLate) throw asked.failure;
+      if (asked.next === "settle") askedAt = performance.now();
+      if (asked.next === "look") existing = asked;
+    }
+    await pause(backoffMs(look, looking), undefined, { signal });
+  }
+}
+
+/** The open pull request of the branches, else one that was opened for the same work; null if none is known. */
+async function findFor(
+  api: PullRequestApi,
+  address: RepositoryAddress,
+  { head, target, work }: OpenPullRequest,
+  signal: AbortSignal,
+): Promise<ForgePullRequest | null> {
+  const found = await api.list(address, { head, target }, signal);
+  const open = found.find(({ state }) => state === "open");
+  if (open !== undefined) return open;
+  if (work === undefined) return null;
+  for (const closed of found.slice(0, mostClosed)) {
+    const isMarked = closed.mark?.sessionId === work.sessionId && closed.mark.sha === work.sha;
+    const isHead = api.keepsClosedHead && closed.headSha === work.sha;
+    if (isMarked || isHead || (await hasCommit(api, address, closed.number, work.sha, signal))) return closed;
+  }
+  return null;
+}
+
+/** Whether a pull request has a commit, among the first 250. */
+async function hasCommit(
+  api: PullRequestApi,
+  address: RepositoryAddress,
+  number: number,
+  sha: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let seen = 0;
+  for (let page = 1; page <= mostCommitPages; page += 1) {
+    // `limit` is Gitea's name of GitHub's `per_page`.
+    const query = `per_page=${commitsPerPage}&limit=${commitsPerPage}&page=${page}`;
+    const answer = await api.call(address, "GET", `/pulls/${number}/commits?${query}`, signal);
+    // A merged pull request may have lost its commits.
+    if (answer.status !== 200 || !Array.isArray(answer.body)) return false;
+    const commits = answer.body as readonly { readonly sha: string }[];
+    if (commits.some((commit) => commit.sha === sha)) return true;
+    seen += commits.length;
+    if (hasNextPage(answer, seen) !== true) return false;
+  }
+  return false;
+}
+
+/**
+ * Whether a list goes on after a page: by the Link header (RFC 8288), else by the X-Total-Count of Gitea. The number of items on a
+ * page says nothing: an administrator of Gitea sets how many it has at most.
+ * @param seen items so far
+ * @returns null if the forge does not say
+ */
+export function hasNextPage({ headers }: ForgeAnswer, seen: number): boolean | null {
+  const link = headers.get("link");
+  if (link !== null) return /;\s*rel="?next"?/u.test(link);
+  const total = headers.get("x-total-count");
+  return total === null ? null : Number(total) > seen;
+}
+
+/** A request that did not tell of a pull request. */
+interface NotOpened {
+  readonly failure: SessionError;
+  /**
+   * - `fail`: the answer is final
+   * - `ask`: the forge did not open one, and may do so later
+   * - `look`: there is one, which its list will show
+   * - `settle`: it may have opened one
+   */
+  readonly next: "fail" | "ask" | "look" | "settle";
+}
+
+/** Sends one request to open a pull request. */
+async function ask(
+  api: PullRequestApi,
+  address: RepositoryAddress,
+  request: OpenPullRequest,
+  signal: AbortSignal,
+): Promise<Opened | NotOpened> {
+  const { head, target, title, body, work } = request;
+  const sent = { head, base: target, title, body: work === undefined ? body : withMark(body, work) };
+  try {
+    const answer = await api.call(address, "POST", "/pulls", signal, { body: sent });
+    if (answer.status === 201) return { ...api.read(answer.body), created: true };
+    const refusal = await api.refusalOf(address, answer, signal);
+    if (refusal.why !== "exists") return notOpened(api, answer, refusal.why, work !== undefined);
+    const named = refusal.number === null ? null : await readOpen(api, address, refusal.number, request, signal);
+    return (
+      named ?? { next: "look", failure: lagging(api, "has a pull request already, which it does not list", answer) }
+    );
+  } catch (error) {
+    if (!(error instanceof ForgeUnavailable)) throw error;
+    return { next: error.isOpen ? "settle" : "fail", failure: error };
+  }
+}
+
+/** @param isPushed whether the branch is known to be pushed, so that a forge that does not know it will */
+function notOpened(
+  api: PullRequestApi,
+  answer: ForgeAnswer,
+  why: Exclude<OpenRefusal["why"], "exists">,
+  isPushed: boolean,
+): NotOpened {
+  const refused = answer.status === 404 && why !== "refused" ? { ...answer, status: 422 } : answer;
+  const final = refusedBy(api.host, refused);
+  if (why === "refused" || !isPushed) return { next: "fail", failure: final };
+  return { next: "ask", failure: why === "same" ? final : lagging(api, "was pushed, which it does not know", answer) };
+}
+
+/** The failure of a forge that still lags after the longest wait. */
+function lagging({ host }: PullRequestApi, what: string, { body }: ForgeAnswer): SessionError {
+  return new SessionError({
+    code: "forge_unavailable",
+    reason: `${host} lags behind: the branch ${what} yet (${wordsOf(body)}).`,
+    retryable: true,
+    remedy: "Retry in a moment: the branch is pushed, and nothing is done twice.",
+  });
+}
+
+/** The pull request with a number, if it is the open one of the branches. */
+async function readOpen(
+  api: PullRequestApi,
+  address: RepositoryAddress,
+  number: number,
+  { head, target }: Branches,
+  signal: AbortSignal,
+): Promise<Opened | null> {
+  const answer = await api.call(address, "GET", `/pulls/${number}`, signal);
+  if (answer.status !== 200) return null;
+  const read = api.read(answer.body);
+  const isIt = read.state === "open" && read.head === head && read.target === target;
+  return isIt ? { ...read, created: false } : null;
 }

@@ -1,11 +1,7 @@
-import type { TestPullRequest } from "./state.ts";
+import type { ListedCommit } from "./commits.ts";
+import type { Place, RepositoryFacts, TestPullRequest } from "./state.ts";
 
-/** GitHub's own shapes, whole: `openapi.test.ts` holds them against its published description. */
-export interface Place {
-  readonly webUrl: string;
-  readonly owner: string;
-  readonly name: string;
-}
+// GitHub's own shapes, whole: `openapi.test.ts` holds them against its published description.
 
 export interface Commits {
   readonly headSha: string;
@@ -79,6 +75,56 @@ function repositoryShape({ webUrl, owner, name }: Place) {
     ssh_url: `git@${new URL(htmlUrl).hostname}:${owner}/${name}.git`,
     svn_url: htmlUrl,
     mirror_url: null,
+  };
+}
+
+/** The repository itself; what it does not say of itself is as of a token that may push. */
+export function fullRepositoryShape(place: Place, facts: RepositoryFacts) {
+  const push = facts.push ?? true;
+  return {
+    ...repositoryShape(place),
+    has_discussions: false,
+    network_count: 0,
+    subscribers_count: 0,
+    archived: facts.archived ?? false,
+    disabled: facts.disabled ?? false,
+    has_pull_requests: facts.hasPullRequests ?? true,
+    permissions: { admin: false, maintain: false, push, triage: push, pull: true },
+  };
+}
+
+export function ruleShapes({ owner, name }: Place, rules: NonNullable<RepositoryFacts["rules"]>) {
+  return rules.map(({ type, pattern }) => ({
+    type,
+    ruleset_source_type: "Repository",
+    ruleset_source: `${owner}/${name}`,
+    ruleset_id: 1,
+    ...(pattern !== undefined && { parameters: { name: "", negate: false, operator: "starts_with", pattern } }),
+  }));
+}
+
+export function commitShape({ webUrl, owner, name }: Place, commit: ListedCommit) {
+  const repository = `${webUrl}/api/v3/repos/${owner}/${name}`;
+  const url = `${repository}/commits/${commit.sha}`;
+  const person = { name: commit.author, email: commit.email, date: commit.date };
+  return {
+    sha: commit.sha,
+    node_id: "C_1",
+    url,
+    html_url: `${webUrl}/${owner}/${name}/commit/${commit.sha}`,
+    comments_url: `${url}/comments`,
+    commit: {
+      url: `${repository}/git/commits/${commit.sha}`,
+      author: person,
+      committer: person,
+      message: commit.message,
+      comment_count: 0,
+      tree: { sha: commit.tree, url: `${repository}/git/trees/${commit.tree}` },
+      verification: { verified: false, reason: "unsigned", signature: null, payload: null, verified_at: null },
+    },
+    author: userShape(webUrl, owner),
+    committer: userShape(webUrl, owner),
+    parents: commit.parents.map((sha) => ({ sha, url: `${repository}/commits/${sha}` })),
   };
 }
 

@@ -69,10 +69,25 @@ describe("the test forge answers as GitHub's description says", () => {
     const unknown = await call("GET", "/repos/acme/shop/pulls/7");
     expect(problems(`GET ${pulls}/{pull_number}`, unknown.status, unknown.body)).toEqual([]);
 
+    const commits = await call("GET", "/repos/acme/shop/pulls/1/commits");
+    expect(commits.body).toHaveLength(1);
+    expect(problems(`GET ${pulls}/{pull_number}/commits`, 200, commits.body)).toEqual([]);
+    const kept = await call("PATCH", "/repos/acme/shop/pulls/1", { title: "Work" });
+    expect(problems(`PATCH ${pulls}/{pull_number}`, 200, kept.body)).toEqual([]);
+
     forge.endPullRequest("acme", "shop", 1, "merged");
     const listed = await call("GET", "/repos/acme/shop/pulls?state=all&head=acme:work&base=main");
     expect(listed.body).toHaveLength(1);
     expect(problems(`GET ${pulls}`, 200, listed.body)).toEqual([]);
+  });
+
+  it("when a repository and the rules of a branch are read", async () => {
+    const read = await call("GET", "/repos/acme/shop");
+    expect(problems("GET /repos/{owner}/{repo}", 200, read.body)).toEqual([]);
+    forge.describe("acme", "shop", { rules: [{ type: "creation" }, { type: "branch_name_pattern", pattern: "a/" }] });
+    const rules = await call("GET", "/repos/acme/shop/rules/branches/work");
+    expect(rules.body).toHaveLength(2);
+    expect(problems("GET /repos/{owner}/{repo}/rules/branches/{branch}", 200, rules.body)).toEqual([]);
   });
 
   it("when a GitHub App asks for its installation and a token", async () => {

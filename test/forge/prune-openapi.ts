@@ -12,6 +12,10 @@ const operations = [
   ["get", "/repos/{owner}/{repo}/pulls"],
   ["post", "/repos/{owner}/{repo}/pulls"],
   ["get", "/repos/{owner}/{repo}/pulls/{pull_number}"],
+  ["patch", "/repos/{owner}/{repo}/pulls/{pull_number}"],
+  ["get", "/repos/{owner}/{repo}/pulls/{pull_number}/commits"],
+  ["get", "/repos/{owner}/{repo}"],
+  ["get", "/repos/{owner}/{repo}/rules/branches/{branch}"],
   ["get", "/repos/{owner}/{repo}/installation"],
   ["post", "/app/installations/{installation_id}/access_tokens"],
 ] as const;

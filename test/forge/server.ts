@@ -6,10 +6,19 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { serveApi } from "./api.ts";
+import { isAboutRights, serveApi } from "./api.ts";
+import { endPullRequest } from "./api-request.ts";
 import type { RegisteredApp } from "./github-app.ts";
 import { serveGit } from "./git-http.ts";
-import { gitEnvironment, type Failure, type ForgeState, type TestPullRequest } from "./state.ts";
+import { createRefs } from "./refs.ts";
+import {
+  gitEnvironment,
+  nextLagMs,
+  type Failure,
+  type ForgeState,
+  type RepositoryFacts,
+  type TestPullRequest,
+} from "./state.ts";
 
 export interface TestForge {
   readonly url: string;
@@ -23,6 +32,20 @@ export interface TestForge {
   /** The bare repository itself. */
   pathOf(owner: string, name: string): string;
   pullRequests(owner: string, name: string): Promise<readonly TestPullRequest[]>;
+  /**
+   * From here on the API is behind: it knows pushed branches, and lists pull requests and their ends, only after a time between the
+   * two, in ms. A pull request can be read by its number at once, and no second one is opened beside an open one.
+   * @param shortestMs the same as the longest if omitted
+   */
+  lag(longestMs: number, shortestMs?: number): void;
+  /** From here on Gitea's lists have no more items on a page, whatever is asked for (MAX_RESPONSE_ITEMS). */
+  limitPages(items: number): void;
+  /** What the forge says of a repository from here on. */
+  describe(owner: string, name: string, facts: RepositoryFacts): void;
+  /** The token becomes a classic one of GitHub's with these scopes, as `repo, workflow`; null: a fine-grained one. */
+  setScopes(scopes: string | null): void;
+  /** The API requests so far, as `GET /api/v3/repos/…`. */
+  asked(): readonly string[];
   /** Closes a pull request, as a person on the forge would. */
   endPullRequest(owner: string, name: string, number: number, state: "closed" | "merged"): void;
   /** From here on the forge also takes tokens that it gave to this App. */
@@ -39,18 +62,23 @@ const run = promisify(execFile);
 export async function startForge(): Promise<TestForge> {
   const root = await mkdtemp(join(tmpdir(), "offstage-forge-"));
   const token = `forge-token-${randomBytes(12).toString("hex")}`;
-  const pulls = new Map<string, TestPullRequest[]>();
-  const failures: Exclude<Failure, { kind: "rejectPush" }>[] = [];
   const state: ForgeState = {
     root,
     token,
     tokens: new Set([token]),
     app: null,
     mergeableAsked: new Set(),
-    pulls,
-    failures,
+    scopes: null,
+    maxResponseItems: 50,
+    lag: { shortestMs: 0, longestMs: 0 },
+    refs: createRefs(gitEnvironment, () => nextLagMs(state)),
+    pulls: new Map(),
+    facts: new Map(),
+    failures: [],
+    asked: [],
     url: "",
   };
+  const { pulls, failures, refs } = state;
   const server = createServer((request, response) => {
     handle(state, request, response).catch((error: unknown) => {
       response.statusCode = 500;
@@ -65,18 +93,26 @@ export async function startForge(): Promise<TestForge> {
     token,
     createRepository: async (owner, name, files) => {
       await createRepository(root, owner, name, files);
+      refs.changed(join(root, owner, `${name}.git`));
       pulls.set(`${owner}/${name}`, []);
       return { url: `${state.url}/${owner}/${name}` };
     },
-    commit: (owner, name, branch, files) => addCommit(join(root, owner, `${name}.git`), branch, files),
+    commit: async (owner, name, branch, files) => {
+      await addCommit(join(root, owner, `${name}.git`), branch, files);
+      refs.changed(join(root, owner, `${name}.git`));
+    },
     pathOf: (owner, name) => join(root, owner, `${name}.git`),
     pullRequests: (owner, name) => Promise.resolve(pulls.get(`${owner}/${name}`) ?? []),
-    endPullRequest(owner, name, number, ending) {
-      const ended = (pulls.get(`${owner}/${name}`) ?? []).map((pull) =>
-        pull.number === number ? { ...pull, state: ending } : pull,
-      );
-      pulls.set(`${owner}/${name}`, ended);
+    endPullRequest: (owner, name, number, ending) => void endPullRequest(state, { owner, name }, number, ending),
+    lag: (longestMs, shortestMs = longestMs) => {
+      // What is there already is known.
+      for (const place of pulls.keys()) refs.changed(join(root, `${place}.git`));
+      state.lag = { shortestMs, longestMs };
     },
+    limitPages: (items) => void (state.maxResponseItems = items),
+    describe: (owner, name, facts) => void state.facts.set(`${owner}/${name}`, facts),
+    setScopes: (scopes) => void (state.scopes = scopes),
+    asked: () => state.asked,
     registerApp: (app) => void (state.app = app),
     failNext: async (failure) => {
       if (failure.kind === "rejectPush") await rejectPushes(root, failure);
@@ -177,10 +213,12 @@ async function handle(state: ForgeState, request: IncomingMessage, response: Ser
     return;
   }
   await serveGit(state.root, `/${git[1]}/${git[2]}.git/${git[3]}`, search.slice(1), request, response);
+  if (git[3] === "git-receive-pack") state.refs.changed(join(state.root, git[1] ?? "", `${git[2]}.git`));
 }
 
-function kindOf(pathname: string, search: string): "fetch" | "push" | "api" {
-  if (pathname.startsWith("/api/")) return "api";
+function kindOf(pathname: string, search: string): Extract<Failure, { kind: "hang" }>["at"] {
+  const [, path] = /^\/api\/v\d\/repos\/[^/]+\/[^/]+(.*)$/u.exec(pathname) ?? [];
+  if (pathname.startsWith("/api/")) return path !== undefined && isAboutRights(path) ? "repository" : "api";
   return `${pathname}${search}`.includes("git-receive-pack") ? "push" : "fetch";
 }
 

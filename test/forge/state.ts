@@ -1,6 +1,14 @@
 import type { RegisteredApp } from "./github-app.ts";
+import type { Refs } from "./refs.ts";
 
-/** A pull request as the forge keeps it; its commits are whatever the refs say. */
+/** A repository on the forge. */
+export interface Place {
+  readonly webUrl: string;
+  readonly owner: string;
+  readonly name: string;
+}
+
+/** A pull request as the forge keeps it; its head is whatever the refs say, as long as it is open. */
 export interface TestPullRequest {
   readonly number: number;
   readonly title: string;
@@ -10,14 +18,45 @@ export interface TestPullRequest {
   readonly state: "open" | "closed" | "merged";
 }
 
+/** With what the forge knows beside. Times are of `performance.now()`. */
+export interface KeptPullRequest extends TestPullRequest {
+  /** The target's commit when it was opened. */
+  readonly baseSha: string;
+  /** The head when it was closed; null while it is open. */
+  readonly endedSha: string | null;
+  /** From when on lists show it. */
+  readonly shownFrom: number;
+  /** From when on lists show that it is not open any more. */
+  readonly endShownFrom: number;
+}
+
 /** Something that goes wrong the next time. */
 export type Failure =
   | { readonly kind: "rejectPush"; readonly owner: string; readonly name: string; readonly message: string }
-  | { readonly kind: "status"; readonly status: number }
-  /** A request is taken and never answered. */
-  | { readonly kind: "hang"; readonly at: "fetch" | "push" | "api" }
+  /** An answer with this status, of the API for pull requests; `repository`: of that for a repository's rights. */
+  | { readonly kind: "status"; readonly status: number; readonly at?: "repository" }
+  /** A request is taken and never answered; `api`: one of the API for pull requests. */
+  | { readonly kind: "hang"; readonly at: "fetch" | "push" | "api" | "repository" }
   /** The pull request is opened, and the connection cut before the answer. */
-  | { readonly kind: "loseAnswer" };
+  | { readonly kind: "loseAnswer" }
+  /** The limit of requests in an hour is used up (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). */
+  | { readonly kind: "primaryLimit"; readonly resetInSeconds: number; readonly status?: 403 | 429 }
+  /** Too much at once; without a time, as GitHub often is. */
+  | { readonly kind: "secondaryLimit"; readonly retryAfterSeconds: number | null };
+
+/** A failure of the API alone. */
+export type ApiFailure = Exclude<Failure, { kind: "rejectPush" }>;
+
+/** What the forge says of a repository; omitted as on a forge that does not say. */
+export interface RepositoryFacts {
+  readonly archived?: boolean;
+  readonly disabled?: boolean;
+  readonly mirror?: boolean;
+  readonly hasPullRequests?: boolean;
+  readonly push?: boolean;
+  /** Rules of GitHub for each branch of it, by type, with a pattern of branch names if it is given. */
+  readonly rules?: readonly { readonly type: string; readonly pattern?: string }[];
+}
 
 export interface ForgeState {
   readonly root: string;
@@ -27,9 +66,29 @@ export interface ForgeState {
   app: RegisteredApp | null;
   /** Commits of which it was asked whether they can be merged. */
   readonly mergeableAsked: Set<string>;
-  readonly pulls: Map<string, TestPullRequest[]>;
-  readonly failures: Exclude<Failure, { kind: "rejectPush" }>[];
+  /** Scopes of the token, as a classic one of GitHub's has them; null: it is fine-grained. */
+  scopes: string | null;
+  /** Most items of a page, whatever is asked for: Gitea's MAX_RESPONSE_ITEMS. */
+  maxResponseItems: number;
+  /** Shortest and longest time until a change shows, in ms. */
+  lag: { readonly shortestMs: number; readonly longestMs: number };
+  readonly refs: Refs;
+  readonly pulls: Map<string, KeptPullRequest[]>;
+  readonly facts: Map<string, RepositoryFacts>;
+  readonly failures: ApiFailure[];
+  /** The API requests so far, as `GET /repos/…`. */
+  readonly asked: string[];
   url: string;
+}
+
+/** How long the next change takes to show, in ms. */
+export function nextLagMs({ lag: { shortestMs, longestMs } }: Pick<ForgeState, "lag">): number {
+  return shortestMs + (longestMs - shortestMs) * Math.random();
+}
+
+/** The state of a pull request as lists show it. */
+export function shownState({ state, endShownFrom }: KeptPullRequest): TestPullRequest["state"] {
+  return performance.now() < endShownFrom ? "open" : state;
 }
 
 export const gitEnvironment = {

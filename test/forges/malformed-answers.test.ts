@@ -104,6 +104,47 @@ it("a page where JSON was asked for is a refusal without a reason", async () => 
   await expect(find()).rejects.toMatchObject({ code: "pull_request_refused" });
 });
 
+describe("a refusal", () => {
+  const refusal = (errors: unknown) => {
+    answers = [
+      ({ method }) =>
+        method === "GET"
+          ? { status: 200, body: [] }
+          : { status: 422, body: { message: "Validation Failed", errors, documentation_url: "https://docs.example" } },
+    ];
+    const request = { head: "work", target: "main", title: "Work", body: "Words" };
+    return github().openPullRequest(address(), request, signal());
+  };
+
+  it.each<[string, unknown, string]>([
+    ["fields alone", [{ resource: "PullRequest", field: "title", code: "missing_field" }], "title: missing_field"],
+    [
+      "several",
+      [
+        { field: "head", code: "invalid" },
+        { field: "title", code: "custom", message: "is too long" },
+      ],
+      "head: invalid; title: is too long",
+    ],
+    ["texts", ["the first", "the second"], "the first; the second"],
+    ["one text", "the only one", "the only one"],
+  ])("is told with each of its errors: %s", async (_, errors, words) => {
+    await expect(refusal(errors)).rejects.toMatchObject({
+      code: "pull_request_refused",
+      retryable: false,
+      message: expect.stringContaining(`refused the pull request: Validation Failed: ${words}`) as string,
+    });
+  });
+
+  it("without end is told in part", async () => {
+    const errors = Array.from({ length: 5_000 }, () => ({ field: "f".repeat(5_000), code: "invalid" }));
+    const { message } = (await refusal(errors).catch((error: unknown) => error)) as Error;
+    expect(message.length).toBeLessThan(1_100);
+    const few = Array.from({ length: 12 }, (_, index) => `error ${index}`);
+    await expect(refusal(few)).rejects.toMatchObject({ message: expect.stringContaining("and 2 more") as string });
+  });
+});
+
 it("a fork's pull request of a branch with the same name is not taken for ours", async () => {
   const pull = (number: number, from: number) => ({
     number,

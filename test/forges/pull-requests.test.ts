@@ -19,10 +19,12 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
-const adapters: readonly [string, () => Forge][] = [
+/** Each with its words for branches without a difference. */
+const adapters: readonly [string, () => Forge, string][] = [
   [
     "GitHub by token",
     () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token }),
+    "No commits between",
   ],
   [
     "GitHub as an App",
@@ -33,15 +35,17 @@ const adapters: readonly [string, () => Forge][] = [
         apiUrl: server.apiUrl,
         app: { id: "7", privateKey: app.privateKey },
       }),
+    "No commits between",
   ],
   [
     "Gitea",
     () => createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: server.token }),
+    "There are no changes between",
   ],
 ];
 let count = 0;
 
-describe.each(adapters)("%s", (_, create) => {
+describe.each(adapters)("%s", (_, create, noDifference) => {
   const request = { head: "work", target: "main", title: "Work", body: "Words" };
 
   /** A repository of its own, with a branch to open a pull request for. */
@@ -109,15 +113,16 @@ describe.each(adapters)("%s", (_, create) => {
   });
 
   it("says in the forge's words why a pull request is refused", async () => {
-    const { forge, address, signal } = await setting();
+    const { name, forge, address, signal } = await setting();
     const missing = forge.openPullRequest(address, { ...request, head: "nowhere" }, signal);
     await expect(missing).rejects.toMatchObject({ code: "pull_request_refused" });
+    await server.commit("acme", name, "main", { "c.txt": "c\n" });
     const empty = forge.openPullRequest(address, { ...request, head: "main", target: "work" }, signal);
     await expect(empty).resolves.toMatchObject({ created: true });
     const same = forge.openPullRequest(address, { ...request, head: "main", target: "main" }, signal);
     await expect(same).rejects.toMatchObject({
       code: "pull_request_refused",
-      message: expect.stringContaining("No commits between") as string,
+      message: expect.stringContaining(noDifference) as string,
     });
   });
 

@@ -188,29 +188,53 @@ export interface OpenedPullRequest {
 }
 
 /**
- * Saves a pull request; there is one row for each (repository, head, target). A new pull request replaces a closed
- * one, and its state is tracked as long as that of a new row.
- * @returns whether it was unknown before
+ * Records that a pull request is about to be asked for, so that the next attempt knows that there may be one if this one does not
+ * learn the answer.
+ * @param position index of the repository in the session
+ * @param sha the pushed commit for which it is
  * @throws LeaseLostError
  */
-export function savePullRequest(database: Database, claim: Claim, opened: OpenedPullRequest): Promise<boolean> {
+export function saveAsked(database: Database, claim: Claim, position: number, sha: string): Promise<void> {
   return underClaim(database, claim, async (transaction) => {
-    const { rows } = await transaction.query<{ isNew: boolean }>(
+    await transaction.query(
+      `update session_repository set asked_sha = $3, asked_at = clock_timestamp()
+       where session_id = $1 and position = $2`,
+      [claim.sessionId, position, sha],
+    );
+  });
+}
+
+/**
+ * Saves a pull request; there is one row for each (repository, head, target). A new pull request replaces a closed
+ * one, and its state is tracked as long as that of a new row. One that is new here and not open any more is saved as open: it is
+ * for the caller to close it with `closePullRequest`, which tells of it.
+ * @returns the row's id, and whether it was unknown before
+ * @throws LeaseLostError
+ */
+export function savePullRequest(
+  database: Database,
+  claim: Claim,
+  opened: OpenedPullRequest,
+): Promise<{ readonly id: string; readonly isNew: boolean }> {
+  return underClaim(database, claim, async (transaction) => {
+    const { rows } = await transaction.query<{ id: string; isNew: boolean }>(
       `with before as (
          select number from pull_request where repository_id = $4 and head = $5 and target = $6),
        saved as (
          insert into pull_request (id, organization_id, session_id, repository_id, head, target, number, url, state,
            head_sha)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $10)
          on conflict (repository_id, head, target) do update
-           set number = excluded.number, url = excluded.url, state = excluded.state, head_sha = excluded.head_sha,
+           set number = excluded.number, url = excluded.url, head_sha = excluded.head_sha,
+             state = case when pull_request.number = excluded.number and pull_request.state = $9
+               then pull_request.state else 'open' end,
              -- What the forge said was of another commit, or of another pull request.
              mergeable = null, mergeable_asked = 0, checked_at = '-infinity',
              session_id = case when pull_request.number = excluded.number then pull_request.session_id
                else excluded.session_id end,
              created_at = case when pull_request.number = excluded.number then pull_request.created_at else now() end
-         returning pull_request as changed, (select number from before) is distinct from number as is_new)
-       select is_new as "isNew", case when is_new then enqueue_pull_request_webhooks(changed, 'opened') end from saved`,
+         returning pull_request as changed, id, (select number from before) is distinct from number as is_new)
+       select id, is_new as "isNew", case when is_new then enqueue_pull_request_webhooks(changed, 'opened') end from saved`,
       [
         crypto.randomUUID(),
         claim.organizationId,
@@ -224,7 +248,9 @@ export function savePullRequest(database: Database, claim: Claim, opened: Opened
         opened.headSha,
       ],
     );
-    return rows[0]?.isNew === true;
+    const [row] = rows;
+    if (row === undefined) throw new Error("the pull request was not returned");
+    return row;
   });
 }
 
@@ -238,6 +264,8 @@ export interface RecordedWork {
   readonly pushedSha: string | null;
   /** Whether a pull request was opened or found for that commit. */
   readonly hasPullRequest: boolean;
+  /** Time since a pull request was last asked for, in ms; null if none was. */
+  readonly askedMsAgo: number | null;
 }
 
 /** Reads the recorded work of a session, in the order of its repositories. */
@@ -251,7 +279,8 @@ export async function recordedWork(
          and session_commit.position = session_repository.position) as commits,
        exists (select from pull_request where pull_request.repository_id = session_repository.repository_id
          and head = $2 and (head_sha = pushed_sha or (head_sha is null and pull_request.session_id = $1)))
-         and pushed_sha is not null as "hasPullRequest"
+         and pushed_sha is not null as "hasPullRequest",
+       (extract(epoch from clock_timestamp() - asked_at) * 1000)::float8 as "askedMsAgo"
      from session_repository where session_id = $1 order by position`,
     [sessionId, branchName],
   );

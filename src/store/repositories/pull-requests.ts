@@ -102,7 +102,13 @@ export async function saveMergeable(
 /** Records once that a pull request is no longer open, with its event. */
 export async function closePullRequest(
   database: Database,
-  { id, organizationId, sessionId, repositoryId, number }: OpenPullRequest,
+  {
+    id,
+    organizationId,
+    sessionId,
+    repositoryId,
+    number,
+  }: Pick<OpenPullRequest, "id" | "organizationId" | "sessionId" | "repositoryId" | "number">,
   state: Exclude<PullRequest["state"], "open">,
 ): Promise<void> {
   const changed = await database.transaction(async (transaction) => {

@@ -4,7 +4,9 @@ import {
   pullRequestText,
   withFurtherTurn,
 } from "../../domain/repositories/pull-request-text.ts";
-import { savePullRequest } from "../../store/queue/progress.ts";
+import type { Forge, ForgePullRequest } from "../../forges/forge.ts";
+import { saveAsked, savePullRequest } from "../../store/queue/progress.ts";
+import { closePullRequest } from "../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import { readCommittedFile } from "../clones/commit-contents.ts";
@@ -15,9 +17,10 @@ const templateLimit = 20_000;
 type Services = Pick<AttemptServices, "database" | "traces" | "forgeOf" | "publicUrl">;
 
 /**
- * Opens a pull request for each pushed branch, or finds the open one; if Offstage has no API for the forge, a notice says so.
+ * Opens a pull request for each pushed branch, or finds the one that was opened for it; if Offstage has no API for the forge, a
+ * notice says so.
  * @param finalMessage of the agent, the body's main part
- * @throws SessionError if the forge refuses or can't be reached
+ * @throws SessionError if the forge refuses, can't be reached, or does not know the pushed branch in time
  */
 export async function openPullRequests(
   attempt: Attempt,
@@ -29,11 +32,14 @@ export async function openPullRequests(
 }
 
 async function openPullRequest(
-  { session, mask, signal, emit }: Attempt,
-  { database, traces, forgeOf, publicUrl }: Services,
-  { clone, commits, headSha: exportedSha, pushedSha }: PushedWork,
+  attempt: Attempt,
+  services: Services,
+  work: PushedWork,
   finalMessage: string,
 ): Promise<void> {
+  const { session, mask, signal, emit } = attempt;
+  const { database, traces, forgeOf, publicUrl } = services;
+  const { clone, commits, recorded, headSha: exportedSha, pushedSha } = work;
   const { repository, address, targetBranch: target } = clone;
   const head = session.branchName;
   const forge = forgeOf(address);
@@ -50,26 +56,62 @@ async function openPullRequest(
     headSha: pushedSha,
     commits,
   });
+  const request = {
+    head,
+    target,
+    title: mask.text(title),
+    body: mask.text(body),
+    work: {
+      sessionId: session.sessionId,
+      sha: pushedSha,
+      askedMsAgo: recorded.askedMsAgo,
+      beforeAsking: () => saveAsked(database, session, repository.position, pushedSha),
+    },
+  };
   const attributes = { "offstage.repository.id": repository.id, "offstage.forge": forge.kind };
-  const { created, ...opened } = await traces.span("pullRequest", { kind: "client", attributes }, () =>
-    forge.openPullRequest(address, { head, target, title: mask.text(title), body: mask.text(body) }, signal),
+  const opened = await traces.span("pullRequest", { kind: "client", attributes }, () =>
+    forge.openPullRequest(address, request, signal),
   );
-  const { number, url, state } = opened;
-  if (!created) {
-    const edit = (current: string): string | null => {
-      const further = withFurtherTurn(current, { headSha: pushedSha, finalMessage, commits });
-      return further === null ? null : mask.text(further);
-    };
-    await forge.editPullRequest(address, number, edit, signal).catch(async (error: unknown) => {
-      if (!(error instanceof SessionError)) throw error;
-      // The work is there, and the pull request is open: that its text is older is no reason to fail.
-      const text = `The text of the pull request of ${repository.name} does not tell of this turn: ${error.message}`;
-      await emit({ type: "notice", data: { level: "warning", text: mask.text(text) } });
-    });
+  if (!opened.created && opened.state === "open") await tellOfTurn(attempt, forge, work, opened.number, finalMessage);
+  await record(attempt, services, work, opened);
+}
+
+/** Adds what the agent says of a further turn to the text of a pull request that was open before. */
+async function tellOfTurn(
+  { mask, signal, emit }: Attempt,
+  forge: Forge,
+  { clone: { address, repository }, pushedSha: headSha, commits }: PushedWork,
+  number: number,
+  finalMessage: string,
+): Promise<void> {
+  const edit = (current: string): string | null => {
+    const further = withFurtherTurn(current, { headSha, finalMessage, commits });
+    return further === null ? null : mask.text(further);
+  };
+  try {
+    await forge.editPullRequest(address, number, edit, signal);
+  } catch (error) {
+    if (!(error instanceof SessionError)) throw error;
+    // The work is there, and the pull request is open: that its text is older is no reason to fail.
+    const text = `The text of the pull request of ${repository.name} does not tell of this turn: ${error.message}`;
+    await emit({ type: "notice", data: { level: "warning", text: mask.text(text) } });
   }
-  const repositoryId = repository.id;
-  await savePullRequest(database, session, { repositoryId, head, target, headSha: pushedSha, number, url, state });
+}
+
+/** Saves a pull request on the session, and how it ended if it did so meanwhile. */
+async function record(
+  { session, emit }: Attempt,
+  { database }: Services,
+  { clone, pushedSha }: PushedWork,
+  { number, url, state, created }: ForgePullRequest & { readonly created: boolean },
+): Promise<void> {
+  const { sessionId, organizationId, branchName: head } = session;
+  const { id: repositoryId, url: repositoryUrl } = clone.repository;
+  const saved = { repositoryId, head, target: clone.targetBranch, headSha: pushedSha, number, url, state };
+  const { id } = await savePullRequest(database, session, saved);
   await emit({ type: "pullRequest.opened", data: { repositoryId, number, url, created } });
+  if (state === "open") return;
+  await closePullRequest(database, { id, organizationId, sessionId, repositoryId, repositoryUrl, number }, state);
 }
 
 /** The repository's pull request template in a commit, its first 20,000 characters; null if there is none. */

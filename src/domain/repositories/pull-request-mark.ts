@@ -1,0 +1,21 @@
+/** What Offstage writes into the body of a pull request that it opens, to know it again whatever became of it. */
+export interface PullRequestMark {
+  readonly sessionId: string;
+  /** The pushed commit for which it was opened. */
+  readonly sha: string;
+}
+
+/** The body of a pull request with the mark at its end, as an HTML comment, which forges don't show. */
+export function withMark(body: string, { sessionId, sha }: PullRequestMark): string {
+  return `${body}\n<!-- offstage session=${sessionId} commit=${sha} -->`;
+}
+
+/**
+ * Reads the mark of a pull request's body: the last one, since what stands above it may be anybody's words.
+ * @returns null if there is none
+ */
+export function readMark(body: string): PullRequestMark | null {
+  const marks = body.matchAll(/<!-- offstage session=([0-9a-f-]{36}) commit=([0-9a-f]{40,64}) -->/gu);
+  const [, sessionId, sha] = [...marks].at(-1) ?? [];
+  return sessionId === undefined || sha === undefined ? null : { sessionId, sha };
+}

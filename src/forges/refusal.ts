@@ -1,0 +1,77 @@
+import { SessionError } from "../domain/errors/errors.ts";
+
+/** An answer that is not what was asked for. */
+export interface Refusal {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** The failure that a refusal of the pull request API means for the user, with the forge's message. */
+export function refusedBy(name: string, { status, body }: Refusal): SessionError {
+  const words = wordsOf(body);
+  if (status === 401 || status === 403) {
+    return new SessionError({
+      code: "repository_access_denied",
+      reason: `${name} refused the configured token: ${words}`,
+      retryable: false,
+      remedy: "Give the server a token that may open pull requests on this repository (docs/forges.md).",
+    });
+  }
+  if (status >= 300 && status < 400) {
+    return new SessionError({
+      code: "repository_not_found",
+      reason: `${name} answered with a redirect: the repository was moved or renamed.`,
+      retryable: false,
+      remedy: "Start a session with the repository's new address.",
+    });
+  }
+  if (status === 404) {
+    return new SessionError({
+      code: "repository_not_found",
+      reason: `${name} has no such repository for the configured token: ${words}`,
+      retryable: false,
+      remedy: "Check the repository's address and what the token may see.",
+    });
+  }
+  return new SessionError({
+    code: "pull_request_refused",
+    reason: `${name} refused the pull request: ${words}`,
+    retryable: false,
+    remedy: "The branch is pushed: fix what the forge reports, then retry.",
+  });
+}
+
+const mostErrors = 10;
+const longestError = 200;
+const longestWords = 1_000;
+
+/** An entry of GitHub's `errors`: https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api. */
+interface ErrorEntry {
+  readonly field?: unknown;
+  readonly code?: unknown;
+  readonly message?: unknown;
+}
+
+/**
+ * The words of a refusal: its message, then each of its errors, which may be texts, have a message, or only name a field and what
+ * is wrong with it (`head: invalid`). At most 10 errors and 1,000 characters.
+ */
+export function wordsOf(body: unknown): string {
+  const { message, errors } = (body ?? {}) as { message?: unknown; errors?: unknown };
+  const entries: readonly unknown[] = Array.isArray(errors) ? errors : typeof errors === "string" ? [errors] : [];
+  const details = entries.map(wordsOfError).filter((words) => words !== "" && words !== message);
+  const told = details.slice(0, mostErrors);
+  if (details.length > told.length) told.push(`and ${details.length - told.length} more`);
+  const parts = [typeof message === "string" ? message : "", told.join("; ")].filter((part) => part !== "");
+  return parts.length === 0 ? "it gave no reason" : parts.join(": ").slice(0, longestWords).toWellFormed();
+}
+
+function wordsOfError(entry: unknown): string {
+  if (typeof entry === "string") return entry.slice(0, longestError);
+  const { field, code, message } = (entry ?? {}) as ErrorEntry;
+  const told = [field, typeof message === "string" && message !== "" ? message : code];
+  return told
+    .filter((part) => typeof part === "string" && part !== "")
+    .join(": ")
+    .slice(0, longestError);
+}

@@ -1,0 +1,94 @@
+import { type Place, nextLagMs, type ForgeState, type KeptPullRequest } from "./state.ts";
+import { bareOf, tipOf } from "./commits.ts";
+
+/** An answer of the API; no status where the connection is cut instead. */
+export interface Answer {
+  readonly status: number | null;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** A request about one repository. */
+export interface ApiRequest {
+  readonly place: Place;
+  readonly method: string;
+  /** What follows the repository in the path. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly token: string;
+  readonly body: Record<string, string>;
+}
+
+/** Where a repository's pull request is: its head is frozen once it is closed. */
+export function headShaOf(state: ForgeState, place: Place, { head, endedSha }: KeptPullRequest): string {
+  return endedSha ?? state.refs.shaOf(bareOf(state, place), head) ?? "";
+}
+
+/** Adds a pull request, which lists show after the lag. */
+export function addPullRequest(
+  state: ForgeState,
+  pulls: KeptPullRequest[],
+  { title = "", body = "", head = "", base = "" }: Record<string, string>,
+  baseSha: string,
+): KeptPullRequest {
+  const shownFrom = performance.now() + nextLagMs(state);
+  const number = pulls.length + 1;
+  const pull = { number, title, body, head, base, state: "open", baseSha, endedSha: null, shownFrom, endShownFrom: 0 };
+  pulls.push(pull as KeptPullRequest);
+  return pull as KeptPullRequest;
+}
+
+/** Closes a pull request, which lists show after the lag. */
+export function endPullRequest(
+  state: ForgeState,
+  place: Pick<Place, "owner" | "name">,
+  number: number,
+  ending: "closed" | "merged",
+): KeptPullRequest | null {
+  const pulls = state.pulls.get(`${place.owner}/${place.name}`) ?? [];
+  const index = pulls.findIndex((pull) => pull.number === number);
+  const pull = pulls[index];
+  if (pull === undefined) return null;
+  const endedSha = tipOf(bareOf(state, place), pull.head) ?? pull.endedSha;
+  const ended = { ...pull, state: ending, endedSha, endShownFrom: performance.now() + nextLagMs(state) };
+  pulls[index] = ended;
+  return ended;
+}
+
+/** Changes what a PATCH says: the text of a pull request, or that it is closed. */
+export function patchPullRequest(
+  state: ForgeState,
+  { place, method, body }: ApiRequest,
+  pull: KeptPullRequest,
+): KeptPullRequest {
+  if (method !== "PATCH") return pull;
+  if (body["state"] === "closed") return endPullRequest(state, place, pull.number, "closed") ?? pull;
+  const pulls = state.pulls.get(`${place.owner}/${place.name}`) ?? [];
+  const changed = { ...pull, body: body["body"] ?? pull.body };
+  pulls[pulls.indexOf(pull)] = changed;
+  return changed;
+}
+
+/** One page of a list, and the headers that tell of the others. */
+export function pageOf<Item>(
+  { query, path, place }: ApiRequest,
+  items: readonly Item[],
+  { sizeName, mostItems, base }: { readonly sizeName: string; readonly mostItems: number; readonly base: string },
+): { readonly items: readonly Item[]; readonly headers: Record<string, string> } {
+  const size = Math.min(Number(query.get(sizeName) ?? 30), mostItems);
+  const page = Math.max(1, Number(query.get("page") ?? 1));
+  const last = Math.max(1, Math.ceil(items.length / size));
+  const linkTo = (number: number, rel: string): string => {
+    const other = new URLSearchParams(query);
+    other.set("page", String(number));
+    return `<${place.webUrl}${base}/repos/${place.owner}/${place.name}${path}?${other.toString()}>; rel="${rel}"`;
+  };
+  const links = [
+    ...(page < last ? [linkTo(page + 1, "next"), linkTo(last, "last")] : []),
+    ...(page > 1 ? [linkTo(1, "first"), linkTo(page - 1, "prev")] : []),
+  ];
+  return {
+    items: items.slice((page - 1) * size, page * size),
+    headers: links.length === 0 ? {} : { Link: links.join(", ") },
+  };
+}

@@ -1,0 +1,54 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { type Place, gitEnvironment, type ForgeState, type KeptPullRequest } from "./state.ts";
+
+/** Path of a bare repository. */
+export function bareOf({ root }: Pick<ForgeState, "root">, { owner, name }: Pick<Place, "owner" | "name">): string {
+  return join(root, owner, `${name}.git`);
+}
+
+function git(bare: string, ...parameters: string[]): string | null {
+  try {
+    return execFileSync("git", ["-C", bare, ...parameters], {
+      env: gitEnvironment,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
+  } catch {
+    return null;
+  }
+}
+
+/** The commit of a branch as the repository has it; null: there is no such branch. */
+export function tipOf(bare: string, branch: string): string | null {
+  return git(bare, "rev-parse", "--verify", "--quiet", `refs/heads/${branch}`);
+}
+
+/** Whether a branch has a commit that another commit lacks. */
+export function isAhead(bare: string, headSha: string, baseSha: string): boolean {
+  return git(bare, "rev-list", "--max-count=1", headSha, `^${baseSha}`) !== "";
+}
+
+/** A commit as both forges list it. */
+export interface ListedCommit {
+  readonly sha: string;
+  readonly message: string;
+  readonly tree: string;
+  readonly parents: readonly string[];
+  readonly author: string;
+  readonly email: string;
+  readonly date: string;
+}
+
+/** The commits of a pull request, oldest first. */
+export function commitsOf(bare: string, headSha: string, { baseSha }: KeptPullRequest): ListedCommit[] {
+  const format = "--format=%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%cI%x1f%s";
+  const lines = git(bare, "log", "--reverse", format, headSha, `^${baseSha}`) ?? "";
+  return lines
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => {
+      const [sha = "", tree = "", parents = "", author = "", email = "", date = "", message = ""] = line.split("\x1f");
+      return { sha, tree, parents: parents.split(" "), author, email, date, message };
+    });
+}

@@ -1,0 +1,120 @@
+import { addPullRequest, headShaOf, pageOf, patchPullRequest, type Answer, type ApiRequest } from "./api-request.ts";
+import { bareOf, commitsOf, isAhead, tipOf } from "./commits.ts";
+import { giteaBranchShape, giteaCommitShape, giteaPullRequestShape, giteaRepositoryShape } from "./gitea-shapes.ts";
+import { mergeableOf } from "./mergeable.ts";
+import { shownState, type ForgeState, type KeptPullRequest } from "./state.ts";
+
+/** A refusal in Gitea's shape; its 404 has a list of errors too, which is empty. */
+export const refusedByGitea = ({ url }: Pick<ForgeState, "url">, status: number, message: string): Answer => ({
+  status,
+  body: { ...(status === 404 && { errors: [] }), message, url: `${url}/api/swagger` },
+});
+
+const notFound = (state: ForgeState): Answer => refusedByGitea(state, 404, "The target couldn't be found.");
+
+/** The part of Gitea's API that Offstage calls. */
+export function answerAsGitea(state: ForgeState, request: ApiRequest, pulls: KeptPullRequest[]): Answer {
+  const { place, method, path } = request;
+  const facts = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+  if (path === "") return { status: 200, body: giteaRepositoryShape(place, facts) };
+  const [, branch] = /^\/branches\/(.+)$/u.exec(path) ?? [];
+  if (branch !== undefined) return showBranch(state, request, decodeURIComponent(branch));
+  const [, number, commits] = /^\/pulls\/(\d+)(\/commits)?$/u.exec(path) ?? [];
+  if (number !== undefined) {
+    const pull = pulls.find((candidate) => candidate.number === Number(number));
+    if (pull === undefined) return notFound(state);
+    return commits === undefined ? one(state, request, pull) : listCommits(state, request, pull);
+  }
+  const [, base, head] = /^\/pulls\/([^/]+)\/(.+)$/u.exec(path) ?? [];
+  if (base !== undefined && head !== undefined)
+    return byBranches(state, request, pulls, { base: decodeURIComponent(base), head: decodeURIComponent(head) });
+  if (path !== "/pulls") return notFound(state);
+  return method === "GET" ? list(state, request, pulls) : open(state, request, pulls);
+}
+
+function one(state: ForgeState, request: ApiRequest, pull: KeptPullRequest): Answer {
+  const changed = patchPullRequest(state, request, pull);
+  const mergeable = mergeableOf(state, request.place, changed, true);
+  const status = request.method === "PATCH" ? 201 : 200;
+  return { status, body: { ...show(state, request, changed), mergeable } };
+}
+
+/** Of several, the oldest: Gitea's query has no order. */
+function byBranches(
+  state: ForgeState,
+  request: ApiRequest,
+  pulls: readonly KeptPullRequest[],
+  { base, head }: { readonly base: string; readonly head: string },
+): Answer {
+  const found = shown(pulls).find((pull) => pull.base === base && pull.head === head);
+  return found === undefined ? notFound(state) : { status: 200, body: show(state, request, found) };
+}
+
+function shown(pulls: readonly KeptPullRequest[]): KeptPullRequest[] {
+  return pulls
+    .filter((pull) => performance.now() >= pull.shownFrom)
+    .map((pull) => ({ ...pull, state: shownState(pull) }));
+}
+
+/** Gitea's list has no filter by branch. */
+function list(state: ForgeState, request: ApiRequest, pulls: readonly KeptPullRequest[]): Answer {
+  const { query } = request;
+  const wanted = query.get("state") ?? "open";
+  const base = query.get("base_branch") ?? "";
+  const found = shown(pulls)
+    .filter((pull) => wanted === "all" || wanted === (pull.state === "open" ? "open" : "closed"))
+    .filter((pull) => base === "" || pull.base === base)
+    .toReversed();
+  const { items, headers } = page(state, request, found);
+  return { status: 200, headers, body: items.map((pull) => show(state, request, pull)) };
+}
+
+function listCommits(state: ForgeState, request: ApiRequest, pull: KeptPullRequest): Answer {
+  const { place } = request;
+  const { items, headers } = page(state, request, commitsOf(bareOf(state, place), headShaOf(state, place, pull), pull));
+  return { status: 200, headers, body: items.map((commit) => giteaCommitShape(place, commit)) };
+}
+
+function page<Item>({ maxResponseItems }: ForgeState, request: ApiRequest, found: readonly Item[]) {
+  const { items, headers } = pageOf(request, found, {
+    sizeName: "limit",
+    mostItems: maxResponseItems,
+    base: "/api/v1",
+  });
+  return { items, headers: { ...headers, "X-Total-Count": String(found.length) } };
+}
+
+/** Refuses as Gitea does (routers/api/v1/repo/pull.go, CreatePullRequest); it opens one without a change, too. */
+function open(state: ForgeState, request: ApiRequest, pulls: KeptPullRequest[]): Answer {
+  const { place, body } = request;
+  const { head = "", base = "" } = body;
+  const bare = bareOf(state, place);
+  if (head === base) {
+    return refusedByGitea(state, 422, "Invalid PullRequest: There are no changes between the head and the base");
+  }
+  const baseSha = state.refs.shaOf(bare, base);
+  if (state.refs.shaOf(bare, head) === null || baseSha === null) return notFound(state);
+  const existing = pulls.find((pull) => pull.state === "open" && pull.head === head && pull.base === base);
+  if (existing !== undefined) {
+    const { number } = existing;
+    const words = `pull request already exists for these targets [id: ${number}, issue_id: ${number}, head_repo_id: 1, base_repo_id: 1, head_branch: ${head}, base_branch: ${base}]`;
+    return refusedByGitea(state, 409, words);
+  }
+  return { status: 201, body: show(state, request, addPullRequest(state, pulls, body, baseSha)) };
+}
+
+/** A closed one has the head of its branch, as long as there is one, and another ref after that. */
+function show(state: ForgeState, { place }: ApiRequest, pull: KeptPullRequest) {
+  const bare = bareOf(state, place);
+  const tip = tipOf(bare, pull.head) === null ? null : state.refs.shaOf(bare, pull.head);
+  const baseSha = state.refs.shaOf(bare, pull.base) ?? "";
+  const head = { ref: tip === null ? `refs/pull/${pull.number}/head` : pull.head, sha: tip ?? pull.endedSha ?? "" };
+  return giteaPullRequestShape(place, pull, { head, baseSha, isEmpty: !isAhead(bare, head.sha, pull.baseSha) });
+}
+
+function showBranch(state: ForgeState, { place }: ApiRequest, branch: string): Answer {
+  const sha = state.refs.shaOf(bareOf(state, place), branch);
+  if (sha === null) return notFound(state);
+  const { push } = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+  return { status: 200, body: giteaBranchShape(branch, sha, push ?? true) };
+}

@@ -1,0 +1,158 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Ajv } from "ajv";
+import formats from "ajv-formats";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startForge, type TestForge } from "./server.ts";
+
+type Schema = { readonly $ref?: string; readonly properties?: Record<string, Schema>; readonly items?: Schema };
+
+/** Gitea's published description of the operations that Offstage calls: see `prune-swagger.ts`. */
+interface Description {
+  readonly operations: Readonly<
+    Record<string, { readonly query: readonly string[]; readonly responses: Readonly<Record<string, Schema>> }>
+  >;
+  readonly definitions: Readonly<Record<string, Schema>>;
+}
+
+const repository = "/repos/{owner}/{repo}";
+const pulls = `${repository}/pulls`;
+/** What `src/forges/gitea.ts` reads of a pull request. */
+const readOfPull = [
+  "number",
+  "html_url",
+  "state",
+  "merged",
+  "body",
+  "head.label",
+  "head.ref",
+  "head.sha",
+  "head.repo_id",
+  "base.ref",
+  "base.repo_id",
+];
+let description: Description;
+let ajv: Ajv;
+let forge: TestForge;
+
+beforeAll(async () => {
+  description = JSON.parse(await readFile(join(import.meta.dirname, "gitea-swagger.json"), "utf8")) as Description;
+  ajv = new Ajv({ strict: false, allErrors: true });
+  formats.default(ajv, ["date-time", "int64", "email"]);
+  forge = await startForge();
+  await forge.createRepository("acme", "shop", { "a.txt": "a\n" });
+});
+
+afterAll(() => forge?.close());
+
+function schemaOf(operation: string, status: number): Schema {
+  const schema = description.operations[operation]?.responses[String(status)];
+  if (schema === undefined) throw new Error(`${operation} never answers ${status}`);
+  return schema;
+}
+
+const resolve = (schema: Schema | undefined): Schema =>
+  schema?.$ref === undefined ? (schema ?? {}) : (description.definitions[schema.$ref.split("/").at(-1) ?? ""] ?? {});
+
+/** What is wrong with a body by the description, and the fields of it that the description does not have. */
+function problems(operation: string, status: number, body: unknown): readonly string[] {
+  const schema = schemaOf(operation, status);
+  const validate = ajv.compile({ ...(schema as object), definitions: description.definitions });
+  validate(body);
+  const wrong = (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+  return [...wrong, ...unknownFields(schema, body, "")];
+}
+
+function unknownFields(of: Schema, value: unknown, path: string): string[] {
+  const schema = resolve(of);
+  if (Array.isArray(value)) return value.flatMap((each) => unknownFields(schema.items ?? {}, each, `${path}[]`));
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const known = schema.properties?.[name];
+    return known === undefined ? [`${path}.${name} is not described`] : unknownFields(known, inner, `${path}.${name}`);
+  });
+}
+
+/** Fields that are read and that the description lacks, or the answer. */
+function missing(operation: string, status: number, fields: readonly string[], body: unknown): string[] {
+  return fields.filter((field) => {
+    let schema = resolve(schemaOf(operation, status));
+    let value: unknown = body;
+    for (const name of field.split(".")) {
+      schema = resolve(schema.properties?.[name]);
+      value = (value as Record<string, unknown> | undefined)?.[name];
+    }
+    return value === undefined || Object.keys(schema).length === 0;
+  });
+}
+
+async function call(method: string, path: string, body?: unknown) {
+  const response = await fetch(`${forge.url}/api/v1/repos/acme${path}`, {
+    method,
+    headers: { Authorization: `token ${forge.token}`, "Content-Type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+describe("the test forge answers as Gitea's description says, with the fields that are read", () => {
+  const request = { head: "work", base: "main", title: "Work", body: "Words" };
+
+  it("when a pull request is refused, opened, read, found, listed and closed", async () => {
+    const unknown = await call("POST", "/shop/pulls", request);
+    // Gitea adds a list of errors to its 404, which its description leaves out.
+    expect([unknown.status, problems(`POST ${pulls}`, 404, unknown.body)]).toEqual([404, [".errors is not described"]]);
+
+    await forge.commit("acme", "shop", "work", { "b.txt": "b\n" });
+    const opened = await call("POST", "/shop/pulls", request);
+    expect([opened.status, problems(`POST ${pulls}`, 201, opened.body)]).toEqual([201, []]);
+    expect(missing(`POST ${pulls}`, 201, readOfPull, opened.body)).toEqual([]);
+
+    const again = await call("POST", "/shop/pulls", request);
+    expect([again.status, problems(`POST ${pulls}`, 409, again.body)]).toEqual([409, []]);
+    const same = await call("POST", "/shop/pulls", { ...request, head: "main" });
+    expect([same.status, problems(`POST ${pulls}`, 422, same.body)]).toEqual([422, []]);
+
+    const found = await call("GET", "/shop/pulls/main/work");
+    expect([found.status, problems(`GET ${pulls}/{base}/{head}`, 200, found.body)]).toEqual([200, []]);
+    expect(missing(`GET ${pulls}/{base}/{head}`, 200, readOfPull, found.body)).toEqual([]);
+
+    const commits = await call("GET", "/shop/pulls/1/commits");
+    expect(problems(`GET ${pulls}/{index}/commits`, 200, commits.body)).toEqual([]);
+    expect(commits.body).toMatchObject([{ sha: (found.body as { head: { sha: string } }).head.sha }]);
+
+    const closed = await call("PATCH", "/shop/pulls/1", { state: "closed" });
+    expect([closed.status, problems(`PATCH ${pulls}/{index}`, 201, closed.body)]).toEqual([201, []]);
+    const read = await call("GET", "/shop/pulls/1");
+    expect(problems(`GET ${pulls}/{index}`, 200, read.body)).toEqual([]);
+    expect(missing(`GET ${pulls}/{index}`, 200, readOfPull, read.body)).toEqual([]);
+
+    const listed = await call("GET", "/shop/pulls?state=all&base_branch=main&limit=50&page=1");
+    expect(listed.headers.get("x-total-count")).toBe("1");
+    expect(problems(`GET ${pulls}`, 200, listed.body)).toEqual([]);
+    expect(description.operations[`GET ${pulls}`]?.query).toEqual(
+      expect.arrayContaining(["state", "base_branch", "limit", "page"]),
+    );
+  });
+
+  it("when a repository and a branch are read", async () => {
+    const read = await call("GET", "/shop");
+    expect(problems(`GET ${repository}`, 200, read.body)).toEqual([]);
+    const fields = ["archived", "mirror", "has_pull_requests", "permissions.push"];
+    expect(missing(`GET ${repository}`, 200, fields, read.body)).toEqual([]);
+    const branch = await call("GET", "/shop/branches/main");
+    expect(problems(`GET ${repository}/branches/{branch}`, 200, branch.body)).toEqual([]);
+    expect(missing(`GET ${repository}/branches/{branch}`, 200, ["protected", "user_can_push"], branch.body)).toEqual(
+      [],
+    );
+  });
+
+  it("as a check that sees what is not described, and what is missing", () => {
+    const operation = `GET ${repository}/branches/{branch}`;
+    expect(problems(operation, 200, { name: 7, invented: true })).toEqual([
+      "/name must be string",
+      ".invented is not described",
+    ]);
+    expect(missing(operation, 200, ["protected", "invented"], { invented: true })).toEqual(["protected", "invented"]);
+  });
+});

@@ -1,0 +1,102 @@
+import { execFileSync } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
+import type { Clone } from "../../../src/worker/clones/clone.ts";
+import { exportWork } from "../../../src/worker/steps/export-work.ts";
+import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
+import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
+import { push } from "../../../src/worker/steps/push.ts";
+import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
+
+let world: StepWorld;
+let services: StepServices;
+
+beforeEach(async () => {
+  world = await createStepWorld();
+  services = world.worker("one");
+});
+
+afterEach(() => world.close());
+
+async function work(clone: Clone | undefined, name: string): Promise<void> {
+  const folder = clone?.folder ?? "";
+  await writeFile(join(folder, name), "words\n");
+  execFileSync("git", ["-C", folder, "add", "--all"]);
+}
+
+/** The steps of an attempt after its turn. @returns whether there was something to publish */
+async function publish(attempt: Attempt, file: string | null): Promise<boolean> {
+  const { clones } = await prepareWorkspace(attempt, services);
+  if (file !== null) await work(clones[0], file);
+  const works = await exportWork(attempt, services, clones);
+  const changes = works.filter(({ isChanged }) => isChanged);
+  const { pushed } = await push(attempt, services, changes);
+  await openPullRequests(attempt, services, pushed, "Did it.");
+  return changes.length > 0;
+}
+
+/** What a worker that dies between the forge's answer and its row leaves behind. */
+async function forgetRow(): Promise<void> {
+  await world.database.pool.query("delete from pull_request");
+  await world.database.pool.query("delete from event where type = 'pullRequest.opened'");
+}
+
+const pulls = () => world.forge.pullRequests("acme", "app");
+const rows = async () =>
+  (await world.database.pool.query<{ number: number; state: string }>("select number, state from pull_request")).rows;
+
+test.each(["closed", "merged"] as const)(
+  "a pull request that was %s between a worker's death and the takeover is recorded, and no other opened",
+  async (state) => {
+    const attempt = await world.begin();
+    await publish(attempt, "one.txt");
+    await forgetRow();
+    world.forge.endPullRequest("acme", "app", 1, state);
+    const next = await world.again(attempt, "one");
+    expect(await publish(next, null)).toBe(true);
+    expect(await pulls()).toMatchObject([{ number: 1, state }]);
+    expect(await rows()).toEqual([{ number: 1, state }]);
+    expect((await world.events(next)).slice(-2)).toEqual(["pullRequest.opened", "pullRequest.closed"]);
+    // From here on it is known.
+    expect(await publish(await world.again(next, "one"), null)).toBe(false);
+  },
+);
+
+test("the same on a forge that lags: the request that was recorded is waited for", async () => {
+  const attempt = await world.begin();
+  world.forge.lag(1_500);
+  await publish(attempt, "one.txt");
+  await forgetRow();
+  world.forge.endPullRequest("acme", "app", 1, "merged");
+  const next = await world.again(attempt, "one");
+  await publish(next, null);
+  expect(await pulls()).toHaveLength(1);
+  expect((await rows())[0]).toMatchObject({ number: 1 });
+});
+
+test("a forge that does not know the branch that was just pushed is waited for", async () => {
+  world.forge.lag(1_500);
+  await publish(await world.begin(), "one.txt");
+  expect(await pulls()).toHaveLength(1);
+  expect(await rows()).toEqual([{ number: 1, state: "open" }]);
+});
+
+test("a follow-up's commits after a merge get a pull request of their own", async () => {
+  const attempt = await world.begin();
+  await publish(attempt, "one.txt");
+  world.forge.endPullRequest("acme", "app", 1, "merged");
+  const next = await world.again(attempt, "one");
+  await publish(next, "two.txt");
+  expect(await pulls()).toMatchObject([{ state: "merged" }, { number: 2, state: "open" }]);
+  expect(await rows()).toEqual([{ number: 2, state: "open" }]);
+});
+
+test("a body has the session's mark at its end", async () => {
+  const attempt = await world.begin();
+  await publish(attempt, "one.txt");
+  const [pull] = await pulls();
+  const sha = world.git("rev-parse", attempt.session.branchName);
+  expect(pull?.body.endsWith(`<!-- offstage session=${attempt.session.sessionId} commit=${sha} -->`)).toBe(true);
+});
