@@ -38,7 +38,9 @@ let forge: TestForge;
 beforeAll(async () => {
   description = JSON.parse(await readFile(join(import.meta.dirname, "gitea-swagger.json"), "utf8")) as Description;
   ajv = new Ajv({ strict: false, allErrors: true });
-  formats.default(ajv, ["date-time", "int64", "email"]);
+  formats.default(ajv, ["date-time", "int64"]);
+  // Addresses of commits are whatever their authors wrote.
+  ajv.addFormat("email", true);
   forge = await startForge();
   await forge.createRepository("acme", "shop", { "a.txt": "a\n" });
 });
