@@ -106,12 +106,12 @@ async function record(
   { number, url, state, created }: ForgePullRequest & { readonly created: boolean },
 ): Promise<void> {
   const { sessionId, organizationId, branchName: head } = session;
-  const { id: repositoryId, url: repositoryUrl } = clone.repository;
+  const { id: repositoryId } = clone.repository;
   const saved = { repositoryId, head, target: clone.targetBranch, headSha: pushedSha, number, url, state };
   const { id } = await savePullRequest(database, session, saved);
   await emit({ type: "pullRequest.opened", data: { repositoryId, number, url, created } });
   if (state === "open") return;
-  await closePullRequest(database, { id, organizationId, sessionId, repositoryId, repositoryUrl, number }, state);
+  await closePullRequest(database, { id, organizationId, sessionId, repositoryId, number }, state);
 }
 
 /** The repository's pull request template in a commit, its first 20,000 characters; null if there is none. */

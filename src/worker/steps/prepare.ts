@@ -18,6 +18,7 @@ import {
 import type { Clone } from "../clones/clone.ts";
 import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
 import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
+import { requireWritable, warnOfWorkflows } from "./require-writable.ts";
 import { withoutSetup } from "./set-up.ts";
 
 /** A session's folders, ready to be set up. */
@@ -44,10 +45,12 @@ type Services = CheckpointedClones &
 /**
  * Finds the session's clones on this disk as they were left; if they are not there, makes them from the remotes and fetches the
  * last checkpoint. Reads how each is set up.
- * @throws SessionError repository_not_allowed, target_branch_not_found, branch_protected, resources_exhausted, repository_*
+ * @throws SessionError repository_not_allowed, target_branch_not_found, branch_protected, pull_request_refused,
+ * resources_exhausted, repository_*
  */
 export async function prepareWorkspace(attempt: Attempt, services: Services): Promise<Workspace> {
   await requireAllowed(attempt, services);
+  const access = await requireWritable(attempt, services);
   await forgetOutdated(attempt, services);
   const request = await cloneRequest(attempt, services);
   const existing = await openClones(services, request);
@@ -57,6 +60,7 @@ export async function prepareWorkspace(attempt: Attempt, services: Services): Pr
       : { clones: existing, origin: "disk", checkpoint: null };
   await saveBases(attempt, services, made.clones);
   if (made.origin === "remote") await reportSubmodules(attempt, made.clones);
+  await warnOfWorkflows(attempt, access, made.clones);
   const environments = await readEnvironments(attempt, services, made.clones);
   return { ...made, environments, missingSetups: await withoutSetup(attempt, services, environments) };
 }

@@ -8,6 +8,7 @@ import { named, type Conflict, type LeftMarkers } from "./conflict-prompt.ts";
 import { exportWork, type ClonedWork } from "./export-work.ts";
 import { bringIn } from "./join-branches.ts";
 import { push, type CollidedWork, type PushedWork } from "./push.ts";
+import { requireWorkflowRight } from "./require-writable.ts";
 import { noticeConflicts, resolveLimit, resolveTurn, type Turns, type TurnsTaken } from "./take-turns.ts";
 
 /** The work of an attempt after it was exported and pushed. */
@@ -40,7 +41,12 @@ export async function publish(
     if (changes.length === 0) return { works, pushed: null };
     const left = await leftMarkers(attempt, changes);
     const { pushed, collided } =
-      left.length > 0 ? { pushed: [], collided: [] } : await step("push", () => push(attempt, services, changes));
+      left.length > 0
+        ? { pushed: [], collided: [] }
+        : await step("push", async () => {
+            await requireWorkflowRight(attempt, services, changes);
+            return push(attempt, services, changes);
+          });
     if (left.length === 0 && collided.length === 0) return { works, pushed };
     if (turnsLeft === 0) throw unresolved(collided, left);
     const resolved = await step("agent", async () => {
