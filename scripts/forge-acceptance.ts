@@ -1,0 +1,253 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import { messageOf } from "../src/domain/errors/errors.ts";
+import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../src/domain/repositories/repository.ts";
+import type { Forge, ForgePullRequest, ForgeSettings } from "../src/forges/forge.ts";
+import { createForges } from "../src/forges/forges.ts";
+import { git, mustGit, type GitOptions } from "../src/worker/git/git.ts";
+
+/** The forge and the repository that are tried. */
+export interface Subject {
+  readonly settings: Extract<ForgeSettings, { kind: "github" | "gitea" }> & { readonly token: string };
+  /** A repository for trials: branches and pull requests come and go in it. */
+  readonly repositoryUrl: string;
+  /** How long the forge may lag behind what was pushed or changed, in ms. */
+  readonly lagMs: number;
+}
+
+/** Whether the forge did what is expected of it. */
+export interface Expectation {
+  readonly name: string;
+  /** What went wrong; null: it was met. */
+  readonly problem: string | null;
+  readonly ms: number;
+}
+
+/** What the expectations share. */
+interface Trial {
+  readonly subject: Subject;
+  readonly forge: Forge;
+  readonly address: RepositoryAddress;
+  readonly signal: AbortSignal;
+  readonly remote: GitOptions;
+  readonly target: string;
+  /** A new commit on the target, with a file of its own. @returns its hash */
+  commit(parent: string | null): Promise<string>;
+  push(sha: string, branch: string): Promise<void>;
+  open(branch: string, sha: string): Promise<ForgePullRequest & { readonly created: boolean }>;
+  close(number: number): Promise<void>;
+}
+
+/**
+ * Tries a real forge through the product's own adapter and git: pushes branches with names of their own, opens, finds, reads and
+ * closes pull requests, and deletes the branches. The pull requests stay, closed.
+ * @param report called with each expectation as it is known
+ * @returns whether all are met
+ * @throws Error if the trial can't begin: the repository is not served, or can't be cloned
+ */
+export async function acceptForge(subject: Subject, report: (met: Expectation) => void): Promise<boolean> {
+  const address = parseRepositoryUrl(subject.repositoryUrl);
+  if (isAddressProblem(address)) throw new Error(`${subject.repositoryUrl} ${address.problem}`);
+  const folder = await mkdtemp(join(tmpdir(), "offstage-acceptance-"));
+  const branches = ["one", "two"].map((name) => `offstage-acceptance/${randomBytes(6).toString("hex")}-${name}`);
+  const trial = await begin(subject, address, folder).catch(async (error: unknown) => {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  });
+  let isMet = true;
+  async function expect(name: string, act: () => Promise<void>): Promise<void> {
+    const began = performance.now();
+    const problem = await act().then(
+      () => null,
+      (error: unknown) => messageOf(error),
+    );
+    isMet &&= problem === null;
+    report({ name, problem, ms: Math.round(performance.now() - began) });
+  }
+  try {
+    await expectAll(trial, expect, branches);
+  } finally {
+    await expect("the branches are deleted", async () => {
+      const refs = branches.map((branch) => `:refs/heads/${branch}`);
+      const { code, stderr } = await git(["push", "--quiet", address.cloneUrl, ...refs], trial.remote);
+      if (code !== 0) throw new Error(stderr);
+    });
+    await rm(folder, { recursive: true, force: true });
+  }
+  return isMet;
+}
+
+async function begin(subject: Subject, address: RepositoryAddress, folder: string): Promise<Trial> {
+  const forge = createForges([subject.settings]).forgeOf(address);
+  if (forge.kind === "git") throw new Error(`${subject.settings.webUrl} does not serve ${subject.repositoryUrl}`);
+  const signal = AbortSignal.timeout(30 * 60_000);
+  const credentials = await forge.credentials(address, signal);
+  const remote = { cwd: folder, signal, remote: { url: address.cloneUrl, credentials, pinned: null } };
+  await mustGit(["init", "--quiet", "--bare", "."], remote);
+  const heads = await mustGit(["ls-remote", "--symref", address.cloneUrl, "HEAD"], remote);
+  const target = /^ref: refs\/heads\/(\S+)\tHEAD$/mu.exec(heads)?.[1];
+  if (target === undefined) throw new Error(`${subject.repositoryUrl} has no commit on its default branch`);
+  await mustGit(["fetch", "--quiet", address.cloneUrl, `refs/heads/${target}:refs/heads/target`], remote);
+  const sessionId = crypto.randomUUID();
+  return {
+    subject,
+    forge,
+    address,
+    signal,
+    remote,
+    target,
+    commit: (parent) => addCommit(remote, parent ?? "refs/heads/target"),
+    push: async (sha, branch) => {
+      await mustGit(["push", "--quiet", address.cloneUrl, `${sha}:refs/heads/${branch}`], remote);
+    },
+    open: (head, sha) => {
+      const work = { sessionId, sha, askedMsAgo: null, beforeAsking: () => Promise.resolve() };
+      const words = { title: "A trial of Offstage", body: "Made by `npm run accept:forge`; it can be deleted." };
+      return forge.openPullRequest(address, { head, target, ...words, work }, signal);
+    },
+    close: (number) => closePullRequest(subject, address, number),
+  };
+}
+
+async function addCommit(remote: GitOptions, parent: string): Promise<string> {
+  const options = { cwd: remote.cwd, signal: remote.signal };
+  const identity = ["-c", "user.name=Offstage", "-c", "user.email=offstage@localhost"];
+  const message = `A trial of Offstage: ${randomBytes(6).toString("hex")}`;
+  const tree = await mustGit(["rev-parse", `${parent}^{tree}`], options);
+  const blob = await mustGit(["hash-object", "-w", "-t", "blob", "--stdin"], options);
+  const listed = await mustGit(["ls-tree", "-z", tree], options);
+  await mustGit(["read-tree", tree], options);
+  if (listed === "") throw new Error("the target branch has no files");
+  await mustGit(
+    ["update-index", "--add", "--cacheinfo", `100644,${blob},${message.replaceAll(/\W+/gu, "-")}`],
+    options,
+  );
+  const changed = await mustGit(["write-tree"], options);
+  return mustGit([...identity, "commit-tree", changed, "-p", parent, "-m", message], options);
+}
+
+/** GitHub and Gitea have the same call for it, which the product has no use for. */
+async function closePullRequest({ settings }: Subject, { path }: RepositoryAddress, number: number): Promise<void> {
+  const scheme = settings.kind === "gitea" ? "token" : "Bearer";
+  const response = await fetch(`${settings.apiUrl}/repos/${path}/pulls/${number}`, {
+    method: "PATCH",
+    headers: { Authorization: `${scheme} ${settings.token}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ state: "closed" }),
+    redirect: "manual",
+  });
+  if (!response.ok) throw new Error(`closing it was answered with ${response.status}: ${await response.text()}`);
+}
+
+type Expect = (name: string, act: () => Promise<void>) => Promise<void>;
+
+async function expectAll(trial: Trial, expect: Expect, [one = "", two = ""]: readonly string[]): Promise<void> {
+  const { forge, address, signal, target } = trial;
+  const first = await trial.commit(null);
+  const second = await trial.commit(first);
+  const find = () => forge.findPullRequest(address, one, target, signal);
+  let number = 0;
+
+  await expect("the forge says that the token may push and open pull requests", async () => {
+    const access = await forge.readAccess(address, one, signal);
+    same(access?.readOnly ?? null, null, "why nobody can push");
+    unless(access?.mayPush === false, "the token may not push");
+    unless(access?.hasPullRequests === false, "pull requests are turned off");
+  });
+  await expect("a branch without a pull request has none", async () => same(await find(), null, "what was found"));
+  await expect("a branch is pushed", () => trial.push(first, one));
+  await expect("a pull request is opened for a branch that was pushed a moment ago", async () => {
+    const opened = await trial.open(one, first);
+    number = opened.number;
+    same([opened.created, opened.state, opened.head, opened.target], [true, "open", one, target], "what was opened");
+  });
+  await expect("it is found instead of opening a second one, at once", async () => {
+    const again = await trial.open(one, first);
+    same([again.number, again.created], [number, false], "what was found");
+  });
+  await expect("it is found by its branches", () =>
+    within(trial, async () => same((await find())?.number, number, "it")),
+  );
+  await expect("it is read by its number, with its mark and its commit", async () => {
+    const read = await forge.readPullRequest(address, number, signal);
+    same([read.state, read.mark?.sha, read.headSha], ["open", first, first], "what was read");
+  });
+  await expect("it follows its branch", async () => {
+    await trial.push(second, one);
+    await within(trial, async () => {
+      same((await forge.readPullRequest(address, number, signal)).headSha, second, "its commit");
+    });
+  });
+  await expect("of two that ask at once, one opens it", async () => {
+    await trial.push(first, two);
+    const opened = await Promise.all([trial.open(two, first), trial.open(two, first)]);
+    same(new Set(opened.map((each) => each.number)).size, 1, "how many there are");
+    await trial.close(opened[0].number);
+  });
+  await expect("a branch that is not there is refused in the forge's words", () => refused(trial, `${one}-not-there`));
+  await expectAfterClose(trial, expect, one, { number, first, second });
+}
+
+/** What holds of a pull request that somebody closed. */
+async function expectAfterClose(
+  trial: Trial,
+  expect: Expect,
+  branch: string,
+  { number, first, second }: { readonly number: number; readonly first: string; readonly second: string },
+): Promise<void> {
+  const { forge, address, signal } = trial;
+  await expect("it is closed", async () => {
+    await trial.close(number);
+    await within(trial, async () => {
+      same((await forge.readPullRequest(address, number, signal)).state, "closed", "its state");
+      same((await forge.findPullRequest(address, branch, trial.target, signal))?.state, "closed", "its listed state");
+    });
+  });
+  await expect("once it is closed, no other is opened for the same commits", async () => {
+    for (const sha of [first, second]) {
+      const again = await trial.open(branch, sha);
+      same([again.number, again.state, again.created], [number, "closed", false], "what was found");
+    }
+  });
+  await expect("commits after that get another one", async () => {
+    const third = await trial.commit(second);
+    await trial.push(third, branch);
+    const other = await trial.open(branch, third);
+    same([other.created, other.number === number], [true, false], "what was opened");
+    await trial.close(other.number);
+  });
+}
+
+async function refused({ forge, address, target, signal }: Trial, head: string): Promise<void> {
+  const request = { head, target, title: "A trial of Offstage", body: "" };
+  const thrown = await forge.openPullRequest(address, request, signal).then(
+    ({ url }) => ({ code: `opened ${url}`, message: "" }),
+    (error: unknown) => error as { readonly code: string; readonly message: string },
+  );
+  same(thrown.code, "pull_request_refused", "how it ended");
+  unless(thrown.message.endsWith("it gave no reason"), "the forge gave no reason");
+}
+
+/** Tries until it holds, or until the forge had its time. */
+async function within({ subject, signal }: Trial, act: () => Promise<void>): Promise<void> {
+  const until = performance.now() + subject.lagMs;
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      if (performance.now() >= until) throw error;
+      await pause(500, undefined, { signal });
+    }
+  }
+}
+
+function same(actual: unknown, expected: unknown, what: string): void {
+  unless(!isDeepStrictEqual(actual, expected), `${what}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`);
+}
+
+function unless(isWrong: boolean, problem: string): void {
+  if (isWrong) throw new Error(problem);
+}
