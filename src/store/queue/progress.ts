@@ -250,6 +250,11 @@ export function savePullRequest(
     );
     const [row] = rows;
     if (row === undefined) throw new Error("the pull request was not returned");
+    // What was asked for is known: nothing is waited for when a follow-up asks again.
+    await transaction.query(
+      "update session_repository set asked_sha = null, asked_at = null where session_id = $1 and repository_id = $2",
+      [claim.sessionId, opened.repositoryId],
+    );
     return row;
   });
 }

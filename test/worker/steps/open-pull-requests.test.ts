@@ -39,6 +39,8 @@ async function publish(attempt: Attempt, file: string | null): Promise<boolean> 
 
 /** What a worker that dies between the forge's answer and its row leaves behind. */
 async function forgetRow(): Promise<void> {
+  const { rows: known } = await world.database.pool.query<{ sha: string }>("select head_sha as sha from pull_request");
+  await world.database.pool.query("update session_repository set asked_sha = $1, asked_at = now()", [known[0]?.sha]);
   await world.database.pool.query("delete from pull_request");
   await world.database.pool.query("delete from event where type = 'pullRequest.opened'");
 }
@@ -86,6 +88,9 @@ test("a forge that does not know the branch that was just pushed is waited for",
 test("a follow-up's commits after a merge get a pull request of their own", async () => {
   const attempt = await world.begin();
   await publish(attempt, "one.txt");
+  // The request was answered: nothing is left to wait for.
+  const { rows: asked } = await world.database.pool.query("select asked_at from session_repository");
+  expect(asked).toEqual([{ asked_at: null }]);
   world.forge.endPullRequest("acme", "app", 1, "merged");
   const next = await world.again(attempt, "one");
   await publish(next, "two.txt");
