@@ -142,7 +142,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     automations: ["sessions", "fields"],
     people: ["sessions", "repositories", "environments", "agents", "fields"],
     masking: ["sessions"],
-    sessions: ["repositories", "agents", "errors", "fields"],
+    sessions: ["repositories", "agents", "errors", "fields", "time"],
     repositories: ["fields"],
     environments: ["fields"],
     agents: ["fields"],

@@ -72,7 +72,7 @@ export type Automation = z.infer<typeof automationSchema>;
  * @param name the automation's, for a run of which nothing else says what it is about
  */
 export function titleOfRun(rendered: string | null, prompt: string, name: string): string {
-  const source = [rendered, prompt].find((text) => text !== null && text.trim() !== "");
+  const source = [rendered, prompt].find((candidate) => candidate !== null && candidate.trim() !== "");
   return titleOf(source ?? name);
 }
 
