@@ -173,6 +173,17 @@ describe("while the agent works", () => {
     expect(await world.forge.pullRequests("acme", session.name)).toHaveLength(1);
   });
 
+  test("what a reviewer takes out by force does not come back, nor in the turn after", async () => {
+    const session = await begin();
+    await say(session, "write dropped.txt: d");
+    const reset = "git reset -q --hard HEAD^ && git commit -q --amend -m Reworded && git push -q --force";
+    await say(session, "shell echo fresh > fresh.txt", "completed", () => session.others(reset));
+    expect(await session.others("ls")).toBe("a.txt\nfresh.txt");
+    await say(session, "shell ls > seen.txt");
+    expect(await session.lines("seen.txt")).toEqual(["a.txt", "fresh.txt", "seen.txt"]);
+    expect(await session.others("git log --format=%s -1 HEAD^^")).toBe("Reworded");
+  });
+
   test("what collides with it is resolved in one more turn, then pushed", async () => {
     const session = await begin();
     await say(session, "shell sed -i 's/1/eins/' a.txt", "completed", () => theirs(session));

@@ -6,6 +6,7 @@ import { pruneEvents } from "../../src/store/prune.ts";
 import { appendEvents } from "../../src/store/sessions/events.ts";
 import { script } from "../end-to-end/script.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
+import { inOtherClone } from "../other-clone.ts";
 import { startProvider } from "../sign-in/oidc-provider.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { accessibilityProblems, launchBrowser, scrollsSideways } from "./browser.ts";
@@ -170,6 +171,28 @@ test("a follow-up is sent with the keyboard alone and its turn joins the convers
   const lines = await conversation(page);
   expect(lines.filter((line) => line.startsWith("You asked"))).toHaveLength(2);
   expect(lines.filter((line) => line.includes("Did as asked: write one.txt"))).toHaveLength(1);
+});
+
+test("conflicts with the target branch are resolved by one button", async () => {
+  const url = await repository();
+  const { id } = await client.session.create({ prompt: "write one.txt: 1", repositories: [url], branchName: "work" });
+  await untilOver(client, id);
+  await inOtherClone(world, url, "echo t > target.txt && git add -A && git commit -qm T && git push -q");
+  const page = await signedIn();
+  await page.goto(`/sessions/${id}`);
+  const button = page.getByRole("button", { name: "Resolve conflicts" });
+  await page.getByText("Pull request #1 opened").waitFor();
+  expect(await button.count()).toBe(0);
+  // As the forge says a while later.
+  await offstage.database.pool.query("update pull_request set mergeable = false where session_id = $1", [id]);
+  await page.reload();
+  await page.getByText("in conflict").waitFor();
+  await button.click();
+  await page.getByText("Bring the branch up to date with main").waitFor();
+  await page.getByText("Pull request #1 updated").waitFor();
+  // Of the commit that was pushed since, the forge has not said anything yet.
+  await expect.poll(() => button.count()).toBe(0);
+  expect(await inOtherClone(world, url, "git show origin/work:target.txt")).toBe("t");
 });
 
 test("a running session is cancelled from its page, and retried", async () => {

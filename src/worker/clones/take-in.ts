@@ -66,13 +66,18 @@ export async function filesWithMarkers(
 ): Promise<string[]> {
   const subject = (message.split("\n", 1)[0] ?? "").replace(/[^\w ]+/gu, ".+");
   const label = `^>{7} ([0-9a-f]{40,64}|[0-9a-f]{4,64} \\(${subject}\\))`;
-  const { code, stdout, stderr } = await git([...compare, `-G${label}`, commits.theirs, commits.head, "--"], {
-    ...options,
-    maximumOutput: 1024 ** 2,
-  });
-  if (code !== 0) throw new Error(`git diff failed: ${stderr.trim().slice(-2_000)}`);
-  return stdout
-    .split("\0")
-    .filter((path) => path !== "")
-    .slice(0, namedLimit);
+  const bounded = { ...options, maximumOutput: 1024 ** 2 };
+  const changed = await git([...compare, `-G${label}`, commits.theirs, commits.head, "--"], bounded);
+  if (changed.code !== 0) throw new Error(`git diff failed: ${changed.stderr.trim().slice(-2_000)}`);
+  const paths = partsOf(changed.stdout).slice(0, namedLimit);
+  if (paths.length === 0) return [];
+  // A line that was taken away is a difference too.
+  const search = ["--literal-pathspecs", "grep", "-I", "-l", "-z", "-E", "-e", label, commits.head, "--", ...paths];
+  const found = await git(search, bounded);
+  if (found.code > 1) throw new Error(`git grep failed: ${found.stderr.trim().slice(-2_000)}`);
+  return partsOf(found.stdout).map((path) => path.slice(commits.head.length + 1));
+}
+
+function partsOf(output: string): string[] {
+  return output.split("\0").filter((part) => part !== "");
 }

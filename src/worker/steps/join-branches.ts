@@ -26,6 +26,11 @@ export interface JoinedClones {
   readonly isUnfinished: boolean;
 }
 
+interface JoinOptions {
+  readonly withTarget?: boolean;
+  readonly published?: ReadonlyMap<string, string>;
+}
+
 interface BranchTips {
   readonly branch: string | null;
   readonly target: string | null;
@@ -34,14 +39,15 @@ interface BranchTips {
 /**
  * Brings what others committed to the work branches that the session pushed into its clones: as it is, merged with work that is
  * not pushed yet, or as a conflict that the agent is to resolve. Can be repeated after a crash at any point.
- * @param withTarget whether to merge the target branches too
+ * @param options.withTarget whether to merge the target branches too; false if omitted
+ * @param options.published exported commits, each with the commit that the branch was pushed at for it
  * @throws SessionError branch_diverged, workspace_broken, resources_exhausted, sandbox_unavailable, repository_*; LeaseLostError
  */
 export async function joinBranches(
   attempt: Attempt,
   services: JoinServices,
   clones: readonly Clone[],
-  withTarget: boolean,
+  { withTarget = false, published = new Map() }: JoinOptions = {},
 ): Promise<JoinedClones> {
   const works = clones.length === 0 ? [] : await recordedWork(services.database, attempt.session);
   const joined: { clones: Clone[]; takenIn: TakenIn[]; conflicts: Conflict[]; isUnfinished: boolean } = {
@@ -58,7 +64,7 @@ export async function joinBranches(
       const tips = await lookAt(attempt, clone);
       joined.clones[index] = { ...clone, remoteSha: tips.branch };
       if (await hasAll(attempt, clone, recorded, tips, withTarget)) return;
-      await joinClone(attempt, services, joined, { index, recorded, tips, withTarget });
+      await joinClone(attempt, services, joined, { index, recorded, tips, withTarget, published });
     });
   }
   return joined;
@@ -100,11 +106,13 @@ async function joinClone(
     recorded,
     tips,
     withTarget,
+    published,
   }: {
     readonly index: number;
     readonly recorded: RecordedWork;
     readonly tips: BranchTips;
     readonly withTarget: boolean;
+    readonly published: ReadonlyMap<string, string>;
   },
 ): Promise<void> {
   let clone = joined.clones[index] as Clone;
@@ -123,7 +131,9 @@ async function joinClone(
     clone = await withTheirs(attempt, services, joined.clones, index, { ...tips, branch: side.sha, name: side.name });
     const ours = await exportHead(attempt, services, clone);
     const theirs = { branch: side.name, theirs: side.sha, pushed: side.pushed, own: recorded.commits };
-    const join = await joinIn(attempt, services, clone, { ...theirs, ours });
+    const join = (await isPublishedIn(attempt, clone, published.get(ours), side.sha))
+      ? ({ kind: "joined", sha: side.sha } as const)
+      : await joinIn(attempt, services, clone, { ...theirs, ours });
     if (join.kind === "ours") continue;
     const to = join.kind === "joined" ? join.sha : join;
     if (!(await bringIn(attempt, services, clone, { from: ours, to, theirs: side.name }))) continue;
@@ -159,6 +169,16 @@ async function withTheirs(
   if (baseSha !== clone.baseSha)
     await saveRepository(services.database, session, clone.repository.position, { baseSha });
   return taken;
+}
+
+/** Whether a branch has the commit that was pushed for a clone's own one: it then has all of the clone's work. */
+async function isPublishedIn(
+  { signal }: Pick<Attempt, "signal">,
+  { mirror }: Clone,
+  pushed: string | undefined,
+  tip: string,
+): Promise<boolean> {
+  return pushed !== undefined && isWithin(pushed, tip, { cwd: mirror.path, signal });
 }
 
 /** Takes everything out of the clone, as after a turn. @returns the exported commit */

@@ -1,12 +1,13 @@
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { isFailure } from "../attempt/end.ts";
 import type { RunStep } from "../attempt/named-step.ts";
 import type { Clone } from "../clones/clone.ts";
 import { completeClones } from "../clones/clones.ts";
 import { filesWithMarkers } from "../clones/take-in.ts";
 import { named, type Conflict, type LeftMarkers } from "./conflict-prompt.ts";
 import { exportWork, type ClonedWork } from "./export-work.ts";
-import { bringIn } from "./join-branches.ts";
+import { bringIn, joinBranches } from "./join-branches.ts";
 import { push, type CollidedWork, type PushedWork } from "./push.ts";
 import { requireWorkflowRight } from "./require-writable.ts";
 import { noticeConflicts, resolveLimit, resolveTurn, type Turns, type TurnsTaken } from "./take-turns.ts";
@@ -47,7 +48,10 @@ export async function publish(
             await requireWorkflowRight(attempt, services, changes);
             return push(attempt, services, changes);
           });
-    if (left.length === 0 && collided.length === 0) return { works, pushed };
+    if (left.length === 0 && collided.length === 0) {
+      await followPush(attempt, services, turns, clones, pushed);
+      return { works, pushed };
+    }
     if (turnsLeft === 0) throw unresolved(collided, left);
     const resolved = await step("agent", async () => {
       const joining = await beginMerges(attempt, services, clones, collided);
@@ -65,6 +69,30 @@ export async function publish(
   }
 }
 
+/**
+ * Brings clones to what was pushed, if that is not their own commit: the next turn goes on from there. A failure is logged: the
+ * work is on the remote, and the next follow-up joins the two.
+ */
+async function followPush(
+  attempt: Attempt,
+  services: AttemptServices,
+  { checkpointer }: Pick<Turns, "checkpointer">,
+  clones: readonly Clone[],
+  pushed: readonly PushedWork[],
+): Promise<void> {
+  const joined = pushed.filter(({ headSha, pushedSha }) => headSha !== pushedSha);
+  if (joined.length === 0) return;
+  const published = new Map(joined.map(({ headSha, pushedSha }) => [headSha, pushedSha]));
+  try {
+    const followed = await joinBranches(attempt, services, clones, { published });
+    checkpointer.start(followed.clones);
+    await checkpointer.take();
+  } catch (error) {
+    if (!isFailure(error, attempt.signal)) throw error;
+    attempt.logger.warn({ err: error }, "could not bring a session's clone to what was pushed");
+  }
+}
+
 /** Files in which the agent left markers of a conflict with commits that were taken into its clone. */
 async function leftMarkers(
   { session, mask, signal }: Pick<Attempt, "session" | "mask" | "signal">,
@@ -72,13 +100,11 @@ async function leftMarkers(
 ): Promise<LeftMarkers[]> {
   const left: LeftMarkers[] = [];
   for (const { clone, headSha } of changes) {
-    const paths = new Set<string>();
-    for (const theirs of clone.theirs ?? []) {
-      const options = { cwd: clone.mirror.path, signal };
-      const found = await filesWithMarkers({ head: headSha, theirs }, mask.text(session.title), options);
-      for (const path of found) paths.add(path);
-    }
-    if (paths.size > 0) left.push({ directory: clone.remote.directory, paths: [...paths] });
+    const theirs = clone.theirs?.at(-1);
+    if (theirs === undefined) continue;
+    const options = { cwd: clone.mirror.path, signal };
+    const paths = await filesWithMarkers({ head: headSha, theirs }, mask.text(session.title), options);
+    if (paths.length > 0) left.push({ directory: clone.remote.directory, paths });
   }
   return left;
 }

@@ -95,7 +95,7 @@ async function joinBeforeTurn(attempt: Attempt, services: Services, turns: Turns
   if (upcoming === null || (upcoming.interrupted && turns.origin !== "remote"))
     return { taken, takenIn: [], conflicts: [] };
   for (let turnsLeft = resolveLimit; ; turnsLeft -= 1) {
-    const joined = await joinBranches(attempt, services, clones, upcoming.mergesTarget);
+    const joined = await joinBranches(attempt, services, clones, { withTarget: upcoming.mergesTarget });
     const { takenIn, conflicts } = joined;
     clones = joined.clones;
     turns.checkpointer.start(clones);

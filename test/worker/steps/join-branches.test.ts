@@ -7,6 +7,7 @@ import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
 import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
+import { filesWithMarkers } from "../../../src/worker/clones/take-in.ts";
 import { exportWork } from "../../../src/worker/steps/export-work.ts";
 import { joinBranches } from "../../../src/worker/steps/join-branches.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
@@ -73,13 +74,13 @@ const ownCommits = async (attempt: Attempt): Promise<string[]> => {
 test("can be repeated: what is in the clone already stays, and is told once", async () => {
   const attempt = await begin({ "their.txt": "theirs\n" });
   const { clones } = await prepareWorkspace(attempt, one);
-  const first = await joinBranches(attempt, one, clones, false);
+  const first = await joinBranches(attempt, one, clones);
   expect(first).toMatchObject({ takenIn: [{ directory: "app", isTarget: false }], conflicts: [] });
   expect(await readFile(join(folderOf(clones), "their.txt"), "utf8")).toBe("theirs\n");
   const again = await world.again(attempt, "one");
   const kept = await prepareWorkspace(again, one);
   expect(kept.clones[0]?.theirs).toEqual(first.clones[0]?.theirs);
-  const second = await joinBranches(again, one, kept.clones, false);
+  const second = await joinBranches(again, one, kept.clones);
   expect(second).toMatchObject({ takenIn: [], conflicts: [] });
   expect((await publish(again, one, second.clones)).pushed).toEqual([]);
 });
@@ -89,7 +90,7 @@ test("a clone that could not be brought there is joined when it is pushed", asyn
   const { clones } = await prepareWorkspace(attempt, one);
   // As in a repository that the agent broke: the program in the sandbox fails.
   const broken = { ...one, sandbox: { ...one.sandbox, start: failing(one.sandbox.start, "offstage-taken-in") } };
-  const joined = await joinBranches(attempt, broken, clones, false);
+  const joined = await joinBranches(attempt, broken, clones);
   expect(joined).toMatchObject({ takenIn: [], conflicts: [] });
   expect((await world.events(attempt)).at(-1)).toMatch(/could not be brought into app: it is joined with the work/u);
   await work(joined.clones, "more.txt", "more\n");
@@ -111,7 +112,7 @@ test("a merge under way goes on on another worker, from the checkpoint", async (
   const attempt = await begin({ "work.txt": "theirs\n" });
   const { clones } = await prepareWorkspace(attempt, one);
   await work(clones, "work.txt", "mine\n");
-  const joined = await joinBranches(attempt, one, clones, false);
+  const joined = await joinBranches(attempt, one, clones);
   expect(joined.conflicts).toMatchObject([{ directory: "app", paths: ["work.txt"], onto: null }]);
   expect(gitIn(clones, "status", "--short")).toBe("UU work.txt");
   const checkpointer = createCheckpointer(attempt, one);
@@ -140,7 +141,7 @@ test("a worker that takes over after others' commits were merged keeps them, and
   const attempt = await begin({ "their.txt": "theirs\n" });
   const { clones } = await prepareWorkspace(attempt, one);
   await work(clones, "more.txt", "more\n");
-  const joined = await joinBranches(attempt, one, clones, false);
+  const joined = await joinBranches(attempt, one, clones);
   expect(joined.takenIn).toHaveLength(1);
   const checkpointer = createCheckpointer(attempt, one);
   checkpointer.start(joined.clones);
@@ -154,6 +155,32 @@ test("a worker that takes over after others' commits were merged keeps them, and
   expect((await publish(next, two, moved.clones)).pushed).toHaveLength(1);
   const files = world.git("ls-tree", "--name-only", attempt.session.branchName);
   expect(files).toBe("README.md\nleft.txt\nmore.txt\ntheir.txt\nwork.txt");
+});
+
+test("what collides with a rewritten branch is put on top of it by hand, and left markers are seen", async () => {
+  const attempt = await begin({ "their.txt": "theirs\n" });
+  const branch = attempt.session.branchName;
+  const { clones } = await prepareWorkspace(attempt, one);
+  await work(clones, "work.txt", "mine\n");
+  world.git("branch", "--force", branch, "main");
+  await world.forge.commit("acme", "app", branch, { "work.txt": "rewritten\n" });
+  const joined = await joinBranches(attempt, one, clones);
+  expect(joined.conflicts).toMatchObject([
+    { paths: ["work.txt"], onto: expect.stringMatching(/^[0-9a-f]{40}$/u) as string },
+  ]);
+  expect(gitIn(clones, "rev-parse", "HEAD")).toBe(world.git("rev-parse", branch));
+  const [clone] = joined.clones;
+  const [left] = await exportWork(attempt, one, joined.clones);
+  const options = { cwd: clone?.mirror.path ?? "", signal: attempt.signal };
+  const markersIn = (head = "") =>
+    filesWithMarkers({ head, theirs: clone?.theirs?.at(-1) ?? "" }, attempt.session.title, options);
+  expect(await markersIn(left?.headSha)).toEqual(["work.txt"]);
+  await work(clones, "work.txt", "mine on theirs\n");
+  const { works, pushed } = await publish(attempt, one, joined.clones);
+  expect(await markersIn(works[0]?.headSha)).toEqual([]);
+  expect(pushed).toHaveLength(1);
+  expect(world.git("ls-tree", "--name-only", branch)).toBe("README.md\nwork.txt");
+  expect(world.git("show", `${branch}:work.txt`)).toBe("mine on theirs");
 });
 
 test("a session that lost its claim pushes nothing", async () => {
