@@ -10,6 +10,7 @@ import { isAboutRights, serveApi } from "./api.ts";
 import { endPullRequest } from "./api-request.ts";
 import type { RegisteredApp } from "./github-app.ts";
 import { serveGit } from "./git-http.ts";
+import { contentPath, serveLfs, type LfsState } from "./lfs.ts";
 import { createRefs } from "./refs.ts";
 import {
   gitEnvironment,
@@ -48,6 +49,8 @@ export interface TestForge {
   asked(): readonly string[];
   /** Closes a pull request, as a person on the forge would. */
   endPullRequest(owner: string, name: string, number: number, state: "closed" | "merged"): void;
+  /** The forge's LFS server, and the path of a repository's content there. */
+  readonly lfs: LfsState & { pathOf(owner: string, name: string, oid: string): string };
   /** From here on the forge also takes tokens that it gave to this App. */
   registerApp(app: RegisteredApp): void;
   failNext(failure: Failure): Promise<void>;
@@ -62,6 +65,7 @@ const run = promisify(execFile);
 export async function startForge(): Promise<TestForge> {
   const root = await mkdtemp(join(tmpdir(), "offstage-forge-"));
   const token = `forge-token-${randomBytes(12).toString("hex")}`;
+  const lfs: LfsState = { given: new Set(), refuseUpload: null };
   const state: ForgeState = {
     root,
     token,
@@ -76,6 +80,7 @@ export async function startForge(): Promise<TestForge> {
     facts: new Map(),
     failures: [],
     asked: [],
+    lfs,
     url: "",
   };
   const { pulls, failures, refs } = state;
@@ -113,6 +118,9 @@ export async function startForge(): Promise<TestForge> {
     describe: (owner, name, facts) => void state.facts.set(`${owner}/${name}`, facts),
     setScopes: (scopes) => void (state.scopes = scopes),
     asked: () => state.asked,
+    lfs: Object.assign(lfs, {
+      pathOf: (owner: string, name: string, oid: string) => contentPath(root, `${owner}/${name}`, oid),
+    }),
     registerApp: (app) => void (state.app = app),
     failNext: async (failure) => {
       if (failure.kind === "rejectPush") await rejectPushes(root, failure);
@@ -202,13 +210,21 @@ async function handle(state: ForgeState, request: IncomingMessage, response: Ser
     await servePage(state, page[1] ?? "", page[2] ?? "", Number(page[3]), response);
     return;
   }
-  const git = /^\/([^/]+)\/([^/]+?)(?:\.git)?\/(info\/refs|git-upload-pack|git-receive-pack)$/u.exec(pathname);
+  const git = /^\/([^/]+)\/([^/]+?)(?:\.git)?\/(info\/refs|info\/lfs\/.+|git-upload-pack|git-receive-pack)$/u.exec(
+    pathname,
+  );
   if (git === null || !state.pulls.has(`${git[1]}/${git[2]}`)) {
     response.writeHead(404).end("not found");
     return;
   }
   const basic = Buffer.from((request.headers.authorization ?? "").replace(/^Basic /u, ""), "base64").toString();
-  if (!state.tokens.has(basic.slice(basic.indexOf(":") + 1))) {
+  const isAllowed = state.tokens.has(basic.slice(basic.indexOf(":") + 1));
+  if (git[3]?.startsWith("info/lfs/") === true) {
+    const asked = { repository: `${git[1]}/${git[2]}`, path: git[3].slice("info/lfs/".length) };
+    await serveLfs(state, asked, isAllowed, request, response);
+    return;
+  }
+  if (!isAllowed) {
     response.writeHead(401, { "WWW-Authenticate": 'Basic realm="forge"' }).end("authentication required");
     return;
   }

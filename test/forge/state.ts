@@ -1,5 +1,6 @@
 import type { RegisteredApp } from "./github-app.ts";
 import type { Refs } from "./refs.ts";
+import type { LfsState } from "./lfs.ts";
 
 /** A repository on the forge. */
 export interface Place {
@@ -78,6 +79,7 @@ export interface ForgeState {
   readonly failures: ApiFailure[];
   /** The API requests so far, as `GET /repos/…`. */
   readonly asked: string[];
+  readonly lfs: LfsState;
   url: string;
 }
 

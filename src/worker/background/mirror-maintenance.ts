@@ -3,10 +3,12 @@ import { existsSync } from "node:fs";
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../observability.ts";
+import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { fetchPrefix } from "../git/fetch.ts";
 import { mustGit } from "../git/git.ts";
+import { lfsStore } from "../git/lfs.ts";
 import { usedMark } from "../git/mirror.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;
@@ -108,10 +110,11 @@ async function isOlderThanADay(path: string): Promise<boolean> {
 async function inspect(path: string, signal: AbortSignal): Promise<KnownMirror> {
   const counted = await mustGit(["count-objects", "-v"], { cwd: path, signal });
   const numberOf = (name: string): number => Number(new RegExp(`^${name}: (\\d+)$`, "mu").exec(counted)?.[1] ?? 0);
+  const inLfs = (await diskUsage([lfsStore(path)], null))?.bytes ?? 0;
   const { mtimeMs } = await stat(join(path, usedMark)).catch(() => stat(path));
   return {
     path,
-    bytes: (numberOf("size") + numberOf("size-pack") + numberOf("size-garbage")) * 1024,
+    bytes: (numberOf("size") + numberOf("size-pack") + numberOf("size-garbage")) * 1024 + inLfs,
     packs: numberOf("packs"),
     loose: numberOf("count"),
     usedAtMs: mtimeMs,

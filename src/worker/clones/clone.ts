@@ -25,7 +25,7 @@ export interface Clone extends CloneStart {
 export type CloneSource = Pick<Clone, "repository" | "address" | "remote">;
 
 /** The commits that a clone started from, without the rest, as records and checkpoints store them. */
-export function startOf(start: CloneStart): CloneStart {
-  const { baseSha, headSha, targetBranch, trusted = null, submodules = [], theirs = [] } = start;
-  return { baseSha, headSha, targetBranch, trusted, submodules, ...(theirs.length > 0 && { theirs }) };
+export function startOf({ baseSha, headSha, targetBranch, ...more }: CloneStart): CloneStart {
+  const { trusted = null, submodules = [], lfsProblem = null, theirs = [] } = more;
+  return { baseSha, headSha, targetBranch, trusted, submodules, lfsProblem, ...(theirs.length > 0 && { theirs }) };
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { addCheckout, whileWithin, type DiskBounds, type Written } from "../disk/checkout-size.ts";
 import { git, mustGit } from "../git/git.ts";
 import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "../git/mirror.ts";
+import { prepareLfs } from "../git/lfs.ts";
 import { initFormat } from "../git/object-format.ts";
 import {
   knownOf,
@@ -64,6 +65,7 @@ export interface Room {
 /**
  * Makes the session's clone of a repository: its objects are borrowed from the mirror, its work branch is checked out.
  * @param folder of the clone
+ * @returns why files in LFS are pointers there, in sentences; null if they are not, or if there are none
  * @throws SessionError resources_exhausted, if possible before anything is written
  */
 export async function createClone(
@@ -73,7 +75,7 @@ export async function createClone(
   { headSha, targetBranch, baseSha }: CloneStart,
   { disk, bounds, written }: Room,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | null> {
   await addCheckout(written, mirror.path, headSha, bounds, signal);
   await mkdir(folder, { recursive: true });
   const options = { cwd: folder, signal };
@@ -81,6 +83,7 @@ export async function createClone(
   await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
   await mustGit(["remote", "add", "origin", repository.url], options);
   await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
+  const lfsProblem = await prepareLfs(mirror, folder, headSha, signal);
   await whileWithin(disk, bounds, signal, async (watched) => {
     await mustGit(["reset", "--quiet", "--hard", headSha], {
       ...options,
@@ -89,6 +92,7 @@ export async function createClone(
     });
   });
   if (!existsSync(join(folder, ".git/HEAD"))) throw new Error(`the clone in ${folder} was not made`);
+  return lfsProblem;
 }
 
 /**

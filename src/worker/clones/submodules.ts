@@ -2,10 +2,11 @@ import { lstat, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { addCheckout, whileWithin } from "../disk/checkout-size.ts";
-import { git, mustGit, type GitOptions } from "../git/git.ts";
+import { mustGit, type GitOptions } from "../git/git.ts";
 import { gitlinksIn, resolveSubmoduleUrl, submoduleUrls, type Gitlink } from "../git/gitmodules.ts";
 import { initFormat } from "../git/object-format.ts";
-import { ensureMirror, fetchCommit } from "../git/mirror.ts";
+import { prepareLfs } from "../git/lfs.ts";
+import { ensureMirror, fetchCommit, type Mirror } from "../git/mirror.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import type { RemoteRepository, Submodule } from "../git/remote-repository.ts";
 import type { Room } from "./create-clone.ts";
@@ -100,8 +101,8 @@ async function addSubmodule(
       if (!(error instanceof SessionError)) throw error;
       return { url: access.url, problem: `${error.message} ${access.hint}`.trim() };
     }
-    await checkOut(mirror.path, place, { sha, url: access.url }, room, signal);
-    return { url: access.url, problem: null };
+    const lfsProblem = await checkOut(mirror, place, { sha, url: access.url }, room, signal);
+    return { url: access.url, problem: null, lfsProblem };
   });
 }
 
@@ -115,24 +116,27 @@ async function isPlainFolder(folder: string, path: string): Promise<boolean> {
   return (await readdir(join(folder, path))).length === 0;
 }
 
+/** @returns why files in LFS are pointers there */
 async function checkOut(
-  mirror: string,
+  mirror: Mirror,
   place: string,
   { sha, url }: { readonly sha: string; readonly url: string },
   { disk, bounds, written }: Room,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | null> {
   // Twice: the files, and their objects, which are at most as large.
-  await addCheckout(written, mirror, sha, bounds, signal);
-  await addCheckout(written, mirror, sha, bounds, signal);
+  await addCheckout(written, mirror.path, sha, bounds, signal);
+  await addCheckout(written, mirror.path, sha, bounds, signal);
   await mustGit(["init", "--quiet", "--template=", initFormat(sha), place], { cwd: dirname(place), signal });
   const options: GitOptions = { cwd: place, signal, local: true };
+  const lfsProblem = await prepareLfs(mirror, place, sha, signal);
   await whileWithin(disk, bounds, signal, async (watched) => {
     const within = { ...options, signal: watched, fileBytes: bounds.diskBytes };
-    await mustGit(["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", mirror, sha], within);
+    await mustGit(["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", mirror.path, sha], within);
     await mustGit(["update-ref", "--no-deref", "HEAD", sha], options);
     await mustGit(["reset", "--quiet", "--hard", sha], within);
   });
   await mustGit(["remote", "add", "origin", url], options);
-  await git(["update-ref", "refs/remotes/origin/recorded", sha], options);
+  await mustGit(["update-ref", "refs/remotes/origin/recorded", sha], options);
+  return lfsProblem;
 }

@@ -25,6 +25,8 @@ export interface GitOptions {
   };
   /** Whether the remote may be a path on this machine. */
   readonly local?: boolean;
+  /** Further settings of git, and of programs of git's, for this one process. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** Whether git takes no repository for its own, whichever the folder is in. */
   readonly outsideRepositories?: boolean;
   /** Receives the last line of each piece of stderr. */
@@ -37,6 +39,8 @@ export interface GitOptions {
   readonly fileBytes?: number;
   /** Folder for new objects; existing ones are read from the repository too. */
   readonly newObjects?: string;
+  /** Path of the index; the repository's own if omitted. */
+  readonly indexFile?: string;
   /** Receives stdout as it arrives; the result's `stdout` is then empty. */
   readonly onOutput?: (chunk: Buffer) => void;
   /** Bytes of stdout that are kept; the rest is dropped. */
@@ -214,8 +218,16 @@ async function* bounded(source: AsyncIterable<Buffer>, limit: number): AsyncGene
   }
 }
 
-function environmentOf({ remote, local, cwd, newObjects, outsideRepositories }: GitOptions): Record<string, string> {
-  const settings: Record<string, string> = { ...alwaysOff, ...slowConnection };
+function environmentOf({
+  remote,
+  local,
+  cwd,
+  newObjects,
+  outsideRepositories,
+  indexFile,
+  settings: more,
+}: GitOptions): Record<string, string> {
+  const settings: Record<string, string> = { ...more, ...alwaysOff, ...slowConnection };
   if (remote?.credentials != null) {
     const { username, password } = remote.credentials;
     const encoded = Buffer.from(`${username}:${password}`).toString("base64");
@@ -243,6 +255,7 @@ function environmentOf({ remote, local, cwd, newObjects, outsideRepositories }: 
     ...sshVariables(remote?.transport?.ssh ?? usersSsh, remote ?? null),
     GIT_ALLOW_PROTOCOL: local === true ? "http:https:ssh:file" : "http:https:ssh",
     GIT_NO_REPLACE_OBJECTS: "1",
+    ...(indexFile !== undefined && { GIT_INDEX_FILE: indexFile }),
     ...(outsideRepositories === true && { GIT_DIR: join(cwd, "none") }),
     ...(newObjects !== undefined && {
       GIT_OBJECT_DIRECTORY: newObjects,

@@ -41,6 +41,8 @@ export interface Submodule {
   readonly url: string | null;
   /** Why its folder is empty, as a sentence or the end of one; null if it is checked out. */
   readonly problem: string | null;
+  /** As of the clone itself. */
+  readonly lfsProblem?: string | null;
 }
 
 /** The commits that a session's clone started from. */
@@ -62,6 +64,8 @@ export interface CloneStart {
    * branch. Omitted if there are none.
    */
   readonly theirs?: readonly string[];
+  /** Why files in LFS are pointers in the clone, in sentences; null or omitted if they are not, or if there are none. */
+  readonly lfsProblem?: string | null;
 }
 
 /** A commit that only the repository's own configured branch determines, never a request. */

@@ -27,6 +27,8 @@ export interface PushScan extends ObjectsOptions {
   readonly head: string;
   /** Commits whose contents are not new. */
   readonly known: readonly string[];
+  /** Contents that are pushed beside git's objects. */
+  readonly beside?: AsyncIterable<PushedObject>;
   /** Values of known secrets. */
   readonly secrets: readonly string[];
   /** Findings that the repository allows. */
@@ -57,7 +59,7 @@ export async function scanPush(push: PushScan): Promise<PushFindings> {
   };
   const scanner = createContentScanner(secrets, signal, push.chunkMs);
   try {
-    for await (const object of pushedObjects(head, known, push)) {
+    for await (const object of both(pushedObjects(head, known, push), push.beside)) {
       if (found.known.length + found.shapes.length + found.notRead.length >= findingLimit) break;
       const path = Buffer.from(object.path, "latin1").toString("utf8");
       const location: FindingLocation = { path, commit: object.commit, inName: object.type !== "blob" };
@@ -81,6 +83,11 @@ export async function scanPush(push: PushScan): Promise<PushFindings> {
   } finally {
     await scanner.close();
   }
+}
+
+async function* both(objects: AsyncIterable<PushedObject>, beside: AsyncIterable<PushedObject> | undefined) {
+  yield* objects;
+  if (beside !== undefined) yield* beside;
 }
 
 /** Searches one object. @returns what was found; a text, the end of a sentence, if it could not be searched */

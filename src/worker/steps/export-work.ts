@@ -10,6 +10,7 @@ import { cloneSource, commandFoldersOf } from "../attempt/session-repositories.t
 import type { Clone } from "../clones/clone.ts";
 import { readClones } from "../clones/clones.ts";
 import { exportClone, type ExportedWork } from "../clones/export.ts";
+import { takeLfsFiles, type LfsFile } from "./lfs-files.ts";
 import { maskSlices } from "./mask-slices.ts";
 import { requireNoSecret } from "./require-no-secret.ts";
 import { whatToPush } from "./what-to-push.ts";
@@ -21,6 +22,8 @@ export interface ClonedWork extends ExportedWork {
   readonly recorded: RecordedWork;
   /** Whether to push it and to open its pull request. */
   readonly isChanged: boolean;
+  /** Files in LFS that are to be uploaded before the push, with their contents in the mirror's store. */
+  readonly lfs: readonly LfsFile[];
 }
 
 /** A clone with its exported work. */
@@ -72,8 +75,9 @@ export async function exportWork(
       opensPullRequests: forgeOf(clone.address).opensPullRequests,
     });
     const isChanged = decision === "publish";
-    if (isChanged) await requireNoSecret(attempt, services, clone, work);
-    works.push({ ...work, clone, recorded: known, isChanged });
+    const lfs = isChanged ? await takeLfsFiles(attempt, services, clone, work.headSha) : [];
+    if (isChanged) await requireNoSecret(attempt, services, clone, work, lfs);
+    works.push({ ...work, clone, recorded: known, isChanged, lfs });
   }
   return works;
 }

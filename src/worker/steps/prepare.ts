@@ -59,7 +59,10 @@ export async function prepareWorkspace(attempt: Attempt, services: Services): Pr
       ? await makeWorkspace(attempt, services, request)
       : { clones: existing, origin: "disk", checkpoint: null };
   await saveBases(attempt, services, made.clones);
-  if (made.origin === "remote") await reportSubmodules(attempt, made.clones);
+  if (made.origin === "remote") {
+    await reportSubmodules(attempt, made.clones);
+    await reportLfs(attempt, made.clones);
+  }
   await warnOfWorkflows(attempt, access, made.clones);
   const environments = await readEnvironments(attempt, services, made.clones);
   return { ...made, environments, missingSetups: await withoutSetup(attempt, services, environments) };
@@ -104,6 +107,18 @@ async function makeClonesFor(
   } catch (error) {
     await reportUnusable(attempt, services, error);
     return null;
+  }
+}
+
+/** Says where files in LFS are pointers instead of contents. */
+async function reportLfs({ emit }: Pick<Attempt, "emit">, clones: readonly Clone[]): Promise<void> {
+  for (const { submodules = [], lfsProblem = null, repository } of clones) {
+    const ofSubmodules = submodules.map(({ path, lfsProblem: problem = null }) => ({ name: path, problem }));
+    const places = [{ name: repository.name, problem: lfsProblem }, ...ofSubmodules];
+    const missing = places.filter(({ problem }) => problem !== null);
+    if (missing.length === 0) continue;
+    const text = `Files in LFS could not be fetched for ${missing.map(({ name }) => name).join(", ")}: the agent sees pointers in their place. ${missing[0]?.problem ?? ""}`;
+    await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
   }
 }
 

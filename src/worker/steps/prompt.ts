@@ -27,13 +27,13 @@ function situation(session: ClaimedSession): string {
 }
 
 /** The part of a clone that the prompt names. */
-type NamedClone = Pick<Clone, "repository" | "submodules">;
+type NamedClone = Pick<Clone, "repository" | "submodules" | "lfsProblem">;
 
 /** How many submodules a prompt names. */
 const namedSubmodules = 20;
 
-/** What the agent has to know of a clone's submodules; empty if it has none. */
-function submodulesOf({ repository, submodules = [] }: NamedClone, isOneOfMany: boolean): string {
+/** What the agent has to know of a clone's submodules and files in LFS; empty if there is nothing. */
+function submodulesOf({ repository, submodules = [], lfsProblem = null }: NamedClone, isOneOfMany: boolean): string {
   const named = (paths: readonly { readonly path: string }[]): string =>
     paths
       .slice(0, namedSubmodules)
@@ -44,6 +44,8 @@ function submodulesOf({ repository, submodules = [] }: NamedClone, isOneOfMany: 
     there.length > 0 &&
       `These folders are submodules, which are other repositories: ${named(there)}. They are checked out at their recorded commits. What is changed or committed inside them can't be pushed: leave them as they are, and say in your last message what should be changed there.`,
     missing.length > 0 && `These submodules could not be fetched, and their folders are empty: ${named(missing)}.`,
+    (lfsProblem !== null || submodules.some((each) => (each.lfsProblem ?? null) !== null)) &&
+      "Files in LFS could not be fetched: you see short pointer texts in their place, which begin with `version https://git-lfs.github.com/spec/v1`. Do not change those files, and say in your last message what you could not see.",
   ];
   return sentences.filter((sentence) => sentence !== false).join(" ");
 }

@@ -2,6 +2,7 @@ import { underClaim } from "../../store/queue/lease.ts";
 import { savePullRequest, saveRepository } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Collision } from "../git/join.ts";
+import { uploadContents } from "../git/lfs.ts";
 import { pushBranch, type PushEnd } from "../git/push.ts";
 import type { ClonedWork } from "./export-work.ts";
 import { requireNoSecret } from "./require-no-secret.ts";
@@ -40,7 +41,7 @@ export async function push(
   return { pushed, collided };
 }
 
-function pushWork(attempt: Attempt, services: Services, work: ClonedWork): Promise<PushEnd> {
+async function pushWork(attempt: Attempt, services: Services, work: ClonedWork): Promise<PushEnd> {
   const { session, mask, signal } = attempt;
   const { database, traces, author, committer, signer } = services;
   const { repository, remote, mirror } = work.clone;
@@ -58,10 +59,13 @@ function pushWork(attempt: Attempt, services: Services, work: ClonedWork): Promi
     requireClaim: () => underClaim(database, session, () => Promise.resolve()),
     requireClean: (joined: string, theirs: string) => {
       const known = { ...work.clone, theirs: [...(work.clone.theirs ?? []), theirs, work.headSha] };
-      return requireNoSecret(attempt, services, known, { ...work, headSha: joined });
+      return requireNoSecret(attempt, services, known, { ...work, headSha: joined }, work.lfs);
     },
     mayRecreate: () => mayRecreate(attempt, services, work),
   };
+  const oids = work.lfs.map(({ oid }) => oid);
+  // First, so that no pointer is on the branch without its content.
+  if (oids.length > 0) await uploadContents(mirror, oids, signal);
   const attributes = { "offstage.repository.id": repository.id };
   return traces.span("push", { kind: "client", attributes }, () => pushBranch(mirror, request, signal));
 }

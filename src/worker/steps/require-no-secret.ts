@@ -7,6 +7,7 @@ import type { Clone, SessionRepository } from "../clones/clone.ts";
 import type { ExportedWork } from "../clones/export.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import { scanPush, type FindingLocation, type PushFindings } from "../push/push-scan.ts";
+import { lfsObjects, type LfsFile } from "./lfs-files.ts";
 import { ObjectsError } from "../push/pushed-objects.ts";
 
 /** Most locations that a failure names. */
@@ -22,12 +23,13 @@ export async function requireNoSecret(
   { database }: Pick<AttemptServices, "database">,
   clone: Clone,
   work: ExportedWork,
+  lfs: readonly LfsFile[],
 ): Promise<void> {
   const { session, mask } = attempt;
   const { repository } = clone;
   const allowed = await allowedIn(database, session.organizationId, repository);
   if (mask.text(session.branchName) !== session.branchName) throw secretInBranch();
-  const found = await scanCommits(attempt, clone, work.headSha, allowed);
+  const found = await scanCommits(attempt, clone, { head: work.headSha, lfs }, allowed);
   if (found.known.length > 0) throw secretInWork(attempt, found.known);
   if (found.shapes.length > 0) {
     const { headSha, patch, patchTruncated } = work;
@@ -56,7 +58,7 @@ async function allowedIn(
 async function scanCommits(
   { mask, signal }: Pick<Attempt, "mask" | "signal">,
   clone: Clone,
-  head: string,
+  { head, lfs }: { readonly head: string; readonly lfs: readonly LfsFile[] },
   allowed: readonly AllowedFinding[],
 ): Promise<PushFindings> {
   try {
@@ -64,6 +66,7 @@ async function scanCommits(
       cwd: clone.mirror.path,
       known: knownOf(clone),
       head,
+      beside: lfsObjects(clone.mirror.path, lfs),
       secrets: mask.secrets,
       allowed,
       signal,
