@@ -67,6 +67,8 @@ export interface PageOf {
 export interface SessionPageOf extends PageOf {
   readonly status?: SessionStatus | undefined;
   readonly automationId?: string | undefined;
+  /** Id of a user or key; `me`: the caller. */
+  readonly requestedBy?: string | undefined;
 }
 
 /** Options of `streamEvents`. */

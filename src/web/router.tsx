@@ -17,6 +17,7 @@ const sessionsRoute = createRoute({
   validateSearch: z.object({
     q: z.string().optional().catch(undefined),
     status: z.enum(sessionStatuses).optional().catch(undefined),
+    by: z.enum(["me"]).optional().catch(undefined),
   }),
 });
 

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { SessionEvent } from "../../src/domain/sessions/event.ts";
@@ -145,6 +146,38 @@ test("runs of an automation are titled by what they are about, as are their bran
   await expect(client.automation.update("titles", { title: "{% if %}" })).rejects.toThrow(/^title: /u);
   await client.automation.update("titles", { title: null });
   expect((await run({ file: "three.txt" })).title).toBe("write three.txt: x");
+});
+
+test("a commit names as co-author who asked, if that is a person with a verified address, and nobody else", async () => {
+  const { name, url } = await repository();
+  const trailers = async (): Promise<string> => {
+    const { id } = await client.session.create({ prompt: "write a.txt: a", repositories: [url] });
+    const { branchName } = await untilOver(client, id);
+    const { stdout } = await promisify(execFile)("git", ["log", "-1", "--format=%B", branchName], {
+      cwd: world.forge.pathOf("acme", name),
+    });
+    return stdout
+      .split("\n")
+      .filter((line) => /co-authored|localhost/iu.test(line))
+      .join("\n");
+  };
+  expect(await trailers()).toBe("");
+  const pool = new pg.Pool({ connectionString: world.variables["DATABASE_URL"] });
+  try {
+    const user = crypto.randomUUID();
+    await pool.query(
+      `insert into user_account (id, organization_id, issuer, subject, name, role, email)
+       select $1, id, 'https://id.example.com', 'ada', 'Ada <Lovelace>', 'member', null from organization`,
+      [user],
+    );
+    await pool.query("update api_key set user_id = $1", [user]);
+    expect(await trailers()).toBe("");
+    await pool.query("update user_account set email = 'ada@example.com' where id = $1", [user]);
+    expect(await trailers()).toBe("Co-authored-by: Ada Lovelace <ada@example.com>");
+  } finally {
+    await pool.query("update api_key set user_id = null");
+    await pool.end();
+  }
 });
 
 test("a draft waits until it is queued", async () => {

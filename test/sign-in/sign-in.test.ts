@@ -44,7 +44,9 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   person = { id: 7, login: "octo", email: "octo@elsewhere.example", verified: true, organizations: ["Company"] };
-  await api.database.pool.query("delete from browser_session where user_id is not null; delete from user_account");
+  await api.database.pool.query(
+    "delete from browser_session where user_id is not null; update api_key set user_id = null; delete from user_account",
+  );
 });
 
 afterAll(async () => {
@@ -122,6 +124,30 @@ describe("by OpenID Connect", () => {
     expect((await users())[0]).toMatchObject({ role, issuer: provider.issuer });
     expect((await as(session, "/session/list")).status).toBe(200);
     expect((await as(session, "/key/list")).status).toBe(adminOperation);
+  });
+
+  it("puts who asked on a session, signed in or by a key of their own, and finds their sessions", async () => {
+    const { session } = await signIn("alice");
+    const asAlice = { key: null, headers: { cookie: session ?? "" } };
+    const [alice] = await users();
+    const create = async (call: object): Promise<string> =>
+      (await api.post("/session/create", { prompt: "x", queueRightAway: false }, call)).body.id;
+    const { key } = (await api.post("/key/create", { name: "Alice's laptop" }, asAlice)).body;
+    const hers = [await create(asAlice), await create({ key })];
+    const others = await create({});
+    for (const id of hers) {
+      const { requestedBy } = (await api.get(`/session/${id}`)).body;
+      expect(requestedBy).toEqual({ type: "user", id: alice.id, name: alice.name });
+    }
+    const byKey = (await api.get(`/session/${others}`)).body.requestedBy;
+    expect(byKey).toMatchObject({ type: "key", name: expect.any(String) as string });
+    const listed = async (query: string, call?: object): Promise<string[]> =>
+      (await api.get(`/session/list?${query}`, call)).body.sessions.map(({ id }: { id: string }) => id);
+    expect(await listed(`requestedBy=${alice.id}`)).toEqual(hers.toReversed());
+    expect(await listed("requestedBy=me", { key: null, headers: asAlice.headers })).toEqual(hers.toReversed());
+    expect(await listed(`requestedBy=${byKey.id}`)).toEqual([others]);
+    expect(await listed("requestedBy=me")).toEqual([others]);
+    expect((await api.get("/session/search?q=x&requestedBy=me")).body.sessions).toHaveLength(1);
   });
 
   it.each(["unverified", "stranger"])("refuses %s, whom no list names, and says whom to ask", async (login) => {

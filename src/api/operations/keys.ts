@@ -30,9 +30,10 @@ export function addKeyOperations(app: App, { database }: ApiOptions): void {
       refuseIdempotencyKey(request);
       const { name, role, scopes = role === undefined ? ["read", "write"] : scopesOf(role), expiresAt } = request.body;
       const { automationIds } = request.body;
-      const { organizationId } = principalOfRequest(request);
+      const { organizationId, userId } = principalOfRequest(request);
       await requireAutomations(database, organizationId, automationIds ?? []);
-      const { record, key } = await createKey(database, organizationId, { name, scopes, automationIds, expiresAt });
+      const input = { name, scopes, automationIds, expiresAt, userId };
+      const { record, key } = await createKey(database, organizationId, input);
       return { ...record, key };
     },
   );

@@ -19,6 +19,7 @@ import {
 import { sessionStatuses } from "../../domain/sessions/status.ts";
 import { setSessionBudget } from "../../store/queue/budgets.ts";
 import { estimateWait } from "../../store/queue/queue.ts";
+import type { SessionListQuery } from "../../store/sessions/conditions.ts";
 import { listEvents } from "../../store/sessions/events.ts";
 import { searchSessions } from "../../store/sessions/search.ts";
 import {
@@ -44,8 +45,18 @@ const tags = ["Sessions"];
 const sessionQuerySchema = pageQuerySchema.extend({
   status: z.enum(sessionStatuses).optional(),
   automationId: z.uuid().optional(),
+  requestedBy: z
+    .union([z.uuid(), z.literal("me")])
+    .optional()
+    .meta({ description: "Id of the user or key that asked; me: the caller." }),
 });
 const sessionPageSchema = pageOf("sessions", sessionDetailSchema);
+
+/** The filter of a list, with `me` resolved. */
+function filterOf({ userId, keyId }: Principal, query: z.infer<typeof sessionQuerySchema>): SessionListQuery {
+  const own = userId ?? keyId ?? undefined;
+  return { ...query, requestedBy: query.requestedBy === "me" ? own : query.requestedBy };
+}
 
 /** A session as the API shows it: the record with its address in the web app. */
 export function toSession(options: ApiOptions, record: SessionRecord): SessionDetail {
@@ -92,6 +103,7 @@ export async function createFromRequest(
     id,
     repositories,
     createdBy: principal.keyId,
+    requestedBy: principal.userId,
     sandboxed: options.sandboxed,
     traceParent,
     notices: notices.map((notice) => notice.replaceAll("\0", "").toWellFormed()),
@@ -135,7 +147,8 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       },
     },
     async (request) => {
-      const page = await listSessions(database, organizationOf(request), request.query);
+      const principal = principalOfRequest(request);
+      const page = await listSessions(database, principal.organizationId, filterOf(principal, request.query));
       return { sessions: page.items.map(show), nextCursor: page.nextCursor };
     },
   );
@@ -152,8 +165,10 @@ export function addSessionOperations(app: App, options: ApiOptions, streams: Eve
       },
     },
     async (request) => {
-      const { organizationId } = principalOfRequest(request);
-      const page = await searchSessions(database, organizationId, request.query.q.replaceAll("\0", ""), request.query);
+      const principal = principalOfRequest(request);
+      const { organizationId } = principal;
+      const filter = filterOf(principal, request.query);
+      const page = await searchSessions(database, organizationId, request.query.q.replaceAll("\0", ""), filter);
       return { sessions: page.items.map(show), nextCursor: page.nextCursor };
     },
   );

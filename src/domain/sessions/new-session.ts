@@ -15,7 +15,10 @@ export interface NewSession {
   readonly automationId: string | null;
   readonly jobId: string | null;
   readonly payload: unknown;
+  /** Id of the key that created it. */
   readonly createdBy: string | null;
+  /** Id of the signed-in user who asked for it; null: the user of the key, if it has one. */
+  readonly requestedBy: string | null;
   readonly sandboxed: boolean;
   /** The first message to the agent. */
   readonly message: string;
@@ -41,6 +44,7 @@ export interface SessionRequest {
   readonly jobId?: string | undefined;
   readonly payload?: unknown;
   readonly createdBy?: string | null | undefined;
+  readonly requestedBy?: string | null | undefined;
   readonly sandboxed: boolean;
   readonly notices?: readonly string[] | undefined;
   readonly traceParent?: string | null | undefined;
@@ -69,6 +73,7 @@ export function newSession(request: SessionRequest): NewSession {
     jobId: request.jobId ?? null,
     payload: request.payload ?? null,
     createdBy: request.createdBy ?? null,
+    requestedBy: request.requestedBy ?? null,
     sandboxed: request.sandboxed,
     message: firstMessage(request),
     notices: request.notices ?? [],

@@ -55,6 +55,9 @@ export const sessionSchema = z.object({
 /** See `sessionSchema`. */
 export type Session = z.infer<typeof sessionSchema>;
 
+/** Who asked for a session: a user, signed in or by a key of their own, or a key that is no user's. */
+const requesterSchema = z.object({ type: z.enum(["user", "key"]), id: z.uuid(), name: z.string() });
+
 /** A session as `GET /session/{id}` and the `/session` lists show it. */
 export const sessionDetailSchema = sessionSchema.extend({
   prompt: z.string().nullable(),
@@ -75,6 +78,8 @@ export const sessionDetailSchema = sessionSchema.extend({
   failure: failureSchema.nullable(),
   /** The agent's last message, or a sentence that says that nothing was changed. */
   summary: z.string().nullable(),
+  /** The person or key that asked for it; null: an automation did, or it is not known. */
+  requestedBy: requesterSchema.nullable(),
   automationId: z.uuid().nullable(),
   jobId: z.uuid().nullable(),
   /** False if the operator chose to run agents without a sandbox. */

@@ -30,6 +30,8 @@ export interface KeyInput {
   readonly scopes: readonly Scope[];
   readonly automationIds?: readonly string[] | null | undefined;
   readonly expiresAt?: string | null | undefined;
+  /** The signed-in user who makes it: sessions that it creates are theirs. */
+  readonly userId?: string | null | undefined;
 }
 
 /**
@@ -53,8 +55,8 @@ export async function insertKey(
   key: string,
 ): Promise<Key> {
   const { rows } = await queryable.query<Key>(
-    `insert into api_key (id, organization_id, name, prefix, hash, scopes, automation_ids, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8) returning ${columns}`,
+    `insert into api_key (id, organization_id, name, prefix, hash, scopes, automation_ids, expires_at, user_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${columns}`,
     [
       crypto.randomUUID(),
       organizationId,
@@ -65,6 +67,7 @@ export async function insertKey(
       input.scopes,
       input.automationIds,
       input.expiresAt,
+      input.userId,
     ],
   );
   return rows[0] as Key;

@@ -24,7 +24,6 @@ export interface ClaimedSession extends Claim {
   readonly summary: string | null;
   /** The worker that has the session's latest folders on its disk; null: none has. */
   readonly workspaceWorker: string | null;
-  readonly requester: { readonly name: string } | null;
   /** Settings of the organization. */
   readonly organization: {
     readonly defaultAgent: string | null;
@@ -128,6 +127,22 @@ export async function parkSession(
     return "waiting";
   });
   notifyChange(database, claim.sessionId, reached);
+}
+
+/**
+ * The person who asked for a session, if their address was verified by who signed them in: real enough to be named in a commit.
+ * @returns null if nobody is known, or the address is not
+ */
+export async function requesterOf(
+  database: Database,
+  sessionId: string,
+): Promise<{ readonly name: string; readonly email: string } | null> {
+  const { rows } = await database.pool.query<{ name: string; email: string }>(
+    `select user_account.name, email from session join user_account on user_account.id = session.requested_by
+     where session.id = $1 and email is not null`,
+    [sessionId],
+  );
+  return rows[0] ?? null;
 }
 
 /**

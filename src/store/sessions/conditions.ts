@@ -7,6 +7,8 @@ export interface SessionListQuery {
   readonly cursor?: string | undefined;
   readonly status?: SessionStatus | undefined;
   readonly automationId?: string | undefined;
+  /** Id of the user who asked for it, or of the key if it is no user's. */
+  readonly requestedBy?: string | undefined;
 }
 
 /**
@@ -14,13 +16,17 @@ export interface SessionListQuery {
  * placeholder.
  * @throws InvalidInputError if the cursor is malformed
  */
-export function conditionsOf(organizationId: string, { cursor, status, automationId }: SessionListQuery) {
+export function conditionsOf(organizationId: string, { cursor, status, automationId, requestedBy }: SessionListQuery) {
   const after = readCursor(cursor);
   const values: unknown[] = [organizationId];
   const bind = (value: unknown): string => `$${values.push(value)}`;
   const conditions = ["session.organization_id = $1"];
   if (status !== undefined) conditions.push(`session.status = ${bind(status)}`);
   if (automationId !== undefined) conditions.push(`session.automation_id = ${bind(automationId)}`);
+  if (requestedBy !== undefined) {
+    const id = bind(requestedBy);
+    conditions.push(`(session.requested_by = ${id} or (session.requested_by is null and session.created_by = ${id}))`);
+  }
   if (after !== null) {
     conditions.push(
       `(session.created_at, session.id) < (${bind(after.createdAt)}::timestamptz, ${bind(after.id)}::uuid)`,

@@ -30,13 +30,14 @@ export async function createSessions(
     text: `with input as (
         select distinct on (id) * from jsonb_to_recordset($1::jsonb) as item (
           id uuid, organization uuid, title text, description text, prompt text, status text, agent text, target_branch text,
-          branch_name text, priority integer, automation uuid, job uuid, payload jsonb, created_by uuid, sandboxed boolean,
+          branch_name text, priority integer, automation uuid, job uuid, payload jsonb, created_by uuid, requested_by uuid, sandboxed boolean,
           trace_parent text, message text, events jsonb, repositories jsonb)),
       created as (
         insert into session (id, organization_id, title, description, prompt, status, agent, target_branch, branch_name,
-          priority, automation_id, job_id, payload, created_by, sandboxed, last_event, queued_at, trace_parent)
+          priority, automation_id, job_id, payload, created_by, requested_by, sandboxed, last_event, queued_at, trace_parent)
         select id, organization, title, description, prompt, status, agent, target_branch, branch_name, priority, automation,
-          job, payload, created_by, sandboxed, jsonb_array_length(events), case when status = 'queued' then now() end, trace_parent
+          job, payload, created_by, coalesce(requested_by, (select user_id from api_key where api_key.id = created_by)), sandboxed,
+          jsonb_array_length(events), case when status = 'queued' then now() end, trace_parent
         from input
         on conflict do nothing
         returning id, created_at, session as changed),
@@ -90,6 +91,7 @@ function toInput({ organizationId, session }: SessionToCreate): Record<string, u
     job: session.jobId,
     payload: session.payload,
     created_by: session.createdBy,
+    requested_by: session.requestedBy,
     sandboxed: session.sandboxed,
     trace_parent: session.traceParent,
     // The first message has the same id as the session.

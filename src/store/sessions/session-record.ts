@@ -23,6 +23,7 @@ export interface SessionRow {
   finished_at: Date | null;
   failure: SessionDetail["failure"];
   summary: string | null;
+  requested_by: SessionDetail["requestedBy"];
   automation_id: string | null;
   job_id: string | null;
   sandboxed: boolean;
@@ -45,6 +46,10 @@ export const sessionColumns = `
   session.id, session.organization_id, session.title, session.description, session.prompt, session.status, session.agent,
   session.target_branch, session.branch_name, session.priority, session.queued_at, session.started_at,
   session.finished_at, with_remedy(session.failure) as failure, session.summary, session.automation_id, session.job_id,
+  coalesce(
+    (select jsonb_build_object('type', 'user', 'id', id, 'name', name) from user_account where id = session.requested_by),
+    (select jsonb_build_object('type', 'key', 'id', id, 'name', name) from api_key where id = session.created_by)
+  ) as requested_by,
   session.sandboxed,
   (session_budget_left(session) + session.spent_usd)::float8 as budget_usd, session.spent_usd::float8 as spent_usd,
   session.waiting, session.events_removed_through,
@@ -93,6 +98,7 @@ export function toSessionRecord(row: SessionRow): SessionRecord {
     finishedAt: row.finished_at?.toISOString() ?? null,
     failure: row.failure,
     summary: row.summary,
+    requestedBy: row.requested_by,
     automationId: row.automation_id,
     jobId: row.job_id,
     sandboxed: row.sandboxed,

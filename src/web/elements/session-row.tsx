@@ -4,9 +4,9 @@ import { formatDollars } from "./dollars.ts";
 import { StatusBadge } from "./status-badge.tsx";
 import { Ago, Until } from "./time.tsx";
 
-/** A session in a list: title, repositories, age, pull request, cost and status. */
+/** A session in a list: title, repositories, age, who asked, pull request, cost and status. */
 export function SessionRow({ session }: { session: SessionDetail }) {
-  const { id, title, repositories, pullRequests, spentUsd, createdAt, status, retry } = session;
+  const { id, title, repositories, pullRequests, spentUsd, createdAt, status, retry, requestedBy } = session;
   const [pullRequest] = pullRequests;
   return (
     <li className="relative flex items-center gap-x-3 px-4 py-3 hover:bg-sunken">
@@ -16,6 +16,7 @@ export function SessionRow({ session }: { session: SessionDetail }) {
         </Link>
         <p className="text-sm break-words text-muted">
           {repositories.map(({ name }) => name).join(", ") || "No repository"} · <Ago at={createdAt} />
+          {requestedBy !== null && ` · ${requestedBy.name}`}
           {pullRequest !== undefined &&
             ` · pull request #${pullRequest.number}${pullRequest.state === "open" ? "" : ` ${pullRequest.state}`}`}
           {spentUsd > 0 && ` · ${formatDollars(spentUsd)}`}

@@ -165,6 +165,7 @@ function Head({ session }: { session: SessionDetail }) {
         </Fact>
         {session.targetBranch !== null && <Fact name="Into">{session.targetBranch}</Fact>}
         {session.agent !== null && <Fact name="Agent">{session.agent}</Fact>}
+        {session.requestedBy !== null && <Fact name="Asked by">{session.requestedBy.name}</Fact>}
         {session.automationId !== null && (
           <Fact name="Started by">
             <Link to="/automations/$id" params={{ id: session.automationId }} className="underline">

@@ -11,9 +11,11 @@ import { client } from "../query.ts";
 
 const statuses = sessionStatuses.map((status) => ({ value: status, name: statusLabel(status) }));
 
-/** Sessions, the newest first, filtered by status or search. */
+const askers = [{ value: "me", name: "Me" }] as const;
+
+/** Sessions, the newest first, filtered by status, who asked, or search. */
 export function SessionsPage() {
-  const { q, status } = useSearch({ from: "/" });
+  const { q, status, by } = useSearch({ from: "/" });
   const navigate = useNavigate();
   useTitle("Sessions");
   return (
@@ -27,21 +29,28 @@ export function SessionsPage() {
             value={status}
             all="All statuses"
             options={statuses}
-            onChange={(chosen) => void navigate({ to: "/", search: { q, status: chosen }, replace: true })}
+            onChange={(chosen) => void navigate({ to: "/", search: { q, status: chosen, by }, replace: true })}
+          />
+          <Select
+            label="Asked by"
+            value={by}
+            all="Everybody"
+            options={askers}
+            onChange={(chosen) => void navigate({ to: "/", search: { q, status, by: chosen }, replace: true })}
           />
         </div>
         <NewSession />
       </div>
       <PagedList
         label="Sessions"
-        queryKey={["sessions", q ?? "", status ?? ""]}
+        queryKey={["sessions", q ?? "", status ?? "", by ?? ""]}
         readPage={(cursor) => {
-          const page = { limit: 30, cursor, status };
+          const page = { limit: 30, cursor, status, requestedBy: by };
           return q === undefined ? client.session.list(page) : client.session.search(q, page);
         }}
         itemsOf={(page) => page.sessions}
         refreshMs={3_000}
-        empty={emptyText(q, status !== undefined)}
+        empty={emptyText(q, status !== undefined || by !== undefined)}
       >
         {(session) => <SessionRow key={session.id} session={session} />}
       </PagedList>
@@ -56,7 +65,7 @@ function emptyText(q: string | undefined, isFiltered: boolean): string {
 }
 
 function Search() {
-  const { q, status } = useSearch({ from: "/" });
+  const { q, status, by } = useSearch({ from: "/" });
   const [text, setText] = useState(q ?? "");
   const [asked, setAsked] = useState(q);
   const navigate = useNavigate();
@@ -67,7 +76,7 @@ function Search() {
     setText(q ?? "");
   }
   const search = (words: string): void => {
-    void navigate({ to: "/", search: { q: words.trim() === "" ? undefined : words.trim(), status } });
+    void navigate({ to: "/", search: { q: words.trim() === "" ? undefined : words.trim(), status, by } });
   };
   return (
     <search className="min-w-0">

@@ -1,3 +1,4 @@
+import { requesterOf } from "../../store/queue/claims.ts";
 import {
   recordedWork,
   saveCommits,
@@ -111,16 +112,21 @@ export async function recordCommits(
   }
 }
 
-/** Takes the work of each clone out of the sandbox, in the order given. @throws SessionError see `exportWork` */
+/**
+ * Takes the work of each clone out of the sandbox, in the order given.
+ * @param coAuthored whether its commit names who asked; a replay's does not
+ * @throws SessionError see `exportWork`
+ */
 export async function exportClones(
   { session, signal }: Pick<Attempt, "session" | "signal">,
   services: Exporting,
   clones: readonly Clone[],
+  coAuthored = true,
 ): Promise<ExportedClone[]> {
   const request = {
     sessionId: session.sessionId,
     message: session.title,
-    coAuthor: session.requester === null ? null : { name: session.requester.name, email: "requester@localhost" },
+    coAuthor: coAuthored ? await requesterOf(services.database, session.sessionId) : null,
     patchLimit: Math.floor(patchLimit / clones.length),
     signal,
   };
