@@ -136,6 +136,7 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       get: (id: string) => call(sessionDetailSchema, `/session/${id}`),
       queue: (id: string) => call(sessionDetailSchema, `/session/${id}/queue`, {}),
       cancel: (id: string) => call(sessionDetailSchema, `/session/${id}/cancel`, {}),
+      delete: (id: string) => call(z.object({}), `/session/${id}/delete`, {}),
       setBudget: (id: string, body: { budgetUsd: number | null }) =>
         call(sessionDetailSchema, `/session/${id}/budget`, body),
       resolveConflicts: (id: string) => call(sessionDetailSchema, `/session/${id}/resolve-conflicts`, {}),

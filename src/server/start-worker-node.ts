@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { readProgramTexts } from "../programs/program-text.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
+import { createRemovalOfDeleted } from "../worker/background/deleted-sessions.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
 import { startPullRequestPolling } from "../worker/background/pull-request-polling.ts";
@@ -73,6 +74,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     retention,
   };
   await shutdown.start(createHousekeeping(house));
+  await shutdown.start(createRemovalOfDeleted(house));
   const { vault, forges } = dependencies;
   const publicUrl = () => url;
   await shutdown.start(

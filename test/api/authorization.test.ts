@@ -70,6 +70,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /session/:id/queue": "write",
   "POST /session/:id/cancel": "write",
   "POST /session/:id/stop": "write",
+  "POST /session/:id/delete": "write",
   "POST /session/:id/message": "write",
   "POST /session/:id/messages": "write",
   "POST /session/:id/resolve-conflicts": "write",

@@ -12,6 +12,7 @@ import type { Offstage } from "../../src/server/offstage.ts";
 import { createRegistry, createAttemptServices, createSandbox, openVault } from "../../src/server/wiring.ts";
 import { noTraces } from "../../src/traces.ts";
 import { pruneWorkspaces } from "../../src/worker/background/prune-workspaces.ts";
+import { waitFor } from "../wait-for.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
@@ -21,7 +22,10 @@ let client: Client;
 
 beforeAll(async () => {
   world = await createWorld(script);
-  ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
+  ({ offstage, client } = await startInProcess(world, {
+    OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+    OFFSTAGE_RECORD: "true",
+  }));
 });
 
 afterAll(async () => {
@@ -102,4 +106,56 @@ test("what a killed replay or an interrupted removal left goes too", async () =>
   }
   expect(await prune(14)).toBe(1);
   expect(left.filter((folder) => existsSync(folder))).toEqual([]);
+});
+
+/** Tables with rows of a session, and how many. */
+async function rowsOf(id: string): Promise<Record<string, number>> {
+  const { pool } = offstage.database;
+  const { rows: tables } = await pool.query<{ name: string; column: string }>(
+    `select table_name as name, column_name as column from information_schema.columns
+     where table_schema = current_schema() and (column_name = 'session_id' or (table_name = 'session' and column_name = 'id'))`,
+  );
+  const counts: Record<string, number> = {};
+  for (const { name, column } of tables) {
+    const { rowCount } = await pool.query(`select from ${name} where ${column} = $1`, [id]);
+    if (rowCount !== null && rowCount > 0) counts[name] = rowCount;
+  }
+  return counts;
+}
+
+test("a deleted session is gone with all that there was of it, and what refers to it stays readable", async () => {
+  const { url } = await world.forge.createRepository("acme", "deleted", { "README.md": "# Before\n" });
+  await client.automation.create({
+    name: "Delete",
+    macro: "delete",
+    instructions: "write a.txt: a, then shell sleep {{ event.seconds }}",
+    repositories: [url],
+  });
+  const job = await client.automation.trigger("delete", { seconds: 600 });
+  const id = await waitFor(async () => (await client.job.get(job.id)).sessionId, "the job has its session");
+  await waitFor(async () => (await client.session.get(id)).status === "running", "it runs");
+  await expect(client.session.delete(id)).rejects.toMatchObject({
+    status: 409,
+    message: `session ${id} is running: cancel it first`,
+  });
+  await client.session.cancel(id);
+  await untilOver(client, id);
+  await client.session.message(id, { message: "write b.txt: b" });
+  expect((await untilOver(client, id)).pullRequests).toHaveLength(1);
+  const recording = join(world.data, "recordings", `${id}.jsonl`);
+  const isThere = (): boolean[] => [existsSync(folderOf(id)), existsSync(recording), pins(id).length > 0];
+  expect(isThere()).toEqual([true, true, true]);
+  expect(Object.keys(await rowsOf(id))).toEqual(
+    expect.arrayContaining(["session", "event", "message", "session_repository", "pull_request", "job", "checkpoint"]),
+  );
+  await client.session.delete(id);
+  expect(await rowsOf(id)).toEqual({});
+  await expect(client.session.get(id)).rejects.toMatchObject({ status: 404 });
+  await expect(client.session.delete(id)).rejects.toMatchObject({ status: 404 });
+  await waitFor(() => isThere().every((there) => !there), "the worker has removed its files");
+  expect(await client.job.get(job.id)).toMatchObject({ status: "completed", sessionId: null });
+  expect((await client.ledger.list()).entries[0]).toMatchObject({ outcome: expect.any(String) as string });
+  expect((await client.audit.list()).entries.filter(({ action }) => action === "deleteSession")).toEqual(
+    expect.arrayContaining([expect.objectContaining({ outcome: "allowed", target: id })]),
+  );
 });

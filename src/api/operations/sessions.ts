@@ -19,6 +19,7 @@ import {
 import { sessionStatuses } from "../../domain/sessions/status.ts";
 import { setSessionBudget } from "../../store/queue/budgets.ts";
 import { estimateWait } from "../../store/queue/queue.ts";
+import { deleteSession } from "../../store/sessions/delete-session.ts";
 import type { SessionListQuery } from "../../store/sessions/conditions.ts";
 import { listEvents } from "../../store/sessions/events.ts";
 import { searchSessions } from "../../store/sessions/search.ts";
@@ -113,8 +114,8 @@ export async function createFromRequest(
 }
 
 /**
- * Adds the operations on sessions: create, list, search, show, queue, cancel (also as stop), message (also as messages), resolve
- * conflicts, budget, events, diff.
+ * Adds the operations on sessions: create, list, search, show, queue, cancel (also as stop), delete, message (also as messages),
+ * resolve conflicts, budget, events, diff.
  */
 export function addSessionOperations(app: App, options: ApiOptions, streams: EventStreams): void {
   const { database } = options;
@@ -222,6 +223,23 @@ function addChanges(app: App, options: ApiOptions, show: (record: SessionRecord)
       async (request) => show(await change(database, organizationOf(request), idOf(request, "session"))),
     );
   }
+  app.post(
+    "/session/:id/delete",
+    {
+      config: { operation: { scope: "write" } },
+      schema: {
+        tags,
+        operationId: "deleteSession",
+        summary: "Delete a session that is not at work, with its events, changes, checkpoints and recording",
+        params: idParameters,
+        response: answers(z.object({})),
+      },
+    },
+    async (request) => {
+      await deleteSession(database, organizationOf(request), idOf(request, "session"));
+      return {};
+    },
+  );
   const messages = {
     message: { operationId: "sendMessage", summary: "Send a follow-up message" },
     messages: { operationId: "sendMessages", summary: "Send a follow-up message (the name of published clients)" },

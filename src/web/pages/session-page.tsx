@@ -6,6 +6,7 @@ import type { SessionDetail } from "../../domain/sessions/session.ts";
 import { isFinal } from "../../domain/sessions/status.ts";
 import { CopyButton } from "../elements/copy-button.tsx";
 import { formatDollars } from "../elements/dollars.ts";
+import { ConfirmButton } from "../elements/dialog.tsx";
 import { Fact } from "../elements/fact.tsx";
 import { BackLink, PageTitle } from "../elements/page-head.tsx";
 import { RepositoryName } from "../elements/repository-name.tsx";
@@ -217,6 +218,15 @@ function Actions({ session: { id, status, retry, pullRequests } }: { session: Se
     mutationFn: (verb: "cancel" | "queue" | "resolveConflicts") => client.session[verb](id),
     onSuccess: (session) => queries.setQueryData(["session", id], session),
   });
+  const navigate = useNavigate();
+  const remove = useMutation({
+    mutationFn: () => client.session.delete(id),
+    onSuccess: async () => {
+      await navigate({ to: "/" });
+      queries.removeQueries({ queryKey: ["session", id] });
+      await queries.invalidateQueries({ queryKey: ["sessions"] });
+    },
+  });
   const verb =
     status === "failed" || status === "cancelled"
       ? "Retry"
@@ -260,7 +270,17 @@ function Actions({ session: { id, status, retry, pullRequests } }: { session: Se
           {isCancelling ? "Cancelling …" : "Cancel"}
         </button>
       )}
-      <ErrorText error={change.error} />
+      {(isFinal(status) || status === "draft") && (
+        <ConfirmButton
+          button="Delete"
+          disabled={change.isPending || remove.isPending}
+          question="Delete the session?"
+          onConfirm={() => remove.mutate()}
+        >
+          Its conversation and changes are gone then. Its branch and pull request stay.
+        </ConfirmButton>
+      )}
+      <ErrorText error={change.error ?? remove.error} />
     </>
   );
 }

@@ -16,7 +16,7 @@ import { pruneDeliveries } from "../../store/webhooks/deliveries.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
-import { pruneRecordings } from "./prune-recordings.ts";
+import { pruneRecordings, pruneRecordingsOfDeleted } from "./prune-recordings.ts";
 import { pruneWorkspaces } from "./prune-workspaces.ts";
 
 /** Short, so that a server that restarts often is tidied too. */
@@ -58,6 +58,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     deliveries: () => pruneDeliveries(database, retention.deliveryDays, signal),
     workspaces: () => pruneWorkspaces({ database, logger, folders, mirrors }, retention.workspaceDays, signal),
     recordings: () => pruneRecordings(recordingsDirectory, retention.recordingDays, signal),
+    recordingsOfDeleted: () => pruneRecordingsOfDeleted(database, recordingsDirectory, signal),
     // After the workspaces, whose clones borrow from mirrors.
     mirrors: () => maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal),
   };

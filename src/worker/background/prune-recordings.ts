@@ -1,6 +1,11 @@
 import { readdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import type { Database } from "../../database/database.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
+import { existingSessions } from "../../store/sessions/delete-session.ts";
 
+/** Recordings that one query looks up. */
+const batchSize = 1_000;
 const dayMs = 24 * 60 * 60 * 1_000;
 
 /**
@@ -18,6 +23,29 @@ export async function pruneRecordings(directory: string, days: number, signal: A
     if (Date.now() - mtimeMs <= days * dayMs) continue;
     await rm(path, { force: true });
     count += 1;
+  }
+  return count;
+}
+
+/**
+ * Removes the recordings of sessions that were deleted.
+ * @returns how many were removed
+ */
+export async function pruneRecordingsOfDeleted(
+  database: Database,
+  directory: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const names = await readdir(directory).catch(() => []);
+  const ids = names.map((name) => basename(name, ".jsonl")).filter((id) => isUuid(id));
+  let count = 0;
+  for (let at = 0; at < ids.length && !signal.aborted; at += batchSize) {
+    const batch = ids.slice(at, at + batchSize);
+    const existing = await existingSessions(database, batch);
+    for (const id of batch.filter((candidate) => !existing.has(candidate))) {
+      await rm(join(directory, `${id}.jsonl`), { force: true });
+      count += 1;
+    }
   }
   return count;
 }

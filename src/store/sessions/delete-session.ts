@@ -1,0 +1,51 @@
+import type { Database } from "../../database/database.ts";
+import { ConflictError } from "../../domain/errors/errors.ts";
+import { isFinal } from "../../domain/sessions/status.ts";
+import { lockSession } from "./transition.ts";
+
+/** Channel on which workers learn that a session was deleted, to remove what they have of it on disk. */
+export const deletedChannel = "offstage_deleted";
+
+/**
+ * Deletes a session with its events, messages, diffs and checkpoints; housekeeping removes what the object store has. Jobs and
+ * ledger entries stay, without a session, and so do the pull requests on the forge.
+ * @throws NotFoundError
+ * @throws ConflictError if the session is queued, running or waiting
+ */
+export async function deleteSession(database: Database, organizationId: string, id: string): Promise<void> {
+  await database.transaction(async (transaction) => {
+    const { status } = await lockSession(transaction, organizationId, id);
+    if (status !== "draft" && !isFinal(status)) throw new ConflictError(`session ${id} is ${status}: cancel it first`);
+    await transaction.query("update job set session_id = null where session_id = $1 and organization_id = $2", [
+      id,
+      organizationId,
+    ]);
+    // Another session that works on the same branch goes on with its pull request.
+    await transaction.query(
+      `update pull_request set session_id = other.id
+       from session own, session other join session_repository part on part.session_id = other.id
+       where pull_request.session_id = $1 and own.id = $1 and other.id <> $1
+         and other.organization_id = own.organization_id and other.branch_name = own.branch_name
+         and part.repository_id = pull_request.repository_id`,
+      [id],
+    );
+    await transaction.query("delete from pull_request where session_id = $1", [id]);
+    // What was told of it and is no longer to be sent; the rest of it goes with its age.
+    await transaction.query(
+      `delete from webhook_delivery where organization_id = $2 and status <> 'pending'
+         and (data ->> 'sessionId' = $1::text or data ->> 'id' = $1::text)`,
+      [id, organizationId],
+    );
+    // All else that belongs to it refers to it with `on delete cascade`.
+    await transaction.query("delete from session where id = $1", [id]);
+  });
+  database.notify(deletedChannel, id);
+}
+
+/** Which of these sessions exist. */
+export async function existingSessions(database: Database, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await database.pool.query<{ id: string }>("select id from session where id = any($1::uuid[])", [
+    ids,
+  ]);
+  return new Set(rows.map(({ id }) => id));
+}

@@ -1,0 +1,56 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Database } from "../../database/database.ts";
+import type { Subscription } from "../../database/notifications.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
+import { createService, type Service } from "../../lifecycle/service.ts";
+import type { Logger } from "../../observability.ts";
+import { deletedChannel, existingSessions } from "../../store/sessions/delete-session.ts";
+import { removeSession } from "../clones/clones.ts";
+import type { SessionFolders } from "../disk/session-folders.ts";
+import type { Mirrors } from "../git/mirrors.ts";
+
+interface Place {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly folders: SessionFolders;
+  readonly mirrors: Mirrors;
+  readonly recordingsDirectory: string;
+}
+
+/**
+ * Removes from this worker's disk what it has of a session that was deleted: folders, pins in the mirrors, and recording.
+ * Housekeeping finds what a worker had of it that was not running then.
+ */
+export function createRemovalOfDeleted(place: Place): Service {
+  const { database, logger } = place;
+  let subscription: Subscription | null = null;
+  const removing = new Set<Promise<void>>();
+  return createService({
+    async start() {
+      subscription = await database.listen(deletedChannel, (sessionId) => {
+        if (!isUuid(sessionId)) return;
+        const removal = removeDeleted(place, sessionId)
+          .catch((error: unknown) =>
+            logger.warn(
+              { err: error, sessionId },
+              "could not remove a deleted session's files; housekeeping will retry",
+            ),
+          )
+          .finally(() => removing.delete(removal));
+        removing.add(removal);
+      });
+    },
+    async stop() {
+      await subscription?.close();
+      await Promise.all(removing);
+    },
+  });
+}
+
+async function removeDeleted({ database, folders, mirrors, recordingsDirectory }: Place, id: string): Promise<void> {
+  // A notification says only what to look at.
+  if ((await existingSessions(database, [id])).has(id)) return;
+  if (folders.isKept(id)) await removeSession({ folders, mirrors }, id);
+  await rm(join(recordingsDirectory, `${id}.jsonl`), { force: true });
+}
