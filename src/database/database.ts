@@ -6,6 +6,7 @@ import { startEmbeddedServer } from "./embedded/embedded.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { migrate } from "./migrate.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
+import { poolerError, requireOwnConnections } from "./pooler.ts";
 
 /** Runs queries: the pool, or one connection inside a transaction. */
 export type Queryable = Pick<pg.ClientBase, "query">;
@@ -31,7 +32,7 @@ const idleLimitMs = 60_000;
  * @param options.beside for a short command that shares the embedded server of a running process
  * @param options.migrated false: leaves the schema as it is, to back it up or to restore into it
  * @throws ConflictError if another process uses the embedded database, or a newer Offstage has migrated the schema
- * @throws InvalidInputError if the embedded database's folder can't be used
+ * @throws InvalidInputError if the embedded database's folder can't be used, or a pooler shares connections at `url`
  * @throws UnavailableError if the database at `url` can't be reached
  */
 export async function openDatabase(options: {
@@ -62,10 +63,11 @@ export async function openDatabase(options: {
     await server?.stop();
   }
   try {
+    if (options.url !== null) await requireOwnConnections(pool);
     if (options.migrated !== false) await migrate(pool, migrationsDirectory, definitionsDirectory);
   } catch (error) {
     await close();
-    throw options.url === null ? error : openError(error);
+    throw options.url === null ? error : openError(poolerError(error));
   }
   return {
     pool,
