@@ -14,7 +14,7 @@ test.each<[string, unknown, AbortSignal, string]>([
   ["a failed step", failed, running, "failed"],
   ["an error that nobody foresaw", new TypeError("x is undefined"), running, "failed"],
   ["an object store that refuses for good", new ObjectStoreError("forbidden", false), running, "failed"],
-  ["an object store that does not answer", away, running, "objectStore"],
+  ["an object store that does not answer", away, running, "failed"],
   ["a database that can't be reached", refused, running, "database"],
   ["a budget that is used up", shortage, running, "budget"],
   ["a write under a lost lease", new LeaseLostError("lost"), running, "lost"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SessionError } from "../../domain/errors/errors.ts";
+import { ObjectStoreError, SessionError, type Failure } from "../../domain/errors/errors.ts";
 import { createMask } from "../../domain/masking/mask.ts";
 import { createLogger } from "../../observability.ts";
 import { failureOf } from "./failure.ts";
@@ -36,7 +36,7 @@ test("a failure that has nothing to do with a full disk keeps its own reason, ma
     reason: expect.not.stringContaining("a-secret-of-the-server") as string,
   });
   const refused = { code: "pull_request_refused", reason: "No.", retryable: false, remedy: "Ask." } as const;
-  expect(await failed(new SessionError(refused), true)).toEqual(refused);
+  expect(await failed(new SessionError(refused), true)).toEqual({ ...refused, passing: false });
   expect(await failed(new Error("who knows"), false)).toMatchObject({ code: "internal", retryable: true });
 });
 
@@ -48,4 +48,18 @@ test("a full disk of the session's own is its bound, and the worker's is not bla
   });
   expect(await failed(full, true, true)).toMatchObject({ code: "disk_full" });
   expect(await failed(full, false)).toMatchObject({ code: "disk_full" });
+});
+
+test("a failure says whether it passes by itself: by its code, unless it says so itself", async () => {
+  const of = (failure: Partial<Failure>) =>
+    failed(
+      new SessionError({ code: "model_error", reason: "No.", retryable: true, remedy: "Ask.", ...failure }),
+      false,
+    );
+  expect(await of({ code: "forge_unavailable" })).toMatchObject({ passing: true });
+  expect(await of({ code: "forge_unavailable", retryable: false })).toMatchObject({ passing: false });
+  expect(await of({ code: "model_error" })).toMatchObject({ passing: false });
+  expect(await of({ code: "model_error", passing: true })).toMatchObject({ passing: true });
+  expect(await failed(new ObjectStoreError("no answer", true), false)).toMatchObject({ passing: true });
+  expect(await failed(new ObjectStoreError("forbidden", false), false)).toMatchObject({ passing: false });
 });
