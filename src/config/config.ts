@@ -133,6 +133,7 @@ function configOf(variables: Variables) {
     queueLimit: variables.OFFSTAGE_QUEUE_LIMIT,
     minimumFreeBytes: variables.OFFSTAGE_MIN_FREE_MB * 1024 * 1024,
     allowLocalRepositories: variables.OFFSTAGE_ALLOW_LOCAL_REPOSITORIES,
+    forks: variables.OFFSTAGE_FORKS,
     defaultAgent: variables.OFFSTAGE_DEFAULT_AGENT ?? null,
     customProviders: variables.OFFSTAGE_PROVIDERS ?? [],
     permissions: variables.OFFSTAGE_PERMISSIONS,

@@ -129,6 +129,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_QUEUE_LIMIT: integer(1, 10_000_000, 100_000),
   OFFSTAGE_MIN_FREE_MB: integer(0, 100_000_000, 256),
   OFFSTAGE_ALLOW_LOCAL_REPOSITORIES: flag,
+  OFFSTAGE_FORKS: flag,
   OFFSTAGE_DEFAULT_AGENT: agentNameSchema.optional(),
   OFFSTAGE_PROVIDERS: json(z.array(customProviderSchema)).optional(),
   OFFSTAGE_SANDBOX_MEMORY_MB: integer(256, 1_048_576, 8_192),

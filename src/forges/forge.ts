@@ -28,6 +28,8 @@ export interface ForgePullRequest {
 export interface OpenPullRequest {
   readonly head: string;
   readonly target: string;
+  /** The fork that has the branch; omitted: the repository itself. */
+  readonly from?: RepositoryAddress | undefined;
   readonly title: string;
   readonly body: string;
   /**
@@ -54,6 +56,8 @@ export interface RepositoryAccess {
   readonly hasPullRequests: boolean | null;
   /** Whether the token may change files in `.github/workflows`. */
   readonly mayChangeWorkflows: boolean | null;
+  /** Whether the token's user may have a fork of it. */
+  readonly mayFork: boolean | null;
   /** What rules of the forge ask of pushes to the work branch, in its own words; people may be exempt from them. */
   readonly rules: readonly string[];
 }
@@ -109,6 +113,11 @@ export interface Forge {
    * @returns null if the forge has no such API
    */
   readAccess(address: RepositoryAddress, branch: string, signal: AbortSignal): Promise<RepositoryAccess | null>;
+  /**
+   * Makes a fork of a repository for the token's user, or finds the one that there is, and waits until it can be pushed to.
+   * @throws SessionError repository_access_denied if the forge makes none, forge_unavailable if it takes long
+   */
+  fork(address: RepositoryAddress, signal: AbortSignal): Promise<RepositoryAddress>;
 }
 
 /** Configuration of one forge, as `config.ts` parses it. */

@@ -5,10 +5,12 @@ import { callForge, type ForgeAnswer } from "./http.ts";
 import {
   createPullRequestCalls,
   hasNextPage,
+  qualifiedHead,
   type Branches,
   type OpenRefusal,
   type RepositoryCall,
 } from "./pull-requests.ts";
+import { notForked, readyFork } from "./forks.ts";
 import { refusedBy, wordsOf } from "./refusal.ts";
 import { servesAddress } from "./serves.ts";
 
@@ -25,7 +27,13 @@ interface PullRequest {
   readonly draft?: boolean;
   readonly body: string;
   /** `label` is the branch; `ref` is another ref once the branch is deleted. */
-  readonly head: { readonly label: string; readonly ref: string; readonly sha: string; readonly repo_id: number };
+  readonly head: {
+    readonly label: string;
+    readonly ref: string;
+    readonly sha: string;
+    readonly repo_id: number;
+    readonly repo?: { readonly full_name?: string } | null;
+  };
   readonly base: { readonly ref: string; readonly repo_id: number };
 }
 
@@ -35,6 +43,7 @@ interface Repository {
   readonly mirror?: boolean;
   readonly has_pull_requests?: boolean;
   readonly permissions?: { readonly push?: boolean };
+  readonly parent?: { readonly full_name?: string } | null;
 }
 
 /** Fields used of a branch (repoGetBranch). */
@@ -68,7 +77,9 @@ export function createGitea(settings: GiteaSettings): Forge {
     branches: Branches,
     signal: AbortSignal,
   ): Promise<ForgePullRequest[]> {
-    const head = branches.head.split("/").map(encodeURIComponent).join("/");
+    const { from } = branches;
+    const qualified = from === undefined ? branches.head : qualifiedHead(from, branches.head);
+    const head = qualified.split("/").map(encodeURIComponent).join("/");
     const path = `/pulls/${encodeURIComponent(branches.target)}/${head}`;
     const answer = await call(address, "GET", path, signal);
     if (answer.status === 404 && saysThatThereIsNone(answer)) return [];
@@ -141,8 +152,29 @@ export function createGitea(settings: GiteaSettings): Forge {
       mayPush: isShut ? false : (permissions?.push ?? null),
       hasPullRequests: hasPullRequests ?? null,
       mayChangeWorkflows: null,
+      mayFork: settings.token === undefined ? false : null,
       rules: isShut ? ["a protected branch that the token's user may not push to"] : [],
     };
+  }
+
+  async function fork(address: RepositoryAddress, signal: AbortSignal): Promise<RepositoryAddress> {
+    const answer = await call(address, "POST", "/forks", signal, { body: {} });
+    const made = answer.status === 409 ? await ownFork(address, signal) : answer.status === 202 ? answer : null;
+    if (made === null) throw notForked(host, address, answer);
+    return readyFork({ host, webUrl: settings.webUrl, call }, address, made, signal);
+  }
+
+  /** The fork that the token's user has already; null if the repository of that name is none. */
+  async function ownFork(address: RepositoryAddress, signal: AbortSignal): Promise<ForgeAnswer | null> {
+    const headers = { Authorization: `token ${settings.token ?? ""}` };
+    const user = await callForge(`${settings.apiUrl}/user`, { method: "GET", headers, signal });
+    if (user.status !== 200) throw refusedBy(host, user);
+    const { login } = user.body as { login: string };
+    const path = `${login}/${address.path.split("/").at(-1) ?? ""}`;
+    const found = await call({ ...address, path }, "GET", "", signal);
+    const { parent } = (found.body ?? {}) as Partial<Repository>;
+    const isFork = parent?.full_name?.toLowerCase() === address.path.toLowerCase();
+    return found.status === 200 && isFork ? found : null;
   }
 
   return {
@@ -164,6 +196,7 @@ export function createGitea(settings: GiteaSettings): Forge {
       keepsClosedHead: false,
     }),
     readAccess,
+    fork,
   };
 }
 
@@ -174,13 +207,17 @@ function saysThatThereIsNone({ body }: ForgeAnswer): boolean {
 }
 
 /** Whether it is a pull request of the branches: a fork's branch may have the same name. */
-function isOf(body: unknown, { head, target }: Branches): body is PullRequest {
+function isOf(body: unknown, { head, target, from }: Branches): body is PullRequest {
   const candidate = (body ?? {}) as Partial<PullRequest>;
+  const isFrom =
+    from === undefined
+      ? candidate.head?.repo_id === candidate.base?.repo_id
+      : candidate.head?.repo?.full_name?.toLowerCase() === from.path.toLowerCase();
   return (
     typeof candidate.number === "number" &&
     candidate.head !== undefined &&
     candidate.base !== undefined &&
-    candidate.head.repo_id === candidate.base.repo_id &&
+    isFrom &&
     branchOf(candidate.head) === head &&
     candidate.base.ref === target
   );

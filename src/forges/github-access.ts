@@ -12,7 +12,7 @@ export type InstallationPermissions = Readonly<Record<string, string | undefined
 type Repository = Partial<
   Pick<
     components["schemas"]["full-repository"],
-    "archived" | "disabled" | "private" | "permissions" | "has_pull_requests"
+    "archived" | "disabled" | "private" | "permissions" | "has_pull_requests" | "allow_forking"
   >
 >;
 
@@ -56,6 +56,8 @@ export function gitHubAccess(
     mayPush: granted === null ? mayPush(repository, scopes, token) : granted["contents"] === "write",
     hasPullRequests: repository.has_pull_requests ?? null,
     mayChangeWorkflows: granted === null ? (scopes?.has("workflow") ?? null) : granted["workflows"] === "write",
+    // An App has no account that could have a fork.
+    mayFork: granted === null && token !== null ? (repository.allow_forking ?? null) : false,
     rules: rules.status === 200 && Array.isArray(rules.body) ? wordsOfRules(rules.body as readonly Rule[]) : [],
   };
 }

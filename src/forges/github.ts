@@ -9,10 +9,12 @@ import { callForge, type ForgeAnswer } from "./http.ts";
 import {
   createPullRequestCalls,
   hasNextPage,
+  qualifiedHead,
   type Branches,
   type OpenRefusal,
   type RepositoryCall,
 } from "./pull-requests.ts";
+import { notForked, readyFork } from "./forks.ts";
 import { refusedBy, wordsOf } from "./refusal.ts";
 import { servesAddress } from "./serves.ts";
 
@@ -111,13 +113,14 @@ export function createGitHub(settings: GitHubSettings): Forge {
 
   async function list(
     address: RepositoryAddress,
-    { head, target }: Branches,
+    branches: Branches,
     signal: AbortSignal,
   ): Promise<ForgePullRequest[]> {
+    const { head, target, from = address } = branches;
     const listed: PullRequest[] = [];
     for (let page = 1; page <= pageLimit; page += 1) {
       const query = new URLSearchParams({
-        head: `${ownerOf(address)}:${head}`,
+        head: qualifiedHead(from, head),
         base: target,
         state: "all",
         per_page: "100",
@@ -129,7 +132,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
       if (hasNextPage(answer, listed.length) !== true) break;
     }
     return listed
-      .filter((candidate) => isOf(candidate, { head, target }))
+      .filter((candidate) => isOf(candidate, branches))
       .map(toPullRequest)
       .toSorted((a, b) => b.number - a.number);
   }
@@ -164,6 +167,11 @@ export function createGitHub(settings: GitHubSettings): Forge {
       const granted = app === undefined ? null : (await installationOf(address, app, signal)).permissions;
       return gitHubAccess(repository, rules, { granted, token: settings.token ?? null });
     },
+    async fork(address, signal) {
+      const answer = await call(address, "POST", "/forks", signal, { body: { default_branch_only: true } });
+      if (answer.status !== 202) throw notForked(host, address, answer);
+      return readyFork({ host, webUrl: settings.webUrl, call }, address, answer, signal);
+    },
   };
 }
 
@@ -178,9 +186,11 @@ function refusalOf({ status, body }: ForgeAnswer): OpenRefusal {
 }
 
 /** The list's filter by `head` is ignored if it is malformed, and a fork of the same owner may have the branch too. */
-function isOf({ head, base }: PullRequest, wanted: Branches): boolean {
-  const isOwn = (head.repo as { id: number } | null | undefined)?.id === base.repo?.id;
-  return isOwn && head.ref === wanted.head && base.ref === wanted.target;
+function isOf({ head, base }: PullRequest, { from, ...wanted }: Branches): boolean {
+  const repo = head.repo as { id: number; full_name?: string } | null | undefined;
+  const isFrom =
+    from === undefined ? repo?.id === base.repo?.id : repo?.full_name?.toLowerCase() === from.path.toLowerCase();
+  return isFrom && head.ref === wanted.head && base.ref === wanted.target;
 }
 
 function ownerOf({ path }: RepositoryAddress): string {

@@ -34,5 +34,6 @@ export function createPlainGit(settings: PlainGitSettings | null): Forge {
     readPullRequest: unsupported,
     editPullRequest: unsupported,
     readAccess: () => Promise.resolve(null),
+    fork: unsupported,
   };
 }

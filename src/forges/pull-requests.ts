@@ -23,6 +23,13 @@ export type RepositoryCall = (
 export interface Branches {
   readonly head: string;
   readonly target: string;
+  /** The fork that has the head; omitted: the repository itself. */
+  readonly from?: RepositoryAddress | undefined;
+}
+
+/** The head as forges name it among those of other repositories: `owner:branch`. */
+export function qualifiedHead({ path }: RepositoryAddress, head: string): string {
+  return `${path.split("/").at(-2) ?? ""}:${head}`;
 }
 
 /**
@@ -135,10 +142,10 @@ async function openOnce(
 async function findFor(
   api: PullRequestApi,
   address: RepositoryAddress,
-  { head, target, work }: OpenPullRequest,
+  { head, target, from, work }: OpenPullRequest,
   signal: AbortSignal,
 ): Promise<ForgePullRequest | null> {
-  const found = await api.list(address, { head, target }, signal);
+  const found = await api.list(address, { head, target, from }, signal);
   const open = found.find(({ state }) => state === "open");
   if (open !== undefined) return open;
   if (work === undefined) return null;
@@ -205,16 +212,17 @@ async function ask(
   request: OpenPullRequest,
   signal: AbortSignal,
 ): Promise<Opened | NotOpened> {
-  const { head, target, title, body, work } = request;
-  const sent = { head, base: target, title, body: work === undefined ? body : withMark(body, work) };
+  const { head, target, from, title, body, work } = request;
+  const named = from === undefined ? head : qualifiedHead(from, head);
+  const sent = { head: named, base: target, title, body: work === undefined ? body : withMark(body, work) };
   try {
     const answer = await api.call(address, "POST", "/pulls", signal, { body: sent });
     if (answer.status === 201) return { ...api.read(answer.body), created: true };
     const refusal = await api.refusalOf(address, answer, signal);
     if (refusal.why !== "exists") return notOpened(api, answer, refusal.why, work !== undefined);
-    const named = refusal.number === null ? null : await readOpen(api, address, refusal.number, request, signal);
+    const open = refusal.number === null ? null : await readOpen(api, address, refusal.number, request, signal);
     return (
-      named ?? { next: "look", failure: lagging(api, "has a pull request already, which it does not list", answer) }
+      open ?? { next: "look", failure: lagging(api, "has a pull request already, which it does not list", answer) }
     );
   } catch (error) {
     if (!(error instanceof ForgeUnavailable)) throw error;

@@ -216,6 +216,7 @@ export function createAttemptServices(
     defaultAgent: () => chooseDefaultAgent(config, providers),
     forgeOf: forges.forgeOf,
     repositoryKeyOf: forges.keyOf,
+    forks: config.forks,
     mask: createMask(serverSecrets(config)),
     stallMs: config.stallMs,
     retryForMs: config.retryForMs,

@@ -1,5 +1,5 @@
-import { type Place, nextLagMs, type ForgeState, type KeptPullRequest } from "./state.ts";
-import { bareOf, tipOf } from "./commits.ts";
+import { type Place, nextLagMs, tokenUser, type ForgeState, type KeptPullRequest } from "./state.ts";
+import { bareOf, bringFrom, copyTo, tipOf } from "./commits.ts";
 
 /** An answer of the API; no status where the connection is cut instead. */
 export interface Answer {
@@ -20,22 +20,60 @@ export interface ApiRequest {
 }
 
 /** Where a repository's pull request is: its head is frozen once it is closed. */
-export function headShaOf(state: ForgeState, place: Place, { head, endedSha }: KeptPullRequest): string {
-  return endedSha ?? state.refs.shaOf(bareOf(state, place), head) ?? "";
+export function headShaOf(state: ForgeState, place: Place, { head, headOwner, endedSha }: KeptPullRequest): string {
+  const from = headOwner === null ? place : { ...place, owner: headOwner };
+  return endedSha ?? state.refs.shaOf(bareOf(state, from), head) ?? "";
+}
+
+/** The head that a request names: `branch`, or `owner:branch` of a fork, whose commits the repository then has too. */
+export function headIn(state: ForgeState, place: Place, named: string) {
+  const [owner, branch] = named.includes(":") ? named.split(":") : [place.owner, named];
+  const from = { ...place, owner: owner ?? "" };
+  const headOwner = from.owner === place.owner ? null : from.owner;
+  const isKnown = state.pulls.has(`${from.owner}/${from.name}`);
+  const headSha = isKnown ? state.refs.shaOf(bareOf(state, from), branch ?? "") : null;
+  if (headOwner !== null && headSha !== null) bringFrom(bareOf(state, place), bareOf(state, from), branch ?? "");
+  return { head: branch ?? "", headOwner, headSha };
+}
+
+/** Makes the fork of the token's user, or finds it. @returns where it is, and whether it was there */
+export function forkOf(state: ForgeState, place: Place): { readonly fork: Place; readonly wasThere: boolean } {
+  const fork = { ...place, owner: tokenUser };
+  const key = `${fork.owner}/${fork.name}`;
+  const wasThere = state.pulls.has(key);
+  if (!wasThere) {
+    copyTo(bareOf(state, place), bareOf(state, fork));
+    state.pulls.set(key, []);
+    state.facts.set(key, { forkOf: place.owner });
+    state.refs.changed(bareOf(state, fork));
+  }
+  return { fork, wasThere };
 }
 
 /** Adds a pull request, which lists show after the lag. */
 export function addPullRequest(
   state: ForgeState,
   pulls: KeptPullRequest[],
-  { title = "", body = "", head = "", base = "" }: Record<string, string>,
-  baseSha: string,
+  { title = "", body = "", base = "" }: Record<string, string>,
+  { head, headOwner, baseSha }: Pick<KeptPullRequest, "head" | "headOwner" | "baseSha">,
 ): KeptPullRequest {
   const shownFrom = performance.now() + nextLagMs(state);
   const number = pulls.length + 1;
-  const pull = { number, title, body, head, base, state: "open", baseSha, endedSha: null, shownFrom, endShownFrom: 0 };
-  pulls.push(pull as KeptPullRequest);
-  return pull as KeptPullRequest;
+  const pull: KeptPullRequest = {
+    number,
+    title,
+    body,
+    head,
+    headOwner,
+    base,
+    state: "open",
+    baseSha,
+    endedSha: null,
+    shownFrom,
+    endShownFrom: 0,
+  };
+  pulls.push(pull);
+  return pull;
 }
 
 /** Closes a pull request, which lists show after the lag. */
@@ -49,7 +87,8 @@ export function endPullRequest(
   const index = pulls.findIndex((pull) => pull.number === number);
   const pull = pulls[index];
   if (pull === undefined) return null;
-  const endedSha = tipOf(bareOf(state, place), pull.head) ?? pull.endedSha;
+  const from = pull.headOwner === null ? place : { ...place, owner: pull.headOwner };
+  const endedSha = tipOf(bareOf(state, from), pull.head) ?? pull.endedSha;
   const ended = { ...pull, state: ending, endedSha, endShownFrom: performance.now() + nextLagMs(state) };
   pulls[index] = ended;
   return ended;

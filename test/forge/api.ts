@@ -5,7 +5,7 @@ import { answerAsGitea, refusedByGitea } from "./gitea-api.ts";
 import { answerAsGitHub, refusedByGitHub } from "./github-api.ts";
 import { isAppToken, newInstallationToken } from "./github-app.ts";
 import { installationShape } from "./github-shapes.ts";
-import type { ApiFailure, ForgeState } from "./state.ts";
+import { tokenUser, type ApiFailure, type ForgeState } from "./state.ts";
 
 /** The part of GitHub's API and of Gitea's that Offstage calls. */
 export async function serveApi(
@@ -52,6 +52,7 @@ function answerOf(state: ForgeState, isGitea: boolean, request: ApiRequest): Ans
   if (limited !== null) return limited;
   if (path.endsWith("/access_tokens") || path === "/installation") return answerApp(state, request);
   if (!state.tokens.has(request.token)) return refused(401, isGitea ? "token is required" : "Bad credentials");
+  if (isGitea && path === "user") return { status: 200, body: { id: 2, login: tokenUser } };
   const pulls = state.pulls.get(`${place.owner}/${place.name}`);
   if (pulls === undefined) return refused(404, isGitea ? "The target couldn't be found." : "Not Found");
   const answer = isGitea ? answerAsGitea(state, request, pulls) : answerAsGitHub(state, request, pulls);

@@ -24,6 +24,17 @@ export function tipOf(bare: string, branch: string): string | null {
   return git(bare, "rev-parse", "--verify", "--quiet", `refs/heads/${branch}`);
 }
 
+/** Brings a fork's branch into the repository, as forges do of pull requests; nothing if there is none. */
+export function bringFrom(bare: string, fork: string, branch: string): void {
+  git(bare, "fetch", "--quiet", "--no-tags", fork, `refs/heads/${branch}`);
+}
+
+/** Copies a repository, with its default branch alone. */
+export function copyTo(bare: string, fork: string): void {
+  git(bare, "clone", "--quiet", "--bare", "--single-branch", bare, fork);
+  git(fork, "config", "http.receivepack", "true");
+}
+
 /** Whether a branch has a commit that another commit lacks. */
 export function isAhead(bare: string, headSha: string, baseSha: string): boolean {
   return git(bare, "rev-list", "--max-count=1", headSha, `^${baseSha}`) !== "";

@@ -1,4 +1,13 @@
-import { addPullRequest, headShaOf, pageOf, patchPullRequest, type Answer, type ApiRequest } from "./api-request.ts";
+import {
+  addPullRequest,
+  forkOf,
+  headIn,
+  headShaOf,
+  pageOf,
+  patchPullRequest,
+  type Answer,
+  type ApiRequest,
+} from "./api-request.ts";
 import { bareOf, commitsOf, isAhead, tipOf } from "./commits.ts";
 import { giteaBranchShape, giteaCommitShape, giteaPullRequestShape, giteaRepositoryShape } from "./gitea-shapes.ts";
 import { mergeableOf } from "./mergeable.ts";
@@ -17,6 +26,15 @@ export function answerAsGitea(state: ForgeState, request: ApiRequest, pulls: Kep
   const { place, method, path } = request;
   const facts = state.facts.get(`${place.owner}/${place.name}`) ?? {};
   if (path === "") return { status: 200, body: giteaRepositoryShape(place, facts) };
+  if (path === "/forks" && method === "POST") {
+    const { fork, wasThere } = forkOf(state, place);
+    if (wasThere) return refusedByGitea(state, 409, `repository already exists [name: ${fork.name}]`);
+    return { status: 202, body: giteaRepositoryShape(fork, { forkOf: place.owner }) };
+  }
+  if (path === "/branches") {
+    const sha = state.refs.shaOf(bareOf(state, place), "main");
+    return { status: 200, body: sha === null ? [] : [giteaBranchShape("main", sha, true)] };
+  }
   const [, branch] = /^\/branches\/(.+)$/u.exec(path) ?? [];
   if (branch !== undefined) return showBranch(state, request, decodeURIComponent(branch));
   const [, number, commits] = /^\/pulls\/(\d+)(\/commits)?$/u.exec(path) ?? [];
@@ -27,7 +45,7 @@ export function answerAsGitea(state: ForgeState, request: ApiRequest, pulls: Kep
   }
   const [, base, head] = /^\/pulls\/([^/]+)\/(.+)$/u.exec(path) ?? [];
   if (base !== undefined && head !== undefined)
-    return byBranches(state, request, pulls, { base: decodeURIComponent(base), head: decodeURIComponent(head) });
+    return byBranches(state, request, pulls, { base: decodeURIComponent(base), named: decodeURIComponent(head) });
   if (path !== "/pulls") return notFound(state);
   return method === "GET" ? list(state, request, pulls) : open(state, request, pulls);
 }
@@ -44,9 +62,11 @@ function byBranches(
   state: ForgeState,
   request: ApiRequest,
   pulls: readonly KeptPullRequest[],
-  { base, head }: { readonly base: string; readonly head: string },
+  { base, named }: { readonly base: string; readonly named: string },
 ): Answer {
-  const found = shown(pulls).find((pull) => pull.base === base && pull.head === head);
+  const { head, headOwner } = headIn(state, request.place, named);
+  const isIt = (pull: KeptPullRequest) => pull.base === base && pull.head === head && pull.headOwner === headOwner;
+  const found = shown(pulls).find(isIt);
   return found === undefined ? notFound(state) : { status: 200, body: show(state, request, found) };
 }
 
@@ -87,26 +107,30 @@ function page<Item>({ maxResponseItems }: ForgeState, request: ApiRequest, found
 /** Refuses as Gitea does (routers/api/v1/repo/pull.go, CreatePullRequest); it opens one without a change, too. */
 function open(state: ForgeState, request: ApiRequest, pulls: KeptPullRequest[]): Answer {
   const { place, body } = request;
-  const { head = "", base = "" } = body;
+  const { base = "" } = body;
   const bare = bareOf(state, place);
-  if (head === base) {
+  const { head, headOwner, headSha } = headIn(state, place, body["head"] ?? "");
+  if (head === base && headOwner === null) {
     return refusedByGitea(state, 422, "Invalid PullRequest: There are no changes between the head and the base");
   }
   const baseSha = state.refs.shaOf(bare, base);
-  if (state.refs.shaOf(bare, head) === null || baseSha === null) return notFound(state);
-  const existing = pulls.find((pull) => pull.state === "open" && pull.head === head && pull.base === base);
+  if (headSha === null || baseSha === null) return notFound(state);
+  const existing = pulls.find(
+    (pull) => pull.state === "open" && pull.head === head && pull.headOwner === headOwner && pull.base === base,
+  );
   if (existing !== undefined) {
     const { number } = existing;
-    const words = `pull request already exists for these targets [id: ${number}, issue_id: ${number}, head_repo_id: 1, base_repo_id: 1, head_branch: ${head}, base_branch: ${base}]`;
+    const words = `pull request already exists for these targets [id: ${number}, issue_id: ${number}, head_repo_id: ${headOwner === null ? 1 : 2}, base_repo_id: 1, head_branch: ${head}, base_branch: ${base}]`;
     return refusedByGitea(state, 409, words);
   }
-  return { status: 201, body: show(state, request, addPullRequest(state, pulls, body, baseSha)) };
+  return { status: 201, body: show(state, request, addPullRequest(state, pulls, body, { head, headOwner, baseSha })) };
 }
 
 /** A closed one has the head of its branch, as long as there is one, and another ref after that. */
 function show(state: ForgeState, { place }: ApiRequest, pull: KeptPullRequest) {
   const bare = bareOf(state, place);
-  const tip = tipOf(bare, pull.head) === null ? null : state.refs.shaOf(bare, pull.head);
+  const from = bareOf(state, { ...place, owner: pull.headOwner ?? place.owner });
+  const tip = tipOf(from, pull.head) === null ? null : state.refs.shaOf(from, pull.head);
   const baseSha = state.refs.shaOf(bare, pull.base) ?? "";
   const head = { ref: tip === null ? `refs/pull/${pull.number}/head` : pull.head, sha: tip ?? pull.endedSha ?? "" };
   return giteaPullRequestShape(place, pull, { head, baseSha, isEmpty: !isAhead(bare, head.sha, pull.baseSha) });

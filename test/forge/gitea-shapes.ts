@@ -42,7 +42,8 @@ export function giteaRepositoryShape({ webUrl, owner, name }: Place, facts: Repo
     description: "",
     empty: false,
     private: true,
-    fork: false,
+    fork: facts.forkOf !== undefined,
+    ...(facts.forkOf !== undefined && { parent: { id: 1, name, full_name: `${facts.forkOf}/${name}` } }),
     template: false,
     mirror: facts.mirror ?? false,
     size: 0,
@@ -94,6 +95,13 @@ export function giteaRepositoryShape({ webUrl, owner, name }: Place, facts: Repo
   };
 }
 
+/** A fork has an id of its own. */
+function headRepository(place: Place, { headOwner }: KeptPullRequest) {
+  if (headOwner === null) return { repo_id: 1, repo: giteaRepositoryShape(place, {}) };
+  const repo = giteaRepositoryShape({ ...place, owner: headOwner }, { forkOf: place.owner });
+  return { repo_id: 2, repo: { ...repo, id: 2 } };
+}
+
 export function giteaPullRequestShape(
   place: Place,
   pull: KeptPullRequest,
@@ -134,7 +142,7 @@ export function giteaPullRequestShape(
     ...(merged && { merged_at: began, merge_commit_sha: head.sha, merged_by: userShape(webUrl, owner) }),
     allow_maintainer_edit: false,
     base: { label: pull.base, ref: pull.base, sha: baseSha, repo_id: 1, repo },
-    head: { label: pull.head, ref: head.ref, sha: head.sha, repo_id: 1, repo },
+    head: { label: pull.head, ref: head.ref, sha: head.sha, ...headRepository(place, pull) },
     merge_base: pull.baseSha,
     created_at: began,
     updated_at: began,

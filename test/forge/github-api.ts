@@ -1,4 +1,13 @@
-import { addPullRequest, headShaOf, pageOf, patchPullRequest, type Answer, type ApiRequest } from "./api-request.ts";
+import {
+  addPullRequest,
+  forkOf,
+  headIn,
+  headShaOf,
+  pageOf,
+  patchPullRequest,
+  type Answer,
+  type ApiRequest,
+} from "./api-request.ts";
 import { bareOf, commitsOf, isAhead } from "./commits.ts";
 import { commitShape, fullRepositoryShape, pullRequestShape, ruleShapes } from "./github-shapes.ts";
 import { mergeableOf } from "./mergeable.ts";
@@ -17,6 +26,16 @@ export function answerAsGitHub(state: ForgeState, request: ApiRequest, pulls: Ke
   const { place, method, path } = request;
   const facts = state.facts.get(`${place.owner}/${place.name}`) ?? {};
   if (path === "") return { status: 200, body: fullRepositoryShape(place, facts) };
+  if (path === "/forks" && method === "POST") {
+    if (facts.allowForking === false) return refusedByGitHub(403, "The repository exists, but forking is disabled.");
+    const { fork } = forkOf(state, place);
+    return { status: 202, body: fullRepositoryShape(fork, state.facts.get(`${fork.owner}/${fork.name}`) ?? {}) };
+  }
+  if (path === "/branches") {
+    const sha = state.refs.shaOf(bareOf(state, place), "main");
+    const commit = { sha, url: `${place.webUrl}/api/v3/repos/${place.owner}/${place.name}/commits/${sha}` };
+    return { status: 200, body: sha === null ? [] : [{ name: "main", commit, protected: false }] };
+  }
   if (path.startsWith("/rules/branches/")) return { status: 200, body: ruleShapes(place, facts.rules ?? []) };
   const [, number, commits] = /^\/pulls\/(\d+)(\/commits)?$/u.exec(path) ?? [];
   if (number !== undefined) {
@@ -44,7 +63,7 @@ function list(state: ForgeState, request: ApiRequest, pulls: readonly KeptPullRe
     .filter(
       (pull) =>
         // Without an owner the filter is ignored.
-        (head?.includes(":") !== true || head === `${place.owner}:${pull.head}`) &&
+        (head?.includes(":") !== true || head === `${pull.headOwner ?? place.owner}:${pull.head}`) &&
         (query.get("base") ?? pull.base) === pull.base &&
         (wanted === "all" || wanted === (pull.state === "open" ? "open" : "closed")),
     )
@@ -64,7 +83,7 @@ function listCommits(state: ForgeState, request: ApiRequest, pull: KeptPullReque
 /** Refuses as GitHub does: a branch that it does not know, no commits between, one that is open already. */
 function open(state: ForgeState, request: ApiRequest, pulls: KeptPullRequest[]): Answer {
   const { place, body } = request;
-  const { head = "", base = "" } = body;
+  const { base = "" } = body;
   const bare = bareOf(state, place);
   const invalid = (error: object): Answer => ({
     status: 422,
@@ -75,16 +94,23 @@ function open(state: ForgeState, request: ApiRequest, pulls: KeptPullRequest[]):
       status: "422",
     },
   });
-  const headSha = state.refs.shaOf(bare, head);
+  const { head, headOwner, headSha } = headIn(state, place, body["head"] ?? "");
   const baseSha = state.refs.shaOf(bare, base);
   if (headSha === null) return invalid({ field: "head", code: "invalid" });
   if (baseSha === null) return invalid({ field: "base", code: "invalid" });
   if (!isAhead(bare, headSha, baseSha))
     return invalid({ code: "custom", message: `No commits between ${base} and ${head}` });
   // Whatever the lists show, no second one is opened.
-  if (pulls.some((pull) => pull.state === "open" && pull.head === head && pull.base === base))
-    return invalid({ code: "custom", message: `A pull request already exists for ${place.owner}:${head}.` });
-  return { status: 201, body: show(state, request, addPullRequest(state, pulls, body, baseSha)) };
+  if (
+    pulls.some(
+      (pull) => pull.state === "open" && pull.head === head && pull.headOwner === headOwner && pull.base === base,
+    )
+  )
+    return invalid({
+      code: "custom",
+      message: `A pull request already exists for ${headOwner ?? place.owner}:${head}.`,
+    });
+  return { status: 201, body: show(state, request, addPullRequest(state, pulls, body, { head, headOwner, baseSha })) };
 }
 
 function show(state: ForgeState, { place }: ApiRequest, pull: KeptPullRequest) {

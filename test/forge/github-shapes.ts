@@ -1,5 +1,5 @@
 import type { ListedCommit } from "./commits.ts";
-import type { Place, RepositoryFacts, TestPullRequest } from "./state.ts";
+import type { KeptPullRequest, Place, RepositoryFacts } from "./state.ts";
 
 // GitHub's own shapes, whole: `openapi.test.ts` holds them against its published description.
 
@@ -89,6 +89,8 @@ export function fullRepositoryShape(place: Place, facts: RepositoryFacts) {
     archived: facts.archived ?? false,
     disabled: facts.disabled ?? false,
     has_pull_requests: facts.hasPullRequests ?? true,
+    allow_forking: facts.allowForking ?? true,
+    fork: facts.forkOf !== undefined,
     permissions: { admin: false, maintain: false, push, triage: push, pull: true },
   };
 }
@@ -128,7 +130,15 @@ export function commitShape({ webUrl, owner, name }: Place, commit: ListedCommit
   };
 }
 
-export function pullRequestShape(place: Place, pull: TestPullRequest, { headSha, baseSha }: Commits) {
+/** A fork has an id of its own. */
+function headShape(place: Place, { head, headOwner }: KeptPullRequest, sha: string) {
+  const { webUrl, name } = place;
+  const owner = headOwner ?? place.owner;
+  const repo = { ...repositoryShape({ webUrl, owner, name }), ...(headOwner !== null && { id: 2, fork: true }) };
+  return { label: `${owner}:${head}`, ref: head, sha, repo, user: userShape(webUrl, owner) };
+}
+
+export function pullRequestShape(place: Place, pull: KeptPullRequest, { headSha, baseSha }: Commits) {
   const { webUrl, owner, name } = place;
   const user = userShape(webUrl, owner);
   const repo = repositoryShape(place);
@@ -156,7 +166,7 @@ export function pullRequestShape(place: Place, pull: TestPullRequest, { headSha,
     updated_at: began,
     merge_commit_sha: null,
     merged_by: merged ? user : null,
-    head: { label: `${owner}:${pull.head}`, ref: pull.head, sha: headSha, repo, user },
+    head: headShape(place, pull, headSha),
     base: { label: `${owner}:${pull.base}`, ref: pull.base, sha: baseSha, repo, user },
     user,
     assignee: null,

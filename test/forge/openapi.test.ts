@@ -90,6 +90,14 @@ describe("the test forge answers as GitHub's description says", () => {
     expect(problems("GET /repos/{owner}/{repo}/rules/branches/{branch}", 200, rules.body)).toEqual([]);
   });
 
+  it("when a fork is made, and its branches are listed", async () => {
+    const fork = await call("POST", "/repos/acme/shop/forks", { default_branch_only: true });
+    expect([fork.status, problems("POST /repos/{owner}/{repo}/forks", 202, fork.body)]).toEqual([202, []]);
+    const branches = await call("GET", "/repos/tester/shop/branches?per_page=1");
+    expect(branches.body).toHaveLength(1);
+    expect(problems("GET /repos/{owner}/{repo}/branches", 200, branches.body)).toEqual([]);
+  });
+
   it("when a GitHub App asks for its installation and a token", async () => {
     const app = createTestApp(7);
     forge.registerApp(app);

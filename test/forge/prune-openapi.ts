@@ -15,6 +15,8 @@ const operations = [
   ["patch", "/repos/{owner}/{repo}/pulls/{pull_number}"],
   ["get", "/repos/{owner}/{repo}/pulls/{pull_number}/commits"],
   ["get", "/repos/{owner}/{repo}"],
+  ["get", "/repos/{owner}/{repo}/branches"],
+  ["post", "/repos/{owner}/{repo}/forks"],
   ["get", "/repos/{owner}/{repo}/rules/branches/{branch}"],
   ["get", "/repos/{owner}/{repo}/installation"],
   ["post", "/app/installations/{installation_id}/access_tokens"],

@@ -9,7 +9,9 @@ import { join } from "node:path";
  */
 const operations = [
   ["get", "/repos/{owner}/{repo}"],
+  ["get", "/repos/{owner}/{repo}/branches"],
   ["get", "/repos/{owner}/{repo}/branches/{branch}"],
+  ["post", "/repos/{owner}/{repo}/forks"],
   ["get", "/repos/{owner}/{repo}/pulls"],
   ["post", "/repos/{owner}/{repo}/pulls"],
   ["get", "/repos/{owner}/{repo}/pulls/{base}/{head}"],

@@ -228,6 +228,11 @@ async function handle(state: ForgeState, request: IncomingMessage, response: Ser
     response.writeHead(401, { "WWW-Authenticate": 'Basic realm="forge"' }).end("authentication required");
     return;
   }
+  const isPush = `${pathname}${search}`.includes("git-receive-pack");
+  if (isPush && state.facts.get(`${git[1]}/${git[2]}`)?.push === false) {
+    response.writeHead(403).end("Permission denied to the token's user");
+    return;
+  }
   await serveGit(state.root, `/${git[1]}/${git[2]}.git/${git[3]}`, search.slice(1), request, response);
   if (git[3] === "git-receive-pack") state.refs.changed(join(state.root, git[1] ?? "", `${git[2]}.git`));
 }

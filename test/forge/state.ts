@@ -19,8 +19,13 @@ export interface TestPullRequest {
   readonly state: "open" | "closed" | "merged";
 }
 
+/** The user that has the token. */
+export const tokenUser = "tester";
+
 /** With what the forge knows beside. Times are of `performance.now()`. */
 export interface KeptPullRequest extends TestPullRequest {
+  /** Owner of the fork that has the head; null: the repository's own. */
+  readonly headOwner: string | null;
   /** The target's commit when it was opened. */
   readonly baseSha: string;
   /** The head when it was closed; null while it is open. */
@@ -55,6 +60,9 @@ export interface RepositoryFacts {
   readonly mirror?: boolean;
   readonly hasPullRequests?: boolean;
   readonly push?: boolean;
+  readonly allowForking?: boolean;
+  /** Owner of the repository that this is a fork of. */
+  readonly forkOf?: string;
   /** Rules of GitHub for each branch of it, by type, with a pattern of branch names if it is given. */
   readonly rules?: readonly { readonly type: string; readonly pattern?: string }[];
 }

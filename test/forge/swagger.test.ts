@@ -149,6 +149,16 @@ describe("the test forge answers as Gitea's description says, with the fields th
     );
   });
 
+  it("when a fork is made, and its branches are listed", async () => {
+    const fork = await call("POST", "/shop/forks", {});
+    expect([fork.status, problems(`POST ${repository}/forks`, 202, fork.body)]).toEqual([202, []]);
+    expect(missing(`POST ${repository}/forks`, 202, ["full_name", "parent.full_name"], fork.body)).toEqual([]);
+    const again = await call("POST", "/shop/forks", {});
+    expect([again.status, problems(`POST ${repository}/forks`, 409, again.body)]).toEqual([409, []]);
+    const branches = await call("GET", "/shop/branches");
+    expect(problems(`GET ${repository}/branches`, 200, branches.body)).toEqual([]);
+  });
+
   it("as a check that sees what is not described, and what is missing", () => {
     const operation = `GET ${repository}/branches/{branch}`;
     expect(problems(operation, 200, { name: 7, invented: true })).toEqual([

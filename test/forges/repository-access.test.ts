@@ -71,7 +71,11 @@ it("a GitHub App's rights are those of its token, not those that the repository 
     apiUrl: server.apiUrl,
     app: { id: "7", privateKey: app.privateKey },
   });
-  expect(await read(forge, { push: false })).toMatchObject({ mayPush: true, mayChangeWorkflows: false });
+  expect(await read(forge, { push: false })).toMatchObject({
+    mayPush: true,
+    mayChangeWorkflows: false,
+    mayFork: false,
+  });
 });
 
 describe("what GitHub says of a token", () => {
@@ -101,6 +105,7 @@ describe("what GitHub says of a token", () => {
       mayPush: null,
       hasPullRequests: null,
       mayChangeWorkflows: null,
+      mayFork: null,
       rules: [],
     };
     expect(access({}, null)).toEqual(unknown);

@@ -60,6 +60,8 @@ export interface AttemptServices {
   readonly forgeOf: (address: RepositoryAddress) => Forge;
   /** A key that is equal for all addresses of one repository. */
   readonly repositoryKeyOf: (address: RepositoryAddress) => string;
+  /** Whether work on a repository that the forge's token may not push to is pushed to a fork. */
+  readonly forks: boolean;
   /** Masks the server's own secrets. */
   readonly mask: Mask;
   /** Addresses and keys of the model providers; only the gateway gets them. */

@@ -39,7 +39,7 @@ async function openPullRequest(
 ): Promise<void> {
   const { session, mask, signal, emit } = attempt;
   const { database, traces, forgeOf, publicUrl } = services;
-  const { clone, commits, recorded, headSha: exportedSha, pushedSha } = work;
+  const { clone, commits, recorded, headSha: exportedSha, pushedSha, fork } = work;
   const { repository, address, targetBranch: target } = clone;
   const head = session.branchName;
   const forge = forgeOf(address);
@@ -59,6 +59,7 @@ async function openPullRequest(
   const request = {
     head,
     target,
+    from: fork,
     title: mask.text(title),
     body: mask.text(body),
     work: {

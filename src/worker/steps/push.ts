@@ -1,3 +1,4 @@
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { underClaim } from "../../store/queue/lease.ts";
 import { savePullRequest, saveRepository } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
@@ -6,11 +7,14 @@ import { uploadContents } from "../git/lfs.ts";
 import { pushBranch, type PushEnd } from "../git/push.ts";
 import type { ClonedWork } from "./export-work.ts";
 import { requireNoSecret } from "./require-no-secret.ts";
+import { whereToPush, type PushTarget } from "./where-to-push.ts";
 
 /** Work whose branch is on the remote. */
 export interface PushedWork extends ClonedWork {
   /** The commit that the branch is at: the exported one, or what joins it with the commits of others. */
   readonly pushedSha: string;
+  /** The fork that has the branch; undefined: the repository itself. */
+  readonly fork: RepositoryAddress | undefined;
 }
 
 /** Work that does not go together with what others committed to its branch: nothing of it was pushed. */
@@ -19,7 +23,7 @@ export interface CollidedWork {
   readonly collision: Collision;
 }
 
-type Services = Pick<AttemptServices, "database" | "traces" | "author" | "committer" | "signer" | "forgeOf">;
+type Services = Pick<AttemptServices, "database" | "traces" | "author" | "committer" | "signer" | "forgeOf" | "forks">;
 
 /**
  * Pushes each changed repository's work branch from the mirror, joined with what others committed to it. A branch that is at the
@@ -34,17 +38,24 @@ export async function push(
   const pushed: PushedWork[] = [];
   const collided: CollidedWork[] = [];
   for (const work of changes) {
-    const end = await pushWork(attempt, services, work);
+    const target = await whereToPush(attempt, services, work.clone);
+    const end = await pushWork(attempt, services, work, target);
     if (end.kind === "collided") collided.push({ work, collision: end });
-    if (end.kind === "pushed") pushed.push(await recordPush(attempt, services, work, end.sha));
+    if (end.kind === "pushed")
+      pushed.push(await recordPush(attempt, services, work, { sha: end.sha, fork: target.fork }));
   }
   return { pushed, collided };
 }
 
-async function pushWork(attempt: Attempt, services: Services, work: ClonedWork): Promise<PushEnd> {
+async function pushWork(
+  attempt: Attempt,
+  services: Services,
+  work: ClonedWork,
+  { mirror }: PushTarget,
+): Promise<PushEnd> {
   const { session, mask, signal } = attempt;
   const { database, traces, author, committer, signer } = services;
-  const { repository, remote, mirror } = work.clone;
+  const { repository, remote } = work.clone;
   const request = {
     branch: remote.branch,
     configuredBranch: remote.configuredBranch ?? null,
@@ -74,7 +85,7 @@ async function recordPush(
   { session, emit }: Attempt,
   { database }: Services,
   work: ClonedWork,
-  sha: string,
+  { sha, fork }: { readonly sha: string; readonly fork: RepositoryAddress | undefined },
 ): Promise<PushedWork> {
   const { repository } = work.clone;
   await saveRepository(database, session, repository.position, { headSha: sha, pushedSha: sha });
@@ -83,7 +94,7 @@ async function recordPush(
     const text = `Others had committed to ${session.branchName} of ${repository.name} meanwhile: the branch has their commits and the session's work.`;
     await emit({ type: "notice", data: { level: "info", text } });
   }
-  return { ...work, pushedSha: sha };
+  return { ...work, pushedSha: sha, fork };
 }
 
 /**

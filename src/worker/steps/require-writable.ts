@@ -6,7 +6,7 @@ import type { Clone, SessionRepository } from "../clones/clone.ts";
 import { git } from "../git/git.ts";
 import type { ClonedWork } from "./export-work.ts";
 
-type Services = Pick<AttemptServices, "forgeOf">;
+type Services = Pick<AttemptServices, "forgeOf" | "forks">;
 type Looking = Pick<Attempt, "session" | "signal" | "emit" | "logger">;
 
 /** What is known of each repository, by its id; one whose forge does not say is missing. */
@@ -24,12 +24,15 @@ const workflows = ".github/workflows";
 export async function requireWritable(attempt: Looking, services: Services): Promise<KnownAccess> {
   const { session, emit } = attempt;
   const found = await Promise.all(
-    session.repositories.map(async (repository) => ({ repository, ...(await lookAt(attempt, services, repository)) })),
+    session.repositories.map(async (repository) => ({
+      repository,
+      ...(await accessOf(attempt, services, repository)),
+    })),
   );
   const known = new Map<string, RepositoryAccess>();
   for (const { repository, forge, access } of found) {
     if (access === null) continue;
-    const refusal = refusalOf(repository, forge, access);
+    const refusal = worksFromFork(services, access) ? null : refusalOf(repository, forge, access);
     if (refusal !== null) throw refusal;
     known.set(repository.id, access);
     if (access.rules.length === 0 || session.attempt > 1) continue;
@@ -39,9 +42,17 @@ export async function requireWritable(attempt: Looking, services: Services): Pro
   return known;
 }
 
-async function lookAt(
+/** Whether the operator allows a fork, and the token could push to one only. */
+export function worksFromFork({ forks }: Pick<Services, "forks">, access: RepositoryAccess | null): boolean {
+  if (!forks || access === null) return false;
+  const { mayPush, mayFork, readOnly, hasPullRequests } = access;
+  return mayPush === false && mayFork !== false && readOnly === null && hasPullRequests !== false;
+}
+
+/** A repository's forge, and what it tells of the rights on it; null if it does not say, or not now. */
+export async function accessOf(
   { session, signal, logger }: Looking,
-  { forgeOf }: Services,
+  { forgeOf }: Pick<Services, "forgeOf">,
   repository: SessionRepository,
 ): Promise<{ readonly forge: Forge; readonly access: RepositoryAccess | null }> {
   const address = addressOf(repository);
@@ -108,13 +119,13 @@ export async function warnOfWorkflows(
  */
 export async function requireWorkflowRight(
   attempt: Looking,
-  services: Services,
+  services: Pick<Services, "forgeOf">,
   changes: readonly ClonedWork[],
 ): Promise<void> {
   for (const work of changes) {
     if (!(await changesWorkflows(attempt, work))) continue;
     const { repository } = work.clone;
-    const { access } = await lookAt(attempt, services, repository);
+    const { access } = await accessOf(attempt, services, repository);
     if (access?.mayChangeWorkflows !== false) continue;
     throw new SessionError({
       code: "repository_access_denied",

@@ -40,6 +40,7 @@ export type StepServices = Pick<
   | "providers"
   | "forgeOf"
   | "repositoryKeyOf"
+  | "forks"
   | "devcontainerImages"
   | "checkpointBytes"
   | "publicUrl"
@@ -102,6 +103,7 @@ export async function createStepWorld(secrets: readonly string[] = []): Promise<
         providers: [],
         forgeOf: forges.forgeOf,
         repositoryKeyOf: forges.keyOf,
+        forks: false,
         devcontainerImages: [],
         checkpointBytes: 2 ** 30,
         publicUrl: () => "https://offstage.example",

@@ -1,0 +1,35 @@
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import type { Clone } from "../clones/clone.ts";
+import type { Mirror } from "../git/mirror.ts";
+import { accessOf, worksFromFork } from "./require-writable.ts";
+
+/** See `whereToPush`. */
+export interface PushTarget {
+  /** With the remote that it is pushed to. */
+  readonly mirror: Mirror;
+  /** Undefined: the repository itself. */
+  readonly fork: RepositoryAddress | undefined;
+}
+
+/**
+ * Where a repository's work is pushed: to the repository, or to a fork if the token may not push there and the operator allows
+ * forks. The fork has the objects of the repository, so the push takes the work alone.
+ * @returns the mirror to push from, with the remote that it is pushed to
+ * @throws SessionError repository_access_denied, forge_unavailable if there is no fork
+ */
+export async function whereToPush(
+  attempt: Pick<Attempt, "session" | "signal" | "logger" | "emit">,
+  services: Pick<AttemptServices, "forgeOf" | "forks">,
+  { repository, address, mirror }: Clone,
+): Promise<PushTarget> {
+  if (!services.forks) return { mirror, fork: undefined };
+  const { forge, access } = await accessOf(attempt, services, repository);
+  const { signal } = attempt;
+  if (!worksFromFork(services, access)) return { mirror, fork: undefined };
+  const fork = await forge.fork(address, signal);
+  const text = `The configured token may not push to ${repository.name}: the work is in the fork ${fork.path}.`;
+  await attempt.emit({ type: "notice", data: { level: "info", text } });
+  const credentials = () => forge.credentials(fork, signal);
+  return { mirror: { ...mirror, url: fork.cloneUrl, credentials }, fork };
+}

@@ -1,0 +1,85 @@
+import { execFileSync } from "node:child_process";
+import { afterEach, expect, test } from "vitest";
+import type { SessionDetail } from "../../src/domain/sessions/session.ts";
+import type { RepositoryFacts } from "../forge/state.ts";
+import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { script } from "./script.ts";
+
+let world: World;
+let close: () => Promise<void> = () => Promise.resolve();
+
+afterEach(() => close());
+
+async function start(kind: "github" | "gitea", forks: boolean) {
+  world = await createWorld(script);
+  const api = kind === "github" ? "v3" : "v1";
+  const forge = { kind, webUrl: world.forge.url, apiUrl: `${world.forge.url}/api/${api}`, token: world.forge.token };
+  const { offstage, client } = await startInProcess(world, {
+    OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
+    OFFSTAGE_FORGES: JSON.stringify([forge]),
+    OFFSTAGE_FORKS: String(forks),
+  });
+  close = async () => {
+    await offstage.stop();
+    await world.close();
+  };
+  return {
+    client,
+    async run(facts: RepositoryFacts): Promise<SessionDetail> {
+      const { url } = await world.forge.createRepository("acme", "app", { "README.md": "# Before\n" });
+      world.forge.describe("acme", "app", facts);
+      return untilOver(client, (await client.session.create({ prompt: "write a.txt: a", repositories: [url] })).id);
+    },
+  };
+}
+
+const show = (owner: string, ...parameters: string[]): string =>
+  execFileSync("git", ["-C", world.forge.pathOf(owner, "app"), ...parameters], { encoding: "utf8" }).trim();
+const pulls = () => world.forge.pullRequests("acme", "app");
+
+test.each(["github", "gitea"] as const)(
+  "without the right to push, work goes to a fork on %s, and to one pull request from there",
+  async (kind) => {
+    const { client, run } = await start(kind, true);
+    const done = await run({ push: false });
+    expect(done).toMatchObject({ status: "completed", failure: null, pullRequests: [{ number: 1, state: "open" }] });
+    expect(await pulls()).toMatchObject([{ head: done.branchName, headOwner: "tester", base: "main" }]);
+    expect(show("tester", "show", `${done.branchName}:a.txt`)).toBe("a");
+    expect(show("acme", "branch", "--format=%(refname:short)")).toBe("main");
+
+    await client.session.message(done.id, { message: "write b.txt: b" });
+    const again = await untilOver(client, done.id);
+    expect(again).toMatchObject({ status: "completed", pullRequests: [{ number: 1 }] });
+    expect(show("tester", "show", `${done.branchName}:b.txt`)).toBe("b");
+    expect(await pulls()).toHaveLength(1);
+    const { events } = await client.session.events(done.id, { after: "0", limit: 100 });
+    const notices = events.flatMap((event) => (event.type === "notice" ? [event.data.text] : []));
+    expect(notices).toContainEqual(expect.stringContaining("the work is in the fork tester/app"));
+  },
+);
+
+test("a forge that lags is waited for: until the fork is made, and until its branch is known", async () => {
+  const { run } = await start("github", true);
+  world.forge.lag(1_500);
+  expect(await run({ push: false })).toMatchObject({ status: "completed", pullRequests: [{ number: 1 }] });
+  expect(await pulls()).toHaveLength(1);
+});
+
+test("unless the operator allows forks, or if the repository allows none, the session fails before the work", async () => {
+  const { run } = await start("github", false);
+  expect(await run({ push: false })).toMatchObject({ failure: { code: "repository_access_denied" } });
+  expect(world.model.requests).toEqual([]);
+  await close();
+  const allowed = await start("github", true);
+  expect(await allowed.run({ push: false, allowForking: false })).toMatchObject({
+    failure: { code: "repository_access_denied" },
+  });
+  expect(world.model.requests).toEqual([]);
+});
+
+test("with the right to push, no fork is made", async () => {
+  const { run } = await start("github", true);
+  expect((await run({})).status).toBe("completed");
+  expect(world.forge.asked().filter((path) => path.includes("/forks"))).toEqual([]);
+  expect(await pulls()).toMatchObject([{ headOwner: null }]);
+});
