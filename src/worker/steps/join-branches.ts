@@ -130,6 +130,10 @@ async function joinClone(
     }
     clone = await withTheirs(attempt, services, joined.clones, index, { ...tips, branch: side.sha, name: side.name });
     const ours = await exportHead(attempt, services, clone);
+    if (ours === null) {
+      await noticeLeftOut(attempt, clone, side.name);
+      continue;
+    }
     const theirs = { branch: side.name, theirs: side.sha, pushed: side.pushed, own: recorded.commits };
     const join = (await isPublishedIn(attempt, clone, published.get(ours), side.sha))
       ? ({ kind: "joined", sha: side.sha } as const)
@@ -181,11 +185,26 @@ async function isPublishedIn(
   return pushed !== undefined && isWithin(pushed, tip, { cwd: mirror.path, signal });
 }
 
-/** Takes everything out of the clone, as after a turn. @returns the exported commit */
-async function exportHead(attempt: Attempt, services: JoinServices, clone: Clone): Promise<string> {
-  const exported = await exportClones(attempt, services, [clone]);
-  await recordCommits(attempt, services, exported);
-  return exported[0]?.work.headSha ?? clone.headSha;
+/**
+ * Takes everything out of the clone, as after a turn.
+ * @returns the exported commit; null if the agent left the clone in a state from which nothing can be taken, which the coming turn
+ *   may mend
+ */
+async function exportHead(attempt: Attempt, services: JoinServices, clone: Clone): Promise<string | null> {
+  try {
+    const exported = await exportClones(attempt, services, [clone]);
+    await recordCommits(attempt, services, exported);
+    return exported[0]?.work.headSha ?? clone.headSha;
+  } catch (error) {
+    if (!(error instanceof SessionError) || error.code !== "workspace_broken") throw error;
+    attempt.logger.warn({ err: error }, "could not take a session's work out before a turn");
+    return null;
+  }
+}
+
+function noticeLeftOut({ emit }: Pick<Attempt, "emit">, { remote }: Clone, branch: string): Promise<void> {
+  const text = `What others committed to ${branch} could not be brought into ${remote.directory}: it is joined with the work when that is pushed.`;
+  return emit({ type: "notice", data: { level: "warning", text } });
 }
 
 function joinIn(
@@ -215,7 +234,7 @@ export async function bringIn(
   clone: Clone,
   join: { readonly from: string; readonly to: string | Collision; readonly theirs: string },
 ): Promise<boolean> {
-  const { session, mask, signal, emit, logger } = attempt;
+  const { session, mask, signal, logger } = attempt;
   const { remote, mirror } = clone;
   const folders = commandFoldersOf(session, services, remote.directory);
   const message = mask.text(session.title);
@@ -225,8 +244,7 @@ export async function bringIn(
     signal.throwIfAborted();
     if (error instanceof SessionError) throw error;
     logger.warn({ err: error }, "could not bring what others committed into a session's clone");
-    const text = `What others committed to ${join.theirs} could not be brought into ${remote.directory}: it is joined with the work when that is pushed.`;
-    await emit({ type: "notice", data: { level: "warning", text } });
+    await noticeLeftOut(attempt, clone, join.theirs);
     return false;
   }
   if (typeof join.to === "string") {

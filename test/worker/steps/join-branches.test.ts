@@ -100,6 +100,16 @@ test("a clone that could not be brought there is joined when it is pushed", asyn
   expect(await ownCommits(attempt)).toEqual(["change more.txt", "change work.txt"]);
 });
 
+test("a clone whose work can't be taken out stays as it is, for the turn that may mend it", async () => {
+  const attempt = await begin({ "their.txt": "theirs\n" });
+  const { clones } = await prepareWorkspace(attempt, one);
+  const broken = { ...one, sandbox: { ...one.sandbox, start: failing(one.sandbox.start, "offstage-head") } };
+  const joined = await joinBranches(attempt, broken, clones);
+  expect(joined).toMatchObject({ takenIn: [], conflicts: [] });
+  expect((await world.events(attempt)).at(-1)).toMatch(/could not be brought into app/u);
+  expect((await joinBranches(attempt, one, joined.clones)).takenIn).toHaveLength(1);
+});
+
 /** A sandbox in which the programs with these words end with an error, as of a broken repository. */
 function failing(start: StepServices["sandbox"]["start"], words: string): StepServices["sandbox"]["start"] {
   return (request) =>
