@@ -27,7 +27,10 @@ beforeAll(async () => {
 
 afterAll(() => testDatabase?.close());
 
-async function search(q: string, query: { limit?: number; cursor?: string } = {}): Promise<string[]> {
+async function search(
+  q: string,
+  query: { limit?: number; cursor?: string; requestedBy?: string } = {},
+): Promise<string[]> {
   const { items } = await searchSessions(testDatabase.database, organization, q, { limit: 2, ...query });
   return items.map(({ title }) => title);
 }
@@ -82,4 +85,16 @@ test("what has no words finds nothing, and nobody finds another organization's",
   expect(await search("!?")).toEqual([]);
   const other = await addOrganization(testDatabase.database);
   expect((await searchSessions(testDatabase.database, other, "seldom", { limit: 2 })).items).toEqual([]);
+});
+
+test("who asked narrows what the index finds too", async () => {
+  const asker = crypto.randomUUID();
+  const { pool } = testDatabase.database;
+  await pool.query(
+    "update session set requested_by = $1 where organization_id = $2 and title in ('number3', 'number300')",
+    [asker, organization],
+  );
+  expect(await search("crowd", { requestedBy: asker })).toEqual(["number300"]);
+  expect(await search("seldom", { requestedBy: asker })).toEqual(["number3"]);
+  expect(await search("seldom", { requestedBy: crypto.randomUUID() })).toEqual([]);
 });

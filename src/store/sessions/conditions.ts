@@ -14,9 +14,14 @@ export interface SessionListQuery {
 /**
  * The WHERE conditions of a list of sessions, without the words of a search. `bind` adds a value and returns its
  * placeholder.
+ * @param rows whether `session` is the table, or what the index of words found, which has fewer columns
  * @throws InvalidInputError if the cursor is malformed
  */
-export function conditionsOf(organizationId: string, { cursor, status, automationId, requestedBy }: SessionListQuery) {
+export function conditionsOf(
+  organizationId: string,
+  { cursor, status, automationId, requestedBy }: SessionListQuery,
+  rows: "table" | "found" = "table",
+) {
   const after = readCursor(cursor);
   const values: unknown[] = [organizationId];
   const bind = (value: unknown): string => `$${values.push(value)}`;
@@ -25,7 +30,12 @@ export function conditionsOf(organizationId: string, { cursor, status, automatio
   if (automationId !== undefined) conditions.push(`session.automation_id = ${bind(automationId)}`);
   if (requestedBy !== undefined) {
     const id = bind(requestedBy);
-    conditions.push(`(session.requested_by = ${id} or (session.requested_by is null and session.created_by = ${id}))`);
+    const asked = `(session.requested_by = ${id} or (session.requested_by is null and session.created_by = ${id}))`;
+    conditions.push(
+      rows === "table"
+        ? asked
+        : `(select ${asked.replaceAll("session.", "whole.")} from session as whole where whole.id = session.id)`,
+    );
   }
   if (after !== null) {
     conditions.push(

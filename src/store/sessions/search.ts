@@ -93,7 +93,7 @@ async function findIds(database: Database, search: Search): Promise<readonly str
   let { next } = first;
   if (ids.length >= needed || next === null) return ids;
   const { terms, oldest } = await readIndex(database, search);
-  const filtered = query.status !== undefined || query.automationId !== undefined;
+  const filtered = [query.status, query.automationId, query.requestedBy].some((filter) => filter !== undefined);
   let scansNext = ids.length * scanAdvantage >= needed;
   let grow: number = filtered ? growth.filtered : growth.all;
   let tooMany = 0;
@@ -192,7 +192,7 @@ async function queryIndex(
   span: Span,
   oldest: number,
 ): Promise<Found | null> {
-  const { conditions, values, bind } = conditionsOf(organizationId, query);
+  const { conditions, values, bind } = conditionsOf(organizationId, query, "found");
   const queries = bind(indexQueriesOf(organizationId, terms.lexemes, span));
   const { rows } = await database.pool.query<{ count: number; ids: string[] }>(
     `with found as materialized (
