@@ -98,3 +98,22 @@ test("who asked narrows what the index finds too", async () => {
   expect(await search("seldom", { requestedBy: asker })).toEqual(["number3"]);
   expect(await search("seldom", { requestedBy: crypto.randomUUID() })).toEqual([]);
 });
+
+test("words are found in every script, whatever their capitals", async () => {
+  const found = async (prompt: string, q: string): Promise<boolean> => {
+    const own = await addOrganization(testDatabase.database);
+    await testDatabase.database.pool.query(
+      "insert into session (id, organization_id, title, description, status, branch_name) values (gen_random_uuid(), $1, $2, '', 'completed', 'b')",
+      [own, prompt],
+    );
+    return (await searchSessions(testDatabase.database, own, q, { limit: 2 })).items.length === 1;
+  };
+  for (const [prompt, q] of [
+    ["Über die Brücke gehen", "über"],
+    ["ÄRGER mit ÖL", "ärger öl"],
+    ["Исправить ОШИБКУ", "ошибку"],
+    ["Διόρθωσε ΤΟ ΣΦΆΛΜΑ", "σφάλμα"],
+    ["修复登录", "修复登录"],
+  ] as const)
+    expect([prompt, await found(prompt, q)]).toEqual([prompt, true]);
+});
