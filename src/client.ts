@@ -10,6 +10,7 @@ import {
 } from "./domain/automations/automation.ts";
 import { jobSchema, queuedJobSchema } from "./domain/automations/job.ts";
 import { ledgerEntrySchema, type LedgerOutcome } from "./domain/automations/ledger.ts";
+import { registrySchema, type createRegistrySchema } from "./domain/environments/registry.ts";
 import { secretSchema, type createSecretSchema } from "./domain/environments/secret.ts";
 import { OffstageError } from "./domain/errors/errors.ts";
 import { pageOf } from "./domain/fields/list.ts";
@@ -82,6 +83,7 @@ export interface StreamOptions {
 
 const sessionsPage = pageOf("sessions", sessionDetailSchema);
 const repositoriesPage = pageOf("codeRepositories", repositorySchema);
+const registriesPage = pageOf("registries", registrySchema);
 const secretsPage = pageOf("secrets", secretSchema);
 const keysPage = pageOf("keys", keySchema);
 const loginsPage = pageOf("logins", loginSchema);
@@ -172,6 +174,11 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       create: (body: z.input<typeof createSecretSchema>) => call(secretSchema, "/secret/create", body),
       list: (page: PageOf = {}) => call(secretsPage, `/secret/list${query({ ...page })}`),
       delete: (id: string) => call(secretSchema, `/secret/${id}/delete`, {}),
+    },
+    registry: {
+      create: (body: z.input<typeof createRegistrySchema>) => call(registrySchema, "/registry/create", body),
+      list: (page: PageOf = {}) => call(registriesPage, `/registry/list${query({ ...page })}`),
+      delete: (id: string) => call(registrySchema, `/registry/${id}/delete`, {}),
     },
     audit: {
       list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>

@@ -32,6 +32,7 @@ import { addEnvironmentOperations } from "./operations/repositories/environments
 import { addFindingOperations } from "./operations/repositories/findings.ts";
 import { addLimitOperations } from "./operations/repositories/limits.ts";
 import { addRepositoryOperations } from "./operations/repositories/repositories.ts";
+import { addRegistryOperations } from "./operations/registries.ts";
 import { addSecretOperations } from "./operations/secrets.ts";
 import { addSessionOperations } from "./operations/sessions.ts";
 import { addSignInOperations } from "./operations/sign-in.ts";
@@ -99,6 +100,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addFindingOperations(app, options);
   addOrganizationOperations(app, options);
   addSecretOperations(app, options);
+  addRegistryOperations(app, options);
   addKeyOperations(app, options);
   const failures = createFailureLimit(failuresPerMinute);
   addLoginOperations(app, options, failures);

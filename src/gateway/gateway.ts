@@ -1,14 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, rm } from "node:fs/promises";
-import { createServer } from "node:http";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { modelProviderIds, type ModelProviders } from "../domain/agents/model.ts";
 import type { EgressPolicy } from "../domain/environments/egress.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
+import { bundleWith } from "../outbound/process-wide.ts";
 import type { Proxies } from "../outbound/proxies.ts";
 import type { publicAddressOf } from "./egress/addresses.ts";
 import { createEgressProxy, type Refusal } from "./egress/egress.ts";
+import type { RegistryRoute } from "./egress/registries.ts";
 import { admitAll } from "./models/admission.ts";
 import { createModelGateway, type ModelGateway, type ModelGatewayOptions } from "./models/model-gateway.ts";
 import { modelBaseUrl, modelPrefix } from "./models/routes.ts";
@@ -20,6 +22,13 @@ export interface Gateway {
   readonly socket: string;
   /** Model providers as the sandbox sees them: the gateway's address, and the session's token in place of every key. */
   modelsAt(origin: string): ModelProviders;
+  /**
+   * File of all certificates that tools in the sandbox must trust to reach private registries, which the sandbox must see; null
+   * if they need none.
+   */
+  readonly authoritiesFile: string | null;
+  /** A private registry's address at the gateway, for a tool that can't be told to trust a certificate. */
+  registryAt(origin: string, id: string): string;
   traffic(): Promise<ModelTraffic>;
   /** Ends every connection. Open requests to models are still read to their end, to be billed. */
   close(): Promise<void>;
@@ -55,6 +64,10 @@ export async function openGateway(
     readonly resolve?: typeof publicAddressOf;
     /** The operator's proxies to other hosts; none if omitted. */
     readonly proxies?: Proxies;
+    /** Private registries, whose credentials it adds. */
+    readonly registries?: readonly RegistryRoute[];
+    /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
+    readonly authorities?: readonly string[];
     /** Answers requests to models; default: forwards them. */
     readonly answers?: (reading: Pick<ModelGatewayOptions, "models" | "permits">) => ModelGateway;
   } & Partial<Pick<ModelGatewayOptions, "permits" | "admit" | "onRequest" | "recorder" | "lingerMs">>,
@@ -77,12 +90,27 @@ export async function openGateway(
   const reading = { models, permits };
   const gateway =
     options.answers?.(reading) ?? createModelGateway({ ...reading, token, admit, onRequest, recorder, lingerMs });
-  const egress = createEgressProxy(options.egress, options.onRefused, options.resolve, options.proxies);
+  const egress = createEgressProxy(
+    options.egress,
+    options.onRefused,
+    options.resolve,
+    options.proxies,
+    options.registries,
+  );
+  const { authority } = egress.registries;
+  const authoritiesFile = authority === null ? null : socket.replace(/\.sock$/u, ".pem");
+  /** For tools that can't be told to trust a certificate. The token is in the address: they can't all send a header. */
+  function serveRegistry(request: IncomingMessage, response: ServerResponse): void {
+    const [shown = "", id = "", ...path] = (request.url ?? "").slice(registryPrefix.length).split("/");
+    if (shown === token) egress.registries.serve(id, path.join("/"), request, response);
+    else response.writeHead(404).end();
+  }
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
     // An absolute URL is a proxy request; a path is a request to the gateway itself.
     if (request.url?.startsWith("/") !== true) void egress.forward(request, response);
     else if (request.url.startsWith(modelPrefix)) gateway.serve(request, response);
+    else if (request.url.startsWith(registryPrefix)) serveRegistry(request, response);
     else response.writeHead(404).end();
   });
   server.requestTimeout = 0;
@@ -93,6 +121,9 @@ export async function openGateway(
     client.once("close", () => open.delete(client));
   });
   await mkdir(directory, { recursive: true, mode: 0o700 });
+  if (authority !== null && authoritiesFile !== null) {
+    await writeFile(authoritiesFile, bundleWith([...(options.authorities ?? []), authority]), { mode: 0o644 });
+  }
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(socket, resolve);
@@ -102,6 +133,8 @@ export async function openGateway(
   return {
     socket,
     token,
+    authoritiesFile,
+    registryAt: (origin, id) => registryUrl(origin, token, id),
     modelsAt: (origin) => modelsSeenFrom(origin, models, token),
     traffic: () => Promise.resolve(gateway.traffic()),
     idle: gateway.idle,
@@ -109,8 +142,17 @@ export async function openGateway(
       for (const client of open) client.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
       await rm(socket, { force: true });
+      if (authoritiesFile !== null) await rm(authoritiesFile, { force: true });
     },
   };
+}
+
+/** Paths of registries at the gateway: `<prefix><token>/<id>/<path>`. */
+const registryPrefix = "/registries/";
+
+/** A registry's address as a sandbox sees it. @param origin of the gateway, as the sandbox reaches it */
+export function registryUrl(origin: string, token: string, id: string): string {
+  return `${origin}${registryPrefix}${token}/${id}/`;
 }
 
 /** Model providers as a sandbox sees them. @param origin of the gateway, as the sandbox reaches it */

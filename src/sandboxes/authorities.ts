@@ -4,7 +4,7 @@ import type { Sandbox } from "./sandbox.ts";
  * Variables by which tools find their trusted certificates, each a file in the place of the system's: OpenSSL, Node, curl,
  * git, Python's requests and pip, Cargo, Deno, AWS.
  */
-const variables = [
+const trusting = [
   "SSL_CERT_FILE",
   "NODE_EXTRA_CA_CERTS",
   "CURL_CA_BUNDLE",
@@ -16,6 +16,11 @@ const variables = [
   "AWS_CA_BUNDLE",
 ];
 
+/** Variables that name a file of trusted certificates to tools. @param file its path, as the tools see it */
+export function trustVariables(file: string): Record<string, string> {
+  return Object.fromEntries(trusting.map((name) => [name, file]));
+}
+
 /**
  * A sandbox whose programs trust the operator's certificates too. Only what has a way out gets them.
  * @param file path of all trusted certificates in PEM, which the sandbox sees at the same path
@@ -25,11 +30,10 @@ export function withAuthorities(sandbox: Sandbox, file: string): Sandbox {
     ...sandbox,
     start(request) {
       if (request.gateway === undefined) return sandbox.start(request);
-      const trusted = Object.fromEntries(variables.map((name) => [name, file]));
       return sandbox.start({
         ...request,
         readOnly: [...request.readOnly, file],
-        environment: { ...trusted, ...request.environment },
+        environment: { ...trustVariables(file), ...request.environment },
       });
     },
   };

@@ -229,6 +229,8 @@ export function createAttemptServices(
     prices: config.prices,
     recordingsDirectory: config.recordsModels ? recordingsDirectory(config) : null,
     egress: config.egress,
+    registryHosts: config.registryHosts,
+    sandboxAuthorities: config.authoritiesInSandbox ? config.outbound.authorities : [],
     limits: config.limits,
     checkpointBytes: config.checkpointBytes,
     diskIsFull: async () => !(await hasFreeSpace(config.data, leastRoomBytes)),

@@ -63,6 +63,10 @@ const needed: Readonly<Record<string, Needed>> = {
   "GET /secret/list": "admin",
   "POST /secret/:id/update": "admin",
   "POST /secret/:id/delete": "admin",
+  "POST /registry/create": "admin",
+  "GET /registry/list": "admin",
+  "POST /registry/:id/update": "admin",
+  "POST /registry/:id/delete": "admin",
   "POST /session/create": "write",
   "GET /session/list": "read",
   "GET /session/search": "read",
@@ -340,6 +344,8 @@ describe("another organization's admin", () => {
     await api.post(`/webhook/${own.get("webhook")}/test`, {});
     own.set("delivery", await first("/delivery/list", "deliveries"));
     own.set("secret", await made("/secret/create", { name: "OWN", value: "a secret value" }));
+    const registry = { kind: "npm", url: "https://npm.example/", scope: "@own", token: "a secret token" };
+    own.set("registry", await made("/registry/create", registry));
     own.set("key", await made("/key/create", { name: word }));
     own.set("user", await first("/user/list", "users"));
     own.set("login", await first("/login/list", "logins"));

@@ -58,6 +58,8 @@ const taskWith = (changes: Partial<GatewayTask> = {}): GatewayTask => ({
   models: { anthropic: { apiKey: "the-key", baseUrl: `http://127.0.0.1:${(model.address() as AddressInfo).port}` } },
   egress: { open: false, rules: [] },
   permits: [],
+  registries: [],
+  authorities: [],
   labels: { prices: {}, models: ["claude-haiku-4-5"] },
   recording: null,
   ...changes,

@@ -46,7 +46,16 @@ beforeAll(async () => {
 function open(): Promise<Gateway> {
   const models = { anthropic: { apiKey: "k", baseUrl } };
   const egress = { open: false, rules: [] };
-  const task = { directory, models, egress, permits: [], labels: { prices: {}, models: [] }, recording: null };
+  const task = {
+    directory,
+    models,
+    egress,
+    permits: [],
+    registries: [],
+    authorities: [],
+    labels: { prices: {}, models: [] },
+    recording: null,
+  };
   return processes.open(task, { ...services, onRefused: () => (refused += 1) });
 }
 

@@ -1,14 +1,14 @@
 import { createServer, request } from "node:http";
 import { connect, type AddressInfo, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { createAuthority, type TestAuthority } from "./authority.ts";
+import { createAuthority, type Authority } from "../../src/gateway/egress/certificates.ts";
 
 /**
  * The network of a company, whose hosts only its proxy can resolve and reach: names below `.test`, which no resolver knows
  * (RFC 6761), with certificates of its own authority.
  */
 export interface Company {
-  readonly authority: TestAuthority;
+  readonly authority: Authority;
   /** The proxy's address, with credentials that it requires. */
   readonly proxy: string;
   /** What was asked of the proxy, such as `CONNECT git.company.test:443`, oldest first. */

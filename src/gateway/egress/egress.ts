@@ -1,17 +1,13 @@
-import {
-  createServer,
-  request as httpRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type ServerResponse,
-} from "node:http";
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { connect, isIP } from "node:net";
+import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { canonicalHost, egressRulesFor, type EgressPolicy } from "../../domain/environments/egress.ts";
-import { connectThrough, requestTo } from "../../outbound/connect.ts";
+import { requestTo } from "../../outbound/connect.ts";
 import { noProxies, proxyOf, type Proxies } from "../../outbound/proxies.ts";
-import { isKnownPrivate, publicAddressOf } from "./addresses.ts";
+import { addressesOf, isKnownPrivate, publicAddressOf } from "./addresses.ts";
+import { connectLimitMs, connectTo, end, endToEnd, framingOf, isChunkedAtMost, passOn, type Target } from "./hop.ts";
+import { createRegistries, type Registries, type RegistryRoute } from "./registries.ts";
 import { join, passTunnel, type TunnelRefusal } from "./tunnel.ts";
 
 /** A refused connection of the sandbox. */
@@ -29,47 +25,25 @@ export interface EgressProxy {
   tunnel(request: IncomingMessage, client: Duplex, head: Buffer): Promise<void>;
   /** Handles `GET http://host/…`: unencrypted HTTP. */
   forward(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Private registries, which tunnels and requests to them go to whether or not they are on the list. */
+  readonly registries: Registries;
 }
 
-const connectLimitMs = 15_000;
 /** For a client's first message after it connected; some connect long before they send. */
 const helloLimitMs = 60_000;
-/** Headers between a client and its proxy, which are not forwarded. */
-const hopByHop = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
-
-/** Destination of an allowed connection. */
-interface Target {
-  readonly host: string;
-  readonly port: number;
-  /** The name is resolved once: the address that was checked is the one connected to. With a proxy: the host itself. */
-  readonly address: string;
-  /** The operator's proxy, which resolves the name; null: the connection is direct. */
-  readonly proxy: URL | null;
-  /** Whether the connection's content is not inspected. */
-  readonly anyProtocol: boolean;
-}
-
 /**
  * A proxy to listed hosts and ports. It resolves names itself, and connects to public addresses only. What goes through a
  * proxy of the operator is resolved by that one; what is private as far as this machine knows is refused before.
  * @param resolve finds a name's public address
  * @param proxies of the operator
+ * @param routes private registries
  */
 export function createEgressProxy(
   policy: EgressPolicy,
   onRefused: (refusal: Refusal) => void,
   resolve: typeof publicAddressOf = publicAddressOf,
   proxies: Proxies = noProxies,
+  routes: readonly RegistryRoute[] = [],
 ): EgressProxy {
   /** Null if the host is refused, or has no address. */
   async function targetOf(protocol: string, host: string, port: number): Promise<Target | null> {
@@ -91,6 +65,24 @@ export function createEgressProxy(
     return found === null ? null : { ...named, address: found.address };
   }
 
+  /** A registry's host: its operator or an admin named it. */
+  async function registryTarget(host: string, port: number, mayBePrivate: boolean): Promise<Target | null> {
+    const proxy = proxyOf(proxies, { protocol: "https:", host, port });
+    const named = { host, port, address: host, proxy, anyProtocol: false };
+    if (mayBePrivate) {
+      const [address] = proxy === null ? await addressesOf(host).catch(() => []) : [host];
+      return address === undefined ? null : { ...named, address };
+    }
+    const found = proxy === null ? await resolve(host) : (await isKnownPrivate(host, resolve)) ? "private" : null;
+    if (found === "private") onRefused({ host, port, reason: "private address" });
+    if (found === "private" || (found === null && proxy === null)) return null;
+    return { ...named, address: found?.address ?? host };
+  }
+  const registries = createRegistries(routes, {
+    targetOf: registryTarget,
+    allowedTarget: (host, port) => targetOf("https:", host, port),
+  });
+
   /** Destinations of tunnels that turned out to carry HTTP. */
   const targets = new WeakMap<Duplex, Target>();
   // Never listens: it is handed connections.
@@ -106,11 +98,14 @@ export function createEgressProxy(
   });
 
   return {
+    registries,
     async tunnel(request, client, head) {
       // A disconnected client is not an error.
       client.on("error", () => client.destroy());
       const authority = readAuthority(request.url ?? "");
       if (authority === null) return answer(client, 400, "CONNECT needs <host>:<port>");
+      if (registries.intercepts(authority.host, authority.port))
+        return registries.intercept(authority.host, authority.port, client, head);
       const target = await targetOf("https:", authority.host, authority.port);
       if (target === null)
         return answer(client, 403, `${authority.host}:${authority.port} is not allowed from this sandbox`);
@@ -162,23 +157,6 @@ export function createEgressProxy(
 
 const placeOf = ({ host, port }: Target) => ({ host, port });
 
-/** Connects to a target, directly or through its proxy. @throws Error if it can't be reached, or the signal has aborted */
-function connectTo({ host, port, address, proxy }: Target, signal: AbortSignal): Promise<Duplex> {
-  const place = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-  if (proxy !== null) return connectThrough(proxy, place, { limitMs: connectLimitMs, signal });
-  return new Promise((resolve, reject) => {
-    const upstream = connect({ host: address, port, timeout: connectLimitMs, allowHalfOpen: true, signal });
-    upstream.once("timeout", () => upstream.destroy(new Error("timed out")));
-    upstream.once("error", reject);
-    upstream.once("connect", () => {
-      upstream.setTimeout(0);
-      upstream.removeAllListeners("timeout");
-      upstream.off("error", reject);
-      resolve(upstream);
-    });
-  });
-}
-
 /** Forwards the sandbox's request to the target, with the target's own name as Host. */
 function send(target: Target, path: string, request: IncomingMessage, response: ServerResponse): void {
   const { host, port, address, proxy } = target;
@@ -214,41 +192,6 @@ function send(target: Target, path: string, request: IncomingMessage, response: 
   request.pipe(upstream);
 }
 
-/**
- * Headers to forward: without those of one hop, and those that the sender's `Connection` names (RFC 9110, section
- * 7.6.1). Content-Length stays even if `Connection` names it: without it the body's end would be lost.
- */
-function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const added = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase());
-  const dropped = new Set([...hopByHop, ...added.filter((name) => name !== "content-length")]);
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !dropped.has(name)));
-}
-
-/**
- * Framing of a request's body. Without it Node writes the body of a GET, HEAD, DELETE, OPTIONS or TRACE unframed, and a
- * server would read it as further requests, for any host and uninspected (RFC 9112, section 11.2).
- */
-function framingOf({ headers }: IncomingMessage): { "transfer-encoding"?: string } {
-  return headers["transfer-encoding"] === undefined ? {} : { "transfer-encoding": "chunked" };
-}
-
-/** Other transfer codings are not decoded here, and would be lost with the header (RFC 9112, section 6.1). */
-const isChunkedAtMost = (coding: string | undefined): boolean =>
-  coding === undefined || coding.trim().toLowerCase() === "chunked";
-
-/** The server's answer may be invalid HTTP. */
-function passOn(answered: IncomingMessage, response: ServerResponse): void {
-  try {
-    if (!isChunkedAtMost(answered.headers["transfer-encoding"])) throw new Error("an unknown transfer coding");
-    response.writeHead(answered.statusCode ?? 502, endToEnd(answered.headers));
-  } catch {
-    answered.destroy();
-    end(response, 502, "the answer is not HTTP");
-    return;
-  }
-  answered.pipe(response);
-}
-
 /** Parses `host:port` of a CONNECT; null for any other form that a URL allows. */
 function readAuthority(text: string): { host: string; port: number } | null {
   const [, name = "", digits = ""] = /^(\[[0-9a-fA-F:.]+\]|[^:@/?#[\]\s]+):(\d{1,5})$/u.exec(text) ?? [];
@@ -260,9 +203,4 @@ function readAuthority(text: string): { host: string; port: number } | null {
 function answer(client: Duplex, status: number, message: string): void {
   if (!client.destroyed)
     client.end(`HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n${message}\n`);
-}
-
-function end(response: ServerResponse, status: number, message: string): void {
-  if (response.headersSent) response.destroy();
-  else response.writeHead(status, { "Content-Type": "text/plain" }).end(`${message}\n`);
 }

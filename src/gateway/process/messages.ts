@@ -3,6 +3,7 @@ import type { EgressPolicy } from "../../domain/environments/egress.ts";
 import type { Outbound } from "../../outbound/process-wide.ts";
 import type { Prices } from "../costs/prices.ts";
 import type { ModelUsage } from "../costs/usage.ts";
+import type { RegistryRoute } from "../egress/registries.ts";
 import type { Refusal } from "../egress/egress.ts";
 import type { Admission, ModelRequest } from "../models/admission.ts";
 import type { ModelOutcome } from "../models/model-gateway.ts";
@@ -15,6 +16,10 @@ export interface GatewayTask {
   readonly directory: string;
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
+  /** Private registries, with their credentials. */
+  readonly registries: readonly RegistryRoute[];
+  /** Certificates that the sandbox trusts beside the usual ones, each as PEM. */
+  readonly authorities: readonly string[];
   readonly permits: readonly string[];
   /** Sources of the metrics' model labels: the operator's own prices, and the models that the configuration names. */
   readonly labels: { readonly prices: Prices; readonly models: readonly string[] };
@@ -46,7 +51,12 @@ export type ToGateway =
 
 /** A message from the gateway's process. */
 export type FromGateway =
-  | { readonly kind: "opened"; readonly socket: string; readonly token: string }
+  | {
+      readonly kind: "opened";
+      readonly socket: string;
+      readonly token: string;
+      readonly authoritiesFile: string | null;
+    }
   /** The gateway could not be opened, for a reason that the operator can fix. */
   | { readonly kind: "unopened"; readonly message: string }
   | { readonly kind: "admit"; readonly call: number; readonly request: AdmissionRequest }

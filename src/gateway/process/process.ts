@@ -10,7 +10,7 @@ import { forkProgram, type ForkedProgram } from "../../programs/forked-program.t
 import { lowerPriority } from "../../programs/priority.ts";
 import { programFile } from "../../programs/program-file.ts";
 import type { Refusal } from "../egress/egress.ts";
-import { modelsSeenFrom, type Gateway } from "../gateway.ts";
+import { modelsSeenFrom, registryUrl, type Gateway } from "../gateway.ts";
 import type { Admit } from "../models/admission.ts";
 import { idleTraffic, type ModelTraffic } from "../traffic.ts";
 import {
@@ -177,7 +177,7 @@ async function openIn(
   { outbound, openLimitMs, answerLimitMs, closeLimitMs, lingers }: Opening,
 ): Promise<Gateway> {
   const { child } = program;
-  const opened = Promise.withResolvers<{ readonly socket: string; readonly token: string }>();
+  const opened = Promise.withResolvers<Extract<FromGateway, { kind: "opened" }>>();
   const closed = Promise.withResolvers<void>();
   const admissions = createPendingAdmissions(services.admit);
   const questions = new Map<number, (traffic: ModelTraffic) => void>();
@@ -242,10 +242,12 @@ async function openIn(
   const late = new GatewayLostError(`the process of the session's gateway did not open within ${openLimitMs} ms`);
   const opening = setTimeout(() => opened.reject(late), openLimitMs);
   try {
-    const { socket, token } = await opened.promise;
+    const { socket, token, authoritiesFile } = await opened.promise;
     state = "open";
     return {
       socket,
+      authoritiesFile,
+      registryAt: (origin, id) => registryUrl(origin, token, id),
       modelsAt: (origin) => modelsSeenFrom(origin, task.models, token),
       async traffic() {
         lastQuestion += 1;
@@ -268,6 +270,7 @@ async function openIn(
         await closed.promise;
         clearTimeout(timer);
         await rm(socket, { force: true });
+        if (authoritiesFile !== null) await rm(authoritiesFile, { force: true });
         // It still reads models' answers, then ends.
         program.keepAlive(false);
         if (child.exitCode === null && child.signalCode === null) lingers(child);

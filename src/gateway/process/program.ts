@@ -110,7 +110,7 @@ async function open(task: GatewayTask, outbound: Outbound) {
     onRequest: counts.add,
     recorder,
   });
-  say({ kind: "opened", socket: gateway.socket, token: gateway.token });
+  say({ kind: "opened", socket: gateway.socket, token: gateway.token, authoritiesFile: gateway.authoritiesFile });
   return {
     admitted: admissions.answer,
     tellTraffic: async (call: number) => say({ kind: "traffic", call, traffic: agesOf(await gateway.traffic()) }),

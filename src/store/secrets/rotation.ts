@@ -12,6 +12,7 @@ const rotationLock = 4_747_004;
 /** Every table with values encrypted under a master key; `id` is the column that each value is bound to. */
 const sealedTables = [
   { table: "secret", id: "id", sealed: "sealed" },
+  { table: "registry", id: "id", sealed: "sealed" },
   { table: "webhook", id: "id", sealed: "sealed" },
   { table: "checkpoint", id: "session_id", sealed: "sealed_key" },
 ] as const;

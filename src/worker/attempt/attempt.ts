@@ -16,6 +16,7 @@ import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import type { Claim } from "../../store/queue/lease.ts";
 import { appendClaimEvents } from "../../store/queue/progress.ts";
+import { openRegistries, type OpenedRegistry } from "../../store/secrets/registries.ts";
 import { openSecrets, type OpenedSecret } from "../../store/secrets/secrets.ts";
 import type { Vault } from "../../store/secrets/vault.ts";
 import type { Traces } from "../../traces.ts";
@@ -67,6 +68,10 @@ export interface AttemptServices {
   /** Addresses and keys of the model providers; only the gateway gets them. */
   readonly models: ModelProviders;
   readonly egress: EgressPolicy;
+  /** Hosts in private networks that registries may name. */
+  readonly registryHosts: readonly string[];
+  /** Certificates of the operator's that sandboxes trust too, each as PEM. */
+  readonly sandboxAuthorities: readonly string[];
   readonly limits: ResourceLimits;
   /** Patterns of models that the server allows. */
   readonly allowedModels: readonly string[];
@@ -105,6 +110,8 @@ export interface Attempt {
   /** Ends the attempt; its reason is a class of `stop-reasons.ts`. */
   readonly signal: AbortSignal;
   readonly secrets: readonly OpenedSecret[];
+  /** Private package registries, with tokens that only the gateway gets. */
+  readonly registries: readonly OpenedRegistry[];
   /** Masks the server's secrets and the session's. */
   readonly mask: Mask;
   /** Masks each line with the same. */
@@ -117,15 +124,17 @@ export interface Attempt {
  * Begins an attempt. Its events and its log are masked with the secrets given here.
  * @param logger adds the session to each line
  * @param secrets of the session, opened; none until `withSecrets` has opened them
+ * @param registries the same
  */
 export function beginAttempt(
   { session, signal, logger }: Pick<Attempt, "session" | "signal" | "logger">,
   { database, mask: serverMask }: Pick<AttemptServices, "database" | "mask">,
   secrets: readonly OpenedSecret[] = [],
+  registries: readonly OpenedRegistry[] = [],
 ): Attempt {
-  const mask = serverMask.with(secrets.map(({ value }) => value));
+  const mask = serverMask.with([...secrets.map(({ value }) => value), ...registries.map(({ token }) => token)]);
   const emit = (event: NewEvent): Promise<void> => appendClaimEvents(database, session, [mask.event(event)]);
-  return { session, signal, secrets, mask, logger: maskErrors(logger, mask.text), emit };
+  return { session, signal, secrets, registries, mask, logger: maskErrors(logger, mask.text), emit };
 }
 
 /** A logger that adds the session, organization, attempt and, if given, trace to each line. */
@@ -135,7 +144,7 @@ export function attemptLogger(logger: Logger, claim: Claim, traceId?: string): L
 }
 
 /**
- * Decrypts the secrets of a session's organization and repositories.
+ * Decrypts the secrets of a session's organization and repositories, and the tokens of its registries.
  * @returns the attempt with them, and with masks that know them
  * @throws SessionError secret_unavailable if one can't be opened
  */
@@ -147,7 +156,8 @@ export async function withSecrets(
   try {
     const ids = repositories.map(({ id }) => id);
     const secrets = await openSecrets(services.database, services.vault, organizationId, ids);
-    return beginAttempt(attempt, services, secrets);
+    const registries = await openRegistries(services.database, services.vault, organizationId);
+    return beginAttempt(attempt, services, secrets, registries);
   } catch (error) {
     if (!(error instanceof OffstageError)) throw error;
     throw new SessionError(

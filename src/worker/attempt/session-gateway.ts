@@ -4,7 +4,9 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { admitAll } from "../../gateway/models/admission.ts";
+import type { GatewayTask } from "../../gateway/process/messages.ts";
 import type { GatewayLostError, GatewayServices } from "../../gateway/process/process.ts";
+import type { OpenedRegistry } from "../../store/secrets/registries.ts";
 import type { SessionRepository } from "../clones/clone.ts";
 import type { Attempt, AttemptServices } from "./attempt.ts";
 import { createModelBudget, labelOf, namedModels, usageEvent, type BudgetServices } from "./model-budget.ts";
@@ -12,9 +14,19 @@ import type { BudgetUsedUp } from "./stop-reasons.ts";
 
 /** What opening a gateway needs of the worker. */
 export type GatewayServicesOfAttempt = BudgetServices &
-  Pick<AttemptServices, "gateways" | "egress" | "socketDirectory" | "modelPermits" | "recordingsDirectory" | "metrics">;
+  Pick<
+    AttemptServices,
+    | "gateways"
+    | "egress"
+    | "registryHosts"
+    | "sandboxAuthorities"
+    | "socketDirectory"
+    | "modelPermits"
+    | "recordingsDirectory"
+    | "metrics"
+  >;
 
-type Emitting = Pick<Attempt, "session" | "mask" | "logger" | "emit">;
+type Emitting = Pick<Attempt, "session" | "registries" | "mask" | "logger" | "emit">;
 
 /**
  * Opens the gateway of a sandbox in which one repository is set up: no models, and the hosts on the lists of the server, the
@@ -95,21 +107,41 @@ function reportUsage(
 }
 
 function taskOf(
-  { session: { organization } }: Pick<Attempt, "session">,
+  { session: { organization }, registries }: Pick<Attempt, "session" | "registries">,
   services: Pick<
     AttemptServices,
-    "egress" | "socketDirectory" | "modelPermits" | "prices" | "allowedModels" | "models"
+    | "egress"
+    | "registryHosts"
+    | "sandboxAuthorities"
+    | "socketDirectory"
+    | "modelPermits"
+    | "prices"
+    | "allowedModels"
+    | "models"
   >,
   repositories: readonly SessionRepository[],
 ) {
-  const { egress, socketDirectory, modelPermits, prices } = services;
+  const { egress, registryHosts, sandboxAuthorities, socketDirectory, modelPermits, prices } = services;
   const lists = [...organization.egress, ...repositories.flatMap(({ egress: allowed }) => allowed)];
   return {
     directory: socketDirectory,
     egress: widenEgress(egress, lists),
+    registries: registries.map((registry) => routeOf(registry, registryHosts)),
+    authorities: sandboxAuthorities,
     permits: modelPermits,
     labels: { prices, models: namedModels(services) },
   };
+}
+
+function routeOf(
+  { id, kind, url, username, token }: OpenedRegistry,
+  registryHosts: readonly string[],
+): GatewayTask["registries"][number] {
+  const basic = `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
+  // Cargo's registries take the token as it is (https://doc.rust-lang.org/cargo/reference/registry-web-api.html).
+  const alone = kind === "cargo" ? token : `Bearer ${token}`;
+  const mayBePrivate = registryHosts.includes(new URL(url).hostname);
+  return { id, url, authorization: username === null ? alone : basic, mayBePrivate };
 }
 
 function listenersOf(

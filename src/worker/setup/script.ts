@@ -4,6 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { forwardOutput } from "../../agents/acp/forward-output.ts";
 import { messageOf } from "../../domain/errors/errors.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { Exceeded, SandboxRequest } from "../../sandboxes/sandbox.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
@@ -14,6 +15,7 @@ import { limitBytes } from "../sandboxed/byte-limit.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
 import { runCommand, type SandboxCommand, type SandboxedRun, type SandboxFolders } from "../sandboxed/run-command.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
+import { registrySettings } from "./registry-settings.ts";
 import { createOutput } from "./output.ts";
 
 type Services = Pick<AttemptServices, "sandbox" | "limits" | "setupLimitMs"> &
@@ -50,14 +52,14 @@ export async function runRepositoryScript(attempt: Attempt, services: Services, 
   const lost = new AbortController();
   const gateway = await openSetupGateway(attempt, services, run.repository, (error) => lost.abort(error));
   try {
-    return await runWithGateway(attempt, services, { socket: gateway.socket, lost: lost.signal }, run);
+    return await runWithGateway(attempt, services, { gateway, lost: lost.signal }, run);
   } finally {
     await gateway.close();
   }
 }
 
 interface OpenGateway {
-  readonly socket: string;
+  readonly gateway: Gateway;
   /** Aborts if the gateway is lost; the reason is the SessionError. */
   readonly lost: AbortSignal;
 }
@@ -65,15 +67,20 @@ interface OpenGateway {
 async function runWithGateway(
   attempt: Attempt,
   { sandbox, limits, setupLimitMs }: Pick<Services, "sandbox" | "limits" | "setupLimitMs">,
-  { socket, lost }: OpenGateway,
+  { gateway, lost }: OpenGateway,
   { folders, script, repository }: ScriptRun,
 ): Promise<SetupResult> {
-  await writeHarnessFiles(sandbox, { ...folders, signal: attempt.signal }, { [scriptFile]: script });
+  const home = folders.environment["HOME"] ?? folders.home;
+  const installs = registrySettings(attempt.registries, gateway, home);
+  const files = { ...installs.files, [scriptFile]: script };
+  await writeHarnessFiles(sandbox, { ...folders, signal: attempt.signal }, files);
   const request = {
     ...folders,
+    environment: { ...installs.environment, ...folders.environment },
+    readOnly: [...folders.readOnly, ...installs.readOnly],
     command: "sh",
     arguments: ["-c", programText(import.meta.url, "run-script.sh"), "sh", scriptFile],
-    gateway: socket,
+    gateway: gateway.socket,
     limits,
   };
   const bounds = { limitMs: setupLimitMs, signal: AbortSignal.any([attempt.signal, lost]) };

@@ -9,6 +9,7 @@ import { foldersOf } from "../attempt/session-repositories.ts";
 import type { MadeAt } from "../disk/session-folders.ts";
 import { authorVariables } from "../git/git.ts";
 import { writeHarnessFiles } from "../sandboxed/harness-files.ts";
+import { registrySettings, type RegistrySettings } from "../setup/registry-settings.ts";
 import { secretsFor, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 
 /** What one turn of an agent needs. */
@@ -50,7 +51,7 @@ export type TurnServices = Pick<
 >;
 
 /** What a turn needs of its attempt. */
-export type TurnAttempt = Pick<Attempt, "session" | "mask" | "emit">;
+export type TurnAttempt = Pick<Attempt, "session" | "registries" | "mask" | "emit">;
 
 /**
  * Runs one turn of the session's agent in its sandbox.
@@ -67,12 +68,14 @@ async function takeTurn(attempt: TurnAttempt, services: TurnServices, turn: Agen
   const folders = await turnFoldersOf(attempt, services, turn.seenAt);
   const models = gateway.modelsAt(gatewayOrigin);
   const launch = provider.launch({ model, reasoning, home: folders.seenAt.home, models });
-  await writeHarnessFiles(services.sandbox, { ...folders.paths, signal: turn.signal }, launch.files);
+  const installs = registrySettings(attempt.registries, gateway, folders.seenAt.home);
+  const files = { ...installs.files, ...launch.files };
+  await writeHarnessFiles(services.sandbox, { ...folders.paths, signal: turn.signal }, files);
   return runTurn({
     provider,
     model,
     launch,
-    start: (requested, ended) => startHarness(services, requested, { ...turn, folders, ended }),
+    start: (requested, ended) => startHarness(services, requested, { ...turn, folders, installs, ended }),
     workingDirectory: folders.workingDirectory,
     resume: turn.resume,
     message: turn.message,
@@ -136,9 +139,14 @@ function startHarness(
     variables,
     image,
     folders,
+    installs,
     signal,
     ended,
-  }: AgentTurn & { readonly folders: TurnFolders; readonly ended: AbortSignal },
+  }: AgentTurn & {
+    readonly folders: TurnFolders;
+    readonly installs: RegistrySettings;
+    readonly ended: AbortSignal;
+  },
 ): SandboxedProcess {
   const { paths, seenAt, aliases, workingDirectory } = folders;
   return sandbox.start({
@@ -149,6 +157,7 @@ function startHarness(
       LANG: "C.UTF-8",
       TERM: "dumb",
       ...authorVariables(author, committer),
+      ...installs.environment,
       ...variables,
       ...launch.environment,
     },
@@ -156,7 +165,7 @@ function startHarness(
     workingDirectory,
     home: paths.home,
     disk: paths.disk,
-    readOnly: [...launch.readOnly, ...paths.readOnly],
+    readOnly: [...launch.readOnly, ...paths.readOnly, ...installs.readOnly],
     aliases,
     ...(image !== null && { image }),
     gateway: gateway.socket,

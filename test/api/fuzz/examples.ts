@@ -37,6 +37,8 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
       phases: ["setup"],
       repositoryId: repository,
     },
+    createRegistry: { kind: "npm", url: "https://npm.example/", scope: `@s${word}`, token: "a secret token" },
+    updateRegistry: { token: "another secret token" },
     updateSecret: { value: "another secret value" },
     createKey: { name: word, scopes: ["read"] },
     createLogin: { key },

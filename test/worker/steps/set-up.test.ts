@@ -26,6 +26,8 @@ beforeEach(async () => {
     setupLimitMs: 60_000,
     gateways: createGatewayProcesses(),
     egress: { open: false, rules: [] },
+    registryHosts: [],
+    sandboxAuthorities: [],
     socketDirectory: join(folder, "run"),
     modelPermits: [],
     models: {},

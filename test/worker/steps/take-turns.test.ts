@@ -22,6 +22,8 @@ beforeEach(async () => {
     permissions: "allow",
     gateways: createGatewayProcesses(),
     egress: { open: false, rules: [] },
+    registryHosts: [],
+    sandboxAuthorities: [],
     socketDirectory: "/nonexistent",
     modelPermits: [],
     models: {},

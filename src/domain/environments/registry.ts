@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { text } from "../fields/text.ts";
+
+/** Kinds of package registries that sandboxes can install from with a credential that stays outside. */
+export const registryKinds = ["npm", "pypi", "maven", "cargo", "go", "nuget", "rubygems"] as const;
+/** See `registryKinds`. */
+export type RegistryKind = (typeof registryKinds)[number];
+
+const credential = text(16_384);
+
+/** What a registry is for, beside its kind: whose packages come from it. */
+const scopeSchema = z
+  .string()
+  .max(200)
+  .regex(/^[@A-Za-z0-9][\w.@*/,-]*$/u, "must be letters, digits and . _ - @ * / ,");
+
+/** A registry's address: without credentials, and without a query. */
+const urlSchema = z
+  .url({ protocol: /^https$/u, error: "must be an https:// address: the credential is never sent in the clear" })
+  .max(2_000)
+  .regex(/^[^?#\s"'<>`{}|\\^]*$/u, "must not have a query, a fragment, or characters that a URL encodes")
+  .refine((value) => new URL(value).username === "" && new URL(value).password === "", {
+    error: "must not contain credentials: send username and token",
+  })
+  .transform((value) => `${new URL(value).href.replace(/\/+$/u, "")}/`);
+
+/** Body of a registry's creation. */
+export const createRegistrySchema = z
+  .object({
+    kind: z.enum(registryKinds),
+    url: urlSchema.meta({
+      description: "Address that its tool is configured with; everything below it gets the credential.",
+    }),
+    scope: scopeSchema.nullish().meta({
+      description:
+        "npm: the scope that comes from it (`@acme`). cargo: its name. go: patterns of its modules, which no checksum database is asked about. Default: everything that its tool installs comes from it.",
+    }),
+    username: z
+      .string()
+      .min(1)
+      .max(500)
+      .regex(/^[^:\p{Cc}]+$/u, "must not contain a colon")
+      .nullish()
+      .meta({ description: "With it the token is a password (Basic). Without it the token is sent as `Bearer`." }),
+    token: credential
+      .regex(/^[\x20-\x7e]+$/u, "must be printable ASCII characters")
+      .meta({ description: "Never shown again, and never in a sandbox." }),
+  })
+  .superRefine(({ kind, scope }, context) => {
+    const problem = scope == null ? null : scopeProblem(kind, scope);
+    if (problem !== null) context.addIssue({ code: "custom", path: ["scope"], message: problem });
+  });
+
+function scopeProblem(kind: RegistryKind, scope: string): string | null {
+  switch (kind) {
+    case "npm":
+      return /^@[a-z0-9][a-z0-9._-]*$/u.test(scope) ? null : "must be a scope of npm, such as @acme";
+    case "cargo":
+      return /^[A-Za-z][\w-]*$/u.test(scope) ? null : "must be a registry's name, such as acme";
+    case "go":
+      return /^[A-Za-z0-9][\w.*/,-]*$/u.test(scope) ? null : "must be patterns of modules, such as go.acme.example/*";
+    default:
+      return `is for npm, cargo and go only: ${kind} has one registry`;
+  }
+}
+
+/** Body of a change of a registry's credential. */
+export const updateRegistrySchema = z.object({
+  token: credential.regex(/^[\x20-\x7e]+$/u, "must be printable ASCII characters"),
+});
+
+/** A registry as the API shows it: without its credential. */
+export const registrySchema = z.object({
+  id: z.uuid(),
+  kind: z.enum(registryKinds),
+  url: z.string(),
+  scope: z.string().nullable(),
+  username: z.string().nullable(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+});
+/** See `registrySchema`. */
+export type Registry = z.infer<typeof registrySchema>;
