@@ -14,15 +14,26 @@ const scopeSchema = z
   .max(200)
   .regex(/^[@A-Za-z0-9][\w.@*/,-]*$/u, "must be letters, digits and . _ - @ * / ,");
 
-/** A registry's address: without credentials, and without a query. */
+/** A registry's address: without credentials, and without a query. Ends with `/`. */
 const urlSchema = z
-  .url({ protocol: /^https$/u, error: "must be an https:// address: the credential is never sent in the clear" })
+  .string()
   .max(2_000)
-  .regex(/^[^?#\s"'<>`{}|\\^]*$/u, "must not have a query, a fragment, or characters that a URL encodes")
-  .refine((value) => new URL(value).username === "" && new URL(value).password === "", {
-    error: "must not contain credentials: send username and token",
-  })
-  .transform((value) => `${new URL(value).href.replace(/\/+$/u, "")}/`);
+  .transform((value, context) => {
+    const problem = urlProblem(value);
+    if (problem === null) return `${new URL(value).href.replace(/\/+$/u, "")}/`;
+    context.addIssue(problem);
+    return z.NEVER;
+  });
+
+function urlProblem(value: string): string | null {
+  // What the parser would encode or leave out could change the tools' settings that the address is written into.
+  if (!/^https:\/\//iu.test(value) || !URL.canParse(value))
+    return "must be an https:// address: the credential is never sent in the clear";
+  if (/[^\w.~:/@!$&()*+,;=%[\]-]/u.test(value))
+    return "must not have a query, a fragment, or characters that a URL encodes";
+  const { username, password } = new URL(value);
+  return username === "" && password === "" ? null : "must not contain credentials: send username and token";
+}
 
 /** Body of a registry's creation. */
 export const createRegistrySchema = z

@@ -104,6 +104,8 @@ async function fill(
   await pool.query("update webhook_delivery set status = 'dead' where id = $1", [delivery.id]);
   const secret = { name: `SECRET_${name.replace("-", "_")}`, value: `a value of ${word}`, repositoryId };
   await create("secret", "/secret/create", secret);
+  const scope = `@${name.toLowerCase()}`;
+  await create("registry", "/registry/create", { kind: "npm", url: "https://npm.example/", scope, token: word });
   await create("key", "/key/create", { name: word, role: "viewer" });
   const login = await pool.query<{ id: string }>(
     `insert into browser_session (hash, organization_id, scopes, user_agent, expires_at)

@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { createRegistrySchema } from "./registry.ts";
+
+const valid = { kind: "npm", url: "https://npm.example.com/a", token: "t" };
+const parse = (changes: Record<string, unknown>) => createRegistrySchema.safeParse({ ...valid, ...changes });
+
+it("takes an address as tools and the gateway compare it", () => {
+  expect(parse({}).data?.url).toBe("https://npm.example.com/a/");
+  expect(parse({ url: "HTTPS://NPM.example.com:443//" }).data?.url).toBe("https://npm.example.com/");
+});
+
+it.each([
+  [{ url: "http://npm.example.com" }, "must be an https:// address"],
+  [{ url: "](](](" }, "must be an https:// address"],
+  [{ url: "https://" }, "must be an https:// address"],
+  [{ url: "https://a:b@npm.example.com" }, "must not contain credentials"],
+  [{ url: "https://npm.example.com/?a=b" }, "must not have a query"],
+  [{ url: 'https://npm.example.com/"\nregistry=x' }, "must not have a query"],
+  [{ scope: "acme" }, "must be a scope of npm"],
+  [{ kind: "pypi", scope: "acme" }, "is for npm, cargo and go only"],
+  [{ username: "a:b" }, "must not contain a colon"],
+  [{ token: "a\nb" }, "must be printable ASCII"],
+])("%j is refused", (changes, sentence) => {
+  expect(parse(changes).error?.issues[0]?.message).toContain(sentence);
+});
