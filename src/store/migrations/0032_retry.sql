@@ -1,4 +1,4 @@
--- works-from: 0031
+-- works-from: 0027
 -- A session that failed for a reason that passes by itself is queued, and tried again at a time.
 
 -- Why it will be tried again, or why its attempts failed before: the last failure's code and reason, how many attempts failed for

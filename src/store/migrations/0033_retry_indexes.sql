@@ -1,4 +1,4 @@
--- works-from: 0031
+-- works-from: 0027
 -- outside a transaction
 -- The indexes of what may be claimed, without the sessions whose time has not come: 0013_fairness.sql has those of before. Built
 -- without stopping anybody who writes.

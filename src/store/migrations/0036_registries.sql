@@ -1,4 +1,4 @@
--- works-from: 0031
+-- works-from: 0027
 -- Package registries of an organization, with credentials that gateways add outside of sandboxes: src/domain/environments/registry.ts.
 create table registry (
   id uuid primary key,
