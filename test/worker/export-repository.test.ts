@@ -181,7 +181,12 @@ describe.skipIf(spawnSync("ssh-keygen", ["-?"]).error !== undefined)("signed wor
       expect(shell(`git cat-file commit ${sha}`)).toContain("gpgsig ");
     // A worker that died before the clone was moved: what another takes out is the same, and nothing is new.
     shell(`git update-ref HEAD ${unsigned}`);
-    expect(await exportRepository(request)).toEqual({ headSha: first.headSha, commits: [], isMoved: false });
+    expect(await exportRepository(request)).toEqual({
+      headSha: first.headSha,
+      commits: [],
+      isMoved: false,
+      changedSubmodules: [],
+    });
     expect(shell("git rev-parse HEAD")).toBe(first.headSha);
   });
 });
