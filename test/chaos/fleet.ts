@@ -54,6 +54,8 @@ export async function startChaosFleet(counts: {
   await (await openDatabase({ url: server.url, directory: folder, logger })).close();
   const socketFolder = decodeURIComponent(new URL(server.url.replace("@/", "@host/")).searchParams.get("host") ?? "");
   const forge = await startForge();
+  // As real ones do: what was pushed or opened shows only later.
+  forge.lag(10_000, 0);
   const model = await startModelServer({ script });
   const ports = await freePorts(counts.apis);
   const shared = {

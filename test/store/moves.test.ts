@@ -75,6 +75,8 @@ test("nothing but move_session writes what belongs to a move of a session", asyn
     }
   }
   expect(writers.sort()).toEqual([
+    // A worker that lost its lease outlived the attempt.
+    "store/queue/lease.ts: retry",
     // A turn that ended is progress.
     "store/queue/progress.ts: retry",
     // The time of a retry has come.

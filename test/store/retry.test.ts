@@ -2,7 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Database } from "../../src/database/database.ts";
 import { ConflictError, type Failure } from "../../src/domain/errors/errors.ts";
 import { finishSession, releaseClaim } from "../../src/store/queue/claims.ts";
-import { LeaseLostError, recoverSessions, renewClaim, type Claim } from "../../src/store/queue/lease.ts";
+import {
+  LeaseLostError,
+  recordSurvival,
+  recoverSessions,
+  renewClaim,
+  type Claim,
+} from "../../src/store/queue/lease.ts";
 import { appendClaimEvents, completeMessage, nextMessage } from "../../src/store/queue/progress.ts";
 import { failSession, wakeRetries, type RetryOptions } from "../../src/store/queue/retry.ts";
 import { listEvents } from "../../src/store/sessions/events.ts";
@@ -180,6 +186,21 @@ describe("attempts that failed for passing reasons, or were handed back,", () =>
     await recoverSessions(database, {});
     expect((await read()).status).toBe("queued");
   });
+});
+
+test("an attempt that its worker outlived counts a quarter of a dead worker", async () => {
+  const lost = async (): Promise<string> => {
+    const held = await requireClaim(database);
+    await expireLease(database, id);
+    await recoverSessions(database, {});
+    await recordSurvival(database, held);
+    await database.pool.query("update session set retry_at = null");
+    return (await read()).status;
+  };
+  let times = 0;
+  while (times < 100 && (await lost()) === "queued") times += 1;
+  expect(times).toBe(33);
+  expect(await read()).toMatchObject({ status: "failed", failure: { code: "too_many_attempts" } });
 });
 
 test("a dead worker between two failures changes their count in no way", async () => {

@@ -8,7 +8,10 @@ export interface RetryRecord {
   readonly reason: string;
   /** How many attempts failed for the last reason, the last one among them. */
   readonly attempt: number;
-  /** The same of every reason: two that alternate are not counted anew each time. */
+  /**
+   * The same of every reason: two that alternate are not counted anew each time. A worker that died and was not dead after all
+   * counts for a part.
+   */
   readonly counts: Readonly<Partial<Record<FailureCode, number>>>;
   /** Time of the first failure, in ms since 1970. */
   readonly since: number;
@@ -64,12 +67,13 @@ export function planRetry(
   random?: () => number,
 ): PlannedRetry | null {
   if (passing !== true) return null;
-  const attempt = (before?.counts[code] ?? 0) + 1;
+  const count = (before?.counts[code] ?? 0) + 1;
+  const attempt = Math.ceil(count);
   const { retries = Infinity, atOnce = 0 } = ownDoing[code] ?? {};
-  if (attempt > retries) return null;
+  if (count > retries) return null;
   const since = before?.since ?? now;
   const pauseMs = attempt <= atOnce ? 0 : backoffMs(attempt - atOnce, backoff, random);
   const delayMs = Math.max(pauseMs, retryAfterMs);
   if (now + delayMs >= since + forMs) return null;
-  return { code, reason, attempt, counts: { ...before?.counts, [code]: attempt }, since, delayMs };
+  return { code, reason, attempt, counts: { ...before?.counts, [code]: count }, since, delayMs };
 }

@@ -2,13 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, type Failure } from "../../domain/errors/errors.ts";
 import { planRetry, type RetryRecord } from "../../domain/sessions/retry.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
-import {
-  forgetLostWorkers,
-  lockSession,
-  moveSession,
-  notifyChange,
-  type LockedSession,
-} from "../sessions/transition.ts";
+import { lockSession, moveSession, notifyChange, type LockedSession } from "../sessions/transition.ts";
 
 /**
  * A worker's claim on a session. `attempt` is the fence: a write under an older attempt changes nothing. Nor does one whose lease
@@ -98,7 +92,7 @@ async function recover(
   // How long ago the first failure was says nothing of a worker's death.
   const retry = planRetry(workerLost, before, now, { forMs: Infinity });
   if (retry === null) {
-    const deaths = (before?.counts.worker_lost ?? 0) + 1;
+    const deaths = Math.ceil(before?.counts.worker_lost ?? 0) + 1;
     const failure: Failure = {
       code: "too_many_attempts",
       reason: `Workers died ${deaths} times while they worked on this session.`,
@@ -135,10 +129,18 @@ export async function underClaim<T>(
   return database.transaction(async (transaction) => work(transaction, await holdClaim(transaction, claim)));
 }
 
+/** What is taken off the count of dead workers for one that outlived its attempt. */
+const survived = 0.75;
+
 /**
- * Records that a worker outlived an attempt whose lease it lost: the session did not kill it. Not fenced, because the claim is
- * lost; it changes nothing else.
+ * Records that a worker outlived an attempt whose lease it lost: the session did not kill it. It still counts a little, because a
+ * session may keep its worker too busy to renew leases. Not fenced, because the claim is lost; it changes nothing else.
  */
 export async function recordSurvival(database: Database, { sessionId }: Claim): Promise<void> {
-  await forgetLostWorkers(database.pool, sessionId);
+  await database.pool.query(
+    `update session set retry = jsonb_set(retry, '{counts,worker_lost}',
+       to_jsonb(greatest(0, (retry #>> '{counts,worker_lost}')::numeric - ${survived})))
+     where id = $1 and retry #> '{counts,worker_lost}' is not null`,
+    [sessionId],
+  );
 }

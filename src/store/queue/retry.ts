@@ -53,7 +53,7 @@ const roundLimit = 1_000;
 export async function wakeRetries(database: Database): Promise<number> {
   const { rows } = await database.pool.query<{ id: string }>({
     name: "wake_retries",
-    text: `update session set retry_at = null where id in (
+    text: `update session set retry_at = null, updated_at = now() where id in (
              select id from session where retry_at <= now() order by retry_at limit ${roundLimit} for no key update skip locked)
            returning id`,
   });

@@ -100,7 +100,9 @@ export async function forgetLostWorkers(queryable: Queryable, sessionId: string)
 
 /** Makes the session claimable at once and forgets what failed before, because a person asked for work. */
 export async function retryNow(queryable: Queryable, sessionId: string): Promise<void> {
-  await queryable.query("update session set retry = null, retry_at = null where id = $1", [sessionId]);
+  await queryable.query("update session set retry = null, retry_at = null, updated_at = now() where id = $1", [
+    sessionId,
+  ]);
 }
 
 /** Call this after the commit: notifies clients that follow the session, and workers if the session is queued. */
