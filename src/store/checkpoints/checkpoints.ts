@@ -21,6 +21,11 @@ export interface CheckpointRepository {
     /** The commit that the setup may run with secrets, if there is one; earlier versions of Offstage omitted it. */
     readonly trusted?: { readonly sha: string; readonly branch: string; readonly isDefault: boolean } | null;
   };
+  /**
+   * The commit that the session had last exported when the attempt began which took the checkpoint; null if there was none.
+   * Earlier versions of Offstage omitted it.
+   */
+  readonly exported?: string | null;
   /** HEAD of the agent's clone. */
   readonly head: string;
   /** A commit on top of `head` with everything that was not committed. */

@@ -262,7 +262,7 @@ async function packClone(
   await repository.take(file, work.commit, knownOf(clone));
   draft.fresh.set(id, file);
   const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
-  return { directory, start: startOf(clone), ...work, packs };
+  return { directory, start: startOf(clone), exported: clone.repository.headSha, ...work, packs };
 }
 
 async function archiveChangedFiles({ session, signal }: Attempt, services: Services, draft: Draft) {

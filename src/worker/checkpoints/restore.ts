@@ -53,14 +53,14 @@ export async function fetchCheckpoint(
   try {
     const folder = await folders.incomingFolder(sessionId);
     const work = new Map<string, CheckpointWork>();
-    for (const { directory, start, head, commit, packs } of stored.repositories) {
+    for (const { directory, start, exported = null, head, commit, packs } of stored.repositories) {
       const files: { file: string; commit: string }[] = [];
       for (const { piece, commit: upTo } of packs) {
         const file = join(folder, piece);
         await pipeline(pieceOf(attempt, services, piece), createWriteStream(file, { mode: 0o600 }));
         files.push({ file, commit: upTo });
       }
-      work.set(directory, { start, head, commit, packs: files });
+      work.set(directory, { start, exported, head, commit, packs: files });
     }
     // Without a sandbox a harness can't see its folders at their former paths.
     const isShown = sandbox.isolates && stored.harness !== null;

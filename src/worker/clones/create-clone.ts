@@ -96,18 +96,19 @@ export async function createClone(
 }
 
 /**
- * Whether a checkpoint can be continued from: the commits that it started from are in the mirror, and the worker that took it
- * did not push the branch afterwards.
+ * Whether a checkpoint can be continued from: the commits that it started from are in the mirror, and the attempt that took it
+ * did not push the branch afterwards. A push of an earlier attempt is in the checkpoint.
  */
 export async function goesOnFrom(
   mirror: Mirror,
-  { start, head }: CheckpointWork,
+  { start, exported, head }: CheckpointWork,
   { headSha: recorded }: RemoteRepository,
   { branchSha }: Heads,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (!(await hasStart(mirror, start, signal))) return false;
-  return branchSha === null || branchSha === start.headSha || branchSha === head || branchSha !== recorded;
+  if (branchSha === null || branchSha !== recorded) return true;
+  return [start.headSha, exported, head].includes(branchSha);
 }
 
 /** Whether a mirror has the commits that a clone started from. */

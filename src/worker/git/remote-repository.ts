@@ -79,6 +79,8 @@ export interface TrustedCommit {
 /** A repository's work in a checkpoint, with its packs on this disk. */
 export interface CheckpointWork {
   readonly start: CloneStart;
+  /** What the session had last exported when the attempt began that took it; null if nothing, or if that is not known. */
+  readonly exported: string | null;
   /** The agent's HEAD. */
   readonly head: string;
   /** The commit on top of it with all of the agent's files. */

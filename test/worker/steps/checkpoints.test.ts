@@ -7,7 +7,9 @@ import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { ClaimLost, WorkerDraining } from "../../../src/worker/attempt/stop-reasons.ts";
 import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
 import { fetchCheckpoint, restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
+import { exportWork } from "../../../src/worker/steps/export-work.ts";
 import { prepareWorkspace, type Workspace } from "../../../src/worker/steps/prepare.ts";
+import { push } from "../../../src/worker/steps/push.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;
@@ -61,6 +63,42 @@ test("another worker continues with the files as the agent left them, on its own
   expect(git("status", "--short")).toBe("?? left.txt");
   // What was fetched on the way is not left beside the folders.
   expect(existsSync(two.folders.incomingPath(attempt.session.sessionId))).toBe(false);
+});
+
+test("another worker continues with a follow-up's commits on top of what an earlier attempt pushed", async () => {
+  const identity = ["-c", "user.name=Agent", "-c", "user.email=agent@example.com"];
+  const commit = async ({ clones }: Workspace, name: string): Promise<void> => {
+    await writeFile(join(clones[0]?.folder ?? "", name), `${name}\n`);
+    execFileSync("git", ["-C", clones[0]?.folder ?? "", "add", "--all"]);
+    execFileSync("git", ["-C", clones[0]?.folder ?? "", ...identity, "commit", "--quiet", "--message", name]);
+  };
+  const { attempt, workspace } = await begin();
+  await commit(workspace, "first.txt");
+  await take(attempt, workspace);
+  await push(attempt, one, await exportWork(attempt, one, workspace.clones));
+  const followUp = await world.again(attempt, "one");
+  const continued = await prepareWorkspace(followUp, one);
+  expect(continued.origin).toBe("disk");
+  await commit(continued, "second.txt");
+  await take(followUp, continued);
+
+  const next = await world.again(followUp, "two");
+  const moved = await prepareWorkspace(next, two);
+  if (moved.checkpoint === null) throw new Error("the checkpoint was thrown away");
+  expect(await restoreCheckpoint(next, two, moved.clones, moved.checkpoint)).toBe("checkpoint");
+  expect(await readFile(join(folderOf(moved), "second.txt"), "utf8")).toBe("second.txt\n");
+});
+
+test("a checkpoint from before a push is not continued from: the branch has more", async () => {
+  const { attempt, workspace } = await begin();
+  await writeFile(join(folderOf(workspace), "first.txt"), "first\n");
+  await take(attempt, workspace);
+  await writeFile(join(folderOf(workspace), "second.txt"), "second\n");
+  await push(attempt, one, await exportWork(attempt, one, workspace.clones));
+  const next = await world.again(attempt, "two");
+  const moved = await prepareWorkspace(next, two);
+  if (moved.checkpoint !== null) await restoreCheckpoint(next, two, moved.clones, moved.checkpoint);
+  expect(await readFile(join(folderOf(moved), "second.txt"), "utf8")).toBe("second\n");
 });
 
 test("what was fetched of a checkpoint does not stay if the rest can't be fetched", async () => {
