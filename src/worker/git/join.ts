@@ -51,8 +51,9 @@ const listLimit = 1024 ** 2;
  * Joins the session's work with what others did on its branch, and loses nothing of either:
  * - A branch that lacks the commit which the session pushed was rewritten. Then theirs is the base, and only what the session did
  *   since its push goes on top of it, as one commit: what they took out does not come back.
- * - If all that the branch has beyond the session's work are commits of the session itself (a worker that had lost the session
- *   pushed them late), the work goes on top, as one commit.
+ * - If all that the branch has beyond the session's work are commits of the session itself (the agent rewrote or took back what
+ *   was pushed, or a worker that had lost the session pushed late), the work goes on top, as one commit. A late push that has all
+ *   of the work stays as it is.
  * - Otherwise it is a merge with two parents.
  * Nothing is checked out: git merges trees in memory (git-merge-tree(1)).
  * @param options of the repository; no remote is contacted
@@ -60,11 +61,14 @@ const listLimit = 1024 ** 2;
  */
 export async function joinCommits(request: JoinRequest, options: GitOptions): Promise<Join> {
   const { ours, theirs, pushed, message } = request;
-  if (pushed !== null && (await isWithin(pushed, ours, options)) && !(await isWithin(pushed, theirs, options)))
+  const hasPushed = pushed === null || (await isWithin(pushed, ours, options));
+  if (pushed !== null && hasPushed && !(await isWithin(pushed, theirs, options)))
     return joinRewritten(request, pushed, options);
   if (await isWithin(theirs, ours, options)) return { kind: "ours" };
-  if (await isWithin(ours, theirs, options)) return { kind: "joined", sha: theirs };
-  if (await isOwnAlone(request, options)) {
+  const isOwn = await isOwnAlone(request, options);
+  const tookBack = !hasPushed && isOwn;
+  if (!tookBack && (await isWithin(ours, theirs, options))) return { kind: "joined", sha: theirs };
+  if (isOwn) {
     const tree = await mustGit(["rev-parse", `${ours}^{tree}`], options);
     return { kind: "joined", sha: await commitOnto(request, tree, options) };
   }

@@ -1,6 +1,7 @@
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { underClaim } from "../../store/queue/lease.ts";
 import { savePullRequest, saveRepository } from "../../store/queue/progress.ts";
+import { closePullRequest } from "../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Collision } from "../git/join.ts";
 import { uploadContents } from "../git/lfs.ts";
@@ -114,15 +115,11 @@ async function mayRecreate(
   if (found !== null) {
     const { number, url, state } = found;
     const headSha = recorded.pushedSha ?? clone.headSha;
-    await savePullRequest(database, session, {
-      repositoryId: repository.id,
-      head,
-      target,
-      headSha,
-      number,
-      url,
-      state,
-    });
+    const saved = { repositoryId: repository.id, head, target, headSha, number, url, state };
+    const { id } = await savePullRequest(database, session, saved);
+    const { organizationId, sessionId } = session;
+    const closed = { id, organizationId, sessionId, repositoryId: repository.id, number };
+    if (state !== "open") await closePullRequest(database, closed, state);
   }
   const why =
     found === null ? "it was deleted" : `it was deleted after pull request #${found.number} was ${found.state}`;
