@@ -108,11 +108,17 @@ export interface Forge {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * What the forge tells of the rights on a repository, for a look before work begins: asked once, with at most two requests.
+   * What the forge tells of the rights on a repository, with at most two requests.
    * @param branch the work branch
+   * @param isNeeded whether an answer is worth waiting for; if not, it is asked once, for a look before work begins
    * @returns null if the forge has no such API
    */
-  readAccess(address: RepositoryAddress, branch: string, signal: AbortSignal): Promise<RepositoryAccess | null>;
+  readAccess(
+    address: RepositoryAddress,
+    branch: string,
+    signal: AbortSignal,
+    isNeeded?: boolean,
+  ): Promise<RepositoryAccess | null>;
   /**
    * Makes a fork of a repository for the token's user, or finds the one that there is, and waits until it can be pushed to.
    * @throws SessionError repository_access_denied if the forge makes none, forge_unavailable if it takes long

@@ -137,8 +137,9 @@ export function createGitea(settings: GiteaSettings): Forge {
     address: RepositoryAddress,
     branch: string,
     signal: AbortSignal,
+    isNeeded = false,
   ): Promise<RepositoryAccess> {
-    const once = { onceWithinMs: accessCheckMs };
+    const once = isNeeded ? {} : { onceWithinMs: accessCheckMs };
     const [repository, found] = await Promise.all([
       call(address, "GET", "", signal, once),
       call(address, "GET", `/branches/${branch.split("/").map(encodeURIComponent).join("/")}`, signal, once),

@@ -156,8 +156,8 @@ export function createGitHub(settings: GitHubSettings): Forge {
       refusalOf: (_, answer) => Promise.resolve(refusalOf(answer)),
       keepsClosedHead: true,
     }),
-    async readAccess(address, branch, signal) {
-      const once = { onceWithinMs: accessCheckMs };
+    async readAccess(address, branch, signal, isNeeded = false) {
+      const once = isNeeded ? {} : { onceWithinMs: accessCheckMs };
       const [repository, rules] = await Promise.all([
         call(address, "GET", "", signal, once),
         call(address, "GET", `/rules/branches/${encodeURIComponent(branch)}`, signal, once),

@@ -4,6 +4,7 @@ import { addressOf } from "../attempt/session-repositories.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
 import { git } from "../git/git.ts";
+import { knownOf } from "../git/remote-repository.ts";
 import type { ClonedWork } from "./export-work.ts";
 
 type Services = Pick<AttemptServices, "forgeOf" | "forks">;
@@ -138,7 +139,7 @@ export async function requireWorkflowRight(
 }
 
 async function changesWorkflows({ signal }: Looking, { clone, headSha, recorded }: ClonedWork): Promise<boolean> {
-  const onRemote = [clone.baseSha, clone.headSha, ...(recorded.pushedSha === null ? [] : [recorded.pushedSha])];
+  const onRemote = [...knownOf(clone), ...(recorded.pushedSha === null ? [] : [recorded.pushedSha])];
   const command = ["rev-list", "--max-count=1", headSha, "--not", ...onRemote, "--", workflows];
   const { code, stdout } = await git(command, { cwd: clone.mirror.path, signal });
   return code === 0 && stdout.trim() !== "";

@@ -2,7 +2,7 @@ import type { RepositoryAddress } from "../../domain/repositories/repository.ts"
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import type { Mirror } from "../git/mirror.ts";
-import { accessOf, worksFromFork } from "./require-writable.ts";
+import { worksFromFork } from "./require-writable.ts";
 
 /** See `whereToPush`. */
 export interface PushTarget {
@@ -24,8 +24,10 @@ export async function whereToPush(
   { repository, address, mirror }: Clone,
 ): Promise<PushTarget> {
   if (!services.forks) return { mirror, fork: undefined };
-  const { forge, access } = await accessOf(attempt, services, repository);
   const { signal } = attempt;
+  const forge = services.forgeOf(address);
+  // Not as at the beginning, when an answer that is missing matters little: without one, nobody knows where to push.
+  const access = await forge.readAccess(address, attempt.session.branchName, signal, true);
   if (!worksFromFork(services, access)) return { mirror, fork: undefined };
   const fork = await forge.fork(address, signal);
   const text = `The configured token may not push to ${repository.name}: the work is in the fork ${fork.path}.`;
