@@ -336,6 +336,15 @@ export function remoteError(url: string, stderr: string): SessionError {
       remedy: "Give the server a token for this forge that can read and write the repository (docs/forges.md).",
     });
   }
+  const refused = /returned error: (?:400|413|422)[^\n]*/iu.exec(stderr)?.[0];
+  if (refused !== undefined) {
+    return new SessionError({
+      code: "push_rejected",
+      reason: `The server of ${url} refused what git sent: the request ${refused.trim()}`,
+      retryable: false,
+      remedy: "For 413, raise the size of requests that the server, or the proxy before it, takes; then retry.",
+    });
+  }
   return new SessionError({
     code: "repository_unreachable",
     reason: `The repository ${url} could not be reached: ${lastLines}`,

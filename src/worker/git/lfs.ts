@@ -61,7 +61,8 @@ export async function prepareLfs(
     return null;
   } catch (error) {
     signal.throwIfAborted();
-    if (!(error instanceof SessionError)) throw error;
+    // What passes is waited for: the agent would work on pointers.
+    if (!(error instanceof SessionError) || error.passing) throw error;
     return `${error.message} ${error.remedy}`;
   }
 }
@@ -153,12 +154,11 @@ function uploadError(url: string, { stdout, stderr }: GitResult): SessionError {
  */
 async function lfsOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptions> {
   const installed = await git(["lfs", "version"], { cwd: mirror.path, signal });
-  if (installed.code !== 0)
-    throw unavailable("git-lfs is not installed on the worker.", "Install git-lfs there.", true);
+  if (installed.code !== 0) throw unavailable("git-lfs is not installed on the worker.", "Install git-lfs there.");
   if (!mirror.named && !mirror.local) {
     const reason =
       "Files in LFS are fetched only from hosts that the operator has named, since their servers name others.";
-    throw unavailable(reason, "Add the host to OFFSTAGE_FORGES (docs/forges.md).", false);
+    throw unavailable(reason, "Add the host to OFFSTAGE_FORGES (docs/forges.md).");
   }
   const isHttp = /^https?:/u.test(mirror.url);
   const address = mirror.local ? `file://${encodeURI(mirror.url)}` : mirror.url;
@@ -180,8 +180,9 @@ async function lfsOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptio
   };
 }
 
-function unavailable(reason: string, remedy: string, retryable: boolean): SessionError {
-  return new SessionError({ code: "repository_unreachable", reason, retryable, remedy });
+/** What only the operator can change. */
+function unavailable(reason: string, remedy: string): SessionError {
+  return new SessionError({ code: "repository_unreachable", reason, retryable: true, passing: false, remedy });
 }
 
 function tooLarge(url: string, bytes: number): SessionError {

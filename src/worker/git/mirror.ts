@@ -344,7 +344,8 @@ export async function fetchCommit(
       remedy: "Push the commit, then retry.",
     });
   }
-  await keepLatest(mirror, `commit-${sha}`, sha, signal);
+  // One name for all: else a mirror of a submodule would keep each commit that ever was recorded.
+  await keepLatest(mirror, "commit", sha, signal);
 }
 
 /** A forge that lags, or somebody who rewrites the branch at this moment. */

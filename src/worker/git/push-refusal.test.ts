@@ -69,3 +69,25 @@ test("a branch that moved meanwhile is told from a refusal", () => {
   expect(isBranchMoved(refused("[remote rejected] (pre-receive hook declined)"))).toBe(false);
   expect(isBranchMoved(`To x\n \t${ref}\tnon-fast-forward\nDone`)).toBe(false);
 });
+
+test.each([
+  "remote: Gitea: Internal Server Connection Error",
+  "remote: GitLab: Internal API unreachable",
+  "remote: error: connection refused by the hook's service",
+])("a hook whose own server is in trouble passes: %s", (line) => {
+  const stdout = "To x\n!\tabc:refs/heads/work\t[remote rejected] (pre-receive hook declined)\nDone\n";
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout, stderr: `${line}\n` })).toMatchObject({
+    code: "push_rejected",
+    passing: true,
+  });
+});
+
+test("a push that is too large for the server is refused for good, with the server's status", () => {
+  const stderr =
+    "error: RPC failed; HTTP 413 curl 22 The requested URL returned error: 413\nfatal: the remote end hung up\n";
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject({
+    code: "push_rejected",
+    passing: false,
+    message: expect.stringContaining("413") as string,
+  });
+});

@@ -18,6 +18,8 @@ const wordsLimit = 1_000;
 /** Reasons of git's own, in brackets, that mean that the branch moved while it was pushed (git-push(1), OUTPUT). */
 const movedReasons =
   /non-fast-forward|fetch first|needs force|stale info|cannot lock ref|incorrect old value|reference already exists|failed to update ref/iu;
+/** Words of servers that are in trouble themselves, in the lines of their hooks. */
+const passingWords = /internal (?:server|api|connection)|connection (?:refused|reset|error|timed out)|unreachable/iu;
 /** Reasons of servers that are in trouble themselves: nothing is wrong with the push. */
 const passingReasons =
   /internal (?:server )?error|^failure$|time[d -]*out|temporar|try again|unavailable|cannot lock ref|failed to update ref/iu;
@@ -38,7 +40,9 @@ export function pushError({ url, branch, stdout, stderr }: RefusedPush): Session
   if (status === null && !isHook) return remoteError(url, `${stdout}\n${stderr}`);
   const said = [status?.reason ?? "", ...remoteWords(stderr)].filter((words) => words !== "");
   const reason = said.length === 0 ? "it gave no reason" : said.join(": ");
-  const isPassing = status !== null && passingReasons.test(status.reason);
+  const isPassing =
+    (status !== null && passingReasons.test(status.reason)) ||
+    remoteWords(stderr).some((words) => passingWords.test(words));
   return new SessionError({
     code: "push_rejected",
     reason: cutAtWord(`The server rejected the push of ${branch}: ${reason}`, wordsLimit),

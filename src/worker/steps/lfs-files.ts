@@ -51,6 +51,7 @@ export async function takeLfsFiles(
   if (misplaced.length > 0) throw misplacedFiles(misplaced);
   const missing = (): LfsFile[] => files.filter(({ oid }) => !existsSync(lfsPath(lfsStore(mirror.path), oid)));
   const wanted = missing();
+  requireRoom(wanted, services.limits.diskBytes);
   for (let start = 0; start < wanted.length; start += takenAtOnce) {
     await takeContents(attempt, services, clone, wanted.slice(start, start + takenAtOnce));
   }
@@ -61,12 +62,27 @@ export async function takeLfsFiles(
   return files;
 }
 
+/**
+ * The contents leave the sandbox's disk for the worker's: together they may be no more than that disk. A file with holes takes no
+ * room inside, and all of its size outside.
+ */
+function requireRoom(wanted: readonly LfsFile[], diskBytes: number): void {
+  const bytes = wanted.reduce((sum, { size }) => sum + size, 0);
+  if (bytes <= diskBytes) return;
+  throw new SessionError({
+    code: "resources_exhausted",
+    reason: `The new files in LFS have ${Math.ceil(bytes / 1024 ** 2)} MB, which is more than a session's disk may have. Nothing was pushed.`,
+    retryable: false,
+    remedy: "Tell the agent in a message to take some of them out, or raise OFFSTAGE_SANDBOX_DISK_MB.",
+  });
+}
+
 async function fetchIfThere({ mirror }: Clone, head: string, signal: AbortSignal): Promise<void> {
   try {
     await fetchContents(mirror, head, signal);
   } catch (error) {
     // The server does not have one of them: the caller looks which are missing.
-    if (!(error instanceof SessionError) || error.retryable) throw error;
+    if (!(error instanceof SessionError) || error.passing) throw error;
   }
 }
 
