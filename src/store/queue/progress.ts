@@ -61,17 +61,27 @@ export function nextMessage(database: Database, claim: Claim): Promise<ClaimedMe
 /**
  * Ends a turn. The agent's `answer` becomes the session's summary.
  * @param isKept whether a checkpoint has all changes of the turn
+ * @param isRepeated whether the message had been answered before, and the work was lost: then failures are still counted from
+ *   before, or a session could repeat its turn for ever; false if omitted
  * @throws LeaseLostError
  */
 export function completeMessage(
   database: Database,
   claim: Claim,
   messageId: string,
-  { answer, isKept }: { readonly answer: string; readonly isKept: boolean },
+  {
+    answer,
+    isKept,
+    isRepeated = false,
+  }: { readonly answer: string; readonly isKept: boolean; readonly isRepeated?: boolean },
 ): Promise<void> {
   return underClaim(database, claim, async (transaction) => {
     await transaction.query("update message set status = 'done', kept = $2 where id = $1", [messageId, isKept]);
-    await transaction.query("update session set retry = null, summary = $2 where id = $1", [claim.sessionId, answer]);
+    await transaction.query("update session set retry = case when $3 then retry end, summary = $2 where id = $1", [
+      claim.sessionId,
+      answer,
+      isRepeated,
+    ]);
   });
 }
 

@@ -57,7 +57,7 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
   const { database } = services;
   const { session, mask } = attempt;
   const { checkpointer, safePoints } = turns;
-  await reopenLost(attempt, services, turns);
+  let repeated = await reopenLost(attempt, services, turns);
   // From here on this disk has the newest state of the session.
   await saveWorkspaceWorker(database, session, services.workerId);
   let answer = session.summary;
@@ -78,7 +78,9 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
     answer = turn.result.finalMessage;
     // Store the harness's memory first: a completed turn is never repeated.
     const isKept = await checkpointer.take();
-    await completeMessage(database, session, message.id, { answer: mask.text(answer), isKept });
+    const isRepeated = repeated > 0;
+    repeated -= 1;
+    await completeMessage(database, session, message.id, { answer: mask.text(answer), isKept, isRepeated });
   }
   // The remaining steps are short: finishing them here costs less than handing the session over.
   safePoints.leave();
@@ -137,14 +139,14 @@ export async function noticeConflicts({ emit }: Pick<Attempt, "emit">, conflicts
   }
 }
 
-/** Asks the agent again what it had answered, if the changes that it made then are lost. */
+/** Asks the agent again what it had answered, if the changes that it made then are lost. @returns how many messages */
 async function reopenLost(
   { session }: Pick<Attempt, "session">,
   { database }: Pick<Services, "database">,
   { clones, origin }: Pick<Turns, "clones" | "origin">,
-): Promise<void> {
-  if (origin === "disk" || isOnRemote(clones)) return;
-  await reopenMessages(database, session, origin === "checkpoint" ? "not kept" : "all");
+): Promise<number> {
+  if (origin === "disk" || isOnRemote(clones)) return 0;
+  return reopenMessages(database, session, origin === "checkpoint" ? "not kept" : "all");
 }
 
 /** Whether the clones start with everything that was exported from the session so far. */
