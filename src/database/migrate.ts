@@ -62,14 +62,14 @@ export async function migrate(pool: pg.Pool, directory: string, definitions: str
 const lockPollMs = 100;
 
 /**
- * Takes the lock, asking again and again. A node that waited inside one statement would have a snapshot meanwhile, for which
- * `create index concurrently` of the node that migrates waits: a deadlock.
+ * Takes the migration lock, asking again and again. A node that waited inside one statement would have a snapshot meanwhile,
+ * for which `create index concurrently` of the node that migrates waits: a deadlock.
+ * @param shared whether others may have it at the same time who do not migrate either
  */
-async function takeMigrationLock(client: pg.ClientBase): Promise<void> {
+export async function takeMigrationLock(client: pg.ClientBase, shared = false): Promise<void> {
+  const ask = `select pg_try_advisory_lock${shared ? "_shared" : ""}($1) as taken`;
   for (;;) {
-    const { rows } = await client.query<{ taken: boolean }>("select pg_try_advisory_lock($1) as taken", [
-      migrationLock,
-    ]);
+    const { rows } = await client.query<{ taken: boolean }>(ask, [migrationLock]);
     if (rows[0]?.taken === true) return;
     await pause(lockPollMs);
   }
@@ -112,14 +112,32 @@ async function applyAlone(client: pg.PoolClient, directory: string, migration: M
     });
     return;
   }
-  await client.query("begin");
-  try {
-    await applyMigration(client, directory, migration);
-    await client.query("commit");
-  } catch (error) {
-    await client.query("rollback");
-    throw error;
+  for (;;) {
+    await client.query("begin");
+    try {
+      await client.query(`set local lock_timeout = '${lockTimeoutMs}ms'`);
+      await applyMigration(client, directory, migration);
+      await client.query("commit");
+      return;
+    } catch (error) {
+      await client.query("rollback");
+      if (!isLockTimeout(error)) throw error;
+      await pause(lockPauseMs);
+    }
   }
+}
+
+/**
+ * How long, in ms, a change of a table waits for those that use it, such as a backup: everything that comes after it waits for it,
+ * renewals of leases too. Then it lets them pass, and tries again.
+ */
+const lockTimeoutMs = 2_000;
+const lockPauseMs = 1_000;
+
+/** `lock_not_available` of PostgreSQL's error codes, as `applyFile` wraps it. */
+function isLockTimeout(error: unknown): boolean {
+  const { cause } = error as { readonly cause?: { readonly code?: unknown } };
+  return cause?.code === "55P03";
 }
 
 async function applyFile(

@@ -111,6 +111,7 @@ function ofType({ table, name, type }: Column, row: number): unknown {
       return Buffer.concat([nastyBytes, Buffer.from([row])]);
     case "jsonb":
       return JSON.stringify(nastyJson);
+    case "smallint":
     case "integer":
     case "bigint":
       return row + 1;

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { to as copyTo } from "pg-copy-streams";
 import { InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
-import { migrationLock, recordTables, type Migration } from "../migrate.ts";
+import { migrationLock, recordTables, takeMigrationLock, type Migration } from "../migrate.ts";
 
 /** What precedes the data of a dump. */
 export interface DumpHeader {
@@ -90,7 +90,7 @@ async function beginSnapshot(client: pg.PoolClient): Promise<Table[]> {
   if (rows[0]?.there !== true) {
     throw new NotFoundError("there is nothing to back up: no Offstage has run on this database");
   }
-  await client.query("select pg_advisory_lock_shared($1)", [migrationLock]);
+  await takeMigrationLock(client, true);
   await client.query("begin isolation level repeatable read read only");
   await client.query(plainSettings);
   const found = await client.query<Table>(

@@ -3,7 +3,7 @@ import { pipeline } from "node:stream/promises";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { ConflictError, InvalidInputError } from "../../domain/errors/errors.ts";
-import { applyMigration, createMigrationTable, knownMigrations, migrationLock } from "../migrate.ts";
+import { applyMigration, createMigrationTable, knownMigrations, takeMigrationLock } from "../migrate.ts";
 import { ownRelations, plainSettings, type DumpHeader, type DumpPart, type DumpTotals } from "./dump.ts";
 
 /**
@@ -21,7 +21,7 @@ export async function loadDatabase(
   const client = await pool.connect();
   try {
     // A server that starts meanwhile waits for this lock, and then finds the restored data.
-    await client.query("select pg_advisory_lock($1)", [migrationLock]);
+    await takeMigrationLock(client);
     await client.query("begin");
     await client.query(plainSettings);
     await requireEmpty(client);
