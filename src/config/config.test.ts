@@ -80,7 +80,7 @@ test.each([
   [{ OFFSTAGE_PROVIDERS: '[{"id":"qwen"}]' }, "OFFSTAGE_PROVIDERS.0.command: is required"],
   [{ OFFSTAGE_PRICES: '{"qwen*":{"input":"1"}}' }, "OFFSTAGE_PRICES.qwen*.input: must be a number"],
   [{ HTTPS_PROXY: "socks5://proxy.example:1080" }, "HTTPS_PROXY: must be an http:// or https:// address"],
-  [{ NO_PROXY: "10.0.0.0/33" }, "NO_PROXY: contains 10.0.0.0/33"],
+  [{ HTTPS_PROXY: "http://me:50%@proxy:3128" }, "HTTPS_PROXY: has a % in its user or password"],
   [{ OFFSTAGE_CA_FILE: "/no/such/file" }, "OFFSTAGE_CA_FILE: /no/such/file can't be read"],
   [{ OFFSTAGE_CA_FILE: import.meta.filename }, "has no certificate: it must be PEM"],
   [
@@ -92,4 +92,11 @@ test.each([
   [{ OFFSTAGE_COMMIT_COMMITTER: "nobody" }, "OFFSTAGE_COMMIT_COMMITTER: must be written Name <address@host>"],
 ])("%j is refused", (variables, sentence) => {
   expect(() => readConfig(variables)).toThrow(sentence);
+});
+
+test("what is no place in NO_PROXY is left out, since other programs' entries stand there too", () => {
+  const { proxies } = readConfig({
+    NO_PROXY: "localhost, /var/run/docker.sock ,10.0.0.0/33,10.0.0.0/8,http://x",
+  }).outbound;
+  expect(proxies.direct).toEqual(["localhost", "10.0.0.0/8"]);
 });

@@ -53,19 +53,20 @@ export const permitList = z
 export const proxyAddress = z
   .string()
   .transform((value) => (value.includes("://") ? value : `http://${value}`).replace(/\/+$/u, ""))
-  .pipe(z.url({ protocol: /^https?$/u, error: "must be an http:// or https:// address" }));
-/** A list of places that are contacted without a proxy, as curl reads NO_PROXY. */
+  .pipe(z.url({ protocol: /^https?$/u, error: "must be an http:// or https:// address" }))
+  .refine(hasDecodableUser, "has a % in its user or password that begins no escape: write it as %25");
+/**
+ * A list of places that are contacted without a proxy, as curl reads NO_PROXY. What is none is left out: many programs read the
+ * variable, and people write paths of sockets and the like into it.
+ */
 export const directList = z
   .string()
-  .transform((value, context): string[] => {
-    const entries = value
+  .transform((value): string[] =>
+    value
       .toLowerCase()
       .split(/[\s,]+/u)
-      .filter((entry) => entry !== "");
-    const wrong = entries.find((entry) => !isDirectEntry(entry));
-    if (wrong !== undefined) context.addIssue(`contains ${wrong}: write hosts, addresses or ranges such as 10.0.0.0/8`);
-    return entries;
-  })
+      .filter((entry) => entry !== "" && isDirectEntry(entry)),
+  )
   .default([]);
 /** A list of words, separated by commas or blanks. */
 export const names = z
@@ -127,5 +128,16 @@ function decoded(text: string): string {
     return decodeURIComponent(text);
   } catch {
     return text;
+  }
+}
+
+function hasDecodableUser(address: string): boolean {
+  if (!URL.canParse(address)) return true;
+  const { username, password } = new URL(address);
+  try {
+    decodeURIComponent(`${username}${password}`);
+    return true;
+  } catch {
+    return false;
   }
 }

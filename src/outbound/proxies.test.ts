@@ -45,6 +45,8 @@ it("refuses ranges that are none", () => {
 it("writes the variables as programs and Node read them", () => {
   const proxies: Proxies = { http: proxy, https: proxy, direct: ["*.a.example", "10.0.0.0/8"] };
   expect(proxyVariables(proxies)["no_proxy"]).toBe("a.example,10.0.0.0/8,localhost,127.0.0.1,::1");
+  // curl takes it for all hosts only if it is alone.
+  expect(proxyVariables({ ...proxies, direct: ["a.example", "*"] })["no_proxy"]).toBe("*");
   const node = nodeProxyVariables(proxies, ["https://10.2.3.4:8443/api", "https://b.example"])["no_proxy"];
   expect(node?.split(",")).toEqual(expect.arrayContaining(["a.example", ".a.example", "10.2.3.4"]));
   expect(node).not.toContain("b.example");

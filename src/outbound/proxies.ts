@@ -90,7 +90,8 @@ export function proxyVariables({ http, https, direct }: Proxies): Record<string,
   if (http === null && https === null) return {};
   // A leading dot or asterisk is left out: older versions of curl match `*.` with nothing.
   const entries = direct.map((entry) => entry.replace(/^\*?\.(?=.)/u, ""));
-  const no = [...entries, "localhost", "127.0.0.1", "::1"].join(",");
+  // curl takes an asterisk for all hosts only if it is alone.
+  const no = entries.includes("*") ? "*" : [...entries, "localhost", "127.0.0.1", "::1"].join(",");
   return {
     ...(http !== null && { http_proxy: http, HTTP_PROXY: http }),
     ...(https !== null && { https_proxy: https, HTTPS_PROXY: https }),

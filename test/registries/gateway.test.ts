@@ -98,9 +98,22 @@ beforeAll(async () => {
     onRefused: () => undefined,
     proxies,
     registries: [
-      ...registries.map(({ id, url: at }) => ({ id, url: at, authorization, mayBePrivate: false })),
-      { id: "files", url: "https://packages.company.test/pypi/files/", authorization, mayBePrivate: false },
-      { id: "inside", url: "https://10.1.2.3/npm/", authorization, mayBePrivate: false },
+      ...registries.map(({ id, url: at }) => ({ id, url: at, authorization, scope: null, mayBePrivate: false })),
+      {
+        id: "files",
+        url: "https://packages.company.test/pypi/files/",
+        authorization,
+        scope: null,
+        mayBePrivate: false,
+      },
+      ...["a", "b"].map((owner) => ({
+        id: owner,
+        url: "https://packages.company.test/npm/",
+        authorization: `Bearer of ${owner}`,
+        scope: `@${owner}`,
+        mayBePrivate: false,
+      })),
+      { id: "inside", url: "https://10.1.2.3/npm/", authorization, scope: null, mayBePrivate: false },
     ],
     authorities: [company.authority.certificate],
   });
@@ -160,6 +173,11 @@ it("adds the credential below the registry's address, in the place of the sandbo
     { url: "/pypi/simple/x?y=1", headers: { authorization, host: "packages.company.test", "x-more": "c" } },
   ]);
   expect(seen[0]?.headers).not.toHaveProperty("cookie");
+});
+
+it("adds the credential of the scope, if registries of several have one address", async () => {
+  for (const path of ["/npm/@a%2fx", "/npm/@b%2Fx", "/npm/@b/x/-/x-1.0.0.tgz"]) await ask(path);
+  expect(seen.map(({ headers }) => headers.authorization)).toEqual(["Bearer of a", "Bearer of b", "Bearer of b"]);
 });
 
 it.each([

@@ -12,6 +12,8 @@ export interface RegistryRoute {
   readonly id: string;
   /** Its address, `https:`, which ends with `/`: everything below it gets the credential. */
   readonly url: string;
+  /** The scope of npm that comes from it, such as `@acme`: several of a host may have the same address; null for all else. */
+  readonly scope: string | null;
   /** Content of the header `Authorization`. */
   readonly authorization: string;
   /** Whether the operator allows its host to be in a private network. */
@@ -65,9 +67,25 @@ export function createRegistries(routes: readonly RegistryRoute[], reach: Regist
       .filter(({ url }) => hostOf(url) === host && portOf(url) === port)
       .toSorted((a, b) => b.url.pathname.length - a.url.pathname.length);
 
-  async function pass(url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** The registry that an address belongs to; null if to none. */
+  function placeOf(url: URL) {
+    const fitting = at(hostOf(url), portOf(url)).filter((place) => url.pathname.startsWith(place.url.pathname));
+    const [first] = fitting;
+    if (first === undefined) return null;
+    const same = fitting.filter((place) => place.url.pathname === first.url.pathname);
+    // GitHub has one address for the packages of all owners.
+    const scope =
+      /^(@[^/%]+)(?:\/|%2f)/iu.exec(url.pathname.slice(first.url.pathname.length))?.[1]?.toLowerCase() ?? null;
+    return same.find(({ route }) => route.scope === scope) ?? same.find(({ route }) => route.scope === null) ?? first;
+  }
+
+  async function pass(
+    url: URL,
+    found: (typeof places)[number] | null,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const [host, port] = [hostOf(url), portOf(url)];
-    const found = at(host, port).find((place) => url.pathname.startsWith(place.url.pathname)) ?? null;
     if (found !== null && climbs(url.pathname))
       return end(response, 400, "a path of a registry can't have dots as a part");
     const refusal =
@@ -93,7 +111,7 @@ export function createRegistries(routes: readonly RegistryRoute[], reach: Regist
         const url = urlOf(`https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`, request.url ?? "");
         if (url === null) return end(response, 400, "a request in a tunnel needs a path");
         if (named !== host) return end(response, 421, `this connection was allowed only for ${host}`);
-        return void pass(url, request, response);
+        return void pass(url, placeOf(url), request, response);
       },
     );
     made.requestTimeout = 0;
@@ -113,8 +131,10 @@ export function createRegistries(routes: readonly RegistryRoute[], reach: Regist
     serve(id, path, request, response) {
       const place = places.find(({ route }) => route.id === id);
       const url = place === undefined ? null : urlOf(place.url.origin, `${place.url.pathname}${path}`);
-      if (url === null) end(response, 404, "there is no such registry");
-      else void pass(url, request, response);
+      if (place === undefined || url === null) return end(response, 404, "there is no such registry");
+      // The parser takes dots out of a path, which may lead out of the registry.
+      const isBelow = hostOf(url) === hostOf(place.url) && url.pathname.startsWith(place.url.pathname);
+      return void pass(url, isBelow ? place : placeOf(url), request, response);
     },
   };
 }

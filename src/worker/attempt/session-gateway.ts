@@ -134,14 +134,15 @@ function taskOf(
 }
 
 function routeOf(
-  { id, kind, url, username, token }: OpenedRegistry,
+  { id, kind, url, scope, username, token }: OpenedRegistry,
   registryHosts: readonly string[],
 ): GatewayTask["registries"][number] {
   const basic = `Basic ${Buffer.from(`${username}:${token}`).toString("base64")}`;
   // Cargo's registries take the token as it is (https://doc.rust-lang.org/cargo/reference/registry-web-api.html).
   const alone = kind === "cargo" ? token : `Bearer ${token}`;
   const mayBePrivate = registryHosts.includes(new URL(url).hostname);
-  return { id, url, authorization: username === null ? alone : basic, mayBePrivate };
+  const authorization = username === null ? alone : basic;
+  return { id, url, scope: kind === "npm" ? scope : null, authorization, mayBePrivate };
 }
 
 function listenersOf(
