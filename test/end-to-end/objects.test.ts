@@ -174,7 +174,7 @@ test("a store that is down when another worker takes over costs no work: the ses
   s3.fail("GET", 503);
   await worker();
   await waitFor(
-    async () => (await told(id)).includes("could not be fetched from the object store"),
+    async () => (await told(id)).includes("The work so far could not be fetched"),
     "the session is handed back",
     120_000,
   );

@@ -24,6 +24,8 @@ export function createRefs(environment: NodeJS.ProcessEnv, lagMs: () => number):
     const lines = execFileSync("git", ["-C", bare, "for-each-ref", format, "refs/heads"], {
       env: environment,
       encoding: "utf8",
+      // A repository may have very many branches.
+      maxBuffer: 64 * 1024 ** 2,
     });
     return new Map(
       lines

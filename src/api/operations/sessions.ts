@@ -53,9 +53,13 @@ const sessionQuerySchema = pageQuerySchema.extend({
 });
 const sessionPageSchema = pageOf("sessions", sessionDetailSchema);
 
-/** The filter of a list, with `me` resolved. */
-function filterOf({ userId, keyId }: Principal, query: z.infer<typeof sessionQuerySchema>): SessionListQuery {
-  const own = userId ?? keyId ?? undefined;
+/** The filter of a list, with `me` resolved: who signed in by a link of the server's is nobody by name, and asked for nothing. */
+function filterOf(
+  { userId, keyId, organizationId }: Principal,
+  query: z.infer<typeof sessionQuerySchema>,
+): SessionListQuery {
+  // The organization's id is that of no user and of no key.
+  const own = userId ?? keyId ?? organizationId;
   return { ...query, requestedBy: query.requestedBy === "me" ? own : query.requestedBy };
 }
 

@@ -122,7 +122,7 @@ ${forged}
     attempt: {
       session: "claims",
       orders: () =>
-        "echo c > c.txt; git add c.txt; git -c user.name='The Maintainer' -c user.email=maintainer@example.com commit -q -m 'Mend it'; git log -1 --format=%an",
+        "echo c > c.txt; git add c.txt; git commit -q --author='The Maintainer <maintainer@example.com>' -m 'Mend it'; git log -1 --format=%an",
       reached: async ({ work }) => (await work.atForge()).includes("maintainer@example.com"),
     },
   },

@@ -74,7 +74,7 @@ const leaks: readonly Leak[] = [
     channel: "notes",
     boundary: pushes,
     orders: () =>
-      'echo a > a.txt; git add a.txt; git -c user.name="$LEAK" -c user.email=x@example.com commit -q -m "Mend it"; git log -1 --format=%h',
+      'echo a > a.txt; git add a.txt; git -c user.name=x -c user.email=x@example.com commit -q --author="$LEAK <x@example.com>" -m "Mend it"; git log -1 --format=%h',
     where: "forge",
   },
   {
