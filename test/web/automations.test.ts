@@ -108,7 +108,7 @@ test("it is triggered by hand, after a look at what the agent would be asked, an
   await page.getByRole("button", { name: "Trigger" }).and(page.locator(":focus")).waitFor();
   await runs(page).getByText("Completed").waitFor();
   expect(await accessibilityProblems(page)).toEqual([]);
-  await runs(page).getByRole("link", { name: "Say a word" }).click();
+  await runs(page).getByRole("link", { name: "say by-hand" }).click();
   await page.getByText("The automation asked").waitFor();
   await page.getByRole("list", { name: "Conversation" }).getByText("by-hand", { exact: true }).waitFor();
   await page.getByRole("link", { name: "an automation" }).click();
