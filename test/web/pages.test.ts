@@ -8,6 +8,7 @@ import { script } from "../end-to-end/script.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { inOtherClone } from "../other-clone.ts";
 import { startProvider } from "../sign-in/oidc-provider.ts";
+import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { accessibilityProblems, launchBrowser, scrollsSideways } from "./browser.ts";
 import { openFlakyProxy } from "./flaky-proxy.ts";
@@ -219,6 +220,24 @@ test("a failed session says why and what to do", async () => {
   await page.goto(`/sessions/${session.id}`);
   await page.getByRole("alert").getByText("repository_not_found").waitFor();
   expect(await page.getByRole("button", { name: "Retry" }).count()).toBe(1);
+});
+
+test("a session that is tried again by itself says why and when, in the list too, and a button does not wait", async () => {
+  const { id } = await client.session.create({ prompt: "write a: b", repositories: ["http://nowhere.invalid/a/b"] });
+  const { database } = offstage;
+  const later = "update session set retry_at = now() + interval '1 hour' where id = $1 and retry_at is not null";
+  await waitFor(async () => (await database.pool.query(later, [id])).rowCount === 1, "it waits for its retry");
+  const page = await signedIn();
+  await page.goto("/");
+  await page.getByText(/Tried again in .*nowhere\.invalid/u).waitFor();
+  await page.goto(`/sessions/${id}`);
+  const banner = page.getByRole("note").filter({ hasText: "nowhere.invalid" });
+  await banner.getByText(/tried again in (?:59 minutes|1 hour)/u).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Try again now" }).click();
+  await page.getByText("It will be tried again.").nth(1).waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Retry" }).waitFor();
 });
 
 test("a refused host is shown with a button that allows it for the repository", async () => {

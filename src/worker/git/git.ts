@@ -349,6 +349,8 @@ export function remoteError(url: string, stderr: string): SessionError {
     code: "repository_unreachable",
     reason: `The repository ${url} could not be reached: ${lastLines}`,
     retryable: true,
+    // A host that nobody vouches for stays so until somebody does something.
+    passing: !/certificate/iu.test(stderr),
     remedy: "Check the host's name and that the server can reach it, then retry.",
   });
 }

@@ -82,6 +82,13 @@ test.each([
   });
 });
 
+test("a host whose certificate is not trusted is no matter of time", () => {
+  const stderr =
+    "fatal: unable to access 'https://git.example/a/b/': SSL certificate problem: self-signed certificate\n";
+  const failure = { code: "repository_unreachable", retryable: true, passing: false };
+  expect(pushError({ url: "https://git.example/a/b", branch: "work", stdout: "", stderr })).toMatchObject(failure);
+});
+
 test("a push that is too large for the server is refused for good, with the server's status", () => {
   const stderr =
     "error: RPC failed; HTTP 413 curl 22 The requested URL returned error: 413\nfatal: the remote end hung up\n";
