@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { SessionError } from "../domain/errors/errors.ts";
-import { isConnectionError } from "./connection-errors.ts";
+import { createDatabaseSocket, isConnectionError } from "./connection-errors.ts";
 
 const withProperties = (message: string, properties: object): Error => Object.assign(new Error(message), properties);
 
@@ -13,6 +13,15 @@ test.each([
   [withProperties("connect ECONNREFUSED /tmp/.s.PGSQL.5432", { code: "ECONNREFUSED", syscall: "connect" })],
   [withProperties("read ECONNRESET", { code: "ECONNRESET", syscall: "read" })],
 ])("%s is of the connection", (error) => {
+  expect(isConnectionError(error)).toBe(true);
+});
+
+test("whatever breaks a connection's own socket is of the connection", async () => {
+  const socket = createDatabaseSocket();
+  const failed = once(socket, "close").catch((failure: unknown) => failure);
+  const error = withProperties("write EPIPE", { code: "EPIPE", syscall: "write" });
+  socket.destroy(error);
+  await failed;
   expect(isConnectionError(error)).toBe(true);
 });
 

@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import { OffstageError, UnavailableError } from "../domain/errors/errors.ts";
 
 /**
@@ -35,12 +36,21 @@ export function openError(error: unknown): unknown {
   );
 }
 
+/** Marks an error of a database's socket: by its code and message alone it might be of any pipe. */
+const ofSocket = Symbol("of a connection to the database");
+
+/** A socket for a connection to the database, whose errors `isConnectionError` knows, such as EPIPE in the middle of a query. */
+export function createDatabaseSocket(): Socket {
+  const socket = new Socket();
+  return socket.on("error", (error) => Object.assign(error, { [ofSocket]: true }));
+}
+
 /** Whether an error only says that the database could not be reached: a later attempt may succeed. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof OffstageError) return false;
   // A host name with several addresses, none of which answered.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isConnectionError);
   const { code = "", syscall } = error as NodeJS.ErrnoException;
-  if (states.test(code) || sentences.has(error.message)) return true;
+  if (ofSocket in error || states.test(code) || sentences.has(error.message)) return true;
   return (syscall === "connect" && code !== "") || (syscall === "read" && lost.has(code));
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import pg from "pg";
 import type { Logger } from "../observability.ts";
-import { openError } from "./connection-errors.ts";
+import { createDatabaseSocket, openError } from "./connection-errors.ts";
 import { startEmbeddedServer } from "./embedded/embedded.ts";
 import { keepAlive } from "./keep-alive.ts";
 import { migrate } from "./migrate.ts";
@@ -50,7 +50,7 @@ export async function openDatabase(options: {
   const url = server?.url ?? options.url ?? "";
   // A process that freezes inside a transaction must not hold its locks for ever.
   const limits = { max: poolSize, idle_in_transaction_session_timeout: idleLimitMs };
-  const pool = new pg.Pool({ connectionString: url, ...limits, ...keepAlive });
+  const pool = new pg.Pool({ connectionString: url, ...limits, ...keepAlive, stream: createDatabaseSocket });
   // The pool replaces an idle connection that breaks. Without a listener the error would end the process.
   pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection failed"));
   // The same for a connection that breaks between two statements of a transaction; the next statement fails then.
