@@ -240,6 +240,7 @@ async function handle(state: ForgeState, request: IncomingMessage, response: Ser
 function kindOf(pathname: string, search: string): Extract<Failure, { kind: "hang" }>["at"] {
   const [, path] = /^\/api\/v\d\/repos\/[^/]+\/[^/]+(.*)$/u.exec(pathname) ?? [];
   if (pathname.startsWith("/api/")) return path !== undefined && isAboutRights(path) ? "repository" : "api";
+  if (pathname.includes("/info/lfs/")) return "lfs";
   return `${pathname}${search}`.includes("git-receive-pack") ? "push" : "fetch";
 }
 

@@ -42,7 +42,7 @@ export type Failure =
   /** An answer with this status, of the API for pull requests; `repository`: of that for a repository's rights. */
   | { readonly kind: "status"; readonly status: number; readonly at?: "repository" }
   /** A request is taken and never answered; `api`: one of the API for pull requests. */
-  | { readonly kind: "hang"; readonly at: "fetch" | "push" | "api" | "repository" }
+  | { readonly kind: "hang"; readonly at: "fetch" | "push" | "lfs" | "api" | "repository" }
   /** The pull request is opened, and the connection cut before the answer. */
   | { readonly kind: "loseAnswer" }
   /** The limit of requests in an hour is used up (https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api). */

@@ -265,15 +265,26 @@ test("a refusal of git's own has its words", async () => {
 });
 
 test.each([
-  ["push", "push"],
-  ["fetch", "question for branches"],
+  ["push", "push to"],
+  ["fetch", "question for branches to"],
 ] as const)("a server that never ends a %s holds no session for longer than the limit", async (at, words) => {
   const mine = await commit("mine", "mine");
   await forge.failNext({ kind: "hang", at });
   const limited = { ...mirror, fetchLimits: { bytes: 2 ** 30, memoryBytes: 2 ** 32, ms: 1_500 } };
   await expect(pushWith(mine, {}, limited)).rejects.toMatchObject({
     code: "repository_unreachable",
-    message: expect.stringContaining(`The ${words} to the repository`) as string,
+    message: expect.stringContaining(`The ${words} the repository`) as string,
     retryable: true,
+  });
+});
+
+test("a server that never answers the first question holds no session for longer than the limit", async () => {
+  await forge.failNext({ kind: "hang", at: "fetch" });
+  const path = join(folder, "new.git");
+  const limited = { ...mirror, path, fetchLimits: { bytes: 2 ** 30, memoryBytes: 2 ** 32, ms: 1_500 } };
+  await expect(ensureMirror(limited, signal)).rejects.toMatchObject({
+    code: "repository_unreachable",
+    message: expect.stringContaining("The question for branches to the repository") as string,
+    passing: true,
   });
 });

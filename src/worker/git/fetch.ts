@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
-import { git, remoteError, wantedMemory, type GitOptions } from "./git.ts";
+import { git, remoteError, tooSlow, wantedMemory, withinMs, type GitOptions } from "./git.ts";
 
 /** Limits of one fetch from a repository's host. */
 export interface FetchLimits {
@@ -42,7 +42,6 @@ export interface Fetch {
 export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch): Promise<void> {
   const folder = join(mirror, `${fetchPrefix}${randomBytes(8).toString("hex")}`);
   const tooMuch = new AbortController();
-  const overtime = AbortSignal.timeout(limits.ms);
   const watch = watchUsage({
     limits: { diskBytes: limits.bytes, files: mostFiles },
     folders: [folder],
@@ -51,22 +50,22 @@ export async function fetchObjects({ mirror, url, ref, limits, options }: Fetch)
   });
   try {
     await mkdir(join(folder, "pack"), { recursive: true });
-    const { code, stderr } = await git(
-      // Always one pack: what is small as a pack may be huge as loose objects.
-      ["-c", "fetch.unpackLimit=1", "fetch", "--no-tags", "--progress", "--no-write-fetch-head", url, ...[ref].flat()],
-      {
-        ...options,
-        signal: AbortSignal.any([options.signal, tooMuch.signal, overtime]),
-        newObjects: folder,
-        fileBytes: limits.bytes,
-        memoryBytes: limits.memoryBytes,
-      },
+    // Always one pack: what is small as a pack may be huge as loose objects.
+    const into = ["-c", "fetch.unpackLimit=1", "fetch", "--no-tags", "--progress", "--no-write-fetch-head"];
+    const { code, stderr } = await withinMs(
+      limits.ms,
+      { ...options, signal: AbortSignal.any([options.signal, tooMuch.signal]) },
+      () => tooSlow(url, "fetch from", limits.ms),
+      (bounded) =>
+        git([...into, url, ...[ref].flat()], {
+          ...bounded,
+          newObjects: folder,
+          fileBytes: limits.bytes,
+          memoryBytes: limits.memoryBytes,
+        }),
     );
     if (code !== 0) throw await fetchError(folder, stderr, { url, limits });
     await moveObjects(folder, join(mirror, "objects"));
-  } catch (error) {
-    if (overtime.aborted && error === overtime.reason) throw tooLong(url, limits);
-    throw error;
   } finally {
     watch.stop();
     await rm(folder, { recursive: true, force: true });
@@ -127,14 +126,5 @@ function tooMuchMemory(url: string, { memoryBytes }: FetchLimits): SessionError 
     reason: `git needed more than ${Math.floor(memoryBytes / 1024 ** 2)} MB of memory for what the repository ${url} sent, and was stopped.`,
     retryable: false,
     remedy: "If the repository is really that large, raise OFFSTAGE_FETCH_MEMORY_MB.",
-  });
-}
-
-function tooLong(url: string, { ms }: FetchLimits): SessionError {
-  return new SessionError({
-    code: "repository_unreachable",
-    reason: `The fetch from the repository ${url} took more than ${Math.round(ms / 60_000)} minutes, and was stopped.`,
-    retryable: true,
-    remedy: "Retry when its host is quicker; if the repository is really that large, raise OFFSTAGE_FETCH_MINUTES.",
   });
 }

@@ -99,6 +99,39 @@ export async function git(parameters: readonly string[], options: GitOptions): P
   };
 }
 
+/**
+ * Runs git with an overall limit of time, beside the limit on a slow transfer: a server that sends a byte now and then is never
+ * slow enough for that one.
+ * @throws what `overtime` makes, if the time has run out
+ */
+export async function withinMs<T>(
+  limitMs: number,
+  options: GitOptions,
+  overtime: () => SessionError,
+  run: (bounded: GitOptions) => Promise<T>,
+): Promise<T> {
+  const clock = AbortSignal.timeout(limitMs);
+  try {
+    return await run({ ...options, signal: AbortSignal.any([options.signal, clock]) });
+  } catch (error) {
+    if (clock.aborted && error === clock.reason) throw overtime();
+    throw error;
+  }
+}
+
+/**
+ * The failure of a command that took longer than it may.
+ * @param what the command as a noun, and its preposition: "push to"
+ */
+export function tooSlow(url: string, what: string, limitMs: number): SessionError {
+  return new SessionError({
+    code: "repository_unreachable",
+    reason: `The ${what} the repository ${url} took more than ${Math.ceil(limitMs / 60_000)} min, and was stopped.`,
+    retryable: true,
+    remedy: "Retry when its host is quicker; if the repository is really that large, raise OFFSTAGE_FETCH_MINUTES.",
+  });
+}
+
 /** Like `git`, for output that is read while git runs. The caller must read all of it, or kill the process. */
 export function startGit(
   parameters: readonly string[],

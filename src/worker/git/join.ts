@@ -1,5 +1,5 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import { canMerge, git, mustGit, type GitOptions } from "./git.ts";
+import { canMerge, git, mustGit, withinMs, type GitOptions } from "./git.ts";
 import { signCommits, type Identity } from "./sign-commits.ts";
 import type { Signer } from "./signer.ts";
 
@@ -159,21 +159,15 @@ async function mergeTrees(
   theirs: string,
   options: GitOptions,
 ): Promise<{ readonly tree: string; readonly paths: readonly string[] }> {
-  const clock = AbortSignal.timeout(mergeLimitMs);
-  const bounded = { ...options, signal: AbortSignal.any([options.signal, clock]), maximumOutput: listLimit };
   const merge = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs];
-  try {
-    const { code, stdout, stderr } = await git(merge, bounded);
-    const [tree = "", ...paths] = stdout.split("\0").filter((part) => part !== "");
-    if (code === 0) return { tree, paths: [] };
-    if (code === 1) return { tree, paths: paths.length === 0 ? ["."] : [...new Set(paths)] };
-    const version = await mustGit(["--version"], options);
-    if (!canMerge(version)) throw tooOld(version);
-    throw new Error(`git merge-tree failed: ${stderr.trim().slice(-2_000)}`);
-  } catch (error) {
-    if (clock.aborted && error === clock.reason) throw tooMuch();
-    throw error;
-  }
+  const listing = { ...options, maximumOutput: listLimit };
+  const { code, stdout, stderr } = await withinMs(mergeLimitMs, listing, tooMuch, (bounded) => git(merge, bounded));
+  const [tree = "", ...paths] = stdout.split("\0").filter((part) => part !== "");
+  if (code === 0) return { tree, paths: [] };
+  if (code === 1) return { tree, paths: paths.length === 0 ? ["."] : [...new Set(paths)] };
+  const version = await mustGit(["--version"], options);
+  if (!canMerge(version)) throw tooOld(version);
+  throw new Error(`git merge-tree failed: ${stderr.trim().slice(-2_000)}`);
 }
 
 function unrelated({ branch }: JoinRequest): SessionError {

@@ -4,8 +4,8 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
-import { git, mustGit, remoteError, type GitOptions, type GitResult } from "./git.ts";
-import { remoteOptions, type Mirror } from "./mirror.ts";
+import { git, mustGit, remoteError, tooSlow, withinMs, type GitOptions, type GitResult } from "./git.ts";
+import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
 
 /** What git stores in place of a file's content (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). */
 export interface LfsPointer {
@@ -35,11 +35,6 @@ export function lfsStore(mirror: string): string {
 export function lfsPath(store: string, oid: string): string {
   return join(store, "objects", oid.slice(0, 2), oid.slice(2, 4), oid);
 }
-
-/** Most time of all downloads or uploads of one commit's files, in ms. */
-const longestMs = 60 * 60_000;
-/** Bound on what one commit's files add to a mirror's store, in bytes, if the mirror has none of its own. */
-const defaultBytes = 20 * 1024 ** 3;
 
 /**
  * Makes a fresh clone ready for files in LFS, if the commit has any: fetches their contents into the mirror's store, and sets the
@@ -99,7 +94,7 @@ export async function fetchContents(mirror: Mirror, sha: string, signal: AbortSi
   const store = lfsStore(mirror.path);
   await mkdir(store, { recursive: true });
   const before = (await diskUsage([store], null)) ?? { bytes: 0, files: 0 };
-  const bytes = mirror.fetchLimits?.bytes ?? defaultBytes;
+  const { bytes, ms } = transferLimits(mirror);
   const tooMuch = new AbortController();
   const watch = watchUsage({
     limits: { diskBytes: before.bytes + bytes },
@@ -108,11 +103,12 @@ export async function fetchContents(mirror: Mirror, sha: string, signal: AbortSi
     onExceeded: () => tooMuch.abort(tooLarge(mirror.url, bytes)),
   });
   try {
-    const { code, stdout, stderr } = await git(["lfs", "fetch", "origin", sha], {
-      ...options,
-      signal: AbortSignal.any([options.signal, tooMuch.signal]),
-      fileBytes: bytes,
-    });
+    const { code, stdout, stderr } = await withinMs(
+      ms,
+      { ...options, signal: AbortSignal.any([options.signal, tooMuch.signal]), fileBytes: bytes },
+      () => tooSlow(mirror.url, "download of files in LFS from", ms),
+      (bounded) => git(["lfs", "fetch", "origin", sha], bounded),
+    );
     if (code !== 0) throw remoteError(mirror.url, `${stdout}\n${stderr}`);
   } finally {
     watch.stop();
@@ -124,12 +120,19 @@ export async function fetchContents(mirror: Mirror, sha: string, signal: AbortSi
  * @throws SessionError push_rejected, repository_*
  */
 export async function uploadContents(mirror: Mirror, oids: readonly string[], signal: AbortSignal): Promise<void> {
-  const options = await lfsOptions(mirror, signal);
-  for (let start = 0; start < oids.length; start += uploadedAtOnce) {
-    const some = oids.slice(start, start + uploadedAtOnce);
-    const result = await git(["lfs", "push", "--object-id", "origin", ...some], options);
-    if (result.code !== 0) throw uploadError(mirror.url, result);
-  }
+  const { ms } = transferLimits(mirror);
+  await withinMs(
+    ms,
+    await lfsOptions(mirror, signal),
+    () => tooSlow(mirror.url, "upload of files in LFS to", ms),
+    async (bounded) => {
+      for (let start = 0; start < oids.length; start += uploadedAtOnce) {
+        const some = oids.slice(start, start + uploadedAtOnce);
+        const result = await git(["lfs", "push", "--object-id", "origin", ...some], bounded);
+        if (result.code !== 0) throw uploadError(mirror.url, result);
+      }
+    },
+  );
 }
 
 /** How many contents one command line names. */
@@ -163,7 +166,7 @@ async function lfsOptions(mirror: Mirror, signal: AbortSignal): Promise<GitOptio
   const isHttp = /^https?:/u.test(mirror.url);
   const address = mirror.local ? `file://${encodeURI(mirror.url)}` : mirror.url;
   return {
-    ...(await remoteOptions(mirror, AbortSignal.any([signal, AbortSignal.timeout(longestMs)]))),
+    ...(await remoteOptions(mirror, signal)),
     settings: {
       "remote.origin.url": address,
       "lfs.storage": lfsStore(mirror.path),

@@ -7,7 +7,16 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import type { GitCredentials } from "../../forges/forge.ts";
 import { fetchObjects, type FetchLimits } from "./fetch.ts";
 import { besidePatterns, requireRoomFor, targetNotFound } from "./branch-refusals.ts";
-import { git, looksWithBytes, mustGit, remoteError, requireHeldGit, type GitOptions, type GitResult } from "./git.ts";
+import {
+  git,
+  looksWithBytes,
+  mustGit,
+  remoteError,
+  requireHeldGit,
+  tooSlow,
+  withinMs,
+  type GitOptions,
+} from "./git.ts";
 import { formatOf, type ObjectFormat } from "./object-format.ts";
 import { pinPublicHost } from "./remote-address.ts";
 import type { TrustedCommit } from "./remote-repository.ts";
@@ -109,10 +118,9 @@ async function makeMirror(mirror: Mirror, signal: AbortSignal): Promise<void> {
  * @throws SessionError repository_*
  */
 async function askFormat(mirror: Mirror, empty: string, signal: AbortSignal): Promise<ObjectFormat> {
-  const options = { ...asking(await remoteOptions({ ...mirror, path: empty }, signal)), outsideRepositories: true };
-  const { code, stdout, stderr } = await git(["ls-remote", mirror.url, "HEAD", "refs/heads/*"], options);
-  if (code !== 0) throw remoteError(mirror.url, stderr);
-  return formatOf(stdout.slice(0, stdout.indexOf("\t")));
+  const options = { ...(await remoteOptions({ ...mirror, path: empty }, signal)), outsideRepositories: true };
+  const listed = await listRefs(mirror, [mirror.url, "HEAD", "refs/heads/*"], options);
+  return formatOf(listed.slice(0, listed.indexOf("\t")));
 }
 
 /**
@@ -172,24 +180,16 @@ export interface RemoteRefs {
 }
 
 /**
- * Asks a remote for refs (`git ls-remote`), within bounds: a host may send endless names, or nothing for ever.
+ * Asks a remote for refs.
  * @param options of `remoteOptions`
  * @throws SessionError repository_*
  */
 export async function askRemote(mirror: Mirror, refs: readonly string[], options: GitOptions): Promise<RemoteRefs> {
-  const limitMs = Math.min(asked.ms, transferLimitMs(mirror));
-  const bounds = { ...options, memoryBytes: asked.memoryBytes, maximumOutput: asked.outputBytes };
-  const answer = await withinMs(
-    limitMs,
-    bounds,
-    () => tooSlow(mirror, "question for branches", limitMs),
-    (bounded) => git(["ls-remote", "--symref", mirror.url, ...refs], bounded),
-  );
-  if (answer.code !== 0) throw remoteError(mirror.url, answer.stderr);
-  const lines = answer.stdout.split("\n");
+  const listed = await listRefs(mirror, ["--symref", mirror.url, ...refs], options);
+  const lines = listed.split("\n");
   return {
-    defaultBranch: defaultBranchIn(answer.stdout),
-    branches: branchesIn(answer.stdout),
+    defaultBranch: defaultBranchIn(listed),
+    branches: branchesIn(listed),
     shaOf(ref) {
       const line = lines.find((entry) => entry.endsWith(`\t${ref}`) && !entry.startsWith("ref: "));
       return line?.split("\t")[0] ?? null;
@@ -197,34 +197,26 @@ export async function askRemote(mirror: Mirror, refs: readonly string[], options
   };
 }
 
-/**
- * Runs git with an overall limit of time, beside the limit on a slow transfer: a server that sends a byte now and then is never
- * slow enough for that one.
- * @throws what `overtime` makes, if the time has run out
- */
-export async function withinMs(
-  limitMs: number,
-  options: GitOptions,
-  overtime: () => SessionError,
-  run: (bounded: GitOptions) => Promise<GitResult>,
-): Promise<GitResult> {
-  const clock = AbortSignal.timeout(limitMs);
-  try {
-    return await run({ ...options, signal: AbortSignal.any([options.signal, clock]) });
-  } catch (error) {
-    if (clock.aborted && error === clock.reason) throw overtime();
-    throw error;
-  }
-}
+/** Limits of `git ls-remote`. */
+const asked = { memoryBytes: 1024 ** 3, outputBytes: 1024 ** 2, ms: 5 * 60_000 };
 
-/** The failure of a command that took longer than it may. @param what the command, as a noun */
-export function tooSlow({ url }: Mirror, what: string, limitMs: number): SessionError {
-  return new SessionError({
-    code: "repository_unreachable",
-    reason: `The ${what} to the repository ${url} took more than ${Math.ceil(limitMs / 60_000)} min, and was stopped.`,
-    retryable: true,
-    remedy: "Retry when its host is quicker; if the repository is really that large, raise OFFSTAGE_FETCH_MINUTES.",
-  });
+/**
+ * Runs `git ls-remote`, within bounds: a host may send endless names, or nothing for ever.
+ * @param options of `remoteOptions`
+ * @returns its stdout
+ * @throws SessionError repository_*
+ */
+async function listRefs(mirror: Mirror, parameters: readonly string[], options: GitOptions): Promise<string> {
+  const limitMs = Math.min(asked.ms, transferLimits(mirror).ms);
+  const bounds = { ...options, memoryBytes: asked.memoryBytes, maximumOutput: asked.outputBytes };
+  const { code, stdout, stderr } = await withinMs(
+    limitMs,
+    bounds,
+    () => tooSlow(mirror.url, "question for branches to", limitMs),
+    (bounded) => git(["ls-remote", ...parameters], bounded),
+  );
+  if (code !== 0) throw remoteError(mirror.url, stderr);
+  return stdout;
 }
 
 /** The remote's default branch, from the output of `ls-remote --symref`. */
@@ -238,9 +230,7 @@ function branchesIn(said: string): string[] {
 }
 
 async function branchNames(mirror: Mirror, options: GitOptions): Promise<string[]> {
-  const { code, stdout, stderr } = await git(["ls-remote", "--heads", mirror.url], asking(options));
-  if (code !== 0) throw remoteError(mirror.url, stderr);
-  return branchesIn(stdout);
+  return branchesIn(await listRefs(mirror, ["--heads", mirror.url], options));
 }
 
 /**
@@ -256,14 +246,6 @@ export function requireUnprotected(branch: string, own: readonly (string | null)
     retryable: false,
     remedy: "Start a session with another branchName, or without one.",
   });
-}
-
-/** Limits of `ls-remote`: a host may send endless branch names. */
-const asked = { memoryBytes: 1024 ** 3, outputBytes: 1024 ** 2, ms: 5 * 60_000 };
-
-function asking(options: GitOptions): GitOptions {
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(asked.ms)]);
-  return { ...options, signal, memoryBytes: asked.memoryBytes, maximumOutput: asked.outputBytes };
 }
 
 /**
@@ -324,8 +306,7 @@ export async function fetchCommit(
   const hasIt = async (): Promise<boolean> => (await git(["cat-file", "-e", `${sha}^{commit}`], local)).code === 0;
   const options = { ...(await remoteOptions(mirror, signal)), onProgress };
   if (await hasIt()) {
-    const { code, stderr } = await git(["ls-remote", mirror.url, "HEAD"], asking(options));
-    if (code !== 0) throw remoteError(mirror.url, stderr);
+    await listRefs(mirror, [mirror.url, "HEAD"], options);
     return;
   }
   try {
@@ -358,16 +339,16 @@ function replaced({ url }: Mirror, branch: string): SessionError {
   });
 }
 
-/** Limits of one fetch, and of one push in time, if the mirror has none of its own. */
+/** Limits of a mirror that has none of its own. */
 const defaultFetch: FetchLimits = { bytes: 20 * 1024 ** 3, memoryBytes: looksWithBytes, ms: 60 * 60_000 };
 
-function fetchFrom({ path, url, fetchLimits = defaultFetch }: Mirror) {
-  return { mirror: path, url, limits: fetchLimits };
+/** Limits of one fetch from a mirror's remote; of one push to it, those in time. */
+export function transferLimits({ fetchLimits = defaultFetch }: Pick<Mirror, "fetchLimits">): FetchLimits {
+  return fetchLimits;
 }
 
-/** Most time, in ms, of one fetch from a mirror's remote or one push to it. */
-export function transferLimitMs({ fetchLimits = defaultFetch }: Mirror): number {
-  return fetchLimits.ms;
+function fetchFrom(mirror: Mirror) {
+  return { mirror: mirror.path, url: mirror.url, limits: transferLimits(mirror) };
 }
 
 /** Keeps a branch's latest commit under a ref, so that the next fetch can build on it when no session pins it. */

@@ -1,16 +1,7 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import { git, type GitOptions } from "./git.ts";
+import { git, tooSlow, withinMs, type GitOptions } from "./git.ts";
 import { isWithin, joinCommits, type Collision } from "./join.ts";
-import {
-  askRemote,
-  fetchBranch,
-  remoteOptions,
-  requireUnprotected,
-  tooSlow,
-  transferLimitMs,
-  withinMs,
-  type Mirror,
-} from "./mirror.ts";
+import { askRemote, fetchBranch, remoteOptions, requireUnprotected, transferLimits, type Mirror } from "./mirror.ts";
 import { isBranchMoved, pushError } from "./push-refusal.ts";
 import type { Identity } from "./sign-commits.ts";
 import type { Signer } from "./signer.ts";
@@ -104,12 +95,12 @@ async function joinTip(mirror: Mirror, push: Push, tip: string, signal: AbortSig
 }
 
 function pushTo(mirror: Mirror, branch: string, sha: string, options: GitOptions) {
-  const limitMs = transferLimitMs(mirror);
+  const limitMs = transferLimits(mirror).ms;
   const parameters = ["push", "--porcelain", "--no-verify", mirror.url, `${sha}:refs/heads/${branch}`];
   return withinMs(
     limitMs,
     options,
-    () => tooSlow(mirror, "push", limitMs),
+    () => tooSlow(mirror.url, "push to", limitMs),
     (bounded) => git(parameters, bounded),
   );
 }
