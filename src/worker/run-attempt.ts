@@ -199,5 +199,6 @@ async function failAttempt(attempt: Attempt, services: AttemptServices, error: u
   const status = await untilStored(attempt, () =>
     failSession(database, attempt.session, failure, { forMs: retryForMs, retryAfterMs }),
   );
+  if (status === "cancelled") return { outcome: "cancelled" };
   return { outcome: status === "queued" ? "retried" : "failed", code: failure.code };
 }

@@ -30,14 +30,16 @@ export async function failSession(
     );
     const { retry: before = null, now = 0 } = rows[0] ?? {};
     const retry = planRetry(failure, before, now, { forMs }, retryAfterMs);
-    const to = retry === null ? "failed" : session.cancelRequested ? "cancelled" : "queued";
-    const { reason } = failure;
-    if (to === "queued" && retry !== null) {
-      await moveSession(transaction, session, to, { reason, retry, keepsQueuePosition: true });
-    } else {
-      await moveSession(transaction, session, to, { failure: to === "failed" ? failure : null });
+    if (retry === null) {
+      await moveSession(transaction, session, "failed", { failure });
+      return "failed";
     }
-    return to;
+    if (session.cancelRequested) {
+      await moveSession(transaction, session, "cancelled", { failure: null });
+      return "cancelled";
+    }
+    await moveSession(transaction, session, "queued", { reason: failure.reason, retry, keepsQueuePosition: true });
+    return "queued";
   });
   notifyChange(database, claim.sessionId, reached);
   return reached;
