@@ -113,10 +113,15 @@ async function finished(request: TurnRequest, { child, driver, life: activity, e
 
 /** A failure as the thread found it: whether a model's error passes by itself, only the gateway knows. */
 async function withOutlook(failure: Failure, { traffic }: TurnRequest): Promise<SessionError> {
-  const seen = failure.code === "model_error" ? await traffic?.() : undefined;
-  if (seen === undefined || seen.lastError === null) return new SessionError(failure);
+  const seen = failure.code === "model_error" ? outlookOf(await traffic?.()) : undefined;
+  if (seen === undefined) return new SessionError(failure);
   const { lastErrorPasses: passing, retryAfterMs } = seen;
   return new SessionError({ ...failure, passing, retryAfterMs: retryAfterMs ?? undefined });
+}
+
+/** What the gateway knows of the turn's failing model; undefined if it saw no error. */
+function outlookOf<T extends { readonly lastError: string | null }>(traffic: T | undefined): T | undefined {
+  return traffic?.lastError === null ? undefined : traffic;
 }
 
 /** Never resolves. @throws why the turn ends before the harness's verdict */
@@ -158,7 +163,7 @@ function stalled(request: TurnRequest, { life: activity }: Harness, signal: Abor
     const goesOn = failing === null ? quietMs < limit() : waits || badMs < Math.min(limit(), modelErrorLimitMs);
     if (activity.toolRuns() || goesOn) return null;
     if (failing === null) return stallFailure(quietMs);
-    return modelFailure(failing, traffic?.lastError === null ? undefined : traffic);
+    return modelFailure(failing, outlookOf(traffic));
   }
   return new Promise((_, reject) => {
     let timer: NodeJS.Timeout;
@@ -207,7 +212,7 @@ async function judge(
   if (result.stopReason === "refusal") throw refusalFailure();
   const lastModelError = activity.modelError();
   const traffic = await request.traffic?.();
-  const outlook = traffic?.lastError === null ? undefined : traffic;
+  const outlook = outlookOf(traffic);
   if (traffic?.answered === 0 && traffic.lastError !== null) throw modelFailure(traffic.lastError, outlook);
   if (modelError !== null) throw modelFailure(modelError, outlook);
   if (!anything) {
