@@ -58,9 +58,17 @@ export function createEgressProxy(
     const named = { host, port, address: host, proxy, anyProtocol };
     // An operator who lists an address means it, private or not.
     if (isIP(host) !== 0 && rules.length > 0) return named;
+    return publicTarget(named);
+  }
+
+  /** The target at its name's public address; unresolved if a proxy of the operator will resolve it. */
+  async function publicTarget(named: Target): Promise<Target | null> {
+    const { host, port, proxy } = named;
     const found = proxy === null ? await resolve(host) : (await isKnownPrivate(host, resolve)) ? "private" : null;
-    if (found === "private") onRefused({ host, port, reason: "private address" });
-    if (found === "private") return null;
+    if (found === "private") {
+      onRefused({ host, port, reason: "private address" });
+      return null;
+    }
     if (proxy !== null) return named;
     return found === null ? null : { ...named, address: found.address };
   }
@@ -69,14 +77,9 @@ export function createEgressProxy(
   async function registryTarget(host: string, port: number, mayBePrivate: boolean): Promise<Target | null> {
     const proxy = proxyOf(proxies, { protocol: "https:", host, port });
     const named = { host, port, address: host, proxy, anyProtocol: false };
-    if (mayBePrivate) {
-      const [address] = proxy === null ? await addressesOf(host).catch(() => []) : [host];
-      return address === undefined ? null : { ...named, address };
-    }
-    const found = proxy === null ? await resolve(host) : (await isKnownPrivate(host, resolve)) ? "private" : null;
-    if (found === "private") onRefused({ host, port, reason: "private address" });
-    if (found === "private" || (found === null && proxy === null)) return null;
-    return { ...named, address: found?.address ?? host };
+    if (!mayBePrivate) return publicTarget(named);
+    const [address] = proxy === null ? await addressesOf(host).catch(() => []) : [host];
+    return address === undefined ? null : { ...named, address };
   }
   const registries = createRegistries(routes, {
     targetOf: registryTarget,
