@@ -1,7 +1,7 @@
 import { readMark } from "../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess } from "./forge.ts";
-import { callForge, type ForgeAnswer } from "./http.ts";
+import { callForge, onlyALook, type ForgeAnswer } from "./http.ts";
 import {
   createPullRequestCalls,
   hasNextPage,
@@ -56,7 +56,6 @@ interface Branch {
 const pageSize = 50;
 /** Pages of pull requests that are searched for a branch: the list has no filter for it. */
 const pageLimit = 100;
-const accessCheckMs = 5_000;
 
 /** Adapter for Gitea and Forgejo. */
 export function createGitea(settings: GiteaSettings): Forge {
@@ -139,7 +138,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     signal: AbortSignal,
     isNeeded = false,
   ): Promise<RepositoryAccess> {
-    const once = isNeeded ? {} : { onceWithinMs: accessCheckMs };
+    const once = isNeeded ? {} : onlyALook;
     const [repository, found] = await Promise.all([
       call(address, "GET", "", signal, once),
       call(address, "GET", `/branches/${branch.split("/").map(encodeURIComponent).join("/")}`, signal, once),

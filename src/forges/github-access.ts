@@ -2,9 +2,6 @@ import type { components } from "@octokit/openapi-types";
 import type { RepositoryAccess } from "./forge.ts";
 import type { ForgeAnswer } from "./http.ts";
 
-/** How long the look at a repository's rights may take, in ms: without an answer, work begins all the same. */
-export const accessCheckMs = 5_000;
-
 /** Permissions of a GitHub App's token, by name. */
 export type InstallationPermissions = Readonly<Record<string, string | undefined>>;
 

@@ -4,8 +4,8 @@ import { SessionError } from "../domain/errors/errors.ts";
 import { readMark } from "../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings } from "./forge.ts";
-import { accessCheckMs, gitHubAccess, type InstallationPermissions } from "./github-access.ts";
-import { callForge, type ForgeAnswer } from "./http.ts";
+import { gitHubAccess, type InstallationPermissions } from "./github-access.ts";
+import { callForge, onlyALook, type ForgeAnswer } from "./http.ts";
 import {
   createPullRequestCalls,
   hasNextPage,
@@ -157,7 +157,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
       keepsClosedHead: true,
     }),
     async readAccess(address, branch, signal, isNeeded = false) {
-      const once = isNeeded ? {} : { onceWithinMs: accessCheckMs };
+      const once = isNeeded ? {} : onlyALook;
       const [repository, rules] = await Promise.all([
         call(address, "GET", "", signal, once),
         call(address, "GET", `/rules/branches/${encodeURIComponent(branch)}`, signal, once),

@@ -32,6 +32,9 @@ export interface ForgeRequest {
   readonly onceWithinMs?: number | undefined;
 }
 
+/** Of a look at a repository's rights that need not be answered: work begins all the same. */
+export const onlyALook = { onceWithinMs: 5_000 };
+
 /** A forge did not answer, or asked to come back later. */
 export class ForgeUnavailable extends SessionError {
   /** Whether the forge may have done what was asked: it got the request, and its answer is not known. */
