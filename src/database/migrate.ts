@@ -99,24 +99,23 @@ const outsideLine = /^-- works-from: \d{4}\n-- outside a transaction\n/u;
  * @throws Error with the migration's name
  */
 export async function applyMigration(client: pg.ClientBase, directory: string, migration: Migration): Promise<void> {
-  await applyFile(client, directory, migration, async (sql) => {
-    await client.query(outsideLine.test(sql) ? sql.replaceAll(" concurrently ", " ") : sql);
-  });
+  await applyText(client, migration, await textOf(directory, migration));
+}
+
+const textOf = (directory: string, { name }: Migration): Promise<string> => readFile(join(directory, name), "utf8");
+
+function applyText(client: pg.ClientBase, migration: Migration, sql: string): Promise<void> {
+  return record(client, migration, sql, [outsideLine.test(sql) ? sql.replaceAll(" concurrently ", " ") : sql]);
 }
 
 async function applyAlone(client: pg.PoolClient, directory: string, migration: Migration): Promise<void> {
-  const sql = await readFile(join(directory, migration.name), "utf8");
-  if (outsideLine.test(sql)) {
-    await applyFile(client, directory, migration, async () => {
-      for (const statement of statementsOf(sql)) await client.query(statement);
-    });
-    return;
-  }
+  const sql = await textOf(directory, migration);
+  if (outsideLine.test(sql)) return record(client, migration, sql, statementsOf(sql));
   for (;;) {
     await client.query("begin");
     try {
       await client.query(`set local lock_timeout = '${lockTimeoutMs}ms'`);
-      await applyMigration(client, directory, migration);
+      await applyText(client, migration, sql);
       await client.query("commit");
       return;
     } catch (error) {
@@ -134,21 +133,21 @@ async function applyAlone(client: pg.PoolClient, directory: string, migration: M
 const lockTimeoutMs = 2_000;
 const lockPauseMs = 1_000;
 
-/** `lock_not_available` of PostgreSQL's error codes, as `applyFile` wraps it. */
+/** `lock_not_available` of PostgreSQL's error codes, as `record` wraps it. */
 function isLockTimeout(error: unknown): boolean {
   const { cause } = error as { readonly cause?: { readonly code?: unknown } };
   return cause?.code === "55P03";
 }
 
-async function applyFile(
+/** Runs a file's statements, and records it as done. */
+async function record(
   client: pg.ClientBase,
-  directory: string,
   migration: Migration,
-  run: (sql: string) => Promise<void>,
+  sql: string,
+  statements: readonly string[],
 ): Promise<void> {
-  const sql = await readFile(join(directory, migration.name), "utf8");
   try {
-    await run(sql);
+    for (const statement of statements) await client.query(statement);
     await client.query("insert into migration (number, name, works_from) values ($1, $2, $3)", [
       migration.number,
       migration.name,
