@@ -6,7 +6,7 @@ export const registryKinds = ["npm", "pypi", "maven", "cargo", "go", "nuget", "r
 /** See `registryKinds`. */
 export type RegistryKind = (typeof registryKinds)[number];
 
-const credential = text(16_384);
+const credential = text(16_384).regex(/^[\x20-\x7e]+$/u, "must be printable ASCII characters");
 
 /** What a registry is for, beside its kind: whose packages come from it. */
 const scopeSchema = z
@@ -53,9 +53,7 @@ export const createRegistrySchema = z
       .regex(/^[^:\p{Cc}]+$/u, "must not contain a colon")
       .nullish()
       .meta({ description: "With it the token is a password (Basic). Without it the token is sent as `Bearer`." }),
-    token: credential
-      .regex(/^[\x20-\x7e]+$/u, "must be printable ASCII characters")
-      .meta({ description: "Never shown again, and never in a sandbox." }),
+    token: credential.meta({ description: "Never shown again, and never in a sandbox." }),
   })
   .superRefine(({ kind, scope }, context) => {
     const problem = scope == null ? null : scopeProblem(kind, scope);
@@ -77,7 +75,7 @@ function scopeProblem(kind: RegistryKind, scope: string): string | null {
 
 /** Body of a change of a registry's credential. */
 export const updateRegistrySchema = z.object({
-  token: credential.regex(/^[\x20-\x7e]+$/u, "must be printable ASCII characters"),
+  token: credential,
 });
 
 /** A registry as the API shows it: without its credential. */
