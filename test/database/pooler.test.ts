@@ -1,7 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -9,6 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { openDatabase } from "../../src/database/database.ts";
 import { createLogger } from "../../src/observability.ts";
 import { createTestDatabase } from "../database.ts";
+import { freePorts } from "../fleet.ts";
 import { waitFor } from "../wait-for.ts";
 
 const closing: (() => unknown)[] = [];
@@ -16,14 +16,6 @@ const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
 
 /** A PgBouncer before a database of its own. @returns the database's address through it */
 async function pooler(mode: "session" | "transaction", more: readonly string[]): Promise<string> {
@@ -33,7 +25,7 @@ async function pooler(mode: "session" | "transaction", more: readonly string[]):
   const sockets = searchParams.get("host") ?? "";
   const { uid, gid } = statSync(sockets);
   const folder = mkdtempSync(join(tmpdir(), "offstage-pgbouncer-"));
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const name = pathname.slice(1);
   const settings = [
     "[databases]",

@@ -1,9 +1,9 @@
 import { execFile, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { freePorts } from "../fleet.ts";
 import { testEnvironment } from "../test-environment.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -37,7 +37,7 @@ export async function startVerdaccio(publicUrl: string): Promise<PrivateNpm> {
       "",
     ].join("\n"),
   );
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const url = `http://127.0.0.1:${port}`;
   const program = join(import.meta.dirname, "../../node_modules/verdaccio/bin/verdaccio");
   const child = spawn(process.execPath, [program, "--config", config, "--listen", `127.0.0.1:${port}`], {
@@ -78,12 +78,4 @@ export async function startVerdaccio(publicUrl: string): Promise<PrivateNpm> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
 }

@@ -1,9 +1,9 @@
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { freePorts } from "../fleet.ts";
 import { waitFor } from "../wait-for.ts";
 
 const run = promisify(execFile);
@@ -47,7 +47,7 @@ export async function startSshServer(folder: string, root: string): Promise<SshS
   // The client asks for `git-upload-pack '/owner/name'`.
   await writeFile(command, `#!/bin/sh\neval "set -- $SSH_ORIGINAL_COMMAND"\nexec "$1" "${root}/\${2%.git}.git"\n`);
   await chmod(command, 0o755);
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const settings = [
     `Port ${port}`,
     "ListenAddress 127.0.0.1",
@@ -88,12 +88,4 @@ export async function startSshServer(folder: string, root: string): Promise<SshS
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
 }
