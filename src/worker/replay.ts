@@ -104,7 +104,7 @@ async function replay(
   } finally {
     await gateway.close();
   }
-  const exported = await exportClones({ session, signal }, services, clones, false);
+  const exported = await exportClones({ session, signal }, services, clones, { coAuthored: false });
   const different = exported.filter(({ work }, index) => mask.text(work.patch) !== (original.patches[index] ?? ""));
   return { different: different.map(({ clone }) => clone.repository.name), unused: answers.left() };
 }

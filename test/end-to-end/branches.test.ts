@@ -21,11 +21,14 @@ const resolve = "sed -i '/^[<=>]\\{7\\}/d' a.txt && git add a.txt && git commit 
 const told: string[] = [];
 /** What an agent does that is told of a conflict. */
 let onConflict = resolve;
+/** Whether the model answers nothing that tells of a conflict. */
+let isModelAway = false;
 
 const script: Script = (message, conversation) => {
   if (conversation.step === 0) told.push(message);
   const isConflict = message.includes("First of all");
   const rest = typeof ordered === "function" ? ordered(message, conversation) : ordered;
+  if (isConflict && isModelAway) return [{ fail: { status: 503, message: "overloaded for a while" } }];
   return isConflict ? [{ shell: onConflict }, ...rest] : rest;
 };
 
@@ -222,6 +225,49 @@ describe("while the agent works", () => {
     }
     await say(session, "write done.txt: done");
     expect(await session.lines("a.txt")).toEqual(["eins", "one", "2", "3", "4", "five"]);
+  });
+});
+
+describe("a conflict that has no markers", () => {
+  const others = `printf 'theirs\\0' > b.bin && ${pushed("Their binary")}`;
+  const order = "shell printf 'mine\\0' > b.bin";
+
+  test("is told again after a passing failure, and neither side is dropped", async () => {
+    const session = await begin();
+    onConflict = "git show MERGE_HEAD:b.bin > theirs.bin && git add -A && git commit -q --no-edit";
+    isModelAway = true;
+    try {
+      const said = say(session, order, "completed", () => session.others(others));
+      await waitFor(async () => (await client.session.get(session.id)).retry, "the session was queued for a retry");
+      isModelAway = false;
+      await said;
+    } finally {
+      onConflict = resolve;
+      isModelAway = false;
+    }
+    expect(await session.others("cat b.bin theirs.bin | tr '\\0' ' '")).toBe("mine theirs");
+    expect(await session.others("git log -1 --format=%s HEAD^2")).toBe("Their binary");
+    expect(await notices(session)).toContainEqual(expect.stringContaining("the next turn goes on with it"));
+  });
+
+  test("is never pushed as it was left: the agent is told again, and the session fails in the end", async () => {
+    const session = await begin();
+    onConflict = "echo nothing";
+    try {
+      const { failure } = await say(session, order, "failed", () => session.others(others));
+      expect(failure).toMatchObject({ code: "branch_diverged", retryable: false });
+      expect(failure?.reason).toContain("b.bin");
+      expect(await session.others("git log --format=%s -1")).toBe("Their binary");
+      // A person tells the agent how, in the merge that is still under way.
+      onConflict = "git checkout --theirs b.bin && git add b.bin && git commit -q --no-edit";
+      await say(session, "write done.txt: done");
+    } finally {
+      onConflict = resolve;
+    }
+    expect(turns()).toBe(1);
+    expect(await session.others("cat b.bin | tr '\\0' ' '")).toBe("theirs");
+    expect(await session.lines("done.txt")).toEqual(["done"]);
+    expect(await session.others("git log --merges --oneline")).not.toBe("");
   });
 });
 

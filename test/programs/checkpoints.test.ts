@@ -19,24 +19,30 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
     await writeFile(join(kept, "objects/info/alternates"), `${join(repository.mirror, "objects")}\n`);
   });
 
-  async function pack(options: { last?: { head: string; tree: string } } = {}) {
+  async function pack(options: { last?: { head: string; tree: string; state: string } } = {}) {
     const { base, mirror, path, environment } = repository;
-    const end = await runProgram(["worker/clones/stage-all.sh", "worker/checkpoints/pack-work.sh"], {
-      shell,
-      cwd: path,
-      environment: {
-        ...environment,
-        OFFSTAGE_BASE: base,
-        OFFSTAGE_BEFORE: base,
-        OFFSTAGE_KNOWN: base,
-        OFFSTAGE_MIRROR: join(mirror, "objects"),
-        OFFSTAGE_CHECKPOINTS: join(kept, "objects"),
-        OFFSTAGE_LAST: options.last === undefined ? "" : `${options.last.head} ${options.last.tree}`,
+    const end = await runProgram(
+      ["worker/clones/stage-all.sh", "worker/clones/merge-state.sh", "worker/checkpoints/pack-work.sh"],
+      {
+        shell,
+        cwd: path,
+        environment: {
+          ...environment,
+          OFFSTAGE_BASE: base,
+          OFFSTAGE_BEFORE: base,
+          OFFSTAGE_KNOWN: base,
+          OFFSTAGE_MIRROR: join(mirror, "objects"),
+          OFFSTAGE_CHECKPOINTS: join(kept, "objects"),
+          OFFSTAGE_LAST:
+            options.last === undefined ? "" : `${options.last.head} ${options.last.tree} ${options.last.state}`,
+          OFFSTAGE_OURS: "",
+        },
       },
-    });
+    );
     if (end.stdout.length > 0) await receive(kept, end.stdout);
-    const [, head = "", commit = "", tree = ""] = /^offstage-checkpoint (\S+) (\S+) (\S+)$/mu.exec(end.stderr) ?? [];
-    return { ...end, head, commit, tree };
+    const report = /^offstage-checkpoint (\S+) (\S+) (\S+) (\S+)$/mu.exec(end.stderr);
+    const [, head = "", commit = "", tree = "", state = ""] = report ?? [];
+    return { ...end, head, commit, tree, state };
   }
 
   test("packs all files on top of the agent's HEAD, and changes nothing of the agent's", async () => {
@@ -88,7 +94,13 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
     const { head, commit } = await pack();
     const other = await createRepository(join(folder.path, "other"));
     await other.run("echo of the setup > settings && echo /settings >> .git/info/exclude");
-    const environment = { OFFSTAGE_CHECKPOINTS: kept, OFFSTAGE_COMMIT: commit, OFFSTAGE_HEAD: head };
+    const environment = {
+      OFFSTAGE_CHECKPOINTS: kept,
+      OFFSTAGE_COMMIT: commit,
+      OFFSTAGE_HEAD: head,
+      OFFSTAGE_STATE: "",
+      OFFSTAGE_MESSAGE: "",
+    };
     await other.git("fetch", "-q", repository.mirror, repository.base);
     expect(
       await runProgram("worker/checkpoints/restore-work.sh", {

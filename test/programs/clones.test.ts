@@ -1,14 +1,16 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { unresolvedIn } from "../../src/worker/clones/merge-state.ts";
 import { awkwardNames, createRepository, filesIn, receive, type Repository } from "./repository.ts";
 import { runProgram, shells, useFolder } from "./run.ts";
 
 const folder = useFolder();
 
 /** Exports a repository's work as the worker does. @returns the reported commits, and the files of the one that counts */
-async function exportWork(repository: Repository, shell: string) {
-  const end = await runProgram(["worker/clones/stage-all.sh", "worker/clones/export-work.sh"], {
+async function exportWork(repository: Repository, shell: string, merge: { ended?: boolean; ours?: string } = {}) {
+  const programs = ["worker/clones/stage-all.sh", "worker/clones/merge-state.sh", "worker/clones/export-work.sh"];
+  const end = await runProgram(programs, {
     shell,
     cwd: repository.path,
     environment: {
@@ -19,6 +21,8 @@ async function exportWork(repository: Repository, shell: string) {
       OFFSTAGE_BRANCH: "work",
       OFFSTAGE_OBJECTS: join(repository.mirror, "objects"),
       OFFSTAGE_MESSAGE: "What was left\n\nwith 'quotes' and $(nothing)",
+      OFFSTAGE_ENDED: merge.ended === false ? "" : "yes",
+      OFFSTAGE_OURS: merge.ours ?? "",
     },
   });
   const reported = (mark: string) => new RegExp(`^${mark} ([0-9a-f]{40})$`, "mu").exec(end.stderr)?.[1] ?? null;
@@ -139,6 +143,70 @@ describe.each(shells)("export-work.sh in %s", (shell) => {
     await repository.run("echo b > folder/b && chmod 000 folder/b");
     const { head } = await exportWork(repository, shell);
     expect(await filesIn(repository.mirror, head)).toEqual(["a", "folder/b"]);
+  });
+});
+
+/** A merge that collides in files without markers: `git` leaves one side of each. */
+async function collide(repository: Repository, names: readonly Buffer[]): Promise<string> {
+  const commit = async (content: string): Promise<void> => {
+    for (const name of names) await writeFile(repository.pathOf(name), `${content}\0`);
+    await repository.run(`git add -A && git commit -qm ${content}`);
+  };
+  await repository.run("git checkout -q -b other");
+  await commit("theirs");
+  const theirs = await repository.git("rev-parse", "HEAD");
+  await repository.run("git checkout -q work");
+  await commit("mine");
+  await repository.run("git merge -q other || true");
+  return theirs;
+}
+
+describe.each(shells)("with a merge under way, export-work.sh in %s", (shell) => {
+  test("names what nobody has resolved whatever the names are, and commits nothing", async () => {
+    const repository = await createRepository(folder.path);
+    await collide(repository, awkwardNames);
+    const head = await repository.git("rev-parse", "HEAD");
+    const state = "git ls-files --stage; git rev-parse HEAD MERGE_HEAD";
+    const before = await repository.run(state);
+    const end = await exportWork(repository, shell);
+    expect([end.code, end.head, end.committed]).toEqual([0, head, null]);
+    const names = awkwardNames.map((name) => name.toString("utf8"));
+    expect(unresolvedIn(end.stderr).toSorted()).toEqual(names.toSorted());
+    expect(end.stderr).toMatch(/^offstage-unfinished$/mu);
+    expect(await repository.run(state)).toBe(before);
+  });
+
+  test("commits it when each file was changed or staged, unless the turn was interrupted", async () => {
+    const repository = await createRepository(folder.path);
+    const theirs = await collide(repository, [Buffer.from("one"), Buffer.from("two"), Buffer.from("three")]);
+    await repository.run("echo both > one && git checkout -q --theirs two && git add three");
+    const head = await repository.git("rev-parse", "HEAD");
+    const interrupted = await exportWork(repository, shell, { ended: false });
+    expect([interrupted.head, interrupted.committed]).toEqual([head, null]);
+    const ended = await exportWork(repository, shell);
+    expect(await repository.git("rev-parse", `${ended.committed}^2`)).toBe(theirs);
+    expect(await repository.git("show", `${ended.head}:one`)).toBe("both");
+  });
+
+  test("takes a link and a submodule for unresolved while they are as git left them", async () => {
+    const repository = await createRepository(folder.path);
+    await repository.run("git checkout -q -b other && ln -s theirs link && git add link");
+    await repository.run(`git update-index --add --cacheinfo 160000,${repository.base},sub && git commit -qm theirs`);
+    await repository.run("git checkout -q work && ln -s mine link && git add link && git commit -qm between");
+    await repository.run("git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub && git commit -qm mine");
+    await repository.run("git merge -q other || true");
+    expect(unresolvedIn((await exportWork(repository, shell)).stderr).toSorted()).toEqual(["link", "sub"]);
+    await repository.run("ln -sf both link");
+    expect(unresolvedIn((await exportWork(repository, shell)).stderr)).toEqual(["sub"]);
+  });
+
+  test("takes the session's commit for the one that counts while its work is put on top of another", async () => {
+    const repository = await createRepository(folder.path);
+    await collide(repository, [Buffer.from("one")]);
+    const ours = await repository.git("rev-parse", "HEAD");
+    await repository.run("git merge --abort && git checkout -q other && git cherry-pick work || true");
+    const { head } = await exportWork(repository, shell, { ended: false, ours });
+    expect(head).toBe(ours);
   });
 });
 

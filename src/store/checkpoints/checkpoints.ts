@@ -33,6 +33,10 @@ export interface CheckpointRepository {
   /** The tree of `commit`: if the next checkpoint has the same tree, nothing changed. */
   readonly tree: string;
   /**
+   * A commit with the state of a merge that was under way in the clone; null if none was. Earlier versions of Offstage omitted it.
+   */
+  readonly merge?: string | null;
+  /**
    * Pieces that hold git packs, each up to a commit. A pack needs the packs before it and the commits that the
    * session started from.
    */

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Provider } from "../../agents/harness.ts";
 import { messageOf, ObjectStoreError } from "../../domain/errors/errors.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
@@ -193,7 +194,8 @@ async function takeCheckpoint(
     }
     const files = clones.length > 0 ? null : await archiveChangedFiles(attempt, services, draft);
     const state = harness === null ? last.state : await archiveMemory(attempt, services, harness, draft);
-    if (fresh.size === 0) return last;
+    // A join by hand that has begun or is done may have changed no file.
+    if (fresh.size === 0 && isDeepStrictEqual(repositories, last.repositories)) return last;
     const { workspace, home } = await folders.seenAt(session.sessionId);
     const trees = repositories.map(({ directory, head, tree }) => [directory, head, tree]);
     const checkpoint: Checkpoint = {
@@ -254,12 +256,13 @@ async function packClone(
       known: [...knownOf(clone), ...(chain === null ? [] : [chain.commit])],
       baseSha: clone.baseSha,
       headSha: clone.headSha,
+      ours: clone.joining?.ours ?? null,
       last: before,
     },
     file,
   );
-  if (work === null) return before;
-  await repository.take(file, work.commit, knownOf(clone));
+  if (work === null) return before === null ? null : { ...before, start: startOf(clone) };
+  await repository.take(file, work.merge === null ? [work.commit] : [work.commit, work.merge], knownOf(clone));
   draft.fresh.set(id, file);
   const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
   return { directory, start: startOf(clone), exported: clone.repository.headSha, ...work, packs };

@@ -1,5 +1,8 @@
 # Commits everything in the folder on top of the agent's HEAD, and writes the new objects as a pack to stdout; needs `stage_all`
-# (clones/stage-all.sh). What a merge under way merges is the commit's second parent. The agent keeps working meanwhile, so its
+# (clones/stage-all.sh) and clones/merge-state.sh. What a merge under way merges is the commit's second parent. The state of the
+# merge is a commit of its own, whose message names it (`MERGE_HEAD` or `CHERRY_PICK_HEAD`), whose first parent is that commit, and
+# whose tree has the index: in the folder `0` what does not collide or is resolved, in `1`, `2` and `3` the sides of the rest
+# (git-ls-files(1)). The agent keeps working meanwhile, so its
 # index, refs and objects are not changed. If it broke its repository, its files are taken all the same, as when the work is
 # exported.
 #
@@ -8,16 +11,37 @@
 #   OFFSTAGE_BEFORE  taken for HEAD if it does not
 #   OFFSTAGE_KNOWN   commits whose objects are outside already, separated by spaces
 #   OFFSTAGE_MIRROR, OFFSTAGE_CHECKPOINTS  object folders with those commits
-#   OFFSTAGE_LAST    `<head> <tree>` of the last checkpoint, or nothing: nothing is packed if both are still the same
-# stderr, beside messages: `offstage-checkpoint <head> <commit> <tree>` if anything is packed
+#   OFFSTAGE_LAST    `<head> <tree> <state>` of the last checkpoint, or nothing: nothing is packed if all are still the same
+#   OFFSTAGE_OURS    the session's commit in a join that the agent is to do by hand; may be empty
+# stderr, beside messages: `offstage-checkpoint <head> <commit> <tree> <state>` if anything is packed; the state is `none` if no
+# merge is under way
 set -eu
+# Writes an index with the entries of one stage of the agent's index, at stage 0. @returns its tree
+stage_tree() (
+  export GIT_INDEX_FILE="$scratch/stage"
+  rm -f "$GIT_INDEX_FILE"
+  GIT_INDEX_FILE="$scratch/index" git ls-files --stage -z |
+    tr '\n\0' '\001\n' | LC_ALL=C sed -n "s/^\([0-9]* [0-9a-f]*\) $1	/\1 0	/p" | tr '\001\n' '\n\0' |
+    git update-index -z --index-info
+  git write-tree
+)
+# Commits the state of the merge that is under way, of which $1 is the name. @returns the commit
+merge_state() (
+  whole="$(for stage in 0 1 2 3; do printf '040000 tree %s\t%s\n' "$(stage_tree "$stage")" "$stage"; done | git mktree)"
+  theirs="$(git rev-parse "$1^{commit}")"
+  ours="$(git rev-parse --verify --quiet "${OFFSTAGE_OURS:-HEAD}^{commit}" || git rev-parse HEAD)"
+  git commit-tree "$whole" -p "$theirs" -p "$ours" -m "$1"
+)
 merging=
+going=
 scratch="$HOME/pack"
 rm -rf "$scratch"
 mkdir -p "$scratch/objects"
 if head="$(git rev-parse --verify --quiet HEAD)" && git merge-base "$head" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   own="$(git rev-parse --absolute-git-dir)"
-  merging="$(git rev-parse --verify --quiet MERGE_HEAD || true)"
+  going="$(under_way)"
+  # The agent may be ending it at this moment.
+  case "$going" in MERGE_HEAD) merging="$(git rev-parse --verify --quiet MERGE_HEAD)" || going= ;; esac
   if [ -f "$own/index" ]; then cp "$own/index" "$scratch/index"; fi
   objects="$(git rev-parse --path-format=absolute --git-path objects)"
 else
@@ -29,11 +53,18 @@ else
 fi
 export GIT_INDEX_FILE="$scratch/index" GIT_OBJECT_DIRECTORY="$scratch/objects"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_CHECKPOINTS:$OFFSTAGE_MIRROR"
+# Dates of its own would make another commit of the same state each time.
+state=none
+if [ -n "$going" ]; then
+  state="$(GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000' merge_state "$going")" || state=none
+fi
 stage_all
 tree="$(git write-tree)"
-if [ "$head $tree" != "$OFFSTAGE_LAST" ]; then
+if [ "$head $tree $state" != "$OFFSTAGE_LAST" ]; then
   commit="$(git commit-tree "$tree" -p "$head" ${merging:+-p "$merging"} -m checkpoint)"
-  printf '%s\n' "$commit" $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
-  echo "offstage-checkpoint $head $commit $tree" >&2
+  packed="$commit"
+  if [ "$state" != none ]; then packed="$commit $state"; fi
+  printf '%s\n' $packed $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
+  echo "offstage-checkpoint $head $commit $tree $state" >&2
 fi
 rm -rf "$scratch"

@@ -3,6 +3,7 @@ import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { programText } from "../../programs/program-text.ts";
+import { mergeStateFunctions } from "../clones/merge-state.ts";
 import { stageAllFunction } from "../clones/stage-all.ts";
 import { authorVariables } from "../git/git.ts";
 import { limitBytes } from "../sandboxed/byte-limit.ts";
@@ -27,8 +28,10 @@ export interface PackRequest {
   readonly baseSha: string;
   /** The commit where the work began: taken for HEAD if the agent's HEAD does not share this history. */
   readonly headSha: string;
-  /** The last checkpoint; nothing is packed if HEAD and tree are still the same. */
-  readonly last: { readonly head: string; readonly tree: string } | null;
+  /** The session's commit in a join that the agent is to do by hand; null if there is none. */
+  readonly ours: string | null;
+  /** The last checkpoint; nothing is packed if HEAD, tree and the state of a merge are still the same. */
+  readonly last: { readonly head: string; readonly tree: string; readonly merge?: string | null } | null;
 }
 
 /**
@@ -38,6 +41,8 @@ export interface PackedWork {
   readonly head: string;
   readonly commit: string;
   readonly tree: string;
+  /** The commit with the state of a merge that is under way (pack-work.sh); null if none is. */
+  readonly merge: string | null;
 }
 
 /**
@@ -58,15 +63,18 @@ export async function packWork(
     OFFSTAGE_KNOWN: request.known.join(" "),
     OFFSTAGE_MIRROR: request.mirror,
     OFFSTAGE_CHECKPOINTS: request.checkpoints,
-    OFFSTAGE_LAST: request.last === null ? "" : `${request.last.head} ${request.last.tree}`,
+    OFFSTAGE_LAST:
+      request.last === null ? "" : `${request.last.head} ${request.last.tree} ${request.last.merge ?? "none"}`,
+    OFFSTAGE_OURS: request.ours ?? "",
   };
-  const program = `${stageAllFunction()}\n${programText(import.meta.url, "pack-work.sh")}`;
+  const program = [stageAllFunction(), mergeStateFunctions(), programText(import.meta.url, "pack-work.sh")].join("\n");
   const output = await runCommand(run, folders, { command: "sh", arguments: ["-c", program], environment }, (child) =>
     pipeline(child.stdout, sizeLimit(run), createWriteStream(file, { mode: 0o600 })),
   );
   const name = "([0-9a-f]{40,64})";
-  const [, head, commit, tree] = new RegExp(`^offstage-checkpoint ${name} ${name} ${name}$`, "mu").exec(output) ?? [];
-  return head === undefined || commit === undefined || tree === undefined ? null : { head, commit, tree };
+  const report = new RegExp(`^offstage-checkpoint ${name} ${name} ${name} (?:${name}|none)$`, "mu").exec(output);
+  const [, head, commit, tree, merge = null] = report ?? [];
+  return head === undefined || commit === undefined || tree === undefined ? null : { head, commit, tree, merge };
 }
 
 /**

@@ -53,14 +53,14 @@ export async function fetchCheckpoint(
   try {
     const folder = await folders.incomingFolder(sessionId);
     const work = new Map<string, CheckpointWork>();
-    for (const { directory, start, exported = null, head, commit, packs } of stored.repositories) {
+    for (const { directory, start, exported = null, head, commit, merge = null, packs } of stored.repositories) {
       const files: { file: string; commit: string }[] = [];
       for (const { piece, commit: upTo } of packs) {
         const file = join(folder, piece);
         await pipeline(pieceOf(attempt, services, piece), createWriteStream(file, { mode: 0o600 }));
         files.push({ file, commit: upTo });
       }
-      work.set(directory, { start, exported, head, commit, packs: files });
+      work.set(directory, { start, exported, head, commit, merge, packs: files });
     }
     // Without a sandbox a harness can't see its folders at their former paths.
     const isShown = sandbox.isolates && stored.harness !== null;
@@ -148,12 +148,18 @@ async function restoreParts(
  * the sandbox, since a setup script may have run in the clone.
  */
 async function restoreWork(
-  { signal }: Pick<Attempt, "signal">,
+  { session, mask, signal }: Pick<Attempt, "session" | "mask" | "signal">,
   services: Pick<AttemptServices, "sandbox" | "limits">,
   folders: SandboxFolders,
   work: PendingRestore,
 ): Promise<void> {
-  const environment = { OFFSTAGE_CHECKPOINTS: work.path, OFFSTAGE_COMMIT: work.commit, OFFSTAGE_HEAD: work.head };
+  const environment = {
+    OFFSTAGE_CHECKPOINTS: work.path,
+    OFFSTAGE_COMMIT: work.commit,
+    OFFSTAGE_HEAD: work.head,
+    OFFSTAGE_STATE: work.merge ?? "",
+    OFFSTAGE_MESSAGE: mask.text(session.title),
+  };
   const command = { command: "sh", arguments: ["-c", programText(import.meta.url, "restore-work.sh")], environment };
   const seen = { ...folders, readOnly: [...folders.readOnly, work.path] };
   await runCommand({ ...services, signal }, seen, command, (child) => void child.stdout.resume());

@@ -14,8 +14,11 @@ export interface CheckpointRepository {
   readonly path: string;
   /** Its object folder, below `path`. */
   readonly objects: string;
-  /** Checks a pack and takes it, with everything that `commit` needs. @throws SessionError workspace_broken */
-  take(pack: string, commit: string, known: readonly string[]): Promise<void>;
+  /**
+   * Checks a pack and takes it, with everything that its commits need.
+   * @throws SessionError workspace_broken
+   */
+  take(pack: string, commits: readonly string[], known: readonly string[]): Promise<void>;
 }
 
 const ref = "refs/offstage/checkpoint";
@@ -44,9 +47,10 @@ export async function openCheckpointRepository(
   return {
     path,
     objects: join(path, "objects"),
-    async take(pack, commit, known) {
-      await importPack(createReadStream(pack), commit, known, options);
-      await mustGit(["update-ref", ref, commit], options);
+    async take(pack, commits, known) {
+      await importPack(createReadStream(pack), commits, known, options);
+      for (const [index, commit] of commits.entries())
+        await mustGit(["update-ref", index === 0 ? ref : `${ref}-${index}`, commit], options);
     },
   };
 }
@@ -58,4 +62,6 @@ export interface PendingRestore {
   readonly path: string;
   readonly head: string;
   readonly commit: string;
+  /** The commit with the state of a merge that was under way; null if none was. */
+  readonly merge: string | null;
 }

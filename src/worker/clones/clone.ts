@@ -26,6 +26,7 @@ export type CloneSource = Pick<Clone, "repository" | "address" | "remote">;
 
 /** The commits that a clone started from, without the rest, as records and checkpoints store them. */
 export function startOf({ baseSha, headSha, targetBranch, ...more }: CloneStart): CloneStart {
-  const { trusted = null, submodules = [], lfsProblem = null, theirs = [] } = more;
-  return { baseSha, headSha, targetBranch, trusted, submodules, lfsProblem, ...(theirs.length > 0 && { theirs }) };
+  const { trusted = null, submodules = [], lfsProblem = null, theirs = [], joining = null } = more;
+  const taken = { ...(theirs.length > 0 && { theirs }), ...(joining !== null && { joining }) };
+  return { baseSha, headSha, targetBranch, trusted, submodules, lfsProblem, ...taken };
 }

@@ -161,8 +161,9 @@ async function makeClone(
   if (!continues) return { clone, pending: null };
   const path = folders.checkpointPath(sessionId, remote.directory);
   const repository = await openCheckpointRepository(path, mirror.path, { fresh: true, signal });
-  for (const pack of work.packs) await repository.take(pack.file, pack.commit, knownOf(start));
-  return { clone, pending: { clone, path: repository.path, head: work.head, commit: work.commit } };
+  for (const pack of work.packs) await repository.take(pack.file, [pack.commit], knownOf(start));
+  const { head, commit, merge = null } = work;
+  return { clone, pending: { clone, path: repository.path, head, commit, merge } };
 }
 
 /** Whether all objects that the clones borrow are there: a mirror that was removed is fetched again. */

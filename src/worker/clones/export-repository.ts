@@ -13,6 +13,7 @@ import type { Signer } from "../git/signer.ts";
 import { limitBytes, TooLargeError } from "../sandboxed/byte-limit.ts";
 import { runCommand } from "../sandboxed/run-command.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
+import { mergeStateFunctions, unresolvedIn } from "./merge-state.ts";
 import { stageAllFunction } from "./stage-all.ts";
 
 /** A commit that was taken out of the sandbox. */
@@ -42,6 +43,10 @@ interface RepositoryExport {
     /** Commits of the remote that the clone has taken in since; none if omitted. */
     readonly theirs?: readonly string[];
   };
+  /** The session's commit in a join that the agent is to do by hand in the clone; null or omitted if there is none. */
+  readonly ours?: string | null;
+  /** Whether the agent's turn did not end by itself: a merge that is under way then stays so. False if omitted. */
+  readonly isInterrupted?: boolean;
   readonly identity: {
     readonly author: { readonly name: string; readonly email: string };
     /** The author, if omitted. */
@@ -58,6 +63,23 @@ interface RepositoryExport {
   readonly signal: AbortSignal;
 }
 
+/** What was taken out of one repository. */
+interface ExportedRepository {
+  /** The commit that counts; nothing of a merge that stays under way is in it. */
+  readonly headSha: string;
+  /** The new ones, oldest first, at most 200. */
+  readonly commits: ExportedCommit[];
+  /** Whether the commit differs from the last time. */
+  readonly isMoved: boolean;
+  /** Paths of submodules whose changes are not in it. */
+  readonly changedSubmodules: string[];
+  /**
+   * Files that collide in a merge that is under way and stays so, and that nobody has resolved: perhaps none. Null if none is
+   * under way.
+   */
+  readonly unfinished: string[] | null;
+}
+
 const defaultLimitMs = 30 * 60_000;
 /** Factor on the disk limit: the work of an agent that was stopped for its disk can still be taken out. */
 const diskFactor = 4;
@@ -68,17 +90,15 @@ const committedMark = "offstage-committed ";
 const headMark = "offstage-head ";
 /** Mark of the lines that name submodules in which something was changed. */
 const submoduleMark = "offstage-submodule ";
+/** The line that says that a merge is under way, and stays so. */
+const unfinishedMark = /^offstage-unfinished$/mu;
 
 /**
  * Takes one repository's work out of the sandbox into the mirror: only as checked objects, under a ref of Offstage's. If they
  * are to be signed, signed commits take the place of the agent's, also in its clone.
- * @returns the commit that counts, the new commits (oldest first, at most 200), whether it differs from the last time, and paths of
- *   submodules whose changes are not in it
  * @throws SessionError workspace_broken, resources_exhausted, sandbox_unavailable
  */
-export async function exportRepository(
-  request: RepositoryExport,
-): Promise<{ headSha: string; commits: ExportedCommit[]; isMoved: boolean; changedSubmodules: string[] }> {
+export async function exportRepository(request: RepositoryExport): Promise<ExportedRepository> {
   const { mirror, sessionId, folders, start, signal } = request;
   const ref = exportedRef(sessionId, folders.directory);
   const options = { cwd: mirror, signal, local: true };
@@ -86,19 +106,18 @@ export async function exportRepository(
   const folder = await mkdtemp(join(tmpdir(), "offstage-pack-"));
   try {
     const pack = join(folder, "work.pack");
-    const { head, committed, changedSubmodules } = await writePack(request, pack, before);
+    const { head, committed, changedSubmodules, unfinished } = await writePack(request, pack, before);
     const known = knownTo(start, before);
     if (head === null || head === before) {
-      return { headSha: before, commits: [], isMoved: false, changedSubmodules };
+      return { headSha: before, commits: [], isMoved: false, changedSubmodules, unfinished };
     }
     const isNew = (await stat(pack)).size > 0;
-    const unsigned = isNew
-      ? await importPack(createReadStream(pack), head, known, options)
-      : await requireKnown(head, known, options);
-    const signed = await signWork(request, unsigned, known);
-    const headSha = signed.get(unsigned) ?? unsigned;
-    if (headSha !== unsigned) await moveToSigned(request, unsigned, headSha);
-    if (headSha === before) return { headSha, commits: [], isMoved: false, changedSubmodules };
+    if (isNew) await importPack(createReadStream(pack), [head], known, options);
+    else await requireKnown(head, known, options);
+    const signed = await signWork(request, head, known);
+    const headSha = signed.get(head) ?? head;
+    if (headSha !== head) await moveToSigned(request, head, headSha);
+    if (headSha === before) return { headSha, commits: [], isMoved: false, changedSubmodules, unfinished };
     await mustGit(["update-ref", ref, headSha], options);
     const log = await mustGit(
       ["log", "--reverse", "--max-count=200", `--format=%H %<(${subjectLength},trunc)%s`, headSha, "--not", ...known],
@@ -112,7 +131,7 @@ export async function exportRepository(
         const sha = line.slice(0, line.indexOf(" "));
         return { sha, subject: line.slice(sha.length + 1).trimEnd(), by: sha === byOffstage ? "offstage" : "agent" };
       });
-    return { headSha, commits, isMoved: true, changedSubmodules };
+    return { headSha, commits, isMoved: true, changedSubmodules, unfinished };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -163,29 +182,27 @@ function knownTo({ baseSha, headSha, theirs = [] }: RepositoryExport["start"], b
 
 /**
  * Takes a pack of the agent's objects into a repository. Each object is checked: git itself makes no tree with a `.git` entry,
- * and checking one out would write where it must not. Everything that `head` needs must be there.
+ * and checking one out would write where it must not. Everything that `heads` need must be there.
  * @param known commits whose objects are there already
- * @returns `head`
  * @throws SessionError workspace_broken
  */
 export async function importPack(
   pack: Readable,
-  head: string,
+  heads: readonly string[],
   known: readonly string[],
   options: GitOptions,
-): Promise<string> {
+): Promise<void> {
   const imported = await git(["index-pack", "--stdin", "--fix-thin", "--strict"], { ...options, input: pack });
   if (imported.code !== 0) throw brokenWorkspace(imported.stderr);
-  const connected = await git(["rev-list", "--objects", "--quiet", `${head}^{commit}`, "--not", ...known], options);
+  const wanted = heads.map((head) => `${head}^{commit}`);
+  const connected = await git(["rev-list", "--objects", "--quiet", ...wanted, "--not", ...known], options);
   if (connected.code !== 0) throw brokenWorkspace(connected.stderr);
-  return head;
 }
 
 /** If the session's branch went back, it must be at one of the earlier commits. @throws SessionError workspace_broken */
-async function requireKnown(head: string, known: readonly string[], options: GitOptions): Promise<string> {
+async function requireKnown(head: string, known: readonly string[], options: GitOptions): Promise<void> {
   const beyond = await git(["rev-list", "--max-count=1", head, "--not", ...known], options);
   if (beyond.code !== 0 || beyond.stdout !== "") throw brokenWorkspace(`${head} is no commit of this work`);
-  return head;
 }
 
 interface Written {
@@ -195,16 +212,21 @@ interface Written {
   readonly committed: string | null;
   /** Paths of submodules in which something was changed. */
   readonly changedSubmodules: string[];
+  readonly unfinished: string[] | null;
 }
 
 async function writePack(request: RepositoryExport, pack: string, before: string): Promise<Written> {
   const { sandbox, mirror, folders, branch, start, identity, limits, limitMs = defaultLimitMs, signal } = request;
+  const { isInterrupted = false, ours = null } = request;
   const { author, committer, message, coAuthor } = identity;
   const trailer =
     coAuthor === null ? "" : `\n\nCo-authored-by: ${coAuthor.name.replace(/[<>\n]/gu, "")} <${coAuthor.email}>`;
   const sandboxRequest = {
     command: "sh",
-    arguments: ["-c", `${stageAllFunction()}\n${programText(import.meta.url, "export-work.sh")}`],
+    arguments: [
+      "-c",
+      [stageAllFunction(), mergeStateFunctions(), programText(import.meta.url, "export-work.sh")].join("\n"),
+    ],
     workspace: folders.workspace,
     workingDirectory: join(folders.workspace, folders.directory),
     home: folders.home,
@@ -218,6 +240,8 @@ async function writePack(request: RepositoryExport, pack: string, before: string
       OFFSTAGE_BRANCH: branch,
       OFFSTAGE_BEFORE: before,
       OFFSTAGE_KNOWN: knownTo(start, before).join(" "),
+      OFFSTAGE_ENDED: isInterrupted ? "" : "yes",
+      OFFSTAGE_OURS: ours ?? "",
     },
     limits: { ...limits, diskBytes: limits.diskBytes * diskFactor },
   };
@@ -241,7 +265,8 @@ async function writePack(request: RepositoryExport, pack: string, before: string
     .split("\n")
     .filter((line) => line.startsWith(submoduleMark))
     .map((line) => line.slice(submoduleMark.length));
-  return { head: marked(printed, headMark), committed: marked(printed, committedMark), changedSubmodules };
+  const unfinished = unfinishedMark.test(printed) ? unresolvedIn(printed) : null;
+  return { head: marked(printed, headMark), committed: marked(printed, committedMark), changedSubmodules, unfinished };
 }
 
 /** The commit named in the script's line with this mark; null if it is not a commit's name. */

@@ -1,4 +1,4 @@
-# Takes a repository's work out of the sandbox; needs `stage_all` (stage-all.sh). It runs inside, where the agent's hooks and
+# Takes a repository's work out of the sandbox; needs `stage_all` (stage-all.sh) and merge-state.sh. It runs inside, where the agent's hooks and
 # settings can do no more than the agent could. Nothing else runs there by then: a lock file is a leftover of a killed git, and would
 # stop every later one. If the agent broke its repository or began another one, its files still count, on top of the last
 # known commit.
@@ -16,8 +16,13 @@
 #   OFFSTAGE_BRANCH   the session's work branch
 #   OFFSTAGE_OBJECTS  the mirror's object folder
 #   OFFSTAGE_MESSAGE  message of the commit of what is uncommitted
+#   OFFSTAGE_ENDED    empty if the agent's turn did not end by itself: a merge under way then stays so. Otherwise it is committed,
+#                     unless files collide that nobody has resolved
+#   OFFSTAGE_OURS     the session's commit in a join that the agent is to do by hand: it counts while that is under way. May be
+#                     empty
 # stderr, beside messages: `offstage-committed <commit>` of what was uncommitted, `offstage-head <commit>`, and for each submodule
-# in which something was changed `offstage-submodule <path>`
+# in which something was changed `offstage-submodule <path>`. If a merge stays under way, nothing is
+# committed, and there are `offstage-unresolved <path>` for each file that nobody has resolved, and `offstage-unfinished`
 set -eu
 if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   export GIT_DIR="$HOME/.offstage-repository" GIT_WORK_TREE="$PWD"
@@ -29,6 +34,24 @@ if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   git read-tree HEAD
 fi
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
+newest() { git rev-list --max-count=1 "$1" --not $OFFSTAGE_KNOWN; }
+# Writes what is new up to the commit $1, and reports it.
+export_commit() {
+  if [ -n "$(newest "$1")" ]; then
+    printf '%s\n' "$1" $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
+  fi
+  echo "offstage-head $1" >&2
+}
+if [ -n "$(under_way)" ]; then
+  unresolved="$(unresolved_paths)"
+  if [ -z "$OFFSTAGE_ENDED" ] || [ -n "$unresolved" ]; then
+    if [ -n "$unresolved" ]; then printf '%s\n' "$unresolved" | sed 's/^/offstage-unresolved /' >&2; fi
+    echo offstage-unfinished >&2
+    ours="$(git rev-parse --verify --quiet "${OFFSTAGE_OURS:-HEAD}^{commit}")" || ours="$(git rev-parse HEAD)"
+    export_commit "$ours"
+    exit 0
+  fi
+fi
 # Prints the submodules in the index; a byte that names do not have stands for a line break in a name.
 gitlinks() { git ls-files --stage -z | tr '\n\0' '\001\n' | LC_ALL=C grep '^160000 ' || true; }
 # What the agent itself recorded: staging takes what is checked out in each folder for it.
@@ -73,7 +96,6 @@ if [ -f "$(git rev-parse --git-path MERGE_HEAD)" ] || ! git diff --cached --quie
   git commit --quiet --no-verify --no-gpg-sign --message "$OFFSTAGE_MESSAGE"
   echo "offstage-committed $(git rev-parse HEAD)" >&2
 fi
-newest() { git rev-list --max-count=1 "$1" --not $OFFSTAGE_KNOWN; }
 head="$(git rev-parse HEAD)"
 if [ -z "$(newest "$head")" ] && git merge-base "refs/heads/$OFFSTAGE_BRANCH" "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   if [ "$(git symbolic-ref --quiet HEAD)" != "refs/heads/$OFFSTAGE_BRANCH" ]; then
@@ -81,7 +103,4 @@ if [ -z "$(newest "$head")" ] && git merge-base "refs/heads/$OFFSTAGE_BRANCH" "$
   fi
   head="$(git rev-parse "refs/heads/$OFFSTAGE_BRANCH^{commit}")"
 fi
-if [ -n "$(newest "$head")" ]; then
-  printf '%s\n' "$head" $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout
-fi
-echo "offstage-head $head" >&2
+export_commit "$head"

@@ -20,6 +20,11 @@ export interface ExportedWork {
   readonly patchTruncated: boolean;
   /** Paths of submodules in which something was changed, which is not in the commits. */
   readonly changedSubmodules: readonly string[];
+  /**
+   * Files that collide in a merge that is under way in the clone, and that nobody has resolved: perhaps none. Null if none is
+   * under way. What the folder has beyond `headSha` is then not in this.
+   */
+  readonly unfinished: readonly string[] | null;
 }
 
 /** What taking work out of a sandbox needs. */
@@ -43,6 +48,8 @@ export interface ExportRequest {
   readonly coAuthor: { readonly name: string; readonly email: string } | null;
   /** Most bytes of the diff. */
   readonly patchLimit: number;
+  /** Whether the agent's turn did not end by itself: a merge that is under way then stays so. */
+  readonly isInterrupted: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -53,10 +60,10 @@ export interface ExportRequest {
 export async function exportClone(
   { sandbox, limits, author, committer, signer }: ExportServices,
   { remote, mirror, ...start }: Clone,
-  { sessionId, folders, message, coAuthor, patchLimit, signal }: ExportRequest,
+  { sessionId, folders, message, coAuthor, patchLimit, isInterrupted, signal }: ExportRequest,
 ): Promise<ExportedWork> {
   const { baseSha } = start;
-  const { headSha, commits, isMoved, changedSubmodules } = await exportRepository({
+  const { headSha, commits, isMoved, changedSubmodules, unfinished } = await exportRepository({
     sandbox,
     mirror: mirror.path,
     folders: { ...folders, directory: remote.directory },
@@ -65,6 +72,8 @@ export async function exportClone(
     start: { baseSha, headSha: start.headSha, theirs: start.theirs ?? [] },
     identity: { author, committer, signer, message, coAuthor },
     limits,
+    ours: start.joining?.ours ?? null,
+    isInterrupted,
     signal,
   });
   const options = { cwd: mirror.path, signal };
@@ -79,5 +88,6 @@ export async function exportClone(
     patch: diff.stdout,
     patchTruncated: diff.truncated || diff.code !== 0,
     changedSubmodules,
+    unfinished,
   };
 }

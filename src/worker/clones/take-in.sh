@@ -3,7 +3,8 @@
 # of their names.
 #
 # Environment: HOME, git's author and committer, and
-#   OFFSTAGE_FROM     the exported commit, which is HEAD: if it is not, the agent left another repository, and nothing is done
+#   OFFSTAGE_FROM     the exported commit
+#   OFFSTAGE_AT       the commit that HEAD is at: if it is not, the agent left another repository, and nothing is done
 #   OFFSTAGE_BRANCH   the session's work branch, which is checked out
 #   OFFSTAGE_TO       the commit to continue from; or, if the clone's commit and another collide, empty and
 #   OFFSTAGE_THEIRS   the other
@@ -12,7 +13,7 @@
 # stderr, beside messages: `offstage-taken-in` if the clone is at the commit now, or in the middle of joining the two
 set -eu
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
-[ "$(git rev-parse HEAD)" = "$OFFSTAGE_FROM" ]
+[ "$(git rev-parse HEAD)" = "$OFFSTAGE_AT" ]
 # What the agent left unfinished would stop what follows.
 for unfinished in merge cherry-pick revert rebase; do git "$unfinished" --quit 2> /dev/null || true; done
 git checkout --quiet --force -B "$OFFSTAGE_BRANCH" "${OFFSTAGE_TO:-$OFFSTAGE_FROM}" --

@@ -18,6 +18,8 @@ export interface TakeIn {
   readonly branch: string;
   /** The commit that was exported from it. */
   readonly from: string;
+  /** The commit that the clone is at, if it is another: one that has nothing beyond it. */
+  readonly at?: string;
   /** The commit of the mirror from which the agent goes on, or the commits that it has to join by hand. */
   readonly to: string | Collision;
   /** Message of the commit that joins the two; its first line is in the conflict markers. */
@@ -32,12 +34,13 @@ export interface TakeIn {
  */
 export async function takeIn(
   { sandbox, limits, author }: TakeInServices,
-  { folders, branch, from, to, message, signal }: TakeIn,
+  { folders, branch, from, at = from, to, message, signal }: TakeIn,
 ): Promise<void> {
   const collision = typeof to === "string" ? null : to;
   const environment = {
     ...authorVariables(author),
     OFFSTAGE_FROM: from,
+    OFFSTAGE_AT: at,
     OFFSTAGE_BRANCH: branch,
     OFFSTAGE_TO: typeof to === "string" ? to : "",
     OFFSTAGE_THEIRS: collision?.theirs ?? "",

@@ -1,4 +1,5 @@
 import type { GitCredentials } from "../../forges/forge.ts";
+import type { Collision } from "./join.ts";
 
 /** A repository of a session as its remote is asked for it: where it is, and which branches matter. */
 export interface RemoteRepository {
@@ -64,8 +65,20 @@ export interface CloneStart {
    * branch. Omitted if there are none.
    */
   readonly theirs?: readonly string[];
+  /** The join that the agent is to do by hand in the clone; null or omitted if there is none. */
+  readonly joining?: Joining | null;
   /** Why files in LFS are pointers in the clone, in sentences; null or omitted if they are not, or if there are none. */
   readonly lfsProblem?: string | null;
+}
+
+/** A join of two lines of work that an agent is to do by hand, from before its clone is in the middle of it until it is done. */
+export interface Joining extends Collision {
+  /** The commit of the session's work. */
+  readonly ours: string;
+  /** The branch that the other one is on. */
+  readonly branch: string;
+  /** Whether that is the target branch; if not, it is the work branch. */
+  readonly isTarget: boolean;
 }
 
 /** A commit that only the repository's own configured branch determines, never a request. */
@@ -85,6 +98,8 @@ export interface CheckpointWork {
   readonly head: string;
   /** The commit on top of it with all of the agent's files. */
   readonly commit: string;
+  /** The commit with the state of a merge that was under way; null or omitted if none was. */
+  readonly merge?: string | null;
   /** Files of the packs, in order, each with the last commit that it holds. */
   readonly packs: readonly { readonly file: string; readonly commit: string }[];
 }

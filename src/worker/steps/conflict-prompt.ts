@@ -19,10 +19,12 @@ export interface TakenIn extends Side {
 /** A conflict that the agent is to resolve: its folder is in the middle of the merge. */
 export interface Conflict extends Side, Collision {}
 
-/** Files of an exported commit in which conflict markers were left. */
-export interface LeftMarkers {
+/** Files in which the agent left conflicts. */
+export interface LeftConflict {
   readonly directory: string;
   readonly paths: readonly string[];
+  /** Whether a merge that it began itself is under way; if not, conflict markers are in a commit. */
+  readonly isUnderWay: boolean;
 }
 
 /** Most files, and most characters of each name, in a prompt. */
@@ -41,7 +43,7 @@ export function withOthersWork(
 }
 
 /** The prompt of a turn that only resolves conflicts. */
-export function resolvePrompt(conflicts: readonly Conflict[], left: readonly LeftMarkers[]): string {
+export function resolvePrompt(conflicts: readonly Conflict[], left: readonly LeftConflict[]): string {
   return [...conflicts.map(conflictText), ...left.map(leftText)].join("\n\n");
 }
 
@@ -63,12 +65,18 @@ function conflictText({ directory, branch, isTarget, theirs, paths, onto }: Conf
     state,
     `These files collide: ${named(paths)}.`,
     `In them, what stands between <<<<<<< and ======= is ${mine}, and what stands between ======= and >>>>>>> is ${other}; a file that one side deleted or that is not text has no such lines.`,
-    "Find out what each side wanted (git log, git show), keep both, remove every marker, check the result, and commit it (git add, git commit --no-edit).",
+    "Find out what each side wanted (git log, git show), keep both, remove every marker, check the result, and commit it (git add or git rm for every file, git commit --no-edit).",
     "Do not abort or reset it: their commits must stay in the branch.",
   ].join(" ");
 }
 
-function leftText({ directory, paths }: LeftMarkers): string {
+function leftText({ directory, paths, isUnderWay }: LeftConflict): string {
+  if (isUnderWay) {
+    return [
+      `First of all: a merge in ${directory} is not finished (git status). These files collide, and are as git left them: ${named(paths)}.`,
+      "Find out what each side wanted (git log, git show), keep both, say of each file that it is resolved (git add, git rm), and commit the merge.",
+    ].join(" ");
+  }
   return [
     `First of all: a conflict in ${directory} is not resolved yet. Conflict markers (<<<<<<<, =======, >>>>>>>) are left in ${named(paths)}.`,
     "Find out what each side wanted (git log, git show), keep both, remove every marker, check the result, and commit it.",

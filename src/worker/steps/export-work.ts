@@ -114,20 +114,26 @@ export async function recordCommits(
 
 /**
  * Takes the work of each clone out of the sandbox, in the order given.
- * @param coAuthored whether its commit names who asked; a replay's does not
+ * @param how.coAuthored whether its commit names who asked; a replay's does not. True if omitted
+ * @param how.isInterrupted whether the agent's turn did not end by itself: a merge that is under way then stays so. False if
+ *   omitted
  * @throws SessionError see `exportWork`
  */
 export async function exportClones(
   { session, signal }: Pick<Attempt, "session" | "signal">,
   services: Exporting,
   clones: readonly Clone[],
-  coAuthored = true,
+  {
+    coAuthored = true,
+    isInterrupted = false,
+  }: { readonly coAuthored?: boolean; readonly isInterrupted?: boolean } = {},
 ): Promise<ExportedClone[]> {
   const request = {
     sessionId: session.sessionId,
     message: session.title,
     coAuthor: coAuthored ? await requesterOf(services.database, session.sessionId) : null,
     patchLimit: Math.floor(patchLimit / clones.length),
+    isInterrupted,
     signal,
   };
   const exported = [];
@@ -152,11 +158,12 @@ async function saveDiffs(
 }
 
 /**
- * Saves the diff of the agent's work on the session after a failure or a cancel. Never throws.
+ * Saves the diff of the agent's work on the session after a failure or a cancel. A merge that is under way stays so: ending it
+ * here would drop the other side of what nobody has resolved. Never throws.
  * @param signal bounds it, instead of the attempt's
  */
 export async function salvage(
-  attempt: Pick<Attempt, "session" | "mask" | "logger">,
+  attempt: Pick<Attempt, "session" | "mask" | "logger" | "emit">,
   services: Exporting & Pick<AttemptServices, "forgeOf">,
   signal: AbortSignal,
 ): Promise<void> {
@@ -165,8 +172,21 @@ export async function salvage(
     const sources = session.repositories.map((repository) => cloneSource({ session, signal }, services, repository));
     const clones = await readClones(services, { sessionId: session.sessionId, sources });
     if (clones === null) return;
-    await saveDiffs(attempt, services, await exportClones({ session, signal }, services, clones), saveDiffOfEnded);
+    const exported = await exportClones({ session, signal }, services, clones, { isInterrupted: true });
+    await saveDiffs(attempt, services, exported, saveDiffOfEnded);
+    await noticeUnfinished(attempt, exported);
   } catch (error) {
     logger.warn({ err: error }, "could not save the diff of an attempt that did not complete");
+  }
+}
+
+/** Says that the saved diff has nothing of a merge that is not finished. */
+async function noticeUnfinished({ emit }: Pick<Attempt, "emit">, exported: readonly ExportedClone[]): Promise<void> {
+  for (const { clone, work } of exported) {
+    if (work.unfinished === null) continue;
+    const { joining = null, remote } = clone;
+    const what = joining === null ? "a merge" : `a conflict with ${joining.branch}`;
+    const text = `The attempt ended while the agent was resolving ${what} in ${remote.directory}: the diff is of the work before that, nothing was pushed, and the next turn goes on with it.`;
+    await emit({ type: "notice", data: { level: "info", text } });
   }
 }

@@ -5,15 +5,20 @@ import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
 import { completeClones } from "../clones/clones.ts";
 import { exportedHead, exportedRef } from "../clones/export-repository.ts";
+import { readJoinState, type JoinState } from "../clones/merge-state.ts";
 import { takeIn } from "../clones/take-in.ts";
 import { git, mustGit } from "../git/git.ts";
 import { isWithin, joinCommits, type Collision, type Join } from "../git/join.ts";
 import { askRemote, fetchBranch, remoteOptions } from "../git/mirror.ts";
+import type { Joining } from "../git/remote-repository.ts";
 import type { Conflict, TakenIn } from "./conflict-prompt.ts";
 import { exportClones, recordCommits, type Exporting } from "./export-work.ts";
 
 /** What joining branches needs of the worker. */
 export type JoinServices = Exporting & Pick<AttemptServices, "folders">;
+
+/** Most files of a collision in a clone's record. */
+const recordedPaths = 1_000;
 
 /** The clones with what others committed in them. */
 export interface JoinedClones {
@@ -29,6 +34,7 @@ export interface JoinedClones {
 interface JoinOptions {
   readonly withTarget?: boolean;
   readonly published?: ReadonlyMap<string, string>;
+  readonly unfinished?: readonly Conflict[];
 }
 
 interface BranchTips {
@@ -40,6 +46,7 @@ interface BranchTips {
  * Brings what others committed to the work branches that the session pushed into its clones: as it is, merged with work that is
  * not pushed yet, or as a conflict that the agent is to resolve. Can be repeated after a crash at any point.
  * @param options.withTarget whether to merge the target branches too; false if omitted
+ * @param options.unfinished conflicts of which clones are in the middle: nothing is joined in those
  * @param options.published exported commits, each with the commit that the branch was pushed at for it
  * @throws SessionError branch_diverged, workspace_broken, resources_exhausted, sandbox_unavailable, repository_*; LeaseLostError
  */
@@ -47,18 +54,19 @@ export async function joinBranches(
   attempt: Attempt,
   services: JoinServices,
   clones: readonly Clone[],
-  { withTarget = false, published = new Map() }: JoinOptions = {},
+  { withTarget = false, published = new Map(), unfinished = [] }: JoinOptions = {},
 ): Promise<JoinedClones> {
   const works = clones.length === 0 ? [] : await recordedWork(services.database, attempt.session);
   const joined: { clones: Clone[]; takenIn: TakenIn[]; conflicts: Conflict[]; isUnfinished: boolean } = {
     clones: [...clones],
     takenIn: [],
-    conflicts: [],
-    isUnfinished: false,
+    conflicts: [...unfinished],
+    isUnfinished: withTarget && unfinished.some(({ isTarget }) => !isTarget),
   };
   for (const [index, clone] of clones.entries()) {
     const recorded = works.find(({ position }) => position === clone.repository.position);
     if (recorded === undefined || recorded.pushedSha === null) continue;
+    if (unfinished.some(({ directory }) => directory === clone.remote.directory)) continue;
     const { mirrors } = services;
     await mirrors.use.whileUsed(clone.mirror.path, async () => {
       const tips = await lookAt(attempt, clone);
@@ -134,16 +142,141 @@ async function joinClone(
       await noticeLeftOut(attempt, clone, side.name);
       continue;
     }
+    if (clone.joining != null) await recordJoin(attempt, services, joined.clones, index, null);
+    clone = joined.clones[index] as Clone;
     const theirs = { branch: side.name, theirs: side.sha, pushed: side.pushed, own: recorded.commits };
     const join = (await isPublishedIn(attempt, clone, published.get(ours), side.sha))
       ? ({ kind: "joined", sha: side.sha } as const)
       : await joinIn(attempt, services, clone, { ...theirs, ours });
     if (join.kind === "ours") continue;
-    const to = join.kind === "joined" ? join.sha : join;
-    if (!(await bringIn(attempt, services, clone, { from: ours, to, theirs: side.name }))) continue;
     const said = { directory: clone.remote.directory, branch: side.name, isTarget: side.isTarget };
-    if (join.kind === "joined") joined.takenIn.push({ ...said, from: ours, to: join.sha });
-    else joined.conflicts.push({ ...said, ...join });
+    if (join.kind === "joined") {
+      if (!(await bringIn(attempt, services, clone, { from: ours, to: join.sha, theirs: side.name }))) continue;
+      joined.takenIn.push({ ...said, from: ours, to: join.sha });
+      continue;
+    }
+    const conflict = await beginJoin(attempt, services, joined.clones, index, { ...said, ...join, ours });
+    clone = joined.clones[index] as Clone;
+    if (conflict !== null) joined.conflicts.push(conflict);
+  }
+}
+
+/**
+ * Brings a clone into the middle of a join that the agent is to do by hand, and records that before: until it is done, nothing of
+ * the clone counts as both sides' work, whatever ends the turn.
+ * @param clones of the session; the one at `index` is replaced
+ * @param join.at the commit that the clone is at, if that is not the session's
+ * @returns the conflict; null if the clone could not be brought there, which a notice says
+ */
+export async function beginJoin(
+  attempt: Attempt,
+  services: JoinServices,
+  clones: Clone[],
+  index: number,
+  { at, theirs, onto, paths, ours, branch, isTarget }: Joining & { readonly at?: string },
+): Promise<Conflict | null> {
+  const joining = { ours, theirs, onto, paths: paths.slice(0, recordedPaths), branch, isTarget };
+  await recordJoin(attempt, services, clones, index, joining);
+  const clone = clones[index] as Clone;
+  if (await bringIn(attempt, services, clone, { from: ours, at, to: { theirs, onto, paths }, theirs: branch }))
+    return conflictOf(clone, joining);
+  await recordJoin(attempt, services, clones, index, null);
+  return null;
+}
+
+/** Records the join that the agent is to do by hand in a clone; null: there is none any more. */
+async function recordJoin(
+  { session }: Attempt,
+  services: JoinServices,
+  clones: Clone[],
+  index: number,
+  joining: Joining | null,
+): Promise<void> {
+  clones[index] = { ...(clones[index] as Clone), joining };
+  await completeClones(services, session.sessionId, clones);
+}
+
+function conflictOf({ remote }: Clone, { theirs, onto, paths, branch, isTarget }: Joining): Conflict {
+  return { directory: remote.directory, theirs, onto, paths, branch, isTarget };
+}
+
+/**
+ * Looks what became of joins that the agent was to do by hand. One that is done, or that it threw away, is taken off the record:
+ * then the push joins the two again. One that is under way is the agent's to go on with.
+ * @param isInterrupted whether the agent's last turn did not end by itself: then also what looks resolved is its to end
+ * @returns the clones, and what the agent is still to resolve
+ * @throws SessionError resources_exhausted, sandbox_unavailable
+ */
+export async function resumeJoins(
+  attempt: Attempt,
+  services: JoinServices,
+  clones: readonly Clone[],
+  isInterrupted: boolean,
+): Promise<{ readonly clones: readonly Clone[]; readonly conflicts: readonly Conflict[] }> {
+  const current = [...clones];
+  const conflicts: Conflict[] = [];
+  for (const [index, clone] of clones.entries()) {
+    const { joining = null } = clone;
+    if (joining === null) continue;
+    const state = await stateOf(attempt, services, clone, joining);
+    if (state.kind === "underWay" && state.paths.length === 0 && !isInterrupted) continue;
+    if (state.kind === "underWay") {
+      const paths = state.paths.length === 0 ? joining.paths : state.paths;
+      conflicts.push(conflictOf(clone, { ...joining, paths }));
+      continue;
+    }
+    // Nothing of the work is in the clone: the next commit on top of theirs would be taken for all of it.
+    const isEmptied = state.kind === "undone" && state.isEmptied;
+    const again = { ...joining, at: joining.theirs };
+    if (!isEmptied) {
+      await recordJoin(attempt, services, current, index, null);
+      continue;
+    }
+    const conflict = await beginJoin(attempt, services, current, index, again);
+    if (conflict === null) {
+      await recordJoin(attempt, services, current, index, joining);
+      throw emptied(clone, joining);
+    }
+    conflicts.push(conflict);
+  }
+  return { clones: current, conflicts };
+}
+
+function emptied({ remote }: Clone, { branch }: Joining): SessionError {
+  return new SessionError({
+    code: "branch_diverged",
+    reason: `The work that was to go on top of the rewritten branch ${branch} is no longer in ${remote.directory}, and could not be put there again; nothing was pushed.`,
+    retryable: true,
+    remedy: "Tell the agent in a message to make the change again: the diff is on this session.",
+  });
+}
+
+/** Takes joins by hand off the record of clones that were exported, so that what they joined is one commit now. */
+export async function endJoins(
+  attempt: Attempt,
+  services: JoinServices,
+  clones: readonly Clone[],
+  exported: readonly { readonly clone: Clone; readonly unfinished: readonly string[] | null }[],
+): Promise<readonly Clone[]> {
+  const current = [...clones];
+  for (const [index, { joining = null, remote }] of clones.entries()) {
+    const work = exported.find(({ clone }) => clone.remote.directory === remote.directory);
+    if (joining !== null && work?.unfinished === null) await recordJoin(attempt, services, current, index, null);
+  }
+  return current;
+}
+
+/** What became of a join by hand; `undone` if the agent left the clone in a state in which git can't tell. */
+async function stateOf(attempt: Attempt, services: JoinServices, clone: Clone, joining: Joining): Promise<JoinState> {
+  const { session, signal } = attempt;
+  const folders = commandFoldersOf(session, services, clone.remote.directory);
+  try {
+    return await readJoinState({ ...services, signal }, folders, joining);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof SessionError) throw error;
+    attempt.logger.warn({ err: error }, "could not look at a merge in a session's clone");
+    return { kind: "undone", isEmptied: false };
   }
 }
 
@@ -194,7 +327,10 @@ async function exportHead(attempt: Attempt, services: JoinServices, clone: Clone
   try {
     const exported = await exportClones(attempt, services, [clone]);
     await recordCommits(attempt, services, exported);
-    return exported[0]?.work.headSha ?? clone.headSha;
+    const [one] = exported;
+    // A merge of the agent's own, of which files are not resolved.
+    if (one !== undefined && one.work.unfinished !== null) return null;
+    return one?.work.headSha ?? clone.headSha;
   } catch (error) {
     if (!(error instanceof SessionError) || error.code !== "workspace_broken") throw error;
     attempt.logger.warn({ err: error }, "could not take a session's work out before a turn");
@@ -228,18 +364,24 @@ function joinIn(
  * @param join.theirs name of the branch that it is joined with
  * @returns whether the clone is there; if not, which a notice says, the push joins the two
  */
-export async function bringIn(
+async function bringIn(
   attempt: Attempt,
   services: Pick<JoinServices, "sandbox" | "limits" | "author" | "folders" | "mirrors">,
   clone: Clone,
-  join: { readonly from: string; readonly to: string | Collision; readonly theirs: string },
+  join: {
+    readonly from: string;
+    readonly at?: string | undefined;
+    readonly to: string | Collision;
+    readonly theirs: string;
+  },
 ): Promise<boolean> {
   const { session, mask, signal, logger } = attempt;
   const { remote, mirror } = clone;
   const folders = commandFoldersOf(session, services, remote.directory);
   const message = mask.text(session.title);
+  const { from, at = from, to } = join;
   try {
-    await takeIn(services, { folders, branch: remote.branch, from: join.from, to: join.to, message, signal });
+    await takeIn(services, { folders, branch: remote.branch, from, at, to, message, signal });
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof SessionError) throw error;

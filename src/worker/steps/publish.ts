@@ -3,11 +3,10 @@ import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { isFailure } from "../attempt/end.ts";
 import type { RunStep } from "../attempt/named-step.ts";
 import type { Clone } from "../clones/clone.ts";
-import { completeClones } from "../clones/clones.ts";
 import { filesWithMarkers } from "../clones/take-in.ts";
-import { named, type Conflict, type LeftMarkers } from "./conflict-prompt.ts";
+import { named, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
 import { exportWork, type ClonedWork } from "./export-work.ts";
-import { bringIn, joinBranches } from "./join-branches.ts";
+import { beginJoin, endJoins, joinBranches, resumeJoins } from "./join-branches.ts";
 import { push, type CollidedWork, type PushedWork } from "./push.ts";
 import { requireWorkflowRight } from "./require-writable.ts";
 import { noticeConflicts, resolveLimit, resolveTurn, type Turns, type TurnsTaken } from "./take-turns.ts";
@@ -21,9 +20,9 @@ export interface PublishedWork {
 }
 
 /**
- * Exports the work and pushes it. If it collides with what others committed, or the agent left conflict markers, the agent gets
- * a further turn to resolve that, twice at most. Each attempt that follows a crash does the same from the start: the merge under
- * way is in the folders and in the checkpoint.
+ * Exports the work and pushes it. If it collides with what others committed, or the agent left that unresolved, the agent gets a
+ * further turn to resolve it, twice at most. Each attempt that follows a crash does the same from the start: the merge under way
+ * is in the folders and in the checkpoint, and the record says that it is not done.
  * @throws SessionError branch_diverged if the conflict is still there; those of the export, the push and a turn
  */
 export async function publish(
@@ -33,40 +32,66 @@ export async function publish(
   turns: Turns,
   taken: TurnsTaken,
 ): Promise<PublishedWork> {
-  let { clones, harness } = taken;
+  let { clones, harness, hasEnded } = taken;
   for (let turnsLeft = resolveLimit; ; turnsLeft -= 1) {
-    const works = await step("commit", () => exportWork(attempt, services, clones));
-    // With this checkpoint another worker that takes over pushes the same commits.
-    await turns.checkpointer.take();
-    const changes = works.filter(({ isChanged }) => isChanged);
-    if (changes.length === 0) return { works, pushed: null };
-    const left = await leftMarkers(attempt, changes);
-    const { pushed, collided } =
-      left.length > 0
-        ? { pushed: [], collided: [] }
-        : await step("push", async () => {
-            await requireWorkflowRight(attempt, services, changes);
-            return push(attempt, services, changes);
-          });
-    if (left.length === 0 && collided.length === 0) {
-      await followPush(attempt, services, turns, clones, pushed);
-      return { works, pushed };
-    }
-    if (turnsLeft === 0) throw unresolved(collided, left);
-    const resolved = await step("agent", async () => {
-      const joining = await beginMerges(attempt, services, clones, collided);
+    const resumed = await resumeJoins(attempt, services, clones, !hasEnded);
+    clones = resumed.clones;
+    const open = resumed.conflicts.length > 0 ? withConflicts(resumed.conflicts) : await tryToPush();
+    if ("works" in open) return open;
+    if (turnsLeft === 0) throw unresolved(open);
+    const { harness: next } = await step("agent", async () => {
+      const joining = await beginMerges(attempt, services, clones, open.collided);
       clones = joining.clones;
       turns.checkpointer.start(clones);
-      await noticeConflicts(attempt, joining.conflicts);
+      const conflicts = [...open.conflicts, ...joining.conflicts];
+      await noticeConflicts(attempt, conflicts);
       // Nothing to ask the agent for: the clone could not be brought into the merge.
-      if (joining.conflicts.length + left.length === 0) throw unresolved(collided, left);
+      if (conflicts.length + open.left.length === 0) throw unresolved(open);
       turns.safePoints.enter();
-      const turn = await resolveTurn(attempt, services, turns, harness, joining.conflicts, left);
+      const turn = await resolveTurn(attempt, services, turns, harness, conflicts, open.left);
       turns.safePoints.leave();
       return turn;
     });
-    harness = resolved.harness;
+    harness = next;
+    hasEnded = true;
   }
+
+  async function tryToPush(): Promise<PublishedWork | Unresolved> {
+    const works = await step("commit", () => exportWork(attempt, services, clones));
+    clones = await endJoins(attempt, services, clones, works);
+    turns.checkpointer.start(clones);
+    // With this checkpoint another worker that takes over pushes the same commits.
+    await turns.checkpointer.take();
+    const changes = works.filter(({ isChanged }) => isChanged);
+    const left = [...leftUnderWay(works), ...(await leftMarkers(attempt, changes))];
+    if (left.length > 0) return { ...withConflicts([]), left };
+    if (changes.length === 0) return { works, pushed: null };
+    const { pushed, collided } = await step("push", async () => {
+      await requireWorkflowRight(attempt, services, changes);
+      return push(attempt, services, changes);
+    });
+    if (collided.length > 0) return { ...withConflicts([]), collided };
+    await followPush(attempt, services, turns, clones, pushed);
+    return { works, pushed };
+  }
+}
+
+/** What keeps work from being pushed. */
+interface Unresolved {
+  /** Merges under way that the agent was to finish. */
+  readonly conflicts: readonly Conflict[];
+  /** Work that the push collided with. */
+  readonly collided: readonly CollidedWork[];
+  readonly left: readonly LeftConflict[];
+}
+
+const withConflicts = (conflicts: readonly Conflict[]): Unresolved => ({ conflicts, collided: [], left: [] });
+
+/** Merges that the agent began by itself, and in which it left files unresolved. */
+function leftUnderWay(works: readonly ClonedWork[]): LeftConflict[] {
+  return works.flatMap(({ clone, unfinished }) =>
+    unfinished === null ? [] : [{ directory: clone.remote.directory, paths: unfinished, isUnderWay: true }],
+  );
 }
 
 /**
@@ -97,14 +122,14 @@ async function followPush(
 async function leftMarkers(
   { session, mask, signal }: Pick<Attempt, "session" | "mask" | "signal">,
   changes: readonly ClonedWork[],
-): Promise<LeftMarkers[]> {
-  const left: LeftMarkers[] = [];
+): Promise<LeftConflict[]> {
+  const left: LeftConflict[] = [];
   for (const { clone, headSha } of changes) {
     const theirs = clone.theirs?.at(-1);
     if (theirs === undefined) continue;
     const options = { cwd: clone.mirror.path, signal };
     const paths = await filesWithMarkers({ head: headSha, theirs }, mask.text(session.title), options);
-    if (paths.length > 0) left.push({ directory: clone.remote.directory, paths });
+    if (paths.length > 0) left.push({ directory: clone.remote.directory, paths, isUnderWay: false });
   }
   return left;
 }
@@ -120,23 +145,25 @@ async function beginMerges(
   const conflicts: Conflict[] = [];
   for (const { work, collision } of collided) {
     const index = current.findIndex(({ repository }) => repository.position === work.clone.repository.position);
-    const { branch, directory } = work.clone.remote;
-    const clone = { ...work.clone, theirs: [...new Set([...(work.clone.theirs ?? []), collision.theirs])] };
-    current[index] = clone;
-    await completeClones(services, attempt.session.sessionId, current);
-    if (await bringIn(attempt, services, clone, { from: work.headSha, to: collision, theirs: branch }))
-      conflicts.push({ directory, branch, isTarget: false, ...collision });
+    const clone = current[index];
+    if (clone === undefined) continue;
+    const { branch } = clone.remote;
+    current[index] = { ...clone, theirs: [...new Set([...(clone.theirs ?? []), collision.theirs])] };
+    const join = { branch, isTarget: false, ...collision, ours: work.headSha };
+    const conflict = await beginJoin(attempt, services, current, index, join);
+    if (conflict !== null) conflicts.push(conflict);
   }
   return { clones: current, conflicts };
 }
 
-function unresolved(collided: readonly CollidedWork[], left: readonly LeftMarkers[]): SessionError {
-  const [first] = collided;
+function unresolved({ conflicts, collided, left }: Unresolved): SessionError {
+  const collisions = collided.map(({ work, collision }) => ({ branch: work.clone.remote.branch, ...collision }));
+  const [first] = [...conflicts, ...collisions];
   const [marked] = left;
   const reason =
-    first === undefined
-      ? `The agent left conflict markers in ${named(marked?.paths ?? [])}; nothing was pushed.`
-      : `What others committed to ${first.work.clone.remote.branch} collides with this session's work in ${named(first.collision.paths)}, and the agent did not resolve it; nothing was overwritten.`;
+    first !== undefined
+      ? `What others committed to ${first.branch} collides with this session's work in ${named(first.paths)}, and the agent did not resolve it; nothing was overwritten.`
+      : `The agent left ${marked?.isUnderWay === true ? "a merge unresolved" : "conflict markers"} in ${named(marked?.paths ?? [])}; nothing was pushed.`;
   return new SessionError({
     code: "branch_diverged",
     reason: reason.slice(0, 2_000),

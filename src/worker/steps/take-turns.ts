@@ -19,8 +19,8 @@ import type { Clone } from "../clones/clone.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { agentTurn, variablesOf, type TurnServices } from "./agent-turn.ts";
 import { chooseAgent } from "./choose-agent.ts";
-import { resolvePrompt, withOthersWork, type Conflict, type LeftMarkers } from "./conflict-prompt.ts";
-import { joinBranches, type JoinServices } from "./join-branches.ts";
+import { resolvePrompt, withOthersWork, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
+import { joinBranches, resumeJoins, type JoinServices } from "./join-branches.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 
 /** What the turns of an attempt share. */
@@ -46,6 +46,8 @@ export interface TurnsTaken {
   readonly answer: string | null;
   readonly clones: readonly Clone[];
   readonly harness: Harness;
+  /** Whether the last turn ended by itself in this attempt: false if there was none. */
+  readonly hasEnded: boolean;
 }
 
 /**
@@ -61,7 +63,7 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
   // From here on this disk has the newest state of the session.
   await saveWorkspaceWorker(database, session, services.workerId);
   let answer = session.summary;
-  let taken: Omit<TurnsTaken, "answer"> = { clones: turns.clones, harness: session.harness };
+  let taken: Omit<TurnsTaken, "answer"> = { clones: turns.clones, harness: session.harness, hasEnded: false };
   safePoints.enter();
   for (;;) {
     // A message that is marked as running counts as interrupted in the next attempt, so none is once this one is to end.
@@ -74,7 +76,7 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
     const asked = interrupted ? interruptedPrompt(message.text, turns.origin) : message.text;
     const text = withOthersWork(asked, joined);
     const turn = await takeTurn(attempt, services, turns, { isFirst: position === 1, text, harness: taken.harness });
-    taken = { ...taken, harness: turn.harness };
+    taken = { ...taken, harness: turn.harness, hasEnded: true };
     answer = turn.result.finalMessage;
     // Store the harness's memory first: a completed turn is never repeated.
     const isKept = await checkpointer.take();
@@ -88,22 +90,29 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
 }
 
 /**
- * Brings what others committed into the clones, before the next message is the agent's. An interrupted turn goes on with the
- * folders as they are, also in the middle of a merge: what others committed is joined with the work when that is pushed.
+ * Brings what others committed into the clones, before the next message is the agent's. A merge that it was to finish in an
+ * earlier turn comes first. An interrupted turn goes on with the folders as they are, also in the middle of a merge, of which the
+ * agent is told again: what others committed is joined with the work when that is pushed.
  */
 async function joinBeforeTurn(attempt: Attempt, services: Services, turns: Turns, taken: Omit<TurnsTaken, "answer">) {
-  let { clones, harness } = taken;
+  let { clones, harness, hasEnded } = taken;
   const upcoming = await upcomingMessage(services.database, attempt.session);
-  if (upcoming === null || (upcoming.interrupted && turns.origin !== "remote"))
-    return { taken, takenIn: [], conflicts: [] };
+  if (upcoming === null) return { taken, takenIn: [], conflicts: [] };
+  const isKept = upcoming.interrupted && turns.origin !== "remote";
   for (let turnsLeft = resolveLimit; ; turnsLeft -= 1) {
-    const joined = await joinBranches(attempt, services, clones, { withTarget: upcoming.mergesTarget });
-    const { takenIn, conflicts } = joined;
+    const resumed = await resumeJoins(attempt, services, clones, !hasEnded);
+    const { takenIn, conflicts, isUnfinished, ...joined } = isKept
+      ? { ...resumed, takenIn: [], isUnfinished: false }
+      : await joinBranches(attempt, services, resumed.clones, {
+          withTarget: upcoming.mergesTarget,
+          unfinished: resumed.conflicts,
+        });
     clones = joined.clones;
     turns.checkpointer.start(clones);
     await noticeConflicts(attempt, conflicts);
-    if (!joined.isUnfinished || turnsLeft === 0) return { taken: { clones, harness }, takenIn, conflicts };
+    if (!isUnfinished || turnsLeft === 0) return { taken: { clones, harness, hasEnded }, takenIn, conflicts };
     ({ harness } = await resolveTurn(attempt, services, turns, harness, conflicts));
+    hasEnded = true;
   }
 }
 
@@ -121,7 +130,7 @@ export async function resolveTurn(
   turns: Turns,
   harness: Harness,
   conflicts: readonly Conflict[],
-  left: readonly LeftMarkers[] = [],
+  left: readonly LeftConflict[] = [],
 ): Promise<{ readonly harness: Harness }> {
   attempt.signal.throwIfAborted();
   const text = resolvePrompt(conflicts, left);

@@ -180,6 +180,9 @@ test("what collides with a rewritten branch is put on top of it by hand, and lef
   ]);
   expect(gitIn(clones, "rev-parse", "HEAD")).toBe(world.git("rev-parse", branch));
   const [clone] = joined.clones;
+  expect((await exportWork(attempt, one, joined.clones))[0]?.unfinished).toEqual(["work.txt"]);
+  gitIn(clones, "add", "--all");
+  gitIn(clones, "commit", "--quiet", "--no-edit");
   const [left] = await exportWork(attempt, one, joined.clones);
   const options = { cwd: clone?.mirror.path ?? "", signal: attempt.signal };
   const markersIn = (head = "") =>

@@ -1,0 +1,47 @@
+# Functions for programs that run in a session's clone: whether a merge or a cherry-pick is under way there, and what of it nobody
+# has resolved. Files that are no text, and those that one side deleted, have no conflict markers: what git left in the folder is
+# one side alone, and staging it would drop the other without a word.
+
+# Prints the name of what is under way; nothing if nothing is.
+under_way() {
+  for name in MERGE_HEAD CHERRY_PICK_HEAD; do
+    if [ -f "$(git rev-parse --git-path "$name")" ]; then
+      echo "$name"
+      return 0
+    fi
+  done
+}
+
+# Succeeds if the file at the path $3 is as git left it: the side of its index entry, with the mode $1 and the content $2, or a
+# text with conflict markers. `git add` takes a path out of the list whatever its content is. A submodule's folder says nothing.
+is_as_left() {
+  case "$1" in
+    160000) return 0 ;;
+    120000) [ -L "$3" ] && [ "$(readlink -n -- "$3" | git hash-object --stdin)" = "$2" ] ;;
+    *)
+      [ -f "$3" ] && [ ! -L "$3" ] || return 1
+      [ "$(git hash-object -- "$3")" != "$2" ] || return 0
+      LC_ALL=C grep -q '^<<<<<<< ' -- "$3" && LC_ALL=C grep -q '^>>>>>>> ' -- "$3"
+      ;;
+  esac
+}
+
+# Prints the paths that collide and that nobody has resolved, one a line; a byte that names do not have stands for a line break in
+# a name.
+unresolved_paths() (
+  # Names need be no text: with another locale bash reads two lines as one.
+  export LC_ALL=C
+  seen=
+  git ls-files --unmerged -z | tr '\n\0' '\001\n' | while IFS= read -r entry; do
+    shown="${entry#*	}"
+    fields="${entry%%	*}"
+    stage="${fields##* }"
+    # The first is of neither side. The second is what is in the folder, if there is one.
+    if [ "$stage" = 1 ] || [ "$shown" = "$seen" ]; then continue; fi
+    seen="$shown"
+    mode="${fields%% *}"
+    content="${fields#* }"
+    path="$(printf '%s' "$shown" | tr '\001' '\n' && echo .)"
+    if is_as_left "$mode" "${content% *}" "${path%.}"; then printf '%s\n' "$shown"; fi
+  done
+)

@@ -1,0 +1,203 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
+import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
+import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
+import type { Clone } from "../../../src/worker/clones/clone.ts";
+import { exportWork, salvage } from "../../../src/worker/steps/export-work.ts";
+import { joinBranches, resumeJoins } from "../../../src/worker/steps/join-branches.ts";
+import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
+import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
+import { push } from "../../../src/worker/steps/push.ts";
+import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
+
+/** Turns that end in the middle of a merge: it stays under way, on this worker and on the next. */
+let world: StepWorld;
+let one: StepServices;
+let two: StepServices;
+
+beforeEach(async () => {
+  world = await createStepWorld();
+  one = world.worker("one");
+  two = world.worker("two");
+});
+
+afterEach(() => world.close());
+
+const identity = ["-c", "user.name=Agent", "-c", "user.email=agent@example.com"];
+const folderOf = (clones: readonly Clone[]): string => clones[0]?.folder ?? "";
+const gitIn = (clones: readonly Clone[], ...parameters: string[]): string =>
+  execFileSync("git", ["-C", folderOf(clones), ...identity, ...parameters], { encoding: "utf8" }).trim();
+const write = (clones: readonly Clone[], name: string, content: string): Promise<void> =>
+  writeFile(join(folderOf(clones), name), content);
+
+async function commit(clones: readonly Clone[], message: string): Promise<void> {
+  gitIn(clones, "add", "--all");
+  gitIn(clones, "commit", "--quiet", "--message", message);
+}
+
+async function publish(attempt: Attempt, services: StepServices, clones: readonly Clone[]) {
+  const works = await exportWork(attempt, services, clones);
+  const { pushed, collided } = await push(
+    attempt,
+    services,
+    works.filter(({ isChanged }) => isChanged),
+  );
+  await openPullRequests(attempt, services, pushed, "");
+  return { works, pushed, collided };
+}
+
+/** How the two sides collide, and what the unresolved file is when git has tried. */
+const collisions = {
+  "a file that is no text": { mine: "mine\0", theirs: "theirs\0", status: "AA work.bin" },
+  "a file that others deleted": { mine: "mine\n", theirs: null, status: "UD first.txt" },
+  "a file that the session deleted": { mine: null, theirs: "theirs\n", status: "DU first.txt" },
+  "a text of which no marker was removed": { mine: "mine\n", theirs: "theirs\n", status: "UU first.txt" },
+} as const;
+type Collided = (typeof collisions)[keyof typeof collisions];
+
+/** A session that pushed `first.txt`, and is in the middle of a merge with what others pushed since; `new.txt` is theirs. */
+async function begin({ mine, theirs, status }: Collided, isRewritten = false) {
+  const first = await world.begin();
+  const { clones } = await prepareWorkspace(first, one);
+  await write(clones, "first.txt", "first\n");
+  await commit(clones, "first");
+  await publish(first, one, clones);
+  await world.database.pool.query("update session set workspace_worker = 'one'");
+  const branch = first.session.branchName;
+  const path = status.slice(3);
+  const reviewer = join(folderOf(clones), "../../elsewhere");
+  const at = ["-C", reviewer, "-c", "user.name=R", "-c", "user.email=r@example.com"];
+  const elsewhere = (...parameters: string[]) =>
+    execFileSync("git", [...at, ...parameters], { encoding: "utf8" }).trim();
+  execFileSync("git", ["clone", "-q", world.forge.pathOf("acme", "app"), reviewer]);
+  elsewhere("checkout", "-q", branch);
+  if (isRewritten) elsewhere("commit", "-q", "--amend", "-m", "reworded");
+  if (theirs === null) await rm(join(reviewer, path));
+  else await writeFile(join(reviewer, path), theirs);
+  await writeFile(join(reviewer, "new.txt"), "new\n");
+  elsewhere("add", "--all");
+  elsewhere("commit", "-q", "-m", "theirs");
+  elsewhere("push", "-q", "--force", "origin", `HEAD:refs/heads/${branch}`);
+
+  const attempt = await world.again(first, "one");
+  const kept = await prepareWorkspace(attempt, one);
+  if (mine === null) await rm(join(folderOf(kept.clones), path));
+  else await write(kept.clones, path, mine);
+  await commit(kept.clones, "mine");
+  const joined = await joinBranches(attempt, one, kept.clones);
+  expect(joined.conflicts).toMatchObject([{ paths: [path] }]);
+  return { attempt, clones: joined.clones, path, branch, theirs: elsewhere("rev-parse", "HEAD") };
+}
+
+async function keep(attempt: Attempt, clones: readonly Clone[]): Promise<void> {
+  const checkpointer = createCheckpointer(attempt, one);
+  checkpointer.start(clones);
+  expect(await checkpointer.take()).toBe(true);
+  await checkpointer.stop();
+}
+
+/** The next attempt on the worker that has the folders, or on another. */
+async function takeOver(attempt: Attempt, worker: "one" | "two") {
+  const next = await world.again(attempt, worker);
+  const services = worker === "one" ? one : two;
+  const { clones, checkpoint } = await prepareWorkspace(next, services);
+  if (checkpoint !== null && (await restoreCheckpoint(next, services, clones, checkpoint)) !== "checkpoint")
+    throw new Error("the checkpoint was not restored");
+  return { next, services, clones };
+}
+
+const sides = (clones: readonly Clone[]): string => gitIn(clones, "ls-files", "--stage");
+
+describe.each(["one", "two"] as const)("on worker %s, after another ended in the middle", (worker) => {
+  test.each(Object.entries(collisions))("a merge with %s goes on, and is told again", async (_, collision) => {
+    const { attempt, clones, path, branch, theirs } = await begin(collision);
+    const before = sides(clones);
+    await keep(attempt, clones);
+    await salvage(attempt, one, attempt.signal);
+    expect(sides(clones)).toBe(before);
+    const over = await takeOver(attempt, worker);
+    expect(sides(over.clones)).toBe(before);
+    expect(gitIn(over.clones, "status", "--short", path)).toBe(collision.status);
+    expect(gitIn(over.clones, "rev-parse", "MERGE_HEAD")).toBe(theirs);
+    const resumed = await resumeJoins(over.next, over.services, over.clones, true);
+    expect(resumed.conflicts).toMatchObject([{ directory: "app", branch, theirs, paths: [path], isTarget: false }]);
+    // Nothing of it is pushed, also if the agent says that it is done.
+    const [left] = await exportWork(over.next, over.services, resumed.clones);
+    expect(left?.unfinished).toEqual([path]);
+    expect(world.git("rev-parse", branch)).toBe(theirs);
+
+    await write(over.clones, path, "both\n");
+    gitIn(over.clones, "add", path);
+    gitIn(over.clones, "commit", "--quiet", "--no-edit");
+    const ended = await resumeJoins(over.next, over.services, resumed.clones, true);
+    expect(ended.conflicts).toEqual([]);
+    expect(ended.clones[0]?.joining ?? null).toBeNull();
+    const { pushed } = await publish(over.next, over.services, ended.clones);
+    expect(pushed).toHaveLength(1);
+    expect(world.git("rev-parse", `${branch}^2`)).toBe(theirs);
+    expect([world.git("show", `${branch}:${path}`), world.git("show", `${branch}:new.txt`)]).toEqual(["both", "new"]);
+  });
+
+  test("work that is put on top of a rewritten branch goes on, and is told again", async () => {
+    const { attempt, clones, path, branch, theirs } = await begin(collisions["a file that is no text"], true);
+    const before = sides(clones);
+    await keep(attempt, clones);
+    await salvage(attempt, one, attempt.signal);
+    const over = await takeOver(attempt, worker);
+    expect(sides(over.clones)).toBe(before);
+    const resumed = await resumeJoins(over.next, over.services, over.clones, true);
+    expect(resumed.conflicts).toMatchObject([{ theirs, paths: [path], onto: expect.any(String) as string }]);
+    expect((await exportWork(over.next, over.services, resumed.clones))[0]?.unfinished).toEqual([path]);
+    await write(over.clones, path, "both\n");
+    gitIn(over.clones, "add", path);
+    gitIn(over.clones, "cherry-pick", "--no-edit", "--continue");
+    const ended = await resumeJoins(over.next, over.services, resumed.clones, true);
+    expect(ended.conflicts).toEqual([]);
+    expect((await publish(over.next, over.services, ended.clones)).pushed).toHaveLength(1);
+    expect(world.git("rev-parse", `${branch}^`)).toBe(theirs);
+    expect(world.git("show", `${branch}:${path}`)).toBe("both");
+  });
+});
+
+test("an agent that throws the work away with the rest of a rewritten branch gets it again", async () => {
+  const { attempt, clones, path, theirs } = await begin(collisions["a file that is no text"], true);
+  gitIn(clones, "cherry-pick", "--abort");
+  expect(gitIn(clones, "rev-parse", "HEAD")).toBe(theirs);
+  const resumed = await resumeJoins(attempt, one, clones, false);
+  expect(resumed.conflicts).toMatchObject([{ theirs, paths: [path] }]);
+  expect(gitIn(clones, "status", "--short", path)).toBe("AA work.bin");
+});
+
+test("what the agent has resolved, and not committed, is committed when its turn has ended", async () => {
+  const { attempt, clones, path, branch, theirs } = await begin(collisions["a file that others deleted"]);
+  gitIn(clones, "rm", "--quiet", path);
+  expect((await resumeJoins(attempt, one, clones, true)).conflicts).toHaveLength(1);
+  const ended = await resumeJoins(attempt, one, clones, false);
+  expect(ended.conflicts).toEqual([]);
+  expect((await publish(attempt, one, ended.clones)).pushed).toHaveLength(1);
+  expect(world.git("rev-parse", `${branch}^2`)).toBe(theirs);
+  expect(world.git("ls-tree", "--name-only", branch)).toBe("README.md\nnew.txt");
+});
+
+test("a merge of the agent's own is not ended by saving the diff either", async () => {
+  const attempt = await world.begin();
+  const { clones } = await prepareWorkspace(attempt, one);
+  await write(clones, "own.bin", "one\0");
+  await commit(clones, "one");
+  gitIn(clones, "checkout", "--quiet", "-b", "other", "HEAD^");
+  await write(clones, "own.bin", "two\0");
+  await commit(clones, "two");
+  gitIn(clones, "checkout", "--quiet", attempt.session.branchName);
+  const head = gitIn(clones, "rev-parse", "HEAD");
+  expect(() => gitIn(clones, "merge", "--quiet", "other")).toThrow("Command failed");
+  await salvage(attempt, one, attempt.signal);
+  expect(existsSync(join(folderOf(clones), ".git/MERGE_HEAD"))).toBe(true);
+  const { rows } = await world.database.pool.query("select head_sha from session_repository");
+  expect(rows).toEqual([{ head_sha: head }]);
+  expect(await readFile(join(folderOf(clones), "own.bin"), "utf8")).toBe("one\0");
+  expect((await exportWork(attempt, one, clones))[0]?.unfinished).toEqual(["own.bin"]);
+});
