@@ -110,7 +110,7 @@ describe.runIf(isInstalled)("with git-lfs, a session", () => {
 
   test("pushes no large file into git that belongs in LFS, and no pointer without its content", async () => {
     const { url } = await repository("meddling", "old");
-    const around = `git config filter.lfs.clean cat; git config filter.lfs.required false; head -c 2000000 /dev/zero > new.bin`;
+    const around = `git config filter.lfs.process ''; git config filter.lfs.required false; head -c 2000000 /dev/zero > new.bin`;
     const { session } = await run(url, `shell ${around}`);
     expect(session).toMatchObject({ status: "failed", failure: { code: "push_rejected" } });
     expect(session.failure?.reason).toContain("belong in LFS, and the commits have them in git itself: new.bin");
@@ -147,6 +147,43 @@ describe.runIf(isInstalled)("with git-lfs, a session", () => {
     const bare = world.forge.pathOf("acme", "configured");
     const seen = execFileSync("git", ["-C", bare, "show", `${session.branchName}:seen.txt`]).toString();
     expect(seen).toBe("the content");
+  });
+
+  test("gets nothing by a pointer to a content that another repository has on the same worker", async () => {
+    const secret = "content of another repository";
+    const other = await repository("private", secret);
+    // The control: with the right to read it, this pointer is that content, which is in that repository's store from here on.
+    const reader = await run(other.url, "shell cat old.bin > seen.txt");
+    const seen = (name: string, branch: string, path: string) =>
+      execFileSync("git", ["-C", world.forge.pathOf("acme", name), "show", `${branch}:${path}`]).toString();
+    expect(seen("private", reader.session.branchName, "seen.txt")).toBe(secret);
+    const { url, name } = await repository("curious", "its own");
+    const steal = `printf '${pointerOf(secret).replaceAll("\n", "\\n")}' > stolen.bin; git add stolen.bin; rm stolen.bin; git checkout -q -- stolen.bin; cat old.bin stolen.bin > seen.txt`;
+    const { session } = await run(url, `shell ${steal}`);
+    expect(session).toMatchObject({ status: "failed", failure: { code: "push_rejected" } });
+    expect(session.failure?.reason).toContain("neither in the clone nor on the server: stolen.bin");
+    const patch = (await client.session.diff(session.id)).repositories[0]?.patch ?? "";
+    expect(patch).toContain("+its own");
+    expect(patch).toContain(`oid sha256:${oidOf(secret)}`);
+    expect(patch).not.toContain(secret);
+    expect(existsSync(world.forge.lfs.pathOf("acme", name, oidOf(secret)))).toBe(false);
+  });
+
+  test("sees contents inside a submodule too", async () => {
+    await repository("inner", "content inside");
+    const sha = execFileSync("git", ["-C", world.forge.pathOf("acme", "inner"), "rev-parse", "main"])
+      .toString()
+      .trim();
+    const { url } = await repository(
+      "outer",
+      "content outside",
+      `git config -f .gitmodules submodule.sub.path sub; git config -f .gitmodules submodule.sub.url ../inner; mkdir sub; git update-index --add --cacheinfo 160000,${sha},sub; git add .gitmodules; git commit -qm 'Add sub'`,
+    );
+    const { session, notices } = await run(url, "shell cat old.bin sub/old.bin > seen.txt");
+    expect(session).toMatchObject({ status: "completed", failure: null });
+    expect(notices).toEqual([]);
+    const show = ["-C", world.forge.pathOf("acme", "outer"), "show", `${session.branchName}:seen.txt`];
+    expect(execFileSync("git", show).toString()).toBe("content outsidecontent inside");
   });
 
   test("is told which contents the server lacks, and goes on", async () => {

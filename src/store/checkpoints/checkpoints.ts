@@ -41,6 +41,11 @@ export interface CheckpointRepository {
    * session started from.
    */
   readonly packs: readonly { readonly piece: string; readonly commit: string }[];
+  /**
+   * Pieces that hold contents of files in LFS which the server did not have: for each a line `<oid> <bytes>` with the content after
+   * it. Omitted if there are none.
+   */
+  readonly lfs?: readonly string[];
 }
 
 /** What is needed to continue a session on another worker. */
@@ -70,8 +75,8 @@ export interface CheckpointStore {
 }
 
 function piecesOf({ repositories, files, harness }: Checkpoint): string[] {
-  const packs = repositories.flatMap((repository) => repository.packs.map(({ piece }) => piece));
-  return [...packs, files, harness?.piece ?? null].filter((id) => id !== null);
+  const ofWork = repositories.flatMap(({ packs, lfs = [] }) => [...packs.map(({ piece }) => piece), ...lfs]);
+  return [...ofWork, files, harness?.piece ?? null].filter((id) => id !== null);
 }
 
 /**

@@ -12,7 +12,10 @@ import { endOf, isFailure } from "../attempt/end.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import { openCheckpointRepository } from "../clones/checkpoint-repository.ts";
 import { startOf, type Clone } from "../clones/clone.ts";
+import { lfsStore } from "../git/lfs.ts";
 import { knownOf } from "../git/remote-repository.ts";
+import { listed, newLfsFiles, type LfsFile } from "../lfs/pointers.ts";
+import { packLfs, type LfsPiece } from "./lfs-pieces.ts";
 import { measured, sizeOf } from "./measure.ts";
 import type { CheckpointedClones } from "./restore.ts";
 import { archiveFiles, archiveState, packWork } from "./pieces.ts";
@@ -30,6 +33,8 @@ const sendLimitMs = 40_000;
 const lastLimitMs = 10_000;
 /** Bound on copying a harness's memory, in ms. */
 const stateLimitMs = 5_000;
+/** How often an attempt says that files in LFS are too large. */
+const mostNotices = 5;
 /** Packs of one repository that build on each other before everything is packed again. */
 const longestChain = 16;
 
@@ -68,9 +73,17 @@ const harmless: ReadonlySet<string> = new Set(["read", "search", "think", "fetch
 
 /** What the last checkpoint stored, so that only changes are sent. */
 interface Last {
-  repositories: readonly CheckpointRepository[];
+  repositories: readonly PackedRepository[];
   files: { readonly piece: string; readonly digest: string } | null;
   state: { readonly provider: string; readonly piece: string; readonly digest: string } | null;
+}
+
+/** A repository in a checkpoint, with what the next one needs to know of it. */
+interface PackedRepository {
+  readonly packed: CheckpointRepository;
+  readonly lfsPieces: readonly LfsPiece[];
+  /** Files in LFS whose contents are too large for the checkpoint. */
+  readonly tooLarge: readonly LfsFile[];
 }
 
 type Services = CheckpointedClones & Pick<AttemptServices, "providers" | "checkpointBytes">;
@@ -86,6 +99,9 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
   let timer: NodeJS.Timeout | undefined;
   let last: Last = { repositories: [], files: null, state: null };
   let noticed = false;
+  /** Names of contents in LFS of which the session was told that they are too large. */
+  const told = new Set<string>();
+  let noticesOfLfs = 0;
   let failures = 0;
   let storeFailedAt = Number.NEGATIVE_INFINITY;
 
@@ -108,7 +124,7 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
       const taken = { clones: started, harness, last, sending };
       last = await measured(metrics, bounded.signal, last, () => takeCheckpoint(bounded, services, taken));
       failures = 0;
-      return true;
+      return await isWhole(last);
     } catch (error) {
       if (!isFailure(error, signal)) throw error;
       logger.warn({ err: error }, "could not take a checkpoint of a session");
@@ -119,6 +135,21 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
       await noticeOnce(error, overtime.aborted && !isStore);
       return false;
     }
+  }
+
+  /** Whether a checkpoint has everything; says what it does not, at once: when the worker is dead, it is too late. */
+  async function isWhole({ repositories }: Last): Promise<boolean> {
+    const missing = repositories.flatMap(({ tooLarge }) => tooLarge);
+    const news = missing.filter(({ oid }) => !told.has(oid));
+    const noticesLeft = mostNotices - noticesOfLfs;
+    for (const { oid } of news) told.add(oid);
+    if (news.length > 0 && noticesLeft > 0) {
+      noticesOfLfs += 1;
+      const bytes = news.reduce((sum, { size }) => sum + size, 0);
+      const text = `New files in LFS are too large to be stored outside this worker (${Math.ceil(bytes / 1024 ** 2)} MB; OFFSTAGE_CHECKPOINT_MB allows ${Math.floor(services.checkpointBytes / 1024 ** 2)}): ${listed(news.map(({ path }) => path))}. If the worker dies before they are pushed, they have to be made again.`;
+      await emit({ type: "notice", data: { level: "warning", text } });
+    }
+    return missing.length === 0;
   }
 
   async function noticeOnce(error: unknown, isOvertime: boolean): Promise<void> {
@@ -187,9 +218,9 @@ async function takeCheckpoint(
   const fresh = new Map<string, string>();
   const draft: Draft = { last, folder, fresh };
   try {
-    const repositories: CheckpointRepository[] = [];
+    const repositories: PackedRepository[] = [];
     for (const clone of clones) {
-      const packed = await packClone(attempt, services, clone, draft);
+      const packed = await packClone(attempt, services, clone, { ...draft, repositories });
       if (packed !== null) repositories.push(packed);
     }
     const files = clones.length > 0 ? null : await archiveChangedFiles(attempt, services, draft);
@@ -197,10 +228,13 @@ async function takeCheckpoint(
     // A join by hand that has begun or is done may have changed no file.
     if (fresh.size === 0 && isDeepStrictEqual(repositories, last.repositories)) return last;
     const { workspace, home } = await folders.seenAt(session.sessionId);
-    const trees = repositories.map(({ directory, head, tree }) => [directory, head, tree]);
+    const trees = repositories.map(({ packed: { directory, head, tree } }) => [directory, head, tree]);
     const checkpoint: Checkpoint = {
       madeAt: { workspace, home },
-      repositories,
+      repositories: repositories.map(({ packed, lfsPieces }) => ({
+        ...packed,
+        ...(lfsPieces.length > 0 && { lfs: lfsPieces.map(({ piece }) => piece) }),
+      })),
       files: files?.piece ?? null,
       state: createHash("sha256")
         .update(JSON.stringify([trees, files?.digest]))
@@ -235,12 +269,12 @@ async function packClone(
   { session, signal }: Attempt,
   services: Services,
   clone: Clone,
-  draft: Draft,
-): Promise<CheckpointRepository | null> {
+  draft: Draft & { readonly repositories: readonly PackedRepository[] },
+): Promise<PackedRepository | null> {
   const { folders, sandbox } = services;
   const { directory } = clone.repository;
-  const before = draft.last.repositories.find((candidate) => candidate.directory === directory) ?? null;
-  const chain = before !== null && before.packs.length < longestChain ? before : null;
+  const before = draft.last.repositories.find(({ packed }) => packed.directory === directory) ?? null;
+  const chain = before !== null && before.packed.packs.length < longestChain ? before.packed : null;
   const home = folders.checkpointHome(session.sessionId);
   await sandbox.makeWritable(home);
   const path = folders.checkpointPath(session.sessionId, directory);
@@ -257,15 +291,31 @@ async function packClone(
       baseSha: clone.baseSha,
       headSha: clone.headSha,
       ours: clone.joining?.ours ?? null,
-      last: before,
+      last: before?.packed ?? null,
     },
     file,
   );
-  if (work === null) return before === null ? null : { ...before, start: startOf(clone) };
+  if (work === null) return before === null ? null : { ...before, packed: { ...before.packed, start: startOf(clone) } };
   await repository.take(file, work.merge === null ? [work.commit] : [work.commit, work.merge], knownOf(clone));
   draft.fresh.set(id, file);
   const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
-  return { directory, start: startOf(clone), exported: clone.repository.headSha, ...work, packs };
+  const { files } = await newLfsFiles(work.commit, knownOf(clone), { cwd: repository.path, signal });
+  const used = draft.repositories.flatMap(({ lfsPieces }) => lfsPieces.flatMap(({ contents }) => contents));
+  const lfs = await packLfs(
+    { ...services, signal },
+    {
+      files,
+      store: lfsStore(clone.mirror.path),
+      before: before?.lfsPieces ?? [],
+      room: used.reduce((left, { size }) => left - size, services.checkpointBytes),
+      folders: { ...paths, readOnly: [clone.mirror.path] },
+      newPiece: () => newPiece(draft),
+    },
+  );
+  if (lfs.fresh !== null) draft.fresh.set(lfs.fresh.id, lfs.fresh.file);
+  const { pieces: lfsPieces, tooLarge } = lfs;
+  const packed = { directory, start: startOf(clone), exported: clone.repository.headSha, ...work, packs };
+  return { packed, lfsPieces, tooLarge };
 }
 
 async function archiveChangedFiles({ session, signal }: Attempt, services: Services, draft: Draft) {

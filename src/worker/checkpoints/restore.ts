@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isConnectionError } from "../../database/connection-errors.ts";
-import { messageOf, ObjectStoreError, OffstageError } from "../../domain/errors/errors.ts";
+import { messageOf, ObjectStoreError, OffstageError, SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import { openPiece, readCheckpoint, type StoredCheckpoint } from "../../store/checkpoints/checkpoints.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
@@ -16,6 +16,7 @@ import type { CheckpointWork } from "../git/remote-repository.ts";
 import { runCommand, type SandboxFolders } from "../sandboxed/run-command.ts";
 import { countUnrestored } from "./measure.ts";
 import { unpackArchive } from "./pieces.ts";
+import { restoreLfs } from "./restore-lfs.ts";
 
 /** A session's last checkpoint, whose packs have been fetched to this machine. */
 export interface FetchedCheckpoint extends CheckpointContent {
@@ -82,7 +83,8 @@ export async function reportUnusable(
   { metrics }: Pick<AttemptServices, "metrics">,
   error: unknown,
 ): Promise<void> {
-  const mayPass = !(error instanceof OffstageError) || error instanceof ObjectStoreError || isDiskFull(error);
+  const isPassing = error instanceof ObjectStoreError || (error instanceof SessionError && error.passing);
+  const mayPass = !(error instanceof OffstageError) || isPassing || isDiskFull(error);
   countUnrestored(metrics, attempt.signal, error, mayPass ? "failed" : "unusable");
   attempt.signal.throwIfAborted();
   if (mayPass) throw error;
@@ -92,9 +94,14 @@ export async function reportUnusable(
 }
 
 /**
+ * Where the work so far comes from: from the checkpoint, wholly or but for contents of files in LFS, or from the remote alone.
+ */
+export type RestoredFrom = "checkpoint" | "checkpoint without contents" | "remote";
+
+/**
  * Restores a checkpoint into the clones that were made for it. To be called after the setup, which must see neither the agent's
  * code nor its memory.
- * @returns `checkpoint` if the agent's work was restored, `remote` if not, which a notice explains
+ * @returns from where the agent's work was restored; a notice explains what was not
  * @throws ObjectStoreError and other errors that may pass
  */
 export async function restoreCheckpoint(
@@ -102,18 +109,18 @@ export async function restoreCheckpoint(
   services: CheckpointedClones,
   clones: readonly Clone[],
   checkpoint: RestorableCheckpoint,
-): Promise<"checkpoint" | "remote"> {
-  const isRestored = await restoreParts(attempt, services, checkpoint);
+): Promise<RestoredFrom> {
+  const from = await restoreParts(attempt, services, checkpoint);
   // Only now are the folders complete: before, neither saving the diff nor a later attempt may use them.
   await completeClones(services, attempt.session.sessionId, clones);
-  return isRestored ? "checkpoint" : "remote";
+  return from;
 }
 
 async function restoreParts(
   attempt: Attempt,
   services: CheckpointedClones,
   { fetched: { stored }, pending }: RestorableCheckpoint,
-): Promise<boolean> {
+): Promise<RestoredFrom> {
   const { sandbox, metrics } = services;
   const { session } = attempt;
   const unpack = (piece: string, into: "home" | "workspace") =>
@@ -124,9 +131,19 @@ async function restoreParts(
       into,
     );
   let remembers = true;
+  let hasContents = true;
   try {
     for (const work of pending) {
-      await restoreWork(attempt, services, commandFoldersOf(session, services, work.clone.repository.directory), work);
+      const { directory, name } = work.clone.repository;
+      const folders = commandFoldersOf(session, services, directory);
+      const pieces = stored.repositories.find((repository) => repository.directory === directory)?.lfs ?? [];
+      const opened = pieces.map((piece) => () => pieceOf(attempt, services, piece));
+      const problem = await restoreLfs({ ...services, signal: attempt.signal }, folders, work, opened);
+      await restoreWork(attempt, services, folders, work);
+      if (problem === null) continue;
+      hasContents = false;
+      const text = `Not all files in LFS of ${name} could be restored: the agent sees pointers in their place. ${problem}`;
+      await notice(attempt, "warning", text.slice(0, 2_000));
     }
     if (stored.files !== null) await unpack(stored.files, "workspace");
     if (stored.harness !== null) {
@@ -135,12 +152,12 @@ async function restoreParts(
     }
   } catch (error) {
     await reportUnusable(attempt, services, error);
-    return false;
+    return "remote";
   }
   metrics.checkpointRestored(remembers ? "restored" : "withoutMemory");
-  if (pending.length === 0 && stored.files === null) return false;
+  if (pending.length === 0 && stored.files === null) return "remote";
   await notice(attempt, "info", `This worker continues from what another had done by ${stored.takenAt.toISOString()}.`);
-  return true;
+  return hasContents ? "checkpoint" : "checkpoint without contents";
 }
 
 /**

@@ -155,7 +155,7 @@ async function makeClone(
   const continues = work !== null && (await goesOnFrom(mirror, work, remote, heads, signal));
   const start = continues ? { ...work.start, trusted: await trustedSince(mirror, work.start, heads, signal) } : heads;
   const made = cloneOf(mirrors, folders.pathsOf(sessionId).workspace, source, start);
-  const lfsProblem = await createClone(mirror, made.folder, remote, start, room, signal);
+  const lfsProblem = await createClone(mirror, made.folder, remote, start, room, signal, progress);
   const submodules = await addSubmodules({ ...made, mirrors, room, progress, signal });
   const clone = { ...made, submodules, lfsProblem };
   if (!continues) return { clone, pending: null };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { addCheckout, whileWithin, type DiskBounds, type Written } from "../disk/checkout-size.ts";
 import { git, mustGit } from "../git/git.ts";
 import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "../git/mirror.ts";
-import { prepareLfs } from "../git/lfs.ts";
+import { fetchForFolder, prepareLfs } from "../git/lfs.ts";
 import { initFormat } from "../git/object-format.ts";
 import {
   knownOf,
@@ -13,6 +13,17 @@ import {
   type RemoteRepository,
   type TrustedCommit,
 } from "../git/remote-repository.ts";
+
+/** Receives the progress of a fetch; fraction is from 0 to 1. */
+export type Progress = (progress: { text: string; fraction?: number }) => void;
+
+/** Makes progress of the lines that git and git-lfs write. */
+export function reportLines(progress: Progress): (line: string) => void {
+  return (line) => {
+    const percent = /(\d+)%/u.exec(line)?.[1];
+    progress({ text: line.slice(0, 200), ...(percent !== undefined && { fraction: Number(percent) / 100 }) });
+  };
+}
 
 /** What the remote had when it was asked. */
 export interface Heads extends CloneStart {
@@ -34,10 +45,7 @@ export async function fetchHeads(
 ): Promise<Heads> {
   const { targetBranch, targetSha, branchSha, trusted } = await lookUpHeads(mirror, repository, signal);
   const pin = `refs/offstage/${sessionId}/${repository.directory}`;
-  const report = (line: string): void => {
-    const percent = /(\d+)%/u.exec(line)?.[1];
-    progress({ text: line.slice(0, 200), ...(percent !== undefined && { fraction: Number(percent) / 100 }) });
-  };
+  const report = reportLines(progress);
   await fetchBranch(mirror, { branch: targetBranch, sha: targetSha, into: `${pin}/target` }, report, signal);
   await keepLatest(mirror, targetBranch, targetSha, signal);
   if (branchSha !== null) {
@@ -65,6 +73,7 @@ export interface Room {
 /**
  * Makes the session's clone of a repository: its objects are borrowed from the mirror, its work branch is checked out.
  * @param folder of the clone
+ * @param progress receives that of the download of files in LFS
  * @returns why files in LFS are pointers there, in sentences; null if they are not, or if there are none
  * @throws SessionError resources_exhausted, if possible before anything is written
  */
@@ -75,6 +84,7 @@ export async function createClone(
   { headSha, targetBranch, baseSha }: CloneStart,
   { disk, bounds, written }: Room,
   signal: AbortSignal,
+  progress: Progress = () => undefined,
 ): Promise<string | null> {
   await addCheckout(written, mirror.path, headSha, bounds, signal);
   await mkdir(folder, { recursive: true });
@@ -83,7 +93,10 @@ export async function createClone(
   await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
   await mustGit(["remote", "add", "origin", repository.url], options);
   await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
-  const lfsProblem = await prepareLfs(mirror, folder, headSha, signal);
+  const onProgress = reportLines(progress);
+  const lfsProblem = await prepareLfs(mirror, folder, headSha, signal, onProgress);
+  // The agent may go back to what the base has; what the server lacks of that is no problem of this checkout.
+  if (baseSha !== headSha && lfsProblem === null) await fetchForFolder(mirror, baseSha, signal, { onProgress });
   await whileWithin(disk, bounds, signal, async (watched) => {
     await mustGit(["reset", "--quiet", "--hard", headSha], {
       ...options,

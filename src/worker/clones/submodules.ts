@@ -9,7 +9,7 @@ import { prepareLfs } from "../git/lfs.ts";
 import { ensureMirror, fetchCommit, type Mirror } from "../git/mirror.ts";
 import type { Mirrors } from "../git/mirrors.ts";
 import type { RemoteRepository, Submodule } from "../git/remote-repository.ts";
-import type { Room } from "./create-clone.ts";
+import { reportLines, type Progress, type Room } from "./create-clone.ts";
 
 /** Bounds on what one clone brings along, since anyone who may push decides it. */
 const mostSubmodules = 100;
@@ -24,7 +24,7 @@ export interface SubmoduleRequest {
   readonly remote: Pick<RemoteRepository, "url" | "submodule">;
   readonly mirrors: Mirrors;
   readonly room: Room;
-  readonly progress: (progress: { text: string }) => void;
+  readonly progress: Progress;
   readonly signal: AbortSignal;
 }
 
@@ -102,7 +102,7 @@ async function addSubmodule(
       if (!(error instanceof SessionError) || (error.passing && mirror.named)) throw error;
       return { url: access.url, problem: `${error.message} ${access.hint}`.trim() };
     }
-    const lfsProblem = await checkOut(mirror, place, { sha, url: access.url }, room, signal);
+    const lfsProblem = await checkOut(mirror, place, { sha, url: access.url, progress }, room, signal);
     return { url: access.url, problem: null, lfsProblem };
   });
 }
@@ -121,7 +121,7 @@ async function isPlainFolder(folder: string, path: string): Promise<boolean> {
 async function checkOut(
   mirror: Mirror,
   place: string,
-  { sha, url }: { readonly sha: string; readonly url: string },
+  { sha, url, progress }: { readonly sha: string; readonly url: string } & Pick<SubmoduleRequest, "progress">,
   { disk, bounds, written }: Room,
   signal: AbortSignal,
 ): Promise<string | null> {
@@ -130,7 +130,7 @@ async function checkOut(
   await addCheckout(written, mirror.path, sha, bounds, signal);
   await mustGit(["init", "--quiet", "--template=", initFormat(sha), place], { cwd: dirname(place), signal });
   const options: GitOptions = { cwd: place, signal, local: true };
-  const lfsProblem = await prepareLfs(mirror, place, sha, signal);
+  const lfsProblem = await prepareLfs(mirror, place, sha, signal, reportLines(progress));
   await whileWithin(disk, bounds, signal, async (watched) => {
     const within = { ...options, signal: watched, fileBytes: bounds.diskBytes };
     await mustGit(["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", mirror.path, sha], within);

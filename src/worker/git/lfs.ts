@@ -1,4 +1,5 @@
-import { mkdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
@@ -36,9 +37,29 @@ export function lfsPath(store: string, oid: string): string {
   return join(store, "objects", oid.slice(0, 2), oid.slice(2, 4), oid);
 }
 
+/** Path of the mark of a content in a mirror's store that a session made, and of which nobody knows that the remote has it. */
+function madeMark(store: string, oid: string): string {
+  return join(store, "made", oid);
+}
+
+/** Marks a content that a session made. To be called before the content is in the store. */
+export async function markMade(store: string, oid: string): Promise<void> {
+  await mkdir(join(store, "made"), { recursive: true });
+  await writeFile(madeMark(store, oid), "");
+}
+
+/** Whether the remote has a content, as far as a mirror's store knows: it came from there, or was uploaded. */
+export function isOnServer(store: string, oid: string): boolean {
+  return existsSync(lfsPath(store, oid)) && !existsSync(madeMark(store, oid));
+}
+
+/** Receives git-lfs's progress, a line at a time. */
+type OnProgress = (line: string) => void;
+
 /**
- * Makes a fresh clone ready for files in LFS, if the commit has any: fetches their contents into the mirror's store, and sets the
- * filter by which the next checkout writes them into the folder, and by which git stores pointers for what an agent changes.
+ * Makes a fresh clone ready for files in LFS: sets the filter by which the next checkout writes their contents into the folder, and
+ * by which git stores pointers for what an agent changes, and fetches the contents into the mirror's store. A repository without
+ * such files gets the filter too: the agent may put some there, and git stores the whole content if the filter is missing.
  * @param clone path of the clone, in which nothing is checked out yet
  * @returns why the folder will have pointers instead of contents, as a sentence; null if it will have the contents, or if no file
  *   of the commit is in LFS
@@ -48,11 +69,27 @@ export async function prepareLfs(
   clone: string,
   sha: string,
   signal: AbortSignal,
+  onProgress: OnProgress = () => undefined,
 ): Promise<string | null> {
-  if (!(await usesLfs(mirror.path, sha, signal))) return null;
   await setFilter(mirror.path, { cwd: clone, signal });
+  return fetchForFolder(mirror, sha, signal, { onProgress });
+}
+
+/**
+ * Fetches the contents of a commit's files in LFS into the mirror's store, for a folder into which the commit is to be checked out.
+ * @param from.repository path of the repository that has the commit; the mirror itself if omitted
+ * @returns as `prepareLfs`
+ * @throws SessionError repository_* that passes by itself
+ */
+export async function fetchForFolder(
+  mirror: Mirror,
+  sha: string,
+  signal: AbortSignal,
+  from: { readonly repository?: string; readonly onProgress?: OnProgress } = {},
+): Promise<string | null> {
+  if (!(await usesLfs(from.repository ?? mirror.path, [sha], signal))) return null;
   try {
-    await fetchContents(mirror, sha, signal);
+    await fetchContents(mirror, sha, signal, from);
     return null;
   } catch (error) {
     signal.throwIfAborted();
@@ -62,35 +99,57 @@ export async function prepareLfs(
   }
 }
 
-/** Whether a commit's attributes put files into LFS. */
-export async function usesLfs(mirror: string, sha: string, signal: AbortSignal): Promise<boolean> {
-  const attributes = [":(glob).gitattributes", ":(glob)**/.gitattributes"];
-  const { code } = await git(["grep", "--quiet", "-I", "--fixed-strings", "filter=lfs", sha, "--", ...attributes], {
-    cwd: mirror,
-    signal,
-  });
-  return code === 0;
+/** Where git looks for attributes. */
+const attributes = [":(glob).gitattributes", ":(glob)**/.gitattributes"];
+
+/** Whether the attributes of one of the commits put files into LFS. @param repository its path */
+export async function usesLfs(repository: string, commits: readonly string[], signal: AbortSignal): Promise<boolean> {
+  const search = ["grep", "--quiet", "--text", "--fixed-strings", "filter=lfs", ...commits, "--", ...attributes];
+  return (await git(search, { cwd: repository, signal })).code === 0;
 }
 
-/** Sets git's filter in a clone that no agent has seen yet. */
+/** Most commits that are asked for their attributes. */
+const mostAsked = 1_000;
+
+/** Whether the attributes of a commit, of the known ones, or of one between them that changes attributes put files into LFS. */
+export async function workUsesLfs(
+  repository: string,
+  head: string,
+  known: readonly string[],
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (await usesLfs(repository, [head, ...known], signal)) return true;
+  const list = ["rev-list", "--full-history", `--max-count=${mostAsked}`, head, "--not", ...known];
+  const changing = await mustGit([...list, "--", ...attributes], { cwd: repository, signal });
+  return changing !== "" && (await usesLfs(repository, changing.split("\n"), signal));
+}
+
+/**
+ * Sets git's filter in a clone that no agent has seen yet. It is one that git prefers to the others: a git-lfs that is installed for
+ * all users of an image (`git lfs install --system`) would ask the server, without a credential, for what the mirror has.
+ */
 async function setFilter(mirror: string, clone: GitOptions): Promise<void> {
   const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-  const program = `sh -c ${quoted(programText(import.meta.url, "lfs-filter.sh"))} lfs-filter`;
-  for (const direction of ["clean", "smudge"]) {
-    const command = `${program} ${direction} ${quoted(lfsStore(mirror))}`;
-    // git replaces %f by the file's path, and %% by %.
-    await mustGit(["config", `filter.lfs.${direction}`, command.replaceAll("%", "%%")], clone);
-  }
+  // An image may have its own Node, and this one may be gone after an upgrade.
+  const node = `node=${quoted(process.execPath)}; [ -x "$node" ] || node=node; unset NODE_OPTIONS; exec "$node" --no-warnings`;
+  const program = quoted(programText(import.meta.url, "lfs-filter.cjs"));
+  await mustGit(["config", "filter.lfs.process", `${node} -e ${program} -- ${quoted(lfsStore(mirror))}`], clone);
   // Without its filter git would store the whole content.
   await mustGit(["config", "filter.lfs.required", "true"], clone);
 }
 
 /**
- * Downloads the contents of a commit's files by git-lfs.
+ * Downloads the contents of a commit's files by git-lfs. What the server has is kept also if it lacks others.
+ * @param from.repository path of the repository that has the commit, out of every agent's reach; the mirror itself if omitted
  * @throws SessionError repository_*, resources_exhausted
  */
-export async function fetchContents(mirror: Mirror, sha: string, signal: AbortSignal): Promise<void> {
-  const options = await lfsOptions(mirror, signal);
+export async function fetchContents(
+  mirror: Mirror,
+  sha: string,
+  signal: AbortSignal,
+  { repository = mirror.path, onProgress }: { readonly repository?: string; readonly onProgress?: OnProgress } = {},
+): Promise<void> {
+  const options = { ...(await lfsOptions(mirror, signal)), cwd: repository };
   const store = lfsStore(mirror.path);
   await mkdir(store, { recursive: true });
   const before = (await diskUsage([store], null)) ?? { bytes: 0, files: 0 };
@@ -102,24 +161,58 @@ export async function fetchContents(mirror: Mirror, sha: string, signal: AbortSi
     pids: null,
     onExceeded: () => tooMuch.abort(tooLarge(mirror.url, bytes)),
   });
+  const output = readOutput(onProgress);
   try {
-    const { code, stdout, stderr } = await withinMs(
+    const { code, stderr } = await withinMs(
       ms,
-      { ...options, signal: AbortSignal.any([options.signal, tooMuch.signal]), fileBytes: bytes },
+      {
+        ...options,
+        signal: AbortSignal.any([options.signal, tooMuch.signal]),
+        fileBytes: bytes,
+        onOutput: output.read,
+        settings: { ...options.settings, "lfs.forceprogress": "true" },
+      },
       () => tooSlow(mirror.url, "download of files in LFS from", ms),
       (bounded) => git(["lfs", "fetch", "origin", sha], bounded),
     );
-    if (code !== 0) throw remoteError(mirror.url, `${stdout}\n${stderr}`);
+    if (code !== 0) throw remoteError(mirror.url, `${output.words()}\n${stderr}`);
   } finally {
     watch.stop();
   }
 }
 
+/** The names of all contents that a commit's files have in LFS; null if git-lfs can't tell. @param repository its path */
+export async function namesInLfs(repository: string, sha: string, signal: AbortSignal): Promise<string[] | null> {
+  const { code, stdout } = await git(["lfs", "ls-files", "--long", sha], { cwd: repository, signal });
+  return code === 0 ? [...stdout.matchAll(/^[0-9a-f]{64}(?= [*-] )/gmu)].map(([oid]) => oid) : null;
+}
+
+/** Tells the progress in git-lfs's stdout from its words, of which the end is kept. */
+function readOutput(onProgress: OnProgress = () => undefined) {
+  let words = "";
+  return {
+    read(chunk: Buffer): void {
+      for (const line of chunk.toString("utf8").split(/[\r\n]/u)) {
+        const text = line.trim();
+        if (text.startsWith("Downloading LFS objects: ")) onProgress(text);
+        else if (text !== "") words = `${words}${text}\n`.slice(-20_000);
+      }
+    },
+    words: () => words,
+  };
+}
+
 /**
  * Uploads contents from the mirror's store by git-lfs.
+ * @param isFork whether the mirror's remote is a fork: the repository itself then does not have them
  * @throws SessionError push_rejected, repository_*
  */
-export async function uploadContents(mirror: Mirror, oids: readonly string[], signal: AbortSignal): Promise<void> {
+export async function uploadContents(
+  mirror: Mirror,
+  oids: readonly string[],
+  signal: AbortSignal,
+  isFork = false,
+): Promise<void> {
   const { ms } = transferLimits(mirror);
   await withinMs(
     ms,
@@ -130,6 +223,8 @@ export async function uploadContents(mirror: Mirror, oids: readonly string[], si
         const some = oids.slice(start, start + uploadedAtOnce);
         const result = await git(["lfs", "push", "--object-id", "origin", ...some], bounded);
         if (result.code !== 0) throw uploadError(mirror.url, result);
+        if (isFork) continue;
+        for (const oid of some) await rm(madeMark(lfsStore(mirror.path), oid), { force: true });
       }
     },
   );

@@ -8,6 +8,8 @@ interface Side {
   readonly branch: string;
   /** Whether that is the target branch; if not, it is the work branch. */
   readonly isTarget: boolean;
+  /** Whether some of their files in LFS are pointers, since their contents could not be fetched; if omitted, none is. */
+  readonly hasPointers?: boolean;
 }
 
 /** Others' commits that came into a clone without a conflict. */
@@ -47,12 +49,15 @@ export function resolvePrompt(conflicts: readonly Conflict[], left: readonly Lef
   return [...conflicts.map(conflictText), ...left.map(leftText)].join("\n\n");
 }
 
-function takenInText({ directory, branch, isTarget, from, to }: TakenIn): string {
+const pointersText =
+  " Some of their files in LFS could not be fetched: you see short pointer texts in their place, which begin with `version https://git-lfs.github.com/spec/v1`. Do not change those.";
+
+function takenInText({ directory, branch, isTarget, hasPointers = false, from, to }: TakenIn): string {
   const what = isTarget ? `The target branch ${branch} was merged into your branch` : `Others committed to ${branch}`;
-  return `${what} since your last turn, and your clone in ${directory} has that now (git log ${short(from)}..${short(to)}). Read files again before you change them.`;
+  return `${what} since your last turn, and your clone in ${directory} has that now (git log ${short(from)}..${short(to)}). Read files again before you change them.${hasPointers ? pointersText : ""}`;
 }
 
-function conflictText({ directory, branch, isTarget, theirs, paths, onto }: Conflict): string {
+function conflictText({ directory, branch, isTarget, hasPointers = false, theirs, paths, onto }: Conflict): string {
   const who = isTarget ? `The target branch ${branch} has` : `Others pushed to the branch ${branch} and made`;
   const mine = onto === null ? "yours" : "theirs";
   const other = onto === null ? "theirs" : "yours";
@@ -66,7 +71,7 @@ function conflictText({ directory, branch, isTarget, theirs, paths, onto }: Conf
     `These files collide: ${named(paths)}.`,
     `In them, what stands between <<<<<<< and ======= is ${mine}, and what stands between ======= and >>>>>>> is ${other}; a file that one side deleted or that is not text has no such lines.`,
     "Find out what each side wanted (git log, git show), keep both, remove every marker, check the result, and commit it (git add or git rm for every file, git commit --no-edit).",
-    "Do not abort or reset it: their commits must stay in the branch.",
+    `Do not abort or reset it: their commits must stay in the branch.${hasPointers ? pointersText : ""}`,
   ].join(" ");
 }
 

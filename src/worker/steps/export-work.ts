@@ -11,7 +11,8 @@ import { cloneSource, commandFoldersOf } from "../attempt/session-repositories.t
 import type { Clone } from "../clones/clone.ts";
 import { readClones } from "../clones/clones.ts";
 import { exportClone, type ExportedWork } from "../clones/export.ts";
-import { takeLfsFiles, type LfsFile } from "./lfs-files.ts";
+import type { LfsFile } from "../lfs/pointers.ts";
+import { takeLfsFiles } from "./lfs-files.ts";
 import { maskSlices } from "./mask-slices.ts";
 import { requireNoSecret } from "./require-no-secret.ts";
 import { whatToPush } from "./what-to-push.ts";

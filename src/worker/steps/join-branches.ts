@@ -8,6 +8,7 @@ import { exportedHead, exportedRef } from "../clones/export-repository.ts";
 import { readJoinState, type JoinState } from "../clones/merge-state.ts";
 import { takeIn } from "../clones/take-in.ts";
 import { git, mustGit } from "../git/git.ts";
+import { fetchForFolder } from "../git/lfs.ts";
 import { isWithin, joinCommits, type Collision, type Join } from "../git/join.ts";
 import { askRemote, fetchBranch, remoteOptions } from "../git/mirror.ts";
 import type { Joining } from "../git/remote-repository.ts";
@@ -151,8 +152,9 @@ async function joinClone(
     if (join.kind === "ours") continue;
     const said = { directory: clone.remote.directory, branch: side.name, isTarget: side.isTarget };
     if (join.kind === "joined") {
+      const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch: side.name, sha: side.sha }));
       if (!(await bringIn(attempt, services, clone, { from: ours, to: join.sha, theirs: side.name }))) continue;
-      joined.takenIn.push({ ...said, from: ours, to: join.sha });
+      joined.takenIn.push({ ...said, hasPointers, from: ours, to: join.sha });
       continue;
     }
     const conflict = await beginJoin(attempt, services, joined.clones, index, { ...said, ...join, ours });
@@ -178,8 +180,9 @@ export async function beginJoin(
   const joining = { ours, theirs, onto, paths: paths.slice(0, recordedPaths), branch, isTarget };
   await recordJoin(attempt, services, clones, index, joining);
   const clone = clones[index] as Clone;
+  const conflict = await conflictOf(attempt, clone, joining);
   if (await bringIn(attempt, services, clone, { from: ours, at, to: { theirs, onto, paths }, theirs: branch }))
-    return conflictOf(clone, joining);
+    return conflict;
   await recordJoin(attempt, services, clones, index, null);
   return null;
 }
@@ -196,8 +199,14 @@ async function recordJoin(
   await completeClones(services, session.sessionId, clones);
 }
 
-function conflictOf({ remote }: Clone, { theirs, onto, paths, branch, isTarget }: Joining): Conflict {
-  return { directory: remote.directory, theirs, onto, paths, branch, isTarget };
+/** What the agent is told of a join, once the contents of the other side's files in LFS are there. */
+async function conflictOf(
+  attempt: Attempt,
+  clone: Clone,
+  { theirs, onto, paths, branch, isTarget }: Joining,
+): Promise<Conflict> {
+  const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch, sha: theirs }));
+  return { directory: clone.remote.directory, theirs, onto, paths, branch, isTarget, hasPointers };
 }
 
 /**
@@ -222,7 +231,7 @@ export async function resumeJoins(
     if (state.kind === "underWay" && state.paths.length === 0 && !isInterrupted) continue;
     if (state.kind === "underWay") {
       const paths = state.paths.length === 0 ? joining.paths : state.paths;
-      conflicts.push(conflictOf(clone, { ...joining, paths }));
+      conflicts.push(await conflictOf(attempt, clone, { ...joining, paths }));
       continue;
     }
     // Nothing of the work is in the clone: the next commit on top of theirs would be taken for all of it.
@@ -357,6 +366,23 @@ function joinIn(
 ): Promise<Join> {
   const message = mask.text(session.title);
   return joinCommits({ ...sides, author, committer, signer, message }, { cwd: mirror.path, signal });
+}
+
+/**
+ * Fetches the contents of others' files in LFS, so that the clone gets these and no pointers.
+ * @returns whether all are there; if not, a notice says why
+ * @throws SessionError repository_* that passes by itself
+ */
+async function fetchTheirFiles(
+  { emit, signal }: Pick<Attempt, "emit" | "signal">,
+  { mirror, remote }: Clone,
+  { branch, sha }: { readonly branch: string; readonly sha: string },
+): Promise<boolean> {
+  const problem = await fetchForFolder(mirror, sha, signal);
+  if (problem === null) return true;
+  const text = `Files in LFS that others committed to ${branch} of ${remote.directory} could not be fetched: the agent sees pointers in their place. ${problem}`;
+  await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
+  return false;
 }
 
 /**

@@ -1,33 +1,21 @@
-import { createHash, randomBytes } from "node:crypto";
-import { createReadStream, createWriteStream, existsSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { randomBytes } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
-import { programText } from "../../programs/program-text.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
 import { git, mustGit, type GitOptions } from "../git/git.ts";
-import { fetchContents, lfsPath, lfsStore, parsePointer, pointerBytes, usesLfs, type LfsPointer } from "../git/lfs.ts";
+import { fetchContents, lfsPath, lfsStore } from "../git/lfs.ts";
 import { knownOf } from "../git/remote-repository.ts";
-import { pushedObjects, type PushedObject } from "../push/pushed-objects.ts";
-import { runCommand } from "../sandboxed/run-command.ts";
+import { storeMade, takeContents } from "../lfs/contents.ts";
+import { listed, newLfsFiles, type FileInGit, type LfsFile } from "../lfs/pointers.ts";
+import type { PushedObject } from "../push/pushed-objects.ts";
 
-/** A file in LFS that a push would bring. */
-export interface LfsFile extends LfsPointer {
-  /** Path in its commit, as bytes in Latin-1. */
-  readonly path: string;
-  readonly commit: string;
-}
-
-/** A file that belongs in LFS and is larger than this is not pushed into git itself, in bytes. */
-const largestInGit = 1024 * 1024;
-/** How many files a failure names. */
-const namedLimit = 5;
-/** How many contents one command takes out: their names are in its environment. */
-const takenAtOnce = 500;
+/** How many commits before the newest are asked for contents that are on the server. */
+const mostFetched = 20;
 
 type Services = Pick<AttemptServices, "folders" | "mirrors" | "sandbox" | "limits">;
 
@@ -43,23 +31,28 @@ export async function takeLfsFiles(
   clone: Clone,
   head: string,
 ): Promise<LfsFile[]> {
-  const { mirror } = clone;
-  const { signal } = attempt;
-  if (!(await usesLfs(mirror.path, head, signal))) return [];
-  const { files, large } = await newFiles(clone, head, signal);
+  const { mirror, remote } = clone;
+  const { session, signal } = attempt;
+  const { files, large } = await newLfsFiles(head, knownOf(clone), { cwd: mirror.path, signal });
   const misplaced = await inLfsByAttributes(mirror.path, head, large, signal);
   if (misplaced.length > 0) throw misplacedFiles(misplaced);
-  const missing = (): LfsFile[] => files.filter(({ oid }) => !existsSync(lfsPath(lfsStore(mirror.path), oid)));
+  const store = lfsStore(mirror.path);
+  const missing = (): LfsFile[] => files.filter(({ oid }) => !existsSync(lfsPath(store, oid)));
   const wanted = missing();
   requireRoom(wanted, services.limits.diskBytes);
-  for (let start = 0; start < wanted.length; start += takenAtOnce) {
-    await takeContents(attempt, services, clone, wanted.slice(start, start + takenAtOnce));
+  if (wanted.length > 0) {
+    const folders = { ...commandFoldersOf(session, services, remote.directory), readOnly: [mirror.path] };
+    await takeContents({ ...services, signal }, folders, wanted, (pointer, content) =>
+      storeMade(store, pointer, content),
+    );
   }
   // What is left may be an earlier content, to which the agent went back.
   if (missing().length > 0) await fetchIfThere(clone, head, signal);
+  const others = new Set(missing().map(({ commit }) => commit));
+  for (const commit of [...others].slice(0, mostFetched)) await fetchIfThere(clone, commit, signal);
   const lost = missing();
   if (lost.length > 0) throw lostContents(lost);
-  return files;
+  return [...files];
 }
 
 /**
@@ -94,120 +87,46 @@ export async function* lfsObjects(mirror: string, files: readonly LfsFile[]): As
   }
 }
 
-/** The pointers among a push's objects, each content once, and paths of its large files. */
-async function newFiles(clone: Clone, head: string, signal: AbortSignal) {
-  const files = new Map<string, LfsFile>();
-  const large: string[] = [];
-  for await (const object of pushedObjects(head, knownOf(clone), { cwd: clone.mirror.path, signal })) {
-    if (object.type !== "blob") continue;
-    if (object.bytes > largestInGit) large.push(object.path);
-    if (object.bytes >= pointerBytes) continue;
-    const parts: Uint8Array[] = [];
-    for await (const part of object.content) parts.push(Buffer.from(part));
-    const pointer = parsePointer(Buffer.concat(parts).toString("utf8"));
-    if (pointer !== null) files.set(pointer.oid, { ...pointer, path: object.path, commit: object.commit });
-  }
-  return { files: [...files.values()], large };
-}
-
-/** Those of a commit's paths that its attributes put into LFS; as bytes in Latin-1. */
+/** Those of the files that the attributes of `head` put into LFS, by all of their paths. @returns paths, as bytes in Latin-1 */
 async function inLfsByAttributes(
   mirror: string,
   head: string,
-  paths: readonly string[],
+  files: readonly FileInGit[],
   signal: AbortSignal,
 ): Promise<string[]> {
-  if (paths.length === 0) return [];
+  if (files.length === 0) return [];
   const index = join(mirror, `offstage-index-${randomBytes(8).toString("hex")}`);
   const options: GitOptions = { cwd: mirror, signal, indexFile: index };
   try {
+    const paths = await pathsOf(files, options);
     await mustGit(["read-tree", head], options);
-    const found: string[] = [];
-    for (const path of paths) {
-      const { stdout } = await git(["check-attr", "--cached", "-z", "filter", "--", path], options);
-      if (stdout.split("\0")[2] === "lfs") found.push(path);
-    }
-    return found;
+    const input = Readable.from([Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1")]);
+    const fields = await latin1Parts(["check-attr", "--cached", "-z", "--stdin", "filter"], { ...options, input });
+    return paths.filter((_, position) => fields[position * 3 + 2] === "lfs");
   } finally {
     await rm(index, { force: true });
   }
 }
 
-async function takeContents(
-  { session, signal }: Pick<Attempt, "session" | "signal">,
-  services: Services,
-  { mirror, remote }: Clone,
-  wanted: readonly LfsFile[],
-): Promise<void> {
-  const folders = { ...commandFoldersOf(session, services, remote.directory), readOnly: [mirror.path] };
-  const command = {
-    command: "sh",
-    arguments: ["-c", programText(import.meta.url, "lfs-contents.sh")],
-    environment: { OFFSTAGE_OIDS: wanted.map(({ oid }) => oid).join(" ") },
-  };
-  await runCommand({ ...services, signal }, folders, command, async (child) => {
-    child.stdin.end();
-    await receive(child.stdout, lfsStore(mirror.path), wanted);
-  });
-}
-
-/** Stores each content of the stream whose bytes are what its name says. @throws Error if the stream is not of that form */
-async function receive(stream: Readable, store: string, wanted: readonly LfsFile[]): Promise<void> {
-  const sizes = new Map(wanted.map(({ oid, size }) => [oid, size]));
-  const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
-  let rest: Buffer = Buffer.alloc(0);
-  const more = async (): Promise<boolean> => {
-    const { value, done } = await chunks.next();
-    if (done === true) return false;
-    rest = rest.length === 0 ? value : Buffer.concat([rest, value]);
-    return true;
-  };
-  async function* content(bytes: number): AsyncGenerator<Buffer> {
-    for (let left = bytes; left > 0;) {
-      if (rest.length === 0 && !(await more())) throw new Error("a content in LFS ended early");
-      const part = rest.subarray(0, left);
-      rest = rest.subarray(part.length);
-      left -= part.length;
-      yield part;
+/** All paths of files in their commits: git lists a file that has several under one of them, and only up to a line break. */
+async function pathsOf(files: readonly FileInGit[], options: GitOptions): Promise<string[]> {
+  const paths = new Set<string>();
+  for (const commit of new Set(files.map((file) => file.commit))) {
+    const wanted = new Set(files.filter((file) => file.commit === commit).map(({ sha }) => sha));
+    for (const entry of await latin1Parts(["ls-tree", "-r", "-z", commit], options)) {
+      const [, sha = "", path = ""] = /^\d+ \w+ ([0-9a-f]+)\t(.+)$/su.exec(entry) ?? [];
+      if (wanted.has(sha)) paths.add(path);
     }
   }
-  for (;;) {
-    const end = rest.indexOf("\n");
-    if (end === -1) {
-      if (rest.length > 200) throw new Error("a content in LFS has no header");
-      if (!(await more())) return;
-      continue;
-    }
-    const [oid = "", size] = rest.toString("latin1", 0, end).split(" ");
-    rest = rest.subarray(end + 1);
-    // Never more than the pointer says, which the commits have.
-    if (sizes.get(oid) !== Number(size)) throw new Error("a content in LFS is not of the size that its pointer says");
-    await keep(content(Number(size)), store, oid);
-  }
+  return [...paths];
 }
 
-async function keep(content: AsyncIterable<Buffer>, store: string, oid: string): Promise<void> {
-  const unchecked = join(store, `incoming-${randomBytes(8).toString("hex")}`);
-  const hash = createHash("sha256");
-  try {
-    await mkdir(dirname(lfsPath(store, oid)), { recursive: true });
-    const seen = async function* (parts: AsyncIterable<Buffer>) {
-      for await (const part of parts) {
-        hash.update(part);
-        yield part;
-      }
-    };
-    await pipeline(content, seen, createWriteStream(unchecked, { mode: 0o644 }));
-    if (hash.digest("hex") !== oid) throw new Error("a content in LFS is not the one that its pointer names");
-    await rename(unchecked, lfsPath(store, oid));
-  } finally {
-    await rm(unchecked, { force: true });
-  }
-}
-
-function listed(paths: readonly string[]): string {
-  const names = paths.slice(0, namedLimit).map((path) => Buffer.from(path, "latin1").toString("utf8").slice(0, 200));
-  return `${names.join(", ")}${paths.length > namedLimit ? `, and ${paths.length - namedLimit} more` : ""}`;
+/** What git writes, cut at its zero bytes; as bytes in Latin-1. @throws Error if git fails */
+async function latin1Parts(parameters: readonly string[], options: GitOptions): Promise<string[]> {
+  const chunks: Buffer[] = [];
+  const { code, stderr } = await git(parameters, { ...options, onOutput: (chunk) => chunks.push(chunk) });
+  if (code !== 0) throw new Error(`git ${parameters[0]} failed: ${stderr.trim().slice(-2_000)}`);
+  return Buffer.concat(chunks).toString("latin1").split("\0").slice(0, -1);
 }
 
 function misplacedFiles(paths: readonly string[]): SessionError {

@@ -66,10 +66,13 @@ function untrustedEvent(payload: unknown): string {
   ].join("\n");
 }
 
+const fromCheckpoint =
+  "You go on on another machine. The folder is as it was after your last steps, but for files that git ignores and what you changed in the very last moment: look at what is already done (git status, git log), do not repeat it, and finish the task.";
+
 const whatIsLeft = {
   disk: "The folder is as you left it: look at what is already done (git status, git log), do not repeat it, and finish the task.",
-  checkpoint:
-    "You go on on another machine. The folder is as it was after your last steps, but for files that git ignores and what you changed in the very last moment: look at what is already done (git status, git log), do not repeat it, and finish the task.",
+  checkpoint: fromCheckpoint,
+  "checkpoint without contents": `${fromCheckpoint} The contents of some files in LFS are lost: you see short pointer texts in their place, which begin with \`version https://git-lfs.github.com/spec/v1\`. Make those again that you had made, and leave the others as they are.`,
   remote:
     "You go on on another machine, and what you had not finished could not be kept: begin this task from what the folder has.",
 } as const;

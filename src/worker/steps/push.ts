@@ -52,7 +52,7 @@ async function pushWork(
   attempt: Attempt,
   services: Services,
   work: ClonedWork,
-  { mirror }: PushTarget,
+  { mirror, fork }: PushTarget,
 ): Promise<PushEnd> {
   const { session, mask, signal } = attempt;
   const { database, traces, author, committer, signer } = services;
@@ -77,7 +77,7 @@ async function pushWork(
   };
   const oids = work.lfs.map(({ oid }) => oid);
   // First, so that no pointer is on the branch without its content.
-  if (oids.length > 0) await uploadContents(mirror, oids, signal);
+  if (oids.length > 0) await uploadContents(mirror, oids, signal, fork !== undefined);
   const attributes = { "offstage.repository.id": repository.id };
   return traces.span("push", { kind: "client", attributes }, () => pushBranch(mirror, request, signal));
 }

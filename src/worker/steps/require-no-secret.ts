@@ -6,8 +6,9 @@ import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
 import type { ExportedWork } from "../clones/export.ts";
 import { knownOf } from "../git/remote-repository.ts";
+import type { LfsFile } from "../lfs/pointers.ts";
 import { scanPush, type FindingLocation, type PushFindings } from "../push/push-scan.ts";
-import { lfsObjects, type LfsFile } from "./lfs-files.ts";
+import { lfsObjects } from "./lfs-files.ts";
 import { ObjectsError } from "../push/pushed-objects.ts";
 
 /** Most locations that a failure names. */

@@ -15,6 +15,7 @@ import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { SafePoints } from "../attempt/safe-points.ts";
 import { openSessionGateway, type GatewayServicesOfAttempt } from "../attempt/session-gateway.ts";
 import type { Checkpointer } from "../checkpoints/checkpointer.ts";
+import type { RestoredFrom } from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
 import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { agentTurn, variablesOf, type TurnServices } from "./agent-turn.ts";
@@ -28,7 +29,7 @@ export interface Turns {
   readonly clones: readonly Clone[];
   readonly environments: readonly RepositoryEnvironment[];
   /** Where the work so far comes from, for the prompt after an interruption. */
-  readonly origin: "disk" | "checkpoint" | "remote";
+  readonly origin: "disk" | RestoredFrom;
   readonly checkpointer: Pick<Checkpointer, "start" | "follow" | "observe" | "take">;
   readonly safePoints: SafePoints;
 }
@@ -155,7 +156,7 @@ async function reopenLost(
   { clones, origin }: Pick<Turns, "clones" | "origin">,
 ): Promise<number> {
   if (origin === "disk" || isOnRemote(clones)) return 0;
-  return reopenMessages(database, session, origin === "checkpoint" ? "not kept" : "all");
+  return reopenMessages(database, session, origin === "remote" ? "all" : "not kept");
 }
 
 /** Whether the clones start with everything that was exported from the session so far. */

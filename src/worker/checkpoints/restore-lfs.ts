@@ -1,0 +1,32 @@
+import { existsSync } from "node:fs";
+import type { Readable } from "node:stream";
+import type { PendingRestore } from "../clones/checkpoint-repository.ts";
+import { fetchForFolder, lfsPath, lfsStore, namesInLfs } from "../git/lfs.ts";
+import { keepContents } from "../lfs/contents.ts";
+import type { SandboxedRun, SandboxFolders } from "../sandboxed/run-command.ts";
+
+/**
+ * Puts the contents of a checkpoint's files in LFS where they are found when its files are checked out: those that the checkpoint
+ * holds into the clone, and others from the server into the mirror's store.
+ * @param folders whose working directory is the clone
+ * @param pieces opens each piece with contents
+ * @returns why some of the files will be pointers, as a sentence; null if none will
+ * @throws those of `runCommand` and `fetchForFolder`, and what reading a piece throws
+ */
+export async function restoreLfs(
+  run: SandboxedRun,
+  folders: SandboxFolders,
+  { clone, path, commit }: PendingRestore,
+  pieces: readonly (() => Readable)[],
+): Promise<string | null> {
+  const { mirror } = clone;
+  const kept = new Set<string>();
+  for (const open of pieces) for (const oid of await keepContents(run, folders, open())) kept.add(oid);
+  const problem = await fetchForFolder(mirror, commit, run.signal, { repository: path });
+  if (problem === null) return null;
+  // The server does not have what the checkpoint holds.
+  const store = lfsStore(mirror.path);
+  const names = await namesInLfs(path, commit, run.signal);
+  const isThere = (oid: string): boolean => kept.has(oid) || existsSync(lfsPath(store, oid));
+  return names?.every(isThere) === true ? null : problem;
+}

@@ -1,0 +1,55 @@
+import { parsePointer, pointerBytes, workUsesLfs, type LfsPointer } from "../git/lfs.ts";
+import { pushedObjects } from "../push/pushed-objects.ts";
+
+/** A file in LFS that a session's commits bring. */
+export interface LfsFile extends LfsPointer {
+  /** Path in its commit, as bytes in Latin-1; up to the first line break in it. */
+  readonly path: string;
+  readonly commit: string;
+}
+
+/** A file of a session's commits that is in git itself. */
+export type FileInGit = Pick<LfsFile, "path" | "commit"> & { readonly sha: string };
+
+/** A file that belongs in LFS and is larger than this is not pushed into git itself, in bytes. */
+const largestInGit = 1024 * 1024;
+
+/** Where the commits are. */
+export interface Repository {
+  /** Its path: Offstage's own, out of every agent's reach. */
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The files in LFS that commits bring, each content once, and the large files that they bring in git itself. Both are empty if no
+ * attributes of the commits put files into LFS.
+ * @param head newest of the commits
+ * @param known commits that are not looked at, nor what they have
+ * @throws ObjectsError
+ */
+export async function newLfsFiles(
+  head: string,
+  known: readonly string[],
+  { cwd, signal }: Repository,
+): Promise<{ readonly files: readonly LfsFile[]; readonly large: readonly FileInGit[] }> {
+  const files = new Map<string, LfsFile>();
+  const large: FileInGit[] = [];
+  if (!(await workUsesLfs(cwd, head, known, signal))) return { files: [], large };
+  for await (const { type, sha, path, commit, bytes, content } of pushedObjects(head, known, { cwd, signal })) {
+    if (type !== "blob") continue;
+    if (bytes > largestInGit) large.push({ sha, path, commit });
+    if (bytes >= pointerBytes) continue;
+    const parts: Uint8Array[] = [];
+    for await (const part of content) parts.push(Buffer.from(part));
+    const pointer = parsePointer(Buffer.concat(parts).toString("utf8"));
+    if (pointer !== null) files.set(pointer.oid, { ...pointer, path, commit });
+  }
+  return { files: [...files.values()], large };
+}
+
+/** Names of files for a sentence: the first few. */
+export function listed(paths: readonly string[], most = 5): string {
+  const names = paths.slice(0, most).map((path) => Buffer.from(path, "latin1").toString("utf8").slice(0, 200));
+  return `${names.join(", ")}${paths.length > most ? `, and ${paths.length - most} more` : ""}`;
+}

@@ -1,0 +1,50 @@
+/*
+ * Writes contents that the clone's LFS filter kept to stdout: for each a line `<oid> <bytes>` with the content after it. What is not
+ * there, or is not of its size, is left out. It runs in the clone.
+ * stdin: lines `<oid> <bytes>`
+ */
+const { execFileSync } = require("node:child_process");
+const { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } = require("node:fs");
+const { join } = require("node:path");
+
+const common = execFileSync("git", ["rev-parse", "--git-common-dir"], { encoding: "utf8" }).trim();
+const part = Buffer.alloc(1024 * 1024);
+
+/** stdout may be a pipe that does not block: it is then full for a while. */
+function write(bytes) {
+  for (let rest = bytes; rest.length > 0;) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (error) {
+      if (error.code !== "EAGAIN") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
+/** Opens a content; null if there is none. A link leads elsewhere, and a pipe would never end. */
+function open(oid) {
+  try {
+    const path = join(common, "lfs/objects", oid.slice(0, 2), oid.slice(2, 4), oid);
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return null;
+  }
+}
+
+for (const line of readFileSync(0, "utf8").split("\n")) {
+  const [oid = "", size = ""] = line.split(" ");
+  const file = oid === "" ? null : open(oid);
+  if (file === null) continue;
+  const found = fstatSync(file);
+  if (found.isFile() && found.size === Number(size)) {
+    write(Buffer.from(`${line}\n`));
+    for (let left = found.size; left > 0;) {
+      const count = readSync(file, part, 0, Math.min(part.length, left), null);
+      if (count === 0) process.exit(1);
+      write(part.subarray(0, count));
+      left -= count;
+    }
+  }
+  closeSync(file);
+}
