@@ -29,6 +29,7 @@ describe.each(shells)("pack-work.sh and restore-work.sh in %s", (shell) => {
         environment: {
           ...environment,
           OFFSTAGE_BASE: base,
+          OFFSTAGE_LFS_FILTER: "false",
           OFFSTAGE_BEFORE: base,
           OFFSTAGE_KNOWN: base,
           OFFSTAGE_MIRROR: join(mirror, "objects"),

@@ -16,6 +16,7 @@ async function exportWork(repository: Repository, shell: string, merge: { ended?
     environment: {
       ...repository.environment,
       OFFSTAGE_BASE: repository.base,
+      OFFSTAGE_LFS_FILTER: "false",
       OFFSTAGE_BEFORE: repository.base,
       OFFSTAGE_KNOWN: repository.base,
       OFFSTAGE_BRANCH: "work",

@@ -285,7 +285,7 @@ async function packClone(
     { ...services, signal },
     { ...paths, home, readOnly: [...paths.readOnly, repository.path] },
     {
-      mirror: join(clone.mirror.path, "objects"),
+      mirror: clone.mirror.path,
       checkpoints: repository.objects,
       known: [...knownOf(clone), ...(chain === null ? [] : [chain.commit])],
       baseSha: clone.baseSha,

@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import type { LfsPointer } from "../git/lfs.ts";
 import { isOnServer, lfsPath } from "../git/lfs.ts";
-import { checked, headerOf, takeContents } from "../lfs/contents.ts";
+import { checked, contentsThere, headerOf, takeContents } from "../lfs/contents.ts";
 import type { LfsFile } from "../lfs/pointers.ts";
 import type { SandboxedRun, SandboxFolders } from "../sandboxed/run-command.ts";
 
@@ -51,10 +51,13 @@ export async function packLfs(
   const wanted = files.filter(({ oid }) => !isOnServer(store, oid));
   const kept = keptPieces(request, wanted);
   const has = new Set(kept.flatMap(({ contents }) => contents.map(({ oid }) => oid)));
-  const { chosen, tooLarge } = choose(
+  const { chosen, larger } = choose(
     wanted.filter(({ oid }) => !has.has(oid)),
     request.room - bytesOf(kept.flatMap(({ contents }) => contents)),
   );
+  // A pointer may name any size.
+  const there = larger.length === 0 ? new Set() : await contentsThere(run, folders, larger);
+  const tooLarge = larger.filter(({ oid }) => there.has(oid) || existsSync(lfsPath(store, oid)));
   if (chosen.length === 0) return { pieces: kept, tooLarge, fresh: null };
   const fresh = newPiece();
   const contents = await writePiece(run, folders, { store, chosen, file: fresh.file });
@@ -77,16 +80,16 @@ function keptPieces({ before, room }: LfsRequest, wanted: readonly LfsFile[]): r
 /** The small ones first, so that one large file does not keep the others out. */
 function choose(files: readonly LfsFile[], room: number) {
   const chosen: LfsFile[] = [];
-  const tooLarge: LfsFile[] = [];
+  const larger: LfsFile[] = [];
   let left = room;
   for (const file of files.toSorted((one, other) => one.size - other.size)) {
-    if (file.size > left) tooLarge.push(file);
+    if (file.size > left) larger.push(file);
     else {
       chosen.push(file);
       left -= file.size;
     }
   }
-  return { chosen, tooLarge };
+  return { chosen, larger };
 }
 
 function bytesOf(contents: readonly LfsPointer[]): number {

@@ -11,6 +11,7 @@
 #   OFFSTAGE_BEFORE  taken for HEAD if it does not
 #   OFFSTAGE_KNOWN   commits whose objects are outside already, separated by spaces
 #   OFFSTAGE_MIRROR, OFFSTAGE_CHECKPOINTS  object folders with those commits
+#   OFFSTAGE_LFS_FILTER  command of git's filter for files in LFS
 #   OFFSTAGE_LAST    `<head> <tree> <state>` of the last checkpoint, or nothing: nothing is packed if all are still the same
 #   OFFSTAGE_OURS    the session's commit in a join that the agent is to do by hand; may be empty
 # stderr, beside messages: `offstage-checkpoint <head> <commit> <tree> <state>` if anything is packed; the state is `none` if no
@@ -50,6 +51,7 @@ else
   export GIT_DIR="$scratch/repository" GIT_WORK_TREE="$PWD"
   case ${#OFFSTAGE_BASE} in 64) format=sha256 ;; *) format=sha1 ;; esac
   git init --quiet --object-format="$format"
+  set_lfs_filter
 fi
 export GIT_INDEX_FILE="$scratch/index" GIT_OBJECT_DIRECTORY="$scratch/objects"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects:$OFFSTAGE_CHECKPOINTS:$OFFSTAGE_MIRROR"

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
+import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { programText } from "../../programs/program-text.ts";
 import { mergeStateFunctions } from "../clones/merge-state.ts";
 import { stageAllFunction } from "../clones/stage-all.ts";
 import { authorVariables } from "../git/git.ts";
+import { filterCommand } from "../git/lfs.ts";
 import { limitBytes } from "../sandboxed/byte-limit.ts";
 import { runCommand, type SandboxCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
 
@@ -20,7 +22,7 @@ const sizeLimit = ({ checkpointBytes }: PieceRun) => limitBytes(checkpointBytes,
 /** What a repository's checkpoint builds on. */
 export interface PackRequest {
   /**
-   * Object folders outside the clone: of the mirror, and of the earlier checkpoints. `known` are the commits in them.
+   * Outside the clone: the mirror's path, and the object folder of the earlier checkpoints. `known` are the commits in them.
    */
   readonly mirror: string;
   readonly checkpoints: string;
@@ -61,7 +63,8 @@ export async function packWork(
     OFFSTAGE_BASE: request.baseSha,
     OFFSTAGE_BEFORE: request.headSha,
     OFFSTAGE_KNOWN: request.known.join(" "),
-    OFFSTAGE_MIRROR: request.mirror,
+    OFFSTAGE_MIRROR: join(request.mirror, "objects"),
+    OFFSTAGE_LFS_FILTER: filterCommand(request.mirror),
     OFFSTAGE_CHECKPOINTS: request.checkpoints,
     OFFSTAGE_LAST:
       request.last === null ? "" : `${request.last.head} ${request.last.tree} ${request.last.merge ?? "none"}`,

@@ -8,6 +8,7 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import { authorVariables, git, sandboxGitVariables, mustGit, type GitOptions } from "../git/git.ts";
+import { filterCommand } from "../git/lfs.ts";
 import { signCommits } from "../git/sign-commits.ts";
 import type { Signer } from "../git/signer.ts";
 import { limitBytes, TooLargeError } from "../sandboxed/byte-limit.ts";
@@ -236,6 +237,7 @@ async function writePack(request: RepositoryExport, pack: string, before: string
       ...authorVariables(author, committer),
       OFFSTAGE_MESSAGE: `${message}${trailer}`,
       OFFSTAGE_OBJECTS: join(mirror, "objects"),
+      OFFSTAGE_LFS_FILTER: filterCommand(mirror),
       OFFSTAGE_BASE: start.baseSha,
       OFFSTAGE_BRANCH: branch,
       OFFSTAGE_BEFORE: before,

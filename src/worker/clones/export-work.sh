@@ -15,6 +15,7 @@
 #   OFFSTAGE_KNOWN    commits whose objects are outside already, separated by spaces
 #   OFFSTAGE_BRANCH   the session's work branch
 #   OFFSTAGE_OBJECTS  the mirror's object folder
+#   OFFSTAGE_LFS_FILTER  command of git's filter for files in LFS
 #   OFFSTAGE_MESSAGE  message of the commit of what is uncommitted
 #   OFFSTAGE_ENDED    empty if the agent's turn did not end by itself: a merge under way then stays so. Otherwise it is committed,
 #                     unless files collide that nobody has resolved
@@ -30,6 +31,7 @@ if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   case ${#OFFSTAGE_BASE} in 64) format=sha256 ;; *) format=sha1 ;; esac
   git init --quiet --object-format="$format"
   echo "$OFFSTAGE_OBJECTS" > "$GIT_DIR/objects/info/alternates"
+  set_lfs_filter
   git update-ref HEAD "$OFFSTAGE_BEFORE"
   git read-tree HEAD
 fi

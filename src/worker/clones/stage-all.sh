@@ -4,6 +4,14 @@ unvisited_folders() {
   git ls-files --others --exclude-standard -z | tr '\n\0' '\001\n' | LC_ALL=C grep '/$'
 }
 
+# A function for programs that take the files of a broken repository with one of their own: sets the filter for files in LFS, with
+# new contents at the place where the clone has them.
+set_lfs_filter() {
+  git config filter.lfs.process "$OFFSTAGE_LFS_FILTER"
+  git config filter.lfs.required true
+  export OFFSTAGE_LFS_OWN="$PWD/.git/lfs"
+}
+
 # A function for programs that run among a session's files: adds everything in the working directory to the index. Files
 # count in whatever state the agent left them:
 # - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and

@@ -4,6 +4,7 @@
  * of pointers (smudge). New contents are kept in the clone, from where they are uploaded before the push; others are in the mirror's
  * store, which is not writable here. A pointer whose content is in neither stays a pointer.
  *
+ * Environment: OFFSTAGE_LFS_OWN, the folder for new contents; `lfs` in the clone's repository if it is not set
  * Argument: the mirror's store. stdin and stdout: packets of git's protocol (gitprotocol-common(5))
  */
 const { execFileSync } = require("node:child_process");
@@ -23,10 +24,14 @@ const {
 const { dirname, join, resolve } = require("node:path");
 
 const shared = process.argv[1];
-const own = resolve(execFileSync("git", ["rev-parse", "--git-common-dir"], { encoding: "utf8" }).trim(), "lfs");
+const own = process.env.OFFSTAGE_LFS_OWN ?? resolve(commonFolder(), "lfs");
 /** Most bytes of a packet's content, and of a pointer. */
 const packetBytes = 65_516;
 const pointerBytes = 1024;
+
+function commonFolder() {
+  return execFileSync("git", ["rev-parse", "--git-common-dir"], { encoding: "utf8" }).trim();
+}
 
 /** Repeats a read or write of a pipe that does not block, until it can be done. */
 function untilReady(act) {

@@ -124,18 +124,24 @@ export async function workUsesLfs(
   return changing !== "" && (await usesLfs(repository, changing.split("\n"), signal));
 }
 
-/**
- * Sets git's filter in a clone that no agent has seen yet. It is one that git prefers to the others: a git-lfs that is installed for
- * all users of an image (`git lfs install --system`) would ask the server, without a credential, for what the mirror has.
- */
+/** Sets git's filter in a clone that no agent has seen yet. */
 async function setFilter(mirror: string, clone: GitOptions): Promise<void> {
+  await mustGit(["config", "filter.lfs.process", filterCommand(mirror)], clone);
+  // Without its filter git would store the whole content.
+  await mustGit(["config", "filter.lfs.required", "true"], clone);
+}
+
+/**
+ * The shell command of git's filter for files in LFS, to be set as `filter.lfs.process`. git prefers it to other filters: a git-lfs
+ * that is installed for all users of an image (`git lfs install --system`) would ask the server, without a credential, for what the
+ * mirror has.
+ * @param mirror its path
+ */
+export function filterCommand(mirror: string): string {
   const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
   // An image may have its own Node, and this one may be gone after an upgrade.
   const node = `node=${quoted(process.execPath)}; [ -x "$node" ] || node=node; unset NODE_OPTIONS; exec "$node" --no-warnings`;
-  const program = quoted(programText(import.meta.url, "lfs-filter.cjs"));
-  await mustGit(["config", "filter.lfs.process", `${node} -e ${program} -- ${quoted(lfsStore(mirror))}`], clone);
-  // Without its filter git would store the whole content.
-  await mustGit(["config", "filter.lfs.required", "true"], clone);
+  return `${node} -e ${quoted(programText(import.meta.url, "lfs-filter.cjs"))} -- ${quoted(lfsStore(mirror))}`;
 }
 
 /**

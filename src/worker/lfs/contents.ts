@@ -28,12 +28,35 @@ export async function takeContents(
   wanted: readonly LfsPointer[],
   use: (pointer: LfsPointer, content: AsyncIterable<Buffer>) => Promise<void>,
 ): Promise<void> {
-  const program = ["--no-warnings", "-e", programText(import.meta.url, "take-contents.cjs")];
+  await runTake(run, folders, [], wanted, (stdout) => receive(stdout, wanted, use));
+}
+
+/** Which of the contents are in a clone in the sandbox, with the size of their pointers: their names, which nothing has checked. */
+export async function contentsThere(
+  run: SandboxedRun,
+  folders: SandboxFolders,
+  wanted: readonly LfsPointer[],
+): Promise<ReadonlySet<string>> {
+  let lines = "";
+  await runTake(run, folders, ["list"], wanted, async (stdout) => {
+    lines = await text(stdout);
+  });
+  return new Set(lines.split("\n").map((line) => line.split(" ", 1)[0] ?? ""));
+}
+
+async function runTake(
+  run: SandboxedRun,
+  folders: SandboxFolders,
+  parameters: readonly string[],
+  wanted: readonly LfsPointer[],
+  use: (stdout: Readable) => Promise<void>,
+): Promise<void> {
+  const program = ["--no-warnings", "-e", programText(import.meta.url, "take-contents.cjs"), "--", ...parameters];
   await runCommand(run, folders, { command: process.execPath, arguments: program }, async (child) => {
     const asked = pipeline(Readable.from(wanted.map(headerOf)), child.stdin);
     // If the program ends early, its exit code tells why.
     asked.catch(() => undefined);
-    await receive(child.stdout, wanted, use);
+    await use(child.stdout);
   });
 }
 

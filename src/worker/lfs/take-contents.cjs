@@ -1,14 +1,26 @@
 /*
  * Writes contents that the clone's LFS filter kept to stdout: for each a line `<oid> <bytes>` with the content after it. What is not
  * there, or is not of its size, is left out. It runs in the clone.
+ * Argument: `list` for the lines alone
  * stdin: lines `<oid> <bytes>`
  */
 const { execFileSync } = require("node:child_process");
 const { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } = require("node:fs");
 const { join } = require("node:path");
 
-const common = execFileSync("git", ["rev-parse", "--git-common-dir"], { encoding: "utf8" }).trim();
+const isList = process.argv[1] === "list";
+const common = commonFolder();
 const part = Buffer.alloc(1024 * 1024);
+
+/** An agent may have deleted its repository: the contents of what it made since are kept at the same place. */
+function commonFolder() {
+  try {
+    const options = { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] };
+    return execFileSync("git", ["rev-parse", "--git-common-dir"], options).trim();
+  } catch {
+    return ".git";
+  }
+}
 
 /** stdout may be a pipe that does not block: it is then full for a while. */
 function write(bytes) {
@@ -39,7 +51,7 @@ for (const line of readFileSync(0, "utf8").split("\n")) {
   const found = fstatSync(file);
   if (found.isFile() && found.size === Number(size)) {
     write(Buffer.from(`${line}\n`));
-    for (let left = found.size; left > 0;) {
+    for (let left = isList ? 0 : found.size; left > 0;) {
       const count = readSync(file, part, 0, Math.min(part.length, left), null);
       if (count === 0) process.exit(1);
       write(part.subarray(0, count));

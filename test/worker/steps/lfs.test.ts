@@ -170,6 +170,15 @@ describe.runIf(isInstalled)("a checkpoint", () => {
     expect((await noticesOf(attempt)).at(-1)).toContain("Not all files in LFS of acme/app could be restored");
   });
 
+  test("is whole if a large file is a pointer without content, which the push judges", async () => {
+    await useLfs();
+    const { attempt, clones } = await begin();
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${"a".repeat(64)}\nsize 999999999999\n`;
+    await write(clones, { "pointer.bin": pointer });
+    expect(await take(attempt, clones, { ...one, checkpointBytes: megabyte })).toBe(true);
+    expect(await noticesOf(attempt)).toEqual([]);
+  });
+
   test("holds no content that is another than its pointer names, and none but files that the store has", async () => {
     await useLfs();
     const { attempt, clones } = await begin();
@@ -404,6 +413,24 @@ describe.runIf(isInstalled)("LFS that the agent introduces", () => {
       process.env["PATH"] = path;
     }
     expect(world.git("for-each-ref", "--format=%(refname)")).toBe("refs/heads/main");
+  });
+});
+
+describe.runIf(isInstalled)("an agent that began another repository in its folder", () => {
+  test.each([
+    ["with a new one", "rm -rf .git && git init --quiet"],
+    ["with none", "rm -rf .git"],
+  ])("%s leaves pointers in git all the same, and its new contents are uploaded", async (_, commands) => {
+    await useLfs();
+    const { attempt, clones } = await begin();
+    execFileSync("sh", ["-ec", commands], { cwd: folderOf(clones) });
+    await write(clones, { "new.bin": "new content" });
+    expect(await take(attempt, clones)).toBe(true);
+    expect(await keptPieces()).toBe(1);
+    await publish(attempt, one, clones);
+    expect(onBranch(attempt, "new.bin")).toBe(pointerOf("new content").trim());
+    expect(onBranch(attempt, "old.bin")).toBe(pointerOf("the old content").trim());
+    expect(await readFile(onServer("new content"), "utf8")).toBe("new content");
   });
 });
 
