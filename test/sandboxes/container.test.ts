@@ -51,7 +51,7 @@ describe.skipIf(reason !== "")(`a container${reason === "" ? "" : ` (not tried: 
     const commit = { sha: "a".repeat(40), branch: "main", isDefault: true };
     const keyNow = async (): Promise<string> => {
       const image = await pinnedImage(services, null);
-      return setupKey({ secrets: [] }, services, repository, { commit, script: "true", variables: {}, image });
+      return setupKey({ secrets: [] }, services, { repository }, { commit, script: "true", variables: {}, image });
     };
     await tag(settings.image);
     const before = await keyNow();

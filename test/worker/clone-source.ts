@@ -22,6 +22,7 @@ export function cloneSourceAt(url: string, directory = "clone", branch: string |
       egress: [],
       setupScript: null,
       variables: {},
+      sparse: [],
     },
     address: { cloneUrl: url, key: `file:${url}`, name: directory, host: null, path: url, local: true },
     remote: {

@@ -44,6 +44,8 @@ export interface ClaimedSession extends Claim {
     readonly egress: readonly string[];
     readonly setupScript: string | null;
     readonly variables: Readonly<Record<string, string>>;
+    /** Folders that its clones have; empty: everything. */
+    readonly sparse: readonly string[];
   }[];
 }
 

@@ -292,7 +292,7 @@ function allowedOf(rows: readonly { allowed: AllowedFinding[] }[], id: string): 
 }
 
 /**
- * The setup script and variables of a repository's sandboxes.
+ * The setup script and variables of a repository's sandboxes, and the folders that they have.
  * @throws NotFoundError
  */
 export async function getEnvironment(database: Database, organizationId: string, id: string): Promise<Environment> {
@@ -312,11 +312,11 @@ export async function updateEnvironment(
   database: Database,
   organizationId: string,
   id: string,
-  { setupScript, variables }: { readonly [Field in keyof Environment]?: Environment[Field] | undefined },
+  { setupScript, variables, sparse }: { readonly [Field in keyof Environment]?: Environment[Field] | undefined },
 ): Promise<Environment> {
   const { rows } = await database.pool.query<Environment>(
     `update repository set setup_script = case when $3 then $4 else setup_script end,
-       variables = coalesce($5, variables), updated_at = now()
+       variables = coalesce($5, variables), sparse = coalesce($6, sparse), updated_at = now()
      where id = $1 and organization_id = $2 and deleted_at is null returning ${environmentColumns}`,
     [
       id,
@@ -324,13 +324,14 @@ export async function updateEnvironment(
       setupScript !== undefined,
       setupScript,
       variables === undefined ? null : JSON.stringify(variables),
+      sparse ?? null,
     ],
   );
   if (rows[0] === undefined) throw new NotFoundError(`repository ${id} was not found`);
   return rows[0];
 }
 
-const environmentColumns = 'setup_script as "setupScript", variables';
+const environmentColumns = 'setup_script as "setupScript", variables, sparse';
 
 function egressOf(rows: readonly { egress: string[] }[], id: string): string[] {
   const [row] = rows;

@@ -58,7 +58,7 @@ async function merge(transaction: Queryable, { id, organization_id: organization
     `select id from repository
      where organization_id = $1 and deleted_at is null and (id = $2 or address_key = $3)
      order by (branch is not null)::int + (max_running_sessions is not null)::int + (setup_script is not null)::int
-       + (egress <> '{}')::int + (variables <> '{}')::int desc, created_at, id
+       + (egress <> '{}')::int + (variables <> '{}')::int + (sparse <> '{}')::int desc, created_at, id
      for update`,
     [organization, id, key],
   );
@@ -75,6 +75,7 @@ async function merge(transaction: Queryable, { id, organization_id: organization
     `update repository set address_key = $3, updated_at = now(),
        branch = coalesce(repository.branch, other.branch), setup_script = coalesce(repository.setup_script, other.setup_script),
        variables = other.variables || repository.variables,
+       sparse = case when repository.sparse = '{}' then other.sparse else repository.sparse end,
        max_running_sessions = least(repository.max_running_sessions, other.max_running_sessions)
      from repository other where repository.id = $1 and other.id = $2`,
     [kept, other, key],

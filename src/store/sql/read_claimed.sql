@@ -18,7 +18,8 @@ begin
       select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url,
         'branch', repository.branch, 'directory', part.directory, 'position', part.position,
         'baseSha', part.base_sha, 'headSha', part.head_sha, 'egress', repository.egress,
-        'setupScript', repository.setup_script, 'variables', repository.variables) order by part.position)
+        'setupScript', repository.setup_script, 'variables', repository.variables,
+        'sparse', repository.sparse) order by part.position)
       from session_repository part join repository on repository.id = part.repository_id
       where part.session_id = asked.id), '[]'));
 end $$;

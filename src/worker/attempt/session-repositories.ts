@@ -39,6 +39,7 @@ export function cloneSource(
     headSha: repository.headSha,
     named: forge.webUrl !== null,
     credentials: () => forge.credentials(address, signal),
+    sparse: repository.sparse,
   };
   return { repository, address, remote };
 }

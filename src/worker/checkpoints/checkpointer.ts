@@ -290,6 +290,7 @@ async function packClone(
       known: [...knownOf(clone), ...(chain === null ? [] : [chain.commit])],
       baseSha: clone.baseSha,
       headSha: clone.headSha,
+      sparse: clone.sparse ?? [],
       ours: clone.joining?.ours ?? null,
       last: before?.packed ?? null,
     },

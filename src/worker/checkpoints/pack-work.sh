@@ -1,6 +1,7 @@
 # Commits everything in the folder on top of the agent's HEAD, and writes the new objects as a pack to stdout; needs `stage_all`
-# (clones/stage-all.sh) and clones/merge-state.sh. What a merge under way merges is the commit's second parent. The state of the
-# merge is a commit of its own, whose message names it (`MERGE_HEAD` or `CHERRY_PICK_HEAD`), whose first parent is that commit, and
+# (clones/stage-all.sh) and clones/merge-state.sh. What a merge under way merges is the commit's second parent; which folders the
+# agent has checked out, if not all, is in its message, as in git's `info/sparse-checkout`. The state of the merge is a commit of its
+# own, whose message names it (`MERGE_HEAD` or `CHERRY_PICK_HEAD`), whose first parent is what it merges, and
 # whose tree has the index: in the folder `0` what does not collide or is resolved, in `1`, `2` and `3` the sides of the rest
 # (git-ls-files(1)). The agent keeps working meanwhile, so its
 # index, refs and objects are not changed. If it broke its repository, its files are taken all the same, as when the work is
@@ -11,6 +12,7 @@
 #   OFFSTAGE_BEFORE  taken for HEAD if it does not
 #   OFFSTAGE_KNOWN   commits whose objects are outside already, separated by spaces
 #   OFFSTAGE_MIRROR, OFFSTAGE_CHECKPOINTS  object folders with those commits
+#   OFFSTAGE_SPARSE, OFFSTAGE_SPARSE_HAS  see stage-all.sh
 #   OFFSTAGE_LFS_FILTER  command of git's filter for files in LFS
 #   OFFSTAGE_LAST    `<head> <tree> <state>` of the last checkpoint, or nothing: nothing is packed if all are still the same
 #   OFFSTAGE_OURS    the session's commit in a join that the agent is to do by hand; may be empty
@@ -35,6 +37,7 @@ merge_state() (
 )
 merging=
 going=
+folders=
 scratch="$HOME/pack"
 rm -rf "$scratch"
 mkdir -p "$scratch/objects"
@@ -44,10 +47,14 @@ if head="$(git rev-parse --verify --quiet HEAD)" && git merge-base "$head" "$OFF
   # The agent may be ending it at this moment.
   case "$going" in MERGE_HEAD) merging="$(git rev-parse --verify --quiet MERGE_HEAD)" || going= ;; esac
   if [ -f "$own/index" ]; then cp "$own/index" "$scratch/index"; fi
+  if [ "$(git config --bool core.sparseCheckout)" = true ]; then
+    folders="$(cat "$(git rev-parse --git-path info/sparse-checkout)" 2> /dev/null || true)"
+  fi
   objects="$(git rev-parse --path-format=absolute --git-path objects)"
 else
   head="$OFFSTAGE_BEFORE"
   objects="$OFFSTAGE_MIRROR"
+  folders="${OFFSTAGE_SPARSE:-}"
   export GIT_DIR="$scratch/repository" GIT_WORK_TREE="$PWD"
   case ${#OFFSTAGE_BASE} in 64) format=sha256 ;; *) format=sha1 ;; esac
   git init --quiet --object-format="$format"
@@ -60,10 +67,14 @@ state=none
 if [ -n "$going" ]; then
   state="$(GIT_AUTHOR_DATE='@0 +0000' GIT_COMMITTER_DATE='@0 +0000' merge_state "$going")" || state=none
 fi
+if [ -n "${OFFSTAGE_SPARSE:-}" ] && [ ! -f "$GIT_INDEX_FILE" ]; then
+  git read-tree "$head"
+  keep_outside always
+fi
 stage_all
 tree="$(git write-tree)"
 if [ "$head $tree $state" != "$OFFSTAGE_LAST" ]; then
-  commit="$(git commit-tree "$tree" -p "$head" ${merging:+-p "$merging"} -m checkpoint)"
+  commit="$(git commit-tree "$tree" -p "$head" ${merging:+-p "$merging"} -m checkpoint ${folders:+-m "$folders"})"
   packed="$commit"
   if [ "$state" != none ]; then packed="$commit $state"; fi
   printf '%s\n' $packed $(printf '^%s ' $OFFSTAGE_KNOWN) | git pack-objects --quiet --revs --thin --stdout

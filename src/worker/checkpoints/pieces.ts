@@ -8,6 +8,7 @@ import { mergeStateFunctions } from "../clones/merge-state.ts";
 import { stageAllFunction } from "../clones/stage-all.ts";
 import { authorVariables } from "../git/git.ts";
 import { filterCommand } from "../git/lfs.ts";
+import { sparseVariables } from "../git/sparse-checkout.ts";
 import { limitBytes } from "../sandboxed/byte-limit.ts";
 import { runCommand, type SandboxCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
 
@@ -30,6 +31,8 @@ export interface PackRequest {
   readonly baseSha: string;
   /** The commit where the work began: taken for HEAD if the agent's HEAD does not share this history. */
   readonly headSha: string;
+  /** Folders that the clone was made with; everything, if omitted. */
+  readonly sparse?: readonly string[];
   /** The session's commit in a join that the agent is to do by hand; null if there is none. */
   readonly ours: string | null;
   /** The last checkpoint; nothing is packed if HEAD, tree and the state of a merge are still the same. */
@@ -66,6 +69,7 @@ export async function packWork(
     OFFSTAGE_MIRROR: join(request.mirror, "objects"),
     OFFSTAGE_LFS_FILTER: filterCommand(request.mirror),
     OFFSTAGE_CHECKPOINTS: request.checkpoints,
+    ...sparseVariables(request.sparse ?? []),
     OFFSTAGE_LAST:
       request.last === null ? "" : `${request.last.head} ${request.last.tree} ${request.last.merge ?? "none"}`,
     OFFSTAGE_OURS: request.ours ?? "",

@@ -1,5 +1,7 @@
 # Restores a checkpoint's files into the session's clone as the agent left them: uncommitted, on its own HEAD. A merge that was
-# under way goes on: what it merges is the second parent of the commit with all files.
+# under way goes on: what it merges is the second parent of the commit with all files. If not all folders are checked out, those are
+# that the agent had; they are in that commit's message. What it changed is there in any case: a file that is only in the index would
+# lose its change.
 #
 # Environment: HOME, and
 #   OFFSTAGE_CHECKPOINTS  the checkpoint repository, which has the packs
@@ -12,7 +14,21 @@ set -eu
 objects="$(git rev-parse --path-format=absolute --git-path objects)"
 mkdir -p "$objects/pack"
 cp "$OFFSTAGE_CHECKPOINTS"/objects/pack/pack-* "$objects/pack/"
+file="$(git rev-parse --git-path info/sparse-checkout)"
+if [ "$(git config --bool core.sparseCheckout)" = true ]; then
+  folders="$(git log -1 --format=%b "$OFFSTAGE_COMMIT")"
+  if [ -z "$folders" ]; then
+    git sparse-checkout disable
+  elif [ "$folders" != "$(cat "$file")" ]; then
+    printf '%s\n' "$folders" > "$file"
+  fi
+fi
 git reset --quiet --hard "$OFFSTAGE_COMMIT"
+if [ "$(git config --bool core.sparseCheckout)" = true ]; then
+  changed() { git diff-tree -r -z --name-only --no-renames --diff-filter=d "$OFFSTAGE_HEAD" "$OFFSTAGE_COMMIT"; }
+  changed | git update-index --no-skip-worktree -z --stdin
+  changed | git checkout-index --force -z --stdin
+fi
 git reset --quiet --mixed "$OFFSTAGE_HEAD"
 # Puts the sides of what collides into the index: an entry at stage 0 goes first.
 put_stage() {
@@ -24,6 +40,14 @@ if [ -n "$OFFSTAGE_STATE" ]; then
   name="$(git log -1 --format=%s "$OFFSTAGE_STATE" --)"
   git read-tree "$OFFSTAGE_STATE:0"
   for stage in 1 2 3; do put_stage "$stage"; done
+  # What the agent had not checked out has lost its mark: the commit with all files has it, and the folder has not.
+  if [ "$(git config --bool core.sparseCheckout)" = true ]; then
+    lines() { tr '\n\0' '\001\n' | LC_ALL=C sort; }
+    git ls-tree -r -z --full-tree --name-only "$OFFSTAGE_COMMIT" | lines > "$HOME/kept-files"
+    git ls-files --deleted -z | lines | LC_ALL=C comm -12 - "$HOME/kept-files" | tr '\001\n' '\n\0' |
+      git update-index --skip-worktree -z --stdin
+    rm "$HOME/kept-files"
+  fi
   git update-index -q --refresh > /dev/null || true
   other="$(git rev-parse "$OFFSTAGE_STATE^1")"
 elif other="$(git rev-parse --verify --quiet "$OFFSTAGE_COMMIT^2")"; then

@@ -26,7 +26,8 @@ export type CloneSource = Pick<Clone, "repository" | "address" | "remote">;
 
 /** The commits that a clone started from, without the rest, as records and checkpoints store them. */
 export function startOf({ baseSha, headSha, targetBranch, ...more }: CloneStart): CloneStart {
-  const { trusted = null, submodules = [], lfsProblem = null, theirs = [], joining = null } = more;
+  const { trusted = null, submodules = [], lfsProblem = null, theirs = [], sparse = [], joining = null } = more;
+  const common = { baseSha, headSha, targetBranch, trusted, submodules, lfsProblem };
   const taken = { ...(theirs.length > 0 && { theirs }), ...(joining !== null && { joining }) };
-  return { baseSha, headSha, targetBranch, trusted, submodules, lfsProblem, ...taken };
+  return { ...common, ...taken, ...(sparse.length > 0 && { sparse }) };
 }

@@ -231,14 +231,14 @@ export interface SetupFolders extends MadeAt {
 export async function makeSetupClone(
   services: CloneServices,
   sessionId: string,
-  { mirror, remote }: Pick<Clone, "mirror" | "remote">,
+  { mirror, remote, sparse = [] }: Pick<Clone, "mirror" | "remote" | "sparse">,
   { sha, branch }: { readonly sha: string; readonly branch: string },
   signal: AbortSignal,
 ): Promise<SetupFolders> {
   const { folders } = services;
   const folder = await folders.setupFolder(sessionId);
   const place = { workspace: join(folder, "workspace"), home: join(folder, "home") };
-  const start = { baseSha: sha, headSha: sha, targetBranch: branch };
+  const start = { baseSha: sha, headSha: sha, targetBranch: branch, sparse };
   const room = await roomOf(services, sessionId);
   const cloned = join(place.workspace, remote.directory);
   await createClone(mirror, cloned, { ...remote, branch }, start, room, signal);

@@ -6,6 +6,7 @@ import { git, mustGit } from "../git/git.ts";
 import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "../git/mirror.ts";
 import { fetchForFolder, prepareLfs } from "../git/lfs.ts";
 import { initFormat } from "../git/object-format.ts";
+import { setSparse } from "../git/sparse-checkout.ts";
 import {
   knownOf,
   type CheckpointWork,
@@ -51,7 +52,8 @@ export async function fetchHeads(
   if (branchSha !== null) {
     await fetchBranch(mirror, { branch: repository.branch, sha: branchSha, into: `${pin}/start` }, report, signal);
   }
-  return { baseSha: await baseOf(), headSha: branchSha ?? targetSha, targetBranch, branchSha, trusted };
+  const { sparse = [] } = repository;
+  return { baseSha: await baseOf(), headSha: branchSha ?? targetSha, targetBranch, branchSha, trusted, sparse };
 
   /** The recorded base, if the work branch continues from it; after a rewrite of the target branch it does not. */
   async function baseOf(): Promise<string> {
@@ -71,7 +73,8 @@ export interface Room {
 }
 
 /**
- * Makes the session's clone of a repository: its objects are borrowed from the mirror, its work branch is checked out.
+ * Makes the session's clone of a repository: its objects are borrowed from the mirror, its work branch is checked out, or the
+ * folders of it that the start names.
  * @param folder of the clone
  * @param progress receives that of the download of files in LFS
  * @returns why files in LFS are pointers there, in sentences; null if they are not, or if there are none
@@ -81,22 +84,23 @@ export async function createClone(
   mirror: Mirror,
   folder: string,
   repository: RemoteRepository,
-  { headSha, targetBranch, baseSha }: CloneStart,
+  { headSha, targetBranch, baseSha, sparse = [] }: CloneStart,
   { disk, bounds, written }: Room,
   signal: AbortSignal,
   progress: Progress = () => undefined,
 ): Promise<string | null> {
-  await addCheckout(written, mirror.path, headSha, bounds, signal);
+  await addCheckout(written, mirror.path, headSha, bounds, signal, sparse);
   await mkdir(folder, { recursive: true });
   const options = { cwd: folder, signal };
   await mustGit(["init", "--quiet", initFormat(headSha), "--initial-branch", repository.branch], options);
   await writeFile(join(folder, ".git/objects/info/alternates"), `${join(mirror.path, "objects")}\n`);
   await mustGit(["remote", "add", "origin", repository.url], options);
   await mustGit(["update-ref", `refs/remotes/origin/${targetBranch}`, baseSha], options);
+  await setSparse(sparse, options);
   const onProgress = reportLines(progress);
-  const lfsProblem = await prepareLfs(mirror, folder, headSha, signal, onProgress);
+  const lfsProblem = await prepareLfs(mirror, folder, headSha, signal, { sparse, onProgress });
   // The agent may go back to what the base has; what the server lacks of that is no problem of this checkout.
-  if (baseSha !== headSha && lfsProblem === null) await fetchForFolder(mirror, baseSha, signal, { onProgress });
+  if (baseSha !== headSha && lfsProblem === null) await fetchForFolder(mirror, baseSha, signal, { sparse, onProgress });
   await whileWithin(disk, bounds, signal, async (watched) => {
     await mustGit(["reset", "--quiet", "--hard", headSha], {
       ...options,

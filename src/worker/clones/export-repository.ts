@@ -11,6 +11,7 @@ import { authorVariables, git, sandboxGitVariables, mustGit, type GitOptions } f
 import { filterCommand } from "../git/lfs.ts";
 import { signCommits } from "../git/sign-commits.ts";
 import type { Signer } from "../git/signer.ts";
+import { sparseVariables } from "../git/sparse-checkout.ts";
 import { limitBytes, TooLargeError } from "../sandboxed/byte-limit.ts";
 import { runCommand } from "../sandboxed/run-command.ts";
 import { runInSandbox } from "../sandboxed/run-in-sandbox.ts";
@@ -43,6 +44,8 @@ interface RepositoryExport {
     readonly headSha: string;
     /** Commits of the remote that the clone has taken in since; none if omitted. */
     readonly theirs?: readonly string[];
+    /** Folders that the clone was made with; everything, if omitted. */
+    readonly sparse?: readonly string[];
   };
   /** The session's commit in a join that the agent is to do by hand in the clone; null or omitted if there is none. */
   readonly ours?: string | null;
@@ -244,6 +247,7 @@ async function writePack(request: RepositoryExport, pack: string, before: string
       OFFSTAGE_KNOWN: knownTo(start, before).join(" "),
       OFFSTAGE_ENDED: isInterrupted ? "" : "yes",
       OFFSTAGE_OURS: ours ?? "",
+      ...sparseVariables(start.sparse ?? []),
     },
     limits: { ...limits, diskBytes: limits.diskBytes * diskFactor },
   };

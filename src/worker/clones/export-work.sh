@@ -21,6 +21,7 @@
 #                     unless files collide that nobody has resolved
 #   OFFSTAGE_OURS     the session's commit in a join that the agent is to do by hand: it counts while that is under way. May be
 #                     empty
+#   OFFSTAGE_SPARSE, OFFSTAGE_SPARSE_HAS  see stage-all.sh
 # stderr, beside messages: `offstage-committed <commit>` of what was uncommitted, `offstage-head <commit>`, and for each submodule
 # in which something was changed `offstage-submodule <path>`. If a merge stays under way, nothing is
 # committed, and there are `offstage-unresolved <path>` for each file that nobody has resolved, and `offstage-unfinished`
@@ -34,6 +35,7 @@ if ! git merge-base HEAD "$OFFSTAGE_BASE" > /dev/null 2>&1; then
   set_lfs_filter
   git update-ref HEAD "$OFFSTAGE_BEFORE"
   git read-tree HEAD
+  keep_outside always
 fi
 find "$(git rev-parse --git-dir)" -name "*.lock" -type f -delete
 newest() { git rev-list --max-count=1 "$1" --not $OFFSTAGE_KNOWN; }

@@ -69,7 +69,7 @@ export async function exportClone(
     folders: { ...folders, directory: remote.directory },
     sessionId,
     branch: remote.branch,
-    start: { baseSha, headSha: start.headSha, theirs: start.theirs ?? [] },
+    start: { baseSha, headSha: start.headSha, theirs: start.theirs ?? [], sparse: start.sparse ?? [] },
     identity: { author, committer, signer, message, coAuthor },
     limits,
     ours: start.joining?.ours ?? null,

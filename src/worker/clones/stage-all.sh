@@ -12,6 +12,27 @@ set_lfs_filter() {
   export OFFSTAGE_LFS_OWN="$PWD/.git/lfs"
 }
 
+# In a clone that has some folders of its repository only (sparse checkout), a file elsewhere that the index has and the folder has
+# not is none that was deleted. git marks such files, but the marks are lost with the index: this sets them again. If the agent
+# chose other folders itself, what it deleted there is deleted.
+#
+# Argument: `always` if the index was just made; otherwise empty
+# Environment: OFFSTAGE_SPARSE, what `info/sparse-checkout` was made with, and OFFSTAGE_SPARSE_HAS, an expression of the paths
+# that are checked out; neither if the clone has everything
+keep_outside() {
+  [ -n "${OFFSTAGE_SPARSE:-}" ] || return 0
+  if [ ! -f "$(git rev-parse --git-path index)" ]; then
+    git read-tree HEAD
+  elif [ "${1:-}" != always ]; then
+    [ "$(git config --bool core.sparseCheckout)" = true ] || return 0
+    [ "$(cat "$(git rev-parse --git-path info/sparse-checkout)" 2> /dev/null)" = "$OFFSTAGE_SPARSE" ] || return 0
+    # A conflict takes no mark, and a clone in the middle of one has its index.
+    [ -z "$(git ls-files --unmerged | head -n 1)" ] || return 0
+  fi
+  git ls-files --deleted -z | tr '\n\0' '\001\n' | LC_ALL=C grep -v -e "$OFFSTAGE_SPARSE_HAS" | tr '\001\n' '\n\0' |
+    git update-index --skip-worktree -z --stdin
+}
+
 # A function for programs that run among a session's files: adds everything in the working directory to the index. Files
 # count in whatever state the agent left them:
 # - a repository that the agent created inside is treated as an ordinary folder; git would refuse one without a commit, and
@@ -29,9 +50,15 @@ stage_all() {
     git update-index --add --replace --cacheinfo "100644,$(git hash-object --stdin < /dev/null),$inner.offstage"
     echo found
   done)" ]; do :; done
-  git add --all || {
+  keep_outside
+  # Without --sparse git refuses new files outside of a sparse checkout; a git that is too old for it knows no such refusal.
+  sparse=
+  if [ "$(git config --bool core.sparseCheckout)" = true ] && git add --sparse --dry-run > /dev/null 2>&1; then
+    sparse=--sparse
+  fi
+  git add --all $sparse || {
     find . -name .git -prune -o -type f ! -perm -400 -exec chmod u+r {} + || true
-    git add --all
+    git add --all $sparse
   }
   git worktree list --porcelain | sed -n "s|^worktree $PWD/||p" | while IFS= read -r inner; do
     if [ -f "$inner/.git" ]; then git update-index --force-remove "$inner"; fi

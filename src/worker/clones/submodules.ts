@@ -130,7 +130,7 @@ async function checkOut(
   await addCheckout(written, mirror.path, sha, bounds, signal);
   await mustGit(["init", "--quiet", "--template=", initFormat(sha), place], { cwd: dirname(place), signal });
   const options: GitOptions = { cwd: place, signal, local: true };
-  const lfsProblem = await prepareLfs(mirror, place, sha, signal, reportLines(progress));
+  const lfsProblem = await prepareLfs(mirror, place, sha, signal, { onProgress: reportLines(progress) });
   await whileWithin(disk, bounds, signal, async (watched) => {
     const within = { ...options, signal: watched, fileBytes: bounds.diskBytes };
     await mustGit(["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", mirror.path, sha], within);

@@ -3,6 +3,7 @@ import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
 import type { ResourceLimits } from "../../sandboxes/sandbox.ts";
 import { mustGit } from "../git/git.ts";
+import { pathIn, sparseHas } from "../git/sparse-checkout.ts";
 
 /** The disk bounds of all of a session's folders together. */
 export type DiskBounds = Pick<ResourceLimits, "diskBytes" | "files">;
@@ -23,6 +24,7 @@ const indexEntryBytes = 72;
  * any number of files. The listing stops at the bound, since it may be endless.
  * @param written what the session's other repositories write; this commit's sizes are added to it
  * @param mirror path of a repository that has the commit
+ * @param sparse folders that the checkout has; none: everything
  * @throws SessionError resources_exhausted if the sum exceeds the bounds
  */
 export async function addCheckout(
@@ -31,13 +33,15 @@ export async function addCheckout(
   sha: string,
   bounds: DiskBounds,
   signal: AbortSignal,
+  sparse: readonly string[] = [],
 ): Promise<void> {
+  const isThere = sparseHas(sparse);
   const tooMuch = new AbortController();
   let rest = "";
   const onOutput = (chunk: Buffer): void => {
     const entries = `${rest}${chunk.toString("latin1")}`.split("\0");
     rest = entries.pop() ?? "";
-    for (const entry of entries) addEntry(written, entry);
+    for (const entry of entries) addEntry(written, entry, isThere(pathIn(entry)));
     if (isTooLarge(written, bounds)) tooMuch.abort(tooLarge(bounds));
   };
   // Folders are listed too (-t): each takes an inode.
@@ -48,13 +52,18 @@ export async function addCheckout(
   });
 }
 
-/** Adds one entry of `ls-tree -l`: mode, type, object, size or `-`, a tab, and the path. */
-function addEntry(written: Written, entry: string): void {
+/**
+ * Adds one entry of `ls-tree -l`: mode, type, object, size or `-`, a tab, and the path.
+ * @param isThere whether it is checked out; if not, only the index has it
+ */
+function addEntry(written: Written, entry: string, isThere: boolean): void {
   const tab = entry.indexOf("\t");
+  written.bytes += indexEntryBytes + (entry.length - tab);
+  if (!isThere) return;
   const size = Number(entry.slice(0, tab).trimEnd().split(" ").at(-1));
   const ofContent = Number.isNaN(size) ? blockBytes : Math.ceil(size / blockBytes) * blockBytes;
   written.files += 1;
-  written.bytes += ofContent + indexEntryBytes + (entry.length - tab);
+  written.bytes += ofContent;
 }
 
 /**

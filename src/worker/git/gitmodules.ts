@@ -10,7 +10,7 @@ export interface Gitlink {
 /** Bound on the settings file, which strangers wrote. */
 const settingsBytes = 1024 * 1024;
 
-/** The submodules in a clone's index, which git has checked for paths that lead elsewhere. */
+/** The submodules in a clone's index that it checks out. git has checked the index for paths that lead elsewhere. */
 export async function gitlinksIn(clone: GitOptions): Promise<Gitlink[]> {
   const links: Gitlink[] = [];
   let rest = "";
@@ -18,13 +18,14 @@ export async function gitlinksIn(clone: GitOptions): Promise<Gitlink[]> {
     const entries = `${rest}${chunk.toString("latin1")}`.split("\0");
     rest = entries.pop() ?? "";
     for (const entry of entries) {
-      if (!entry.startsWith("160000 ")) continue;
+      // Else no submodule, or one outside of a sparse checkout, which is marked with S.
+      if (!entry.startsWith("H 160000 ")) continue;
       const tab = entry.indexOf("\t");
       const path = Buffer.from(entry.slice(tab + 1), "latin1").toString("utf8");
-      links.push({ path, sha: entry.split(" ")[1] ?? "" });
+      links.push({ path, sha: entry.split(" ")[2] ?? "" });
     }
   };
-  await mustGit(["ls-files", "--stage", "-z"], { ...clone, onOutput });
+  await mustGit(["ls-files", "--stage", "-t", "-z"], { ...clone, onOutput });
   return links;
 }
 

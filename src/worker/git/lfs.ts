@@ -7,6 +7,7 @@ import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
 import { git, mustGit, remoteError, tooSlow, withinMs, type GitOptions, type GitResult } from "./git.ts";
 import { remoteOptions, transferLimits, type Mirror } from "./mirror.ts";
+import { sparseCommit } from "./sparse-checkout.ts";
 
 /** What git stores in place of a file's content (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). */
 export interface LfsPointer {
@@ -56,6 +57,15 @@ export function isOnServer(store: string, oid: string): boolean {
 /** Receives git-lfs's progress, a line at a time. */
 type OnProgress = (line: string) => void;
 
+/** Which contents a folder needs, besides its commit. */
+interface FolderContents {
+  /** Path of the repository that has the commit; the mirror itself if omitted. */
+  readonly repository?: string;
+  /** Folders that are checked out; everything if omitted or empty. Contents of other files are not fetched. */
+  readonly sparse?: readonly string[];
+  readonly onProgress?: OnProgress;
+}
+
 /**
  * Makes a fresh clone ready for files in LFS: sets the filter by which the next checkout writes their contents into the folder, and
  * by which git stores pointers for what an agent changes, and fetches the contents into the mirror's store. A repository without
@@ -69,15 +79,14 @@ export async function prepareLfs(
   clone: string,
   sha: string,
   signal: AbortSignal,
-  onProgress: OnProgress = () => undefined,
+  more: Omit<FolderContents, "repository"> = {},
 ): Promise<string | null> {
   await setFilter(mirror.path, { cwd: clone, signal });
-  return fetchForFolder(mirror, sha, signal, { onProgress });
+  return fetchForFolder(mirror, sha, signal, more);
 }
 
 /**
  * Fetches the contents of a commit's files in LFS into the mirror's store, for a folder into which the commit is to be checked out.
- * @param from.repository path of the repository that has the commit; the mirror itself if omitted
  * @returns as `prepareLfs`
  * @throws SessionError repository_* that passes by itself
  */
@@ -85,11 +94,13 @@ export async function fetchForFolder(
   mirror: Mirror,
   sha: string,
   signal: AbortSignal,
-  from: { readonly repository?: string; readonly onProgress?: OnProgress } = {},
+  from: FolderContents = {},
 ): Promise<string | null> {
   if (!(await usesLfs(from.repository ?? mirror.path, [sha], signal))) return null;
   try {
-    await fetchContents(mirror, sha, signal, from);
+    const { repository = mirror.path, sparse = [] } = from;
+    const wanted = await sparseCommit(sparse, sha, { cwd: repository, signal });
+    await fetchContents(mirror, wanted, signal, from);
     return null;
   } catch (error) {
     signal.throwIfAborted();

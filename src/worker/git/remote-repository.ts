@@ -24,6 +24,8 @@ export interface RemoteRepository {
   readonly credentials: () => Promise<GitCredentials | null>;
   /** How a submodule at this URL is reached, or why it is not; if omitted, submodules are left empty. */
   readonly submodule?: (url: string) => Promise<SubmoduleAccess | { readonly problem: string }>;
+  /** Folders that a new clone has; everything, if omitted or empty. */
+  readonly sparse?: readonly string[];
 }
 
 /** How the server reaches a submodule's repository. */
@@ -69,6 +71,8 @@ export interface CloneStart {
   readonly joining?: Joining | null;
   /** Why files in LFS are pointers in the clone, in sentences; null or omitted if they are not, or if there are none. */
   readonly lfsProblem?: string | null;
+  /** Folders that the clone was made with; omitted if it has everything. */
+  readonly sparse?: readonly string[];
 }
 
 /** A join of two lines of work that an agent is to do by hand, from before its clone is in the middle of it until it is done. */

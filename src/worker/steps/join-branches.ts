@@ -375,10 +375,10 @@ function joinIn(
  */
 async function fetchTheirFiles(
   { emit, signal }: Pick<Attempt, "emit" | "signal">,
-  { mirror, remote }: Clone,
+  { mirror, remote, sparse = [] }: Clone,
   { branch, sha }: { readonly branch: string; readonly sha: string },
 ): Promise<boolean> {
-  const problem = await fetchForFolder(mirror, sha, signal);
+  const problem = await fetchForFolder(mirror, sha, signal, { sparse });
   if (problem === null) return true;
   const text = `Files in LFS that others committed to ${branch} of ${remote.directory} could not be fetched: the agent sees pointers in their place. ${problem}`;
   await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });

@@ -17,6 +17,7 @@ import {
 } from "../checkpoints/restore.ts";
 import type { Clone } from "../clones/clone.ts";
 import { makeClones, openClones, type CloneRequest } from "../clones/clones.ts";
+import { missingFolders } from "../git/sparse-checkout.ts";
 import { readEnvironments, type RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { requireWritable, warnOfWorkflows } from "./require-writable.ts";
 import { withoutSetup } from "./set-up.ts";
@@ -34,8 +35,9 @@ export interface Workspace {
   readonly missingSetups: readonly RepositoryEnvironment[];
 }
 
-/** How many submodules a notice names. */
+/** How many submodules, and folders of a sparse checkout, a notice names. */
 const namedSubmodules = 5;
+const namedFolders = 10;
 
 type Made = Pick<Workspace, "clones" | "origin" | "checkpoint">;
 
@@ -62,6 +64,7 @@ export async function prepareWorkspace(attempt: Attempt, services: Services): Pr
   if (made.origin === "remote") {
     await reportSubmodules(attempt, made.clones);
     await reportLfs(attempt, made.clones);
+    await reportSparse(attempt, made.clones);
   }
   await warnOfWorkflows(attempt, access, made.clones);
   const environments = await readEnvironments(attempt, services, made.clones);
@@ -119,6 +122,20 @@ async function reportLfs({ emit }: Pick<Attempt, "emit">, clones: readonly Clone
     if (missing.length === 0) continue;
     const text = `Files in LFS could not be fetched for ${missing.map(({ name }) => name).join(", ")}: the agent sees pointers in their place. ${missing[0]?.problem ?? ""}`;
     await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
+  }
+}
+
+/** Says which folders a clone has if it has not all of them, and which of those are not in the commit. */
+async function reportSparse({ emit, signal }: Attempt, clones: readonly Clone[]): Promise<void> {
+  for (const { sparse = [], repository, mirror, headSha } of clones) {
+    if (sparse.length === 0) continue;
+    const missing = await missingFolders(sparse, headSha, { cwd: mirror.path, signal });
+    const named = (folders: readonly string[]): string =>
+      `${folders.slice(0, namedFolders).join(", ")}${folders.length > namedFolders ? ` and ${folders.length - namedFolders} more` : ""}`;
+    const without = missing.length === 0 ? "" : ` Not in the commit: ${named(missing)}.`;
+    const text = `The clone of ${repository.name} has only these folders, as its environment says: ${named(sparse)}. Everything else stays as it is.${without}`;
+    const level = missing.length === 0 ? "info" : "warning";
+    await emit({ type: "notice", data: { level, text: text.slice(0, 2_000) } });
   }
 }
 

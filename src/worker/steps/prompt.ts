@@ -27,13 +27,16 @@ function situation(session: ClaimedSession): string {
 }
 
 /** The part of a clone that the prompt names. */
-type NamedClone = Pick<Clone, "repository" | "submodules" | "lfsProblem">;
+type NamedClone = Pick<Clone, "repository" | "submodules" | "lfsProblem" | "sparse">;
 
 /** How many submodules a prompt names. */
 const namedSubmodules = 20;
 
-/** What the agent has to know of a clone's submodules and files in LFS; empty if there is nothing. */
-function submodulesOf({ repository, submodules = [], lfsProblem = null }: NamedClone, isOneOfMany: boolean): string {
+/** What the agent has to know of a clone's folders, submodules and files in LFS; empty if there is nothing. */
+function submodulesOf(
+  { repository, submodules = [], lfsProblem = null, sparse = [] }: NamedClone,
+  isOneOfMany: boolean,
+): string {
   const named = (paths: readonly { readonly path: string }[]): string =>
     paths
       .slice(0, namedSubmodules)
@@ -41,6 +44,8 @@ function submodulesOf({ repository, submodules = [], lfsProblem = null }: NamedC
       .join(", ");
   const [there, missing] = [submodules.filter(isThere), submodules.filter((each) => !isThere(each))];
   const sentences = [
+    sparse.length > 0 &&
+      `Of the repository${isOneOfMany ? ` in ${repository.directory}` : ""} only these folders are checked out (git's sparse checkout), with the files directly above them: ${sparse.map((folder) => JSON.stringify(folder)).join(", ")}. Everything else is in git and counts as unchanged: \`git ls-files\` and \`git grep --cached\` see it, \`git sparse-checkout add <folder>\` checks it out.`,
     there.length > 0 &&
       `These folders are submodules, which are other repositories: ${named(there)}. They are checked out at their recorded commits. What is changed or committed inside them can't be pushed: leave them as they are, and say in your last message what should be changed there.`,
     missing.length > 0 && `These submodules could not be fetched, and their folders are empty: ${named(missing)}.`,

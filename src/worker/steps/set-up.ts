@@ -88,7 +88,7 @@ async function trustedSetup(
   const { repository } = clone;
   const paths = commandFoldersOf(session, services, repository.directory);
   const image = await pinnedImage(services, trusted.image);
-  const key = setupKey(attempt, services, repository, { ...trusted, image });
+  const key = setupKey(attempt, services, clone, { ...trusted, image });
   const found = await environmentCache.find(key, () => folders.resultFolder(session.sessionId));
   if (found !== null) {
     const text = `Reused the result of an earlier setup of the same commit (${trusted.commit.sha.slice(0, 12)}) with the same settings.\n`;
@@ -227,7 +227,7 @@ export async function pinnedImage(
 export function setupKey(
   attempt: Pick<Attempt, "secrets">,
   { sandbox }: Pick<Services, "sandbox">,
-  repository: SessionRepository,
+  { repository, sparse = [] }: Pick<Clone, "repository" | "sparse">,
   { commit, script, variables, image }: NonNullable<RepositoryEnvironment["trusted"]>,
 ): string {
   const inputs = {
@@ -235,6 +235,7 @@ export function setupKey(
     repositoryId: repository.id,
     directory: repository.directory,
     commit: commit.sha,
+    ...(sparse.length > 0 && { sparse: sparse.toSorted() }),
     script,
     variables: Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)),
     image,

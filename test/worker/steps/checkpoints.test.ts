@@ -89,6 +89,48 @@ test("another worker continues with a follow-up's commits on top of what an earl
   expect(await readFile(join(folderOf(moved), "second.txt"), "utf8")).toBe("second.txt\n");
 });
 
+test.each([
+  ["the folders that it was made with", "true", ["docs/a.md", "docs/new.md"], "?? docs/new.md"],
+  [
+    "a change elsewhere",
+    "mkdir -p lib/deep && echo c > lib/deep/a.c && echo n > lib/n.c",
+    ["docs/a.md", "docs/new.md", "lib/deep/a.c", "lib/n.c"],
+    " M lib/deep/a.c\n?? docs/new.md\n?? lib/n.c",
+  ],
+  [
+    "another folder",
+    "git sparse-checkout add lib/deep && rm lib/deep/a.c && echo x > lib/x.c",
+    ["docs/a.md", "docs/new.md", "lib/deep/b.c", "lib/x.c"],
+    " D lib/deep/a.c\n?? docs/new.md\n?? lib/x.c",
+  ],
+  [
+    "everything",
+    "git sparse-checkout disable && rm lib/deep/a.c",
+    ["docs/a.md", "docs/new.md", "lib/deep/b.c", "other/o.c"],
+    " D lib/deep/a.c\n?? docs/new.md",
+  ],
+  ["no .git", "rm -rf .git", ["docs/a.md", "docs/new.md"], "?? docs/new.md"],
+])("another worker continues in a clone of some folders with %s", async (_name, commands, files, status) => {
+  await world.database.pool.query("update repository set sparse = '{docs}'");
+  const names = ["docs/a.md", "lib/deep/a.c", "lib/deep/b.c", "other/o.c"];
+  await world.forge.commit("acme", "app", "main", Object.fromEntries(names.map((name) => [name, `${name}\n`])));
+  const { attempt, workspace } = await begin();
+  expect(existsSync(join(folderOf(workspace), "lib"))).toBe(false);
+  execFileSync("sh", ["-ec", `echo new > docs/new.md; ${commands}`], { cwd: folderOf(workspace) });
+  expect(await take(attempt, workspace)).toBe(true);
+  // The setting counts for clones that are made anew.
+  await world.database.pool.query("update repository set sparse = '{other}'");
+
+  const next = await world.again(attempt, "two");
+  const moved = await prepareWorkspace(next, two);
+  if (moved.checkpoint === null) throw new Error("no checkpoint was fetched");
+  expect(await restoreCheckpoint(next, two, moved.clones, moved.checkpoint)).toBe("checkpoint");
+  const run = (command: string): string =>
+    execFileSync("sh", ["-ec", command], { cwd: folderOf(moved), encoding: "utf8" }).trimEnd();
+  expect(run("find docs lib other -type f 2> /dev/null | sort || true").split("\n")).toEqual(files);
+  expect(run("git status --porcelain -uall")).toBe(status);
+});
+
 test("a checkpoint from before a push is not continued from: the branch has more", async () => {
   const { attempt, workspace } = await begin();
   await writeFile(join(folderOf(workspace), "first.txt"), "first\n");

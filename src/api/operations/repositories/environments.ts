@@ -7,7 +7,7 @@ import { answers, idOf, idParameters } from "../../http/shapes.ts";
 const tags = ["Repositories"];
 
 /**
- * Adds the operations on a repository's setup script and variables. Only an admin may change them, because the script
+ * Adds the operations on a repository's setup script, variables and sparse checkout. Only an admin may change them, because the script
  * runs with setup secrets.
  */
 export function addEnvironmentOperations(app: App, { database }: ApiOptions): void {
@@ -18,7 +18,7 @@ export function addEnvironmentOperations(app: App, { database }: ApiOptions): vo
       schema: {
         tags,
         operationId: "getEnvironment",
-        summary: "Show a repository's setup script and variables",
+        summary: "Show a repository's setup script, variables and sparse checkout",
         params: idParameters,
         response: answers(environmentSchema),
       },
@@ -32,7 +32,7 @@ export function addEnvironmentOperations(app: App, { database }: ApiOptions): vo
       schema: {
         tags,
         operationId: "updateEnvironment",
-        summary: "Set a repository's setup script and variables",
+        summary: "Set a repository's setup script, variables and sparse checkout",
         params: idParameters,
         body: updateEnvironmentSchema,
         response: answers(environmentSchema),
