@@ -40,22 +40,30 @@ interface Superproject {
 /**
  * Checks out the submodules of a fresh clone at their recorded commits, and theirs. Each is a repository of its own with no more
  * than that commit: it borrows nothing, so it needs no mirror later on.
- * @returns all of them, also those that could not be had, with the reason
+ * @returns the first 100, also those that could not be had, with the reason; one more stands for the others
  * @throws SessionError resources_exhausted if they do not fit on the session's disk; the reason of the signal
  */
 export async function addSubmodules(request: SubmoduleRequest): Promise<Submodule[]> {
   const { folder, headSha, remote, signal } = request;
   const found: Submodule[] = [];
+  /** Of those beyond the bound, which stand in no record: how many, and one of them. */
+  let leftOut = 0;
+  let first: Pick<Submodule, "path" | "sha"> | null = null;
   const left: Superproject[] = [{ path: "", url: remote.url, sha: headSha, depth: 1 }];
   for (let next = left.shift(); next !== undefined; next = left.shift()) {
     const options = { cwd: join(folder, next.path), signal };
-    const links = await gitlinksIn(options);
-    if (links.length === 0) continue;
+    const { links, count } = await gitlinksIn(options, mostSubmodules + 1);
+    if (count === 0) continue;
+    leftOut += Math.max(0, found.length + count - mostSubmodules);
     const urls = await submoduleUrls(options, next.sha);
     for (const link of links) {
       const path = join(next.path, link.path);
-      const written = urls.get(link.path) ?? null;
-      const bound = boundOf(found.length, next.depth);
+      if (found.length >= mostSubmodules) {
+        first ??= { path, sha: link.sha };
+        break;
+      }
+      const bound = urls === null ? "its .gitmodules is larger than 1 MB" : boundOf(next.depth);
+      const written = urls?.get(link.path) ?? null;
       const made =
         bound === null
           ? await addSubmodule(request, { ...link, path }, next.url, written)
@@ -64,11 +72,12 @@ export async function addSubmodules(request: SubmoduleRequest): Promise<Submodul
       if (made.problem === null) left.push({ path, url: made.url, sha: link.sha, depth: next.depth + 1 });
     }
   }
-  return found;
+  if (first === null) return found;
+  const problem = `it is one of ${leftOut} submodules beyond the first ${mostSubmodules}, which are left out`;
+  return [...found, { ...first, url: null, problem }];
 }
 
-function boundOf(count: number, depth: number): string | null {
-  if (count >= mostSubmodules) return `there are more than ${mostSubmodules} submodules`;
+function boundOf(depth: number): string | null {
   return depth > deepest ? `submodules are nested deeper than ${deepest}` : null;
 }
 

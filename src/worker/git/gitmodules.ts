@@ -10,9 +10,17 @@ export interface Gitlink {
 /** Bound on the settings file, which strangers wrote. */
 const settingsBytes = 1024 * 1024;
 
-/** The submodules in a clone's index that it checks out. git has checked the index for paths that lead elsewhere. */
-export async function gitlinksIn(clone: GitOptions): Promise<Gitlink[]> {
+/**
+ * The submodules in a clone's index that it checks out. git has checked the index for paths that lead elsewhere.
+ * @param limit how many are returned, since a tree of a few megabytes may name a million
+ * @returns those, and how many there are
+ */
+export async function gitlinksIn(
+  clone: GitOptions,
+  limit: number,
+): Promise<{ readonly links: readonly Gitlink[]; readonly count: number }> {
   const links: Gitlink[] = [];
+  let count = 0;
   let rest = "";
   const onOutput = (chunk: Buffer): void => {
     const entries = `${rest}${chunk.toString("latin1")}`.split("\0");
@@ -20,24 +28,27 @@ export async function gitlinksIn(clone: GitOptions): Promise<Gitlink[]> {
     for (const entry of entries) {
       // Else no submodule, or one outside of a sparse checkout, which is marked with S.
       if (!entry.startsWith("H 160000 ")) continue;
+      count += 1;
+      if (links.length >= limit) continue;
       const tab = entry.indexOf("\t");
       const path = Buffer.from(entry.slice(tab + 1), "latin1").toString("utf8");
       links.push({ path, sha: entry.split(" ")[2] ?? "" });
     }
   };
   await mustGit(["ls-files", "--stage", "-t", "-z"], { ...clone, onOutput });
-  return links;
+  return { links, count };
 }
 
 /**
  * Reads the URL of each submodule's path from a commit's `.gitmodules`, which git parses.
  * Nothing else in the file counts, a submodule's name included: git makes a path of it.
- * @returns nothing if there is no such file, or it is none that git would read
+ * @returns nothing if there is no such file, or it is none that git would read; null if it has more than 1 MiB
  */
-export async function submoduleUrls(clone: GitOptions, sha: string): Promise<Map<string, string>> {
-  const entry = await mustGit(["ls-tree", sha, "--", ".gitmodules"], clone);
+export async function submoduleUrls(clone: GitOptions, sha: string): Promise<Map<string, string> | null> {
+  const entry = await mustGit(["ls-tree", "-l", sha, "--", ".gitmodules"], clone);
   // git does not read a symbolic link there either.
   if (!/^100\d{3} blob /u.test(entry)) return new Map();
+  if (Number(entry.split("\t")[0]?.split(/ +/u)[3]) > settingsBytes) return null;
   // For a blob, unlike for a file, git would follow `include.path` to any file of this machine.
   const read = ["config", "--blob", `${sha}:.gitmodules`, "--no-includes", "--null", "--list"];
   const { code, stdout } = await git(read, { ...clone, maximumOutput: settingsBytes });
