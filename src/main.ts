@@ -13,6 +13,7 @@ import { startOffstage, type ServerRole } from "./server/offstage.ts";
 import { openVault, serverSecrets } from "./server/wiring.ts";
 import { createKey, listEveryKey, revokeKey } from "./store/people/keys.ts";
 import { createLoginLink } from "./store/people/logins.ts";
+import { findUser } from "./store/people/users.ts";
 import { rotateMasterKey } from "./store/secrets/rotation.ts";
 
 const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../package.json"), "utf8")) as {
@@ -55,7 +56,8 @@ const commands: Commands = {
   doctor: (flags) => diagnose(configOf(flags)),
   createKey: (flags, key) =>
     withStore(configOf(flags), async (database, id) => {
-      const made = await createKey(database, id, key);
+      const userId = key.owner === null ? null : (await findUser(database, id, key.owner)).id;
+      const made = await createKey(database, id, { ...key, userId });
       await auditCommand(database, id, "keys create", made.record.id);
       return made;
     }),
@@ -88,8 +90,14 @@ const commands: Commands = {
   },
 };
 
+/** The settings of a command beside `start`. Says which data folder it chose if nobody named one. */
 function configOf(flags: ServerFlags): ReturnType<typeof readConfig> {
-  return readConfig(process.env, flags);
+  const config = readConfig(process.env, flags);
+  if (!config.dataIsNamed)
+    terminal.warn(
+      `${config.dataReason ?? `The data folder is ${config.data}; --data or OFFSTAGE_DATA names another.`}\n`,
+    );
+  return config;
 }
 
 function warn(sentence: string): void {
@@ -99,7 +107,7 @@ function warn(sentence: string): void {
 /** Runs the service until the signal, then returns running sessions to the queue. */
 async function start(flags: ServerFlags, signal: AbortSignal, role: ServerRole = "all"): Promise<void> {
   serves = true;
-  const config = configOf(flags);
+  const config = readConfig(process.env, flags);
   for (const name of unknownVariables(process.env)) warn(`${name} is not a setting of Offstage and is ignored.`);
   if (config.dataReason !== null) terminal.write(`${config.dataReason}\n`);
   if (config.sandbox === "none") {

@@ -51,7 +51,14 @@ export interface Commands {
   doctor(flags: ServerFlags): Promise<readonly Check[]>;
   createKey(
     flags: ServerFlags,
-    key: { name: string; scopes: Scope[]; automationIds: string[] | null; expiresAt: string | null },
+    key: {
+      name: string;
+      scopes: Scope[];
+      automationIds: string[] | null;
+      expiresAt: string | null;
+      /** Id or e-mail address of the user whose its sessions are; null: nobody's. */
+      owner: string | null;
+    },
   ): Promise<{ record: Key; key: string }>;
   listKeys(flags: ServerFlags): Promise<readonly Key[]>;
   /** @throws NotFoundError if there is no such key */

@@ -24,18 +24,26 @@ function addCreate(keys: Command, { commands, terminal }: CommandContext): void 
     .option("--scopes <list>", "trigger, read, write and admin, separated by commas (default: read,write)", parseScopes)
     .option("--role <role>", "admin, member or viewer, instead of scopes", parseRole)
     .option("--automation <id...>", "ids of the automations that a key with --scopes trigger may start (default: all)")
+    .option("--owner <user>", "e-mail address or id of the user whose its sessions are (default: nobody)")
     .option("--expires-in-days <days>", "days until it expires (default: never)", parseDays);
   withDataFlag(command).action(
-    async (options: { name: string; scopes?: Scope[]; role?: Role; automation?: string[]; expiresInDays?: number }) => {
+    async (options: {
+      name: string;
+      scopes?: Scope[];
+      role?: Role;
+      automation?: string[];
+      owner?: string;
+      expiresInDays?: number;
+    }) => {
       const expiresAt =
         options.expiresInDays === undefined ? null : new Date(Date.now() + options.expiresInDays * dayMs).toISOString();
-      const { name } = options;
+      const { name, owner = null } = options;
       const chosen = options.role === undefined ? (options.scopes ?? ["read", "write"]) : [...scopesOf(options.role)];
       const automationIds = options.automation?.map(parseId("an automation")) ?? null;
       if (automationIds !== null && chosen.join() !== "trigger") {
         throw new InvalidArgumentError("--automation goes with --scopes trigger alone.");
       }
-      const key = { name, scopes: chosen, automationIds, expiresAt };
+      const key = { name, scopes: chosen, automationIds, expiresAt, owner };
       const created = await commands.createKey(serverFlags({ ...options }), key);
       // Only the key goes to stdout, so that a script can read it.
       terminal.write(`${created.key}\n`);
@@ -96,12 +104,15 @@ function keyTable(keys: readonly Key[]): string {
     `${key.prefix}…`,
     key.scopes.join(","),
     stateOf(key),
-    printable(key.name).replaceAll(/\s+/gu, " "),
+    oneLine(key.owner?.name ?? "-"),
+    oneLine(key.name),
   ]);
-  const all = [["ID", "PREFIX", "SCOPES", "STATE", "NAME"], ...rows];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
+  const all = [["ID", "PREFIX", "SCOPES", "STATE", "OWNER", "NAME"], ...rows];
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
   return all.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}\n`).join("");
 }
+
+const oneLine = (text: string): string => printable(text).replaceAll(/\s+/gu, " ");
 
 function stateOf(key: Key): string {
   if (key.revokedAt !== null) return `revoked ${key.revokedAt}`;

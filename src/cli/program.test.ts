@@ -13,6 +13,7 @@ const key = {
   expiresAt: null,
   revokedAt: null,
   lastUsedAt: null,
+  owner: { id: "9a1f0c5d-8a57-4f0e-9d4f-0d9f6ad1c002", name: "Ada" },
 };
 
 /** Runs a command line with handlers that note what they were called with. */
@@ -139,8 +140,14 @@ describe("offstage keys and login-link", () => {
     expect(out).toBe("ofs_secret\n");
     expect(err).toContain("this once");
     expect(calls).toEqual([
-      ["createKey", { data: "/d" }, { name: "ci", scopes: ["write"], automationIds: null, expiresAt: null }],
+      [
+        "createKey",
+        { data: "/d" },
+        { name: "ci", scopes: ["write"], automationIds: null, expiresAt: null, owner: null },
+      ],
     ]);
+    const owned = await program(["keys", "create", "--owner", "ada@example.com"]);
+    expect(owned.calls[0]?.[2]).toMatchObject({ owner: "ada@example.com" });
   });
 
   it("lets a key expire in days from now", async () => {
@@ -152,7 +159,7 @@ describe("offstage keys and login-link", () => {
   });
 
   it("lists keys without the keys themselves, and revokes one", async () => {
-    expect((await program(["keys", "list"])).out).toMatch(/ofs_abc….*read,write.*active.*laptop/u);
+    expect((await program(["keys", "list"])).out).toMatch(/ofs_abc….*read,write.*active.*Ada.*laptop/u);
     const { calls } = await program(["keys", "revoke", key.id]);
     expect(calls).toEqual([["revokeKey", {}, key.id]]);
   });

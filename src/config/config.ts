@@ -83,6 +83,8 @@ function configOf(variables: Variables) {
     data,
     /** Why nobody's choice of a folder is not the usual one, as a sentence; null if it is, or if somebody chose. */
     dataReason,
+    /** Whether somebody chose the folder. */
+    dataIsNamed: variables.OFFSTAGE_DATA !== undefined,
     databaseUrl: variables.DATABASE_URL ?? null,
     databaseDirectory: join(data, "postgres"),
     host: variables.OFFSTAGE_HOST,

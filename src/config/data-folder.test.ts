@@ -37,3 +37,17 @@ it("stays there if the database has no user of its own, or is not ours, or is th
   mkdirSync(join(clone, ".offstage", "postgres"), { recursive: true });
   expect(chooseDataFolder(clone, root)).toEqual(there);
 });
+
+it("stays root's after the database was moved elsewhere, because the master key is there", () => {
+  chmodSync(home, 0o700);
+  const other = join(home, "src", "another-clone");
+  mkdirSync(other, { mode: 0o755 });
+  const ofRoot = join(home, "of-root");
+  const moved = { isRoot: true, isEmbedded: false };
+  expect(chooseDataFolder(other, moved, ofRoot).path).toBe(join(other, ".offstage"));
+  mkdirSync(join(ofRoot, "postgres"), { recursive: true });
+  expect(chooseDataFolder(other, moved, ofRoot).path).toBe(ofRoot);
+  // A server that began with a database elsewhere keeps its folder.
+  mkdirSync(join(other, ".offstage"));
+  expect(chooseDataFolder(other, moved, ofRoot).path).toBe(join(other, ".offstage"));
+});

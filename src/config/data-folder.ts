@@ -9,24 +9,27 @@ export interface DataFolder {
 }
 
 /** Of root's own, passable for every user, as the file hierarchy standard has it for what a service keeps. */
-const ofRoot = "/var/lib/offstage";
+const folderOfRoot = "/var/lib/offstage";
 
 /**
  * Chooses the folder for a server's data: `.offstage` in the working directory. As root, the embedded database runs as a user of
  * its own, which can't enter a folder below root's home, for example: then it is `/var/lib/offstage`, unless there is a database
- * in the working directory already.
+ * in the working directory already. It stays there once the database was moved elsewhere, because the master key is beside it.
  * @param situation.isRoot whether the server runs as root
  * @param situation.isEmbedded whether the database is the embedded one
+ * @param ofRoot the folder for root
  */
 export function chooseDataFolder(
   workingDirectory: string,
   { isRoot, isEmbedded }: { readonly isRoot: boolean; readonly isEmbedded: boolean },
+  ofRoot = folderOfRoot,
 ): DataFolder {
   const path = join(workingDirectory, ".offstage");
-  if (!isRoot || !isEmbedded || existsSync(join(path, "postgres"))) return { path, reason: null };
+  if (!isRoot || existsSync(join(path, "postgres"))) return { path, reason: null };
+  if (!isEmbedded && (existsSync(path) || !existsSync(join(ofRoot, "postgres")))) return { path, reason: null };
   const closed = closedFolder(workingDirectory);
   if (closed === null) return { path, reason: null };
-  const reason = `The data is in ${ofRoot}, because the embedded database's user can't enter ${closed}; --data or OFFSTAGE_DATA names another folder.`;
+  const reason = `The data folder is ${ofRoot}, because the embedded database's user can't enter ${closed}; --data or OFFSTAGE_DATA names another folder.`;
   return { path: ofRoot, reason };
 }
 

@@ -1,13 +1,16 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Client } from "../../src/client.ts";
+import { createClient, type Client } from "../../src/client.ts";
+import { chooseDataFolder } from "../../src/config/data-folder.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
+import { findDefaultOrganization } from "../../src/store/people/organizations.ts";
+import { signInUser } from "../../src/store/people/users.ts";
 import { waitFor } from "../wait-for.ts";
 import { adminKey, createWorld, startInProcess, type World } from "../world.ts";
 import { script } from "./script.ts";
@@ -36,8 +39,14 @@ interface Ended {
 }
 
 /** Runs the program as a shell does. `onOutput` sees what it printed so far, and may stop it. */
-function shell(argv: string[], variables: Record<string, string> = {}, onOutput?: (out: string) => void) {
+function shell(
+  argv: string[],
+  variables: Record<string, string> = {},
+  onOutput?: (out: string) => void,
+  cwd = process.cwd(),
+) {
   const child = spawn(process.execPath, [main, ...argv], {
+    cwd,
     env: { PATH: process.env["PATH"], OFFSTAGE_SERVER: offstage.url, OFFSTAGE_API_KEY: adminKey, ...variables },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -158,6 +167,44 @@ test.each([
     expect(out).toBe("");
   } finally {
     await rm(data, { recursive: true });
+  }
+});
+
+test("a key made for a person makes sessions that are theirs", async () => {
+  const { database } = offstage;
+  const organizationId = await findDefaultOrganization(database);
+  const identity = { issuer: "https://id.example", subject: "ada", name: "Ada", login: null, organizations: [] };
+  const ada = await signInUser(database, organizationId, { ...identity, email: "Ada@example.com" }, "member");
+  const environment = { DATABASE_URL: databaseUrl(), OFFSTAGE_DATA: world.data };
+  const made = await shell(["keys", "create", "--name", "laptop", "--owner", "ada@example.com"], environment).ended;
+  expect(made).toMatchObject({ code: 0, err: expect.stringMatching(/^ofs_\S+… \(read, write\) is shown only/u) });
+  const hers = createClient({ baseUrl: offstage.url, key: made.out.trim() });
+  const { id } = await hers.session.create({ prompt: "say hers", queueRightAway: false });
+  expect((await client.session.get(id)).requestedBy).toEqual({ type: "user", id: ada?.id, name: "Ada" });
+  const { sessions } = await client.session.list({ requestedBy: ada?.id });
+  expect(sessions.map((session) => session.id)).toEqual([id]);
+  expect((await shell(["keys", "list"], environment).ended).out).toMatch(/active +Ada +laptop\n/u);
+
+  const unknown = await shell(["keys", "create", "--owner", "bob@example.com"], environment).ended;
+  expect(unknown).toMatchObject({ code: 2, out: "", err: expect.stringContaining("bob@example.com") });
+});
+
+test("a command says which data folder it chose, if nobody named one", async () => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "offstage-cwd-")));
+  try {
+    // Root's home, for example, can't be entered by the embedded database's user: then start chooses another folder too.
+    const chosen = chooseDataFolder(folder, { isRoot: process.getuid?.() === 0, isEmbedded: true }).path;
+    const other = await shell(["keys", "list"], {}, undefined, folder).ended;
+    expect(other.err).toMatch(new RegExp(`^The data folder is ${chosen}[;,] .*\n`, "u"));
+    expect(other).toMatchObject({ code: 1, err: expect.stringContaining(`there is no database in ${chosen}`) });
+    const named = await shell(["keys", "list"], { OFFSTAGE_DATA: "named" }, undefined, folder).ended;
+    expect(named.err).toBe(
+      `offstage: there is no database in ${join(folder, "named")}: name the folder of the service's data with --data\n`,
+    );
+    const flagged = await shell(["keys", "list", "--data", join(folder, "flag")], {}, undefined, folder).ended;
+    expect(flagged.err).toMatch(/^offstage: there is no database in \S+\/flag:/u);
+  } finally {
+    await rm(folder, { recursive: true });
   }
 });
 

@@ -52,6 +52,8 @@ export const keySchema = z.object({
   expiresAt: z.iso.datetime().nullable(),
   revokedAt: z.iso.datetime().nullable(),
   lastUsedAt: z.iso.datetime().nullable(),
+  /** The user whose the sessions are that it creates; null: nobody's. */
+  owner: z.object({ id: z.uuid(), name: z.string() }).nullable(),
 });
 /** See `keySchema`. */
 export type Key = z.infer<typeof keySchema>;

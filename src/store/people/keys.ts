@@ -10,7 +10,8 @@ const keyPrefix = "ofs_";
 const shownCharacters = 12;
 
 const columns = `id, name, prefix, scopes, automation_ids as "automationIds", ${isoTime("created_at")} as "createdAt",
-  ${isoTime("expires_at")} as "expiresAt", ${isoTime("revoked_at")} as "revokedAt", ${isoTime("last_used_at")} as "lastUsedAt"`;
+  ${isoTime("expires_at")} as "expiresAt", ${isoTime("revoked_at")} as "revokedAt", ${isoTime("last_used_at")} as "lastUsedAt",
+  (select jsonb_build_object('id', owner.id, 'name', owner.name) from user_account owner where owner.id = api_key.user_id) as owner`;
 
 /**
  * Generates an API key: `ofs_`, 256 random bits, and a checksum of six characters, by which a secret scanner can tell
@@ -30,7 +31,7 @@ export interface KeyInput {
   readonly scopes: readonly Scope[];
   readonly automationIds?: readonly string[] | null | undefined;
   readonly expiresAt?: string | null | undefined;
-  /** The signed-in user who makes it: sessions that it creates are theirs. */
+  /** The key's owner, for example the signed-in user who makes it: sessions that it creates are theirs. */
   readonly userId?: string | null | undefined;
 }
 

@@ -1,5 +1,5 @@
 import type { Database } from "../../database/database.ts";
-import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
+import { ConflictError, InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
@@ -84,6 +84,24 @@ export async function listUsers(
     [organizationId, limit + 1, after?.createdAt, after?.id],
   );
   return pageOf(rows, limit, withoutCursor);
+}
+
+/**
+ * The user with this id or e-mail address, in capitals or not.
+ * @throws InvalidInputError if there is none, several have the address, or the user is disabled
+ */
+export async function findUser(database: Database, organizationId: string, named: string): Promise<User> {
+  const { rows } = await database.pool.query<User>(
+    `select ${columns} from user_account
+     where organization_id = $1 and (id::text = lower($2) or lower(email) = lower($2)) limit 2`,
+    [organizationId, named],
+  );
+  const [user, other] = rows;
+  if (user === undefined) throw new InvalidInputError(`no user who signed in has the id or e-mail address ${named}`);
+  if (other !== undefined)
+    throw new InvalidInputError(`several users have the e-mail address ${named}: name one by id`);
+  if (user.disabledAt !== null) throw new InvalidInputError(`the user ${named} is disabled`);
+  return user;
 }
 
 /**
