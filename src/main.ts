@@ -4,6 +4,7 @@ import { styleText } from "node:util";
 import { lastAddress, auditCommand, replayRecordedSession, withStore } from "./admin/attach.ts";
 import { backUp, move, restore } from "./admin/backup.ts";
 import { diagnose } from "./admin/doctor.ts";
+import { eraseByName, exportToFile } from "./admin/organization.ts";
 import type { Commands, ServerFlags, Terminal } from "./cli/commands.ts";
 import { runProgram } from "./cli/program.ts";
 import { readConfig, unknownVariables } from "./config/config.ts";
@@ -80,6 +81,8 @@ const commands: Commands = {
   backUp: (flags, file, signal) => backUp(configOf(flags), file, { version, signal }),
   restore: (flags, file, signal) => restore(configOf(flags), file, signal),
   move: (flags, url, signal) => move(configOf(flags), url, { version, signal }),
+  exportOrganization: (flags, { name, file }, signal) => exportToFile(configOf(flags), name, file, signal),
+  eraseOrganization: (flags, name, signal) => eraseByName(configOf(flags), name, signal),
   createLoginLink: (flags, link) => {
     const config = configOf(flags);
     return withStore(config, async (database, id) => {

@@ -111,6 +111,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
   },
   store: {
     requests: ["people", "cursor.ts", "prune.ts"],
+    "organization-data": ["people", "queue", "sessions", "prune.ts"],
     people: ["queue", "cursor.ts"],
     checkpoints: ["queue", "sessions", "secrets", "prune.ts"],
     webhooks: ["secrets", "cursor.ts", "prune.ts"],

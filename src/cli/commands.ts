@@ -84,6 +84,14 @@ export interface Commands {
   restore(flags: ServerFlags, file: string, signal: AbortSignal): Promise<BackupReport>;
   /** Copies the embedded database into the empty one at `url`. */
   move(flags: ServerFlags, url: string, signal: AbortSignal): Promise<BackupReport>;
+  /** Writes all data of an organization to a file. */
+  exportOrganization(
+    flags: ServerFlags,
+    target: { readonly name: string; readonly file: string },
+    signal: AbortSignal,
+  ): Promise<{ readonly bytes: number }>;
+  /** Erases the organization of this name. */
+  eraseOrganization(flags: ServerFlags, name: string, signal: AbortSignal): Promise<void>;
   /** @returns the address to open, which works once and for `ttlMs` milliseconds */
   createLoginLink(flags: ServerFlags, link: { scopes: Scope[]; ttlMs: number }): Promise<string>;
 }

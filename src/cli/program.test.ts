@@ -43,6 +43,8 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
     backUp: noted("backUp", { ...report, bytes: 12_345 }),
     restore: noted("restore", report),
     move: noted("move", report),
+    exportOrganization: noted("exportOrganization", { bytes: 12_345 }),
+    eraseOrganization: noted("eraseOrganization", undefined),
     createLoginLink: noted("createLoginLink", "http://127.0.0.1:4747/sign-in#token"),
     ...given,
   };
@@ -198,5 +200,18 @@ describe("offstage backup, restore and move", () => {
     const backUp = (): Promise<typeof report> => Promise.resolve(report);
     expect((await program(["backup", "a"], { backUp })).out).toContain("keep the value of OFFSTAGE_MASTER_KEY");
     expect((await program(["move", "postgres://b"], { move: backUp })).out).toContain("as it is set now");
+  });
+});
+
+describe("offstage organization", () => {
+  it("exports to a file, and erases what is named", async () => {
+    const exported = await program(["organization", "export", "default", "/tmp/a.tar", "--data", "/d"]);
+    expect(exported.calls).toEqual([
+      ["exportOrganization", { data: "/d" }, { name: "default", file: "/tmp/a.tar" }, exported.signal],
+    ]);
+    expect(exported.out).toBe("Exported default to /tmp/a.tar (13 kB). No secret is in it.\n");
+    const erased = await program(["organization", "erase", "default"]);
+    expect(erased.calls).toEqual([["eraseOrganization", {}, "default", erased.signal]]);
+    expect((await program(["organization", "erase"])).code).toBe(2);
   });
 });

@@ -6,6 +6,7 @@ import { addDoctorCommand } from "./doctor.ts";
 import { exitCodes, exitCodesHelp } from "./exit-code.ts";
 import { addKeysCommand } from "./keys.ts";
 import { addLoginLinkCommand } from "./login-link.ts";
+import { addOrganizationCommand } from "./organization.ts";
 import { addReplayCommand } from "./replay.ts";
 import { addRunCommand } from "./run.ts";
 import { addSecretsCommand } from "./secrets.ts";
@@ -58,6 +59,7 @@ function createProgram(context: CommandContext, version: string): Command {
   addSecretsCommand(program, context);
   addBackupCommands(program, context);
   addLoginLinkCommand(program, context);
+  addOrganizationCommand(program, context);
   return program;
 }
 

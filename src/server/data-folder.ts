@@ -10,6 +10,7 @@ const own = new Set([
   "address",
   "disks",
   "environments",
+  "erased",
   "incoming",
   "master.key",
   "mirrors",

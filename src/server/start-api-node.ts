@@ -12,7 +12,7 @@ import { addressFile } from "./data-folder.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { listenError } from "./listen-error.ts";
 import type { Shutdown } from "./shutdown.ts";
-import { chooseDefaultAgent, createSignInMethods } from "./wiring.ts";
+import { chooseDefaultAgent, createSignInMethods, recordingsDirectory } from "./wiring.ts";
 
 /**
  * Starts the API and the web app.
@@ -67,6 +67,7 @@ export async function startApiNode(
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),
     ready: dependencies.ready,
+    recordingsDirectory: recordingsDirectory(config),
   });
   shutdown.add(() => app.close());
   const url = await listen(app, config);

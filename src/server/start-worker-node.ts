@@ -1,7 +1,9 @@
 import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { readProgramTexts } from "../programs/program-text.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
 import { createRemovalOfDeleted } from "../worker/background/deleted-sessions.ts";
+import { createErasures } from "../worker/background/erasures.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
 import { startPullRequestPolling } from "../worker/background/pull-request-polling.ts";
@@ -15,6 +17,7 @@ import type { Shutdown } from "./shutdown.ts";
 import {
   chooseDefaultAgent,
   createAttemptServices,
+  environmentsDirectory,
   openConfiguredSigner,
   readWorkerId,
   recordingsDirectory,
@@ -75,6 +78,8 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   };
   await shutdown.start(createHousekeeping(house));
   await shutdown.start(createRemovalOfDeleted(house));
+  const markFile = join(config.data, "erased");
+  await shutdown.start(createErasures({ ...house, environmentsDirectory: environmentsDirectory(config), markFile }));
   const { vault, forges } = dependencies;
   const publicUrl = () => url;
   await shutdown.start(

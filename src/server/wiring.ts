@@ -107,6 +107,11 @@ export function createSignInMethods({ oidc, githubSignIn }: Config): SignInMetho
   ];
 }
 
+/** Folder of kept results of setups. */
+export function environmentsDirectory({ data }: Config): string {
+  return join(data, "environments");
+}
+
 /** Folder of the recorded model responses. */
 export function recordingsDirectory({ data }: Config): string {
   return join(data, "recordings");
@@ -210,7 +215,7 @@ export function createAttemptServices(
     committer: config.committer,
     signer: parts.signer ?? null,
     environmentCache: createEnvironmentCache({
-      directory: join(config.data, "environments"),
+      directory: environmentsDirectory(config),
       maximumBytes: config.setupCacheBytes,
     }),
     defaultAgent: () => chooseDefaultAgent(config, providers),

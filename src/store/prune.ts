@@ -48,7 +48,23 @@ export function whileEnded(
  */
 export function removeRows(
   database: Database,
-  table: "arrival" | "audit_entry" | "idempotency" | "webhook_delivery",
+  table:
+    | "api_key"
+    | "arrival"
+    | "audit_entry"
+    | "automation"
+    | "browser_session"
+    | "idempotency"
+    | "job"
+    | "login_link"
+    | "model_spend"
+    | "pull_request"
+    | "registry"
+    | "repository"
+    | "secret"
+    | "user_account"
+    | "webhook"
+    | "webhook_delivery",
   { condition, values }: { readonly condition: string; readonly values: readonly unknown[] },
   signal: AbortSignal,
 ): Promise<number> {

@@ -108,7 +108,12 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
       },
       ...(method === "POST" && { payload: call.raw ?? JSON.stringify(call.body ?? {}) }),
     });
-    const body: unknown = response.body === "" ? null : response.json();
+    const body: unknown =
+      response.body === ""
+        ? null
+        : response.headers["content-type"] === "application/x-tar"
+          ? response.body
+          : response.json();
     return { status: response.statusCode, headers: response.headers, body };
   }
   return {

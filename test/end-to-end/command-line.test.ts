@@ -1,10 +1,11 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm, stat } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, type Client } from "../../src/client.ts";
 import { chooseDataFolder } from "../../src/config/data-folder.ts";
@@ -206,6 +207,30 @@ test("a command says which data folder it chose, if nobody named one", async () 
   } finally {
     await rm(folder, { recursive: true });
   }
+});
+
+test("an organization is exported beside a running server, and one is erased without its worker's help", async () => {
+  const environment = { DATABASE_URL: databaseUrl(), OFFSTAGE_DATA: world.data };
+  const folder = await mkdtemp(join(tmpdir(), "offstage-export-"));
+  const file = join(folder, "default.tar");
+  try {
+    const exported = await shell(["organization", "export", "default", file], environment).ended;
+    expect(exported).toMatchObject({ code: 0, err: "" });
+    const listed = await promisify(execFile)("tar", ["-tf", file]);
+    expect(listed.stdout).toMatch(/^manifest\.json\n[\s\S]*\nend\.json\n$/u);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const again = await shell(["organization", "export", "default", file], environment).ended;
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining("already exists") });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+  const { pool } = offstage.database;
+  await pool.query("insert into organization (id, name) values (gen_random_uuid(), 'left')");
+  const unknown = await shell(["organization", "erase", "lfet"], environment).ended;
+  expect(unknown).toMatchObject({ code: 1, err: "offstage: there is no organization lfet\n" });
+  expect((await shell(["organization", "erase", "left"], environment).ended).code).toBe(0);
+  const { rows } = await pool.query("select name from organization");
+  expect(rows).toEqual([{ name: "default" }]);
 });
 
 test("npm start hands SIGTERM on to the server, so that none is left behind", async () => {

@@ -13,7 +13,7 @@ import { createRegistry, createAttemptServices, createSandbox, openVault } from 
 import { noTraces } from "../../src/traces.ts";
 import { pruneWorkspaces } from "../../src/worker/background/prune-workspaces.ts";
 import { waitFor } from "../wait-for.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { adminKey, createWorld, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
 let world: World;
@@ -158,4 +158,34 @@ test("a deleted session is gone with all that there was of it, and what refers t
   expect((await client.audit.list()).entries.filter(({ action }) => action === "deleteSession")).toEqual(
     expect.arrayContaining([expect.objectContaining({ outcome: "allowed", target: id })]),
   );
+});
+
+// The last test: nothing of the organization is left for another.
+test("an erased organization leaves nothing on a worker's disk, whatever ran", async () => {
+  const { url } = await world.forge.createRepository("acme", "erased", { "README.md": "# Before\n" });
+  const ended = await client.session.create({ prompt: "write a.txt: a", repositories: [url] });
+  await untilOver(client, ended.id);
+  const running = await client.session.create({ prompt: "shell sleep 600", repositories: [url] });
+  await waitFor(async () => existsSync(folderOf(running.id)), "it runs");
+  const folder = (name: string): string[] =>
+    existsSync(join(world.data, name)) ? readdirSync(join(world.data, name)) : [];
+  const onDisk = (): string[] => ["sessions", "mirrors", "recordings", "environments"].flatMap(folder);
+  expect(onDisk()).toEqual(expect.arrayContaining([ended.id, running.id, `${ended.id}.jsonl`]));
+  expect(folder("mirrors")).not.toEqual([]);
+
+  const erase = (name: string): Promise<Response> =>
+    fetch(`${offstage.url}/organization/erase`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${adminKey}` },
+      body: JSON.stringify({ name }),
+    });
+  expect((await erase("defualt")).status).toBe(400);
+  expect((await client.session.get(running.id)).status).toBe("running");
+  expect((await erase("default")).status).toBe(200);
+  await expect(client.session.get(ended.id)).rejects.toMatchObject({ status: 401 });
+  const { pool } = offstage.database;
+  const isGone = async (): Promise<boolean> => (await pool.query("select from organization")).rowCount === 0;
+  await waitFor(isGone, "the organization is gone");
+  await waitFor(() => onDisk().length === 0, "nothing is on the disk", 30_000);
+  expect(await rowsOf(ended.id)).toEqual({});
 });

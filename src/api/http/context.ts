@@ -58,6 +58,8 @@ export interface ApiOptions {
   /** Folder of the built web app; null: serve only the API. */
   readonly webDirectory: string | null;
   readonly ready: () => Promise<boolean>;
+  /** Folder of recordings on this machine; null or omitted: it has none. */
+  readonly recordingsDirectory?: string | null;
   /** Milliseconds between two comments on a quiet event stream; default 15,000. */
   readonly heartbeatMs?: number;
 }

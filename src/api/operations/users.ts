@@ -1,6 +1,6 @@
 import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
 import { updateUserSchema, userSchema } from "../../domain/people/user.ts";
-import { listUsers, updateUser } from "../../store/people/users.ts";
+import { eraseUser, listUsers, updateUser } from "../../store/people/users.ts";
 import { organizationOf } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { answers, idOf, idParameters } from "../http/shapes.ts";
@@ -40,5 +40,19 @@ export function addUserOperations(app: App, { database }: ApiOptions): void {
       },
     },
     async (request) => updateUser(database, organizationOf(request), idOf(request, "user"), request.body),
+  );
+  app.post(
+    "/user/:id/erase",
+    {
+      config: { operation: { scope: "admin" } },
+      schema: {
+        tags,
+        operationId: "eraseUser",
+        summary: "Erase who a user is, sign them out and revoke their keys",
+        params: idParameters,
+        response: answers(userSchema),
+      },
+    },
+    async (request) => eraseUser(database, organizationOf(request), idOf(request, "user")),
   );
 }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import { rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { Readable } from "node:stream";
+import { Readable, type Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 import { syncFolder } from "../../atomic-file.ts";
@@ -20,9 +20,24 @@ const compression = { level: 3 };
  * @throws ConflictError if the file exists already
  * @throws InvalidInputError if its folder does not exist
  */
-export async function writeBackup(
+export function writeBackup(
   path: string,
   parts: AsyncIterable<DumpPart>,
+  signal: AbortSignal,
+): Promise<{ readonly bytes: number }> {
+  return writeNewFile(path, [Readable.from(encodeDump(parts)), createGzip(compression)], signal);
+}
+
+/**
+ * Writes a file that only its owner can read, and that is there only when it is complete and on the disk.
+ * @param content what is written: a source, and what it goes through
+ * @returns the file's size in bytes
+ * @throws ConflictError if the file exists already
+ * @throws InvalidInputError if its folder does not exist
+ */
+export async function writeNewFile(
+  path: string,
+  content: readonly (Readable | Duplex)[],
   signal: AbortSignal,
 ): Promise<{ readonly bytes: number }> {
   if ((await stat(path).catch(() => null)) !== null) {
@@ -31,7 +46,7 @@ export async function writeBackup(
   const unfinished = `${path}.${randomBytes(6).toString("hex")}.unfinished`;
   try {
     const file = createWriteStream(unfinished, { flags: "wx", mode: 0o600, flush: true });
-    await pipeline(Readable.from(encodeDump(parts)), createGzip(compression), file, { signal });
+    await pipeline([...content, file], { signal });
     await rename(unfinished, path);
   } catch (error) {
     await rm(unfinished, { force: true });

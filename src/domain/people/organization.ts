@@ -39,3 +39,11 @@ export type Organization = z.infer<typeof organizationSchema>;
 export const updateOrganizationSchema = z.object(settings).partial();
 /** See `updateOrganizationSchema`. */
 export type UpdateOrganization = z.infer<typeof updateOrganizationSchema>;
+
+/** Body of an organization's erasure. */
+export const eraseOrganizationSchema = z.object({
+  name: z.string().max(200).meta({ description: "The organization's name, to confirm that it is meant." }),
+});
+
+/** An organization's erasure that has begun. */
+export const erasureSchema = z.object({ organizationId: z.uuid(), askedAt: z.iso.datetime() });

@@ -53,6 +53,12 @@ export async function findDefaultOrganization(database: Database): Promise<strin
   return rows[0].id;
 }
 
+/** The id of the organization of this name; null if there is none. */
+export async function findOrganization(database: Database, name: string): Promise<string | null> {
+  const { rows } = await database.pool.query<{ id: string }>("select id from organization where name = $1", [name]);
+  return rows[0]?.id ?? null;
+}
+
 const columns = `
   id, name, default_agent as "defaultAgent", max_running_sessions as "maxRunningSessions", egress, models,
   repositories,

@@ -1,4 +1,4 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
@@ -116,15 +116,8 @@ export function updateUser(
   { role, disabled }: { readonly role?: Role | undefined; readonly disabled?: boolean | undefined },
 ): Promise<User> {
   return database.transaction(async (transaction) => {
-    // Locks the rows of all admins of the organization: of two admins who demote each other at once, one must fail.
-    const admins = await transaction.query<{ id: string }>(
-      `select id from user_account where organization_id = $1 and role = 'admin' and disabled_at is null
-       order by id for update`,
-      [organizationId],
-    );
-    const isLast = admins.rows.length === 1 && admins.rows[0]?.id === id;
-    if (isLast && (disabled === true || (role !== undefined && role !== "admin"))) {
-      throw new ConflictError("this is the last admin: make someone else an admin first");
+    if (disabled === true || (role !== undefined && role !== "admin")) {
+      await requireOtherAdmin(transaction, organizationId, id);
     }
     const { rows } = await transaction.query<User>(
       `update user_account set role = coalesce($3, role),
@@ -136,6 +129,46 @@ export function updateUser(
     if (disabled === true) await transaction.query("delete from browser_session where user_id = $1", [id]);
     return rows[0];
   });
+}
+
+/** The name of users who were erased. */
+const erasedName = "deleted user";
+
+/**
+ * Erases a person: name, address and what their provider knows them by. They are signed out, their keys are revoked, and what they
+ * asked for is a deleted user's from then on. If their provider signs them in again, they are somebody new.
+ * @throws NotFoundError
+ * @throws ConflictError if no admin would be left
+ */
+export function eraseUser(database: Database, organizationId: string, id: string): Promise<User> {
+  return database.transaction(async (transaction) => {
+    await requireOtherAdmin(transaction, organizationId, id);
+    const { rows } = await transaction.query<User>(
+      `update user_account set name = $3, email = null, issuer = '', subject = 'erased ' || id, role = 'viewer',
+         disabled_at = coalesce(disabled_at, now())
+       where id = $1 and organization_id = $2 returning ${columns}`,
+      [id, organizationId, erasedName],
+    );
+    if (rows[0] === undefined) throw new NotFoundError(`user ${id} was not found`);
+    await transaction.query("delete from browser_session where user_id = $1", [id]);
+    await transaction.query("update api_key set revoked_at = coalesce(revoked_at, now()) where user_id = $1", [id]);
+    return rows[0];
+  });
+}
+
+/**
+ * Locks the rows of all admins of the organization: of two admins who demote each other at once, one must fail.
+ * @throws ConflictError if this user is the only one
+ */
+async function requireOtherAdmin(transaction: Queryable, organizationId: string, id: string): Promise<void> {
+  const admins = await transaction.query<{ id: string }>(
+    `select id from user_account where organization_id = $1 and role = 'admin' and disabled_at is null
+     order by id for update`,
+    [organizationId],
+  );
+  if (admins.rows.length === 1 && admins.rows[0]?.id === id) {
+    throw new ConflictError("this is the last admin: make someone else an admin first");
+  }
 }
 
 /**

@@ -29,6 +29,8 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     setLimits: { maxRunningSessions: 3 },
     // A list that allows no repository would have most other requests refused.
     updateOrganization: { name: word, repositories: null },
+    // The name of none, so that the others still find their organization.
+    eraseOrganization: { name: word },
     setAllowedFindings: { allowedFindings: [{ path: `test/${word}/**`, rule: "github" }] },
     allowFinding: { path: `test/${word}.txt` },
     createSecret: {

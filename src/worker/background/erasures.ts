@@ -1,0 +1,98 @@
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { replaceFile } from "../../atomic-file.ts";
+import type { Database } from "../../database/database.ts";
+import type { Subscription } from "../../database/notifications.ts";
+import { isUuid } from "../../domain/fields/uuid.ts";
+import { createPeriodic } from "../../lifecycle/periodic.ts";
+import { createService, type Service } from "../../lifecycle/service.ts";
+import type { ObjectStore } from "../../objects/object-store.ts";
+import type { Logger } from "../../observability.ts";
+import { sweepObjects } from "../../store/checkpoints/objects.ts";
+import {
+  continueErasure,
+  erasureChannel,
+  lastErasure,
+  unfinishedErasures,
+} from "../../store/organization-data/erase.ts";
+import { existingSessions } from "../../store/sessions/delete-session.ts";
+import { removeSession } from "../clones/clones.ts";
+import type { SessionFolders } from "../disk/session-folders.ts";
+import type { Mirrors } from "../git/mirrors.ts";
+import { maintainMirrors } from "./mirror-maintenance.ts";
+import { pruneRecordingsOfDeleted } from "./prune-recordings.ts";
+
+const everyMs = 30_000;
+/** Pause, in ms, while sessions are being cancelled. */
+const againAfterMs = 500;
+
+interface Place {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly objects: ObjectStore | null;
+  readonly folders: SessionFolders;
+  readonly mirrors: Mirrors;
+  readonly recordingsDirectory: string;
+  /** Folder of kept results of setups. */
+  readonly environmentsDirectory: string;
+  /** File that says which erasure this worker's disk was last cleaned after. */
+  readonly markFile: string;
+}
+
+/**
+ * Erases organizations that somebody asked to erase, and afterwards removes what this worker has of them on disk. A worker that was
+ * away at the time does so when it is back.
+ */
+export function createErasures(place: Place): Service {
+  const { database, logger } = place;
+  let subscription: Subscription | null = null;
+  const rounds = createPeriodic({
+    round: async (stopping) => {
+      await eraseOrganizations(place, stopping);
+      if (!stopping.aborted) await cleanDisk(place, stopping);
+    },
+    everyMs,
+    onFailure: (error) => logger.warn({ err: error }, "could not erase an organization; will try again"),
+  });
+  return createService({
+    async start() {
+      subscription = await database.listen(erasureChannel, () => rounds.now());
+      await rounds.start();
+    },
+    async stop() {
+      await subscription?.close();
+      await rounds.stop();
+    },
+  });
+}
+
+async function eraseOrganizations({ database, logger, objects }: Place, stopping: AbortSignal): Promise<void> {
+  for (const organizationId of await unfinishedErasures(database)) {
+    while (!stopping.aborted && !(await continueErasure(database, organizationId, stopping))) {
+      await pause(againAfterMs, undefined, { signal: stopping });
+    }
+    if (stopping.aborted) return;
+    logger.info({ organizationId }, "erased an organization");
+    if (objects !== null) await sweepObjects(database, objects, stopping);
+  }
+}
+
+/**
+ * Removes folders and recordings of sessions that are gone, and what is only kept to save time: mirrors that no session borrows
+ * from, and results of setups. Nobody can tell whose those were, and others' are made again when they are needed.
+ */
+async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
+  const { database, logger, folders, mirrors, recordingsDirectory, environmentsDirectory, markFile } = place;
+  const last = await lastErasure(database);
+  if (last === null || (await readFile(markFile, "utf8").catch(() => "")) === last) return;
+  const ids = (await folders.list()).filter((name) => isUuid(name));
+  const existing = await existingSessions(database, ids);
+  for (const id of ids) if (!existing.has(id) && folders.isKept(id)) await removeSession({ folders, mirrors }, id);
+  await pruneRecordingsOfDeleted(database, recordingsDirectory, stopping);
+  for (const name of await readdir(environmentsDirectory).catch(() => [])) {
+    await rm(join(environmentsDirectory, name), { recursive: true, force: true });
+  }
+  await maintainMirrors({ mirrors, folders, logger }, { days: 0, maximumBytes: 1 }, stopping);
+  if (!stopping.aborted) await replaceFile(markFile, last, { mode: 0o600 });
+}
