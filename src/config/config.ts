@@ -104,6 +104,10 @@ function configOf(variables: Variables) {
       deliveryDays: variables.OFFSTAGE_DELIVERY_DAYS,
       eventDays: variables.OFFSTAGE_EVENT_DAYS,
       jobDays: variables.OFFSTAGE_JOB_DAYS,
+      /** Limits of what is kept of sessions and jobs that have ended; 0: no limit. */
+      eventsBytes: variables.OFFSTAGE_EVENTS_MB * 1024 * 1024,
+      sessionEventsBytes: variables.OFFSTAGE_SESSION_EVENTS_MB * 1024 * 1024,
+      jobsBytes: variables.OFFSTAGE_JOBS_MB * 1024 * 1024,
       recordingDays: variables.OFFSTAGE_RECORDING_DAYS,
       mirrorDays: variables.OFFSTAGE_MIRROR_DAYS,
       /** Limit of all mirrors together; 0: no limit. */

@@ -4,7 +4,8 @@ import { isUuid } from "../domain/fields/uuid.ts";
 /** Rows that one transaction deletes, so that it holds its locks only briefly. */
 const batchSize = 1_000;
 
-const isOver = "status in ('completed', 'failed', 'cancelled')";
+/** SQL condition: a session or job has ended. */
+export const isOver = "status in ('completed', 'failed', 'cancelled')";
 
 /**
  * SQL condition: a session ended more than so many days ago.
@@ -133,7 +134,8 @@ function removeOldestEvents(database: Database, days: number): Promise<number | 
     const { count, through } = removed.rows[0] ?? { count: 0, through: null };
     await transaction.query(
       `update session set events_removed_through = coalesce($2, events_removed_through),
-         events_removed_at = case when $3 then now() else events_removed_at end
+         events_removed_at = case when $3 then now() else events_removed_at end,
+         event_bytes = case when $3 then 0 else event_bytes end
        where id = $1`,
       [session.id, through, count < batchSize],
     );
@@ -148,13 +150,25 @@ function removeOldestEvents(database: Database, days: number): Promise<number | 
  */
 export async function pruneJobs(database: Database, days: number, signal: AbortSignal): Promise<number> {
   if (days === 0) return 0;
+  const { rows } = await database.pool.query<{ at: string }>("select (now() - $1 * interval '1 day')::text as at", [
+    days,
+  ]);
+  return pruneJobsBefore(database, rows[0]?.at ?? "-infinity", signal);
+}
+
+/**
+ * Deletes jobs that ended at a time or before it, unless their session is under way.
+ * @param at a time as PostgreSQL writes it
+ * @returns how many jobs
+ */
+export function pruneJobsBefore(database: Database, at: string, signal: AbortSignal): Promise<number> {
   return inBatches(signal, () =>
     database.transaction(async (transaction) => {
       const { rows } = await transaction.query<{ id: string }>(
-        `select id from job where ${isOver} and updated_at < now() - $1 * interval '1 day'
+        `select id from job where ${isOver} and updated_at <= $1::timestamptz
            and not exists (select 1 from session where job_id = job.id and not (${isOver}))
          order by updated_at limit ${batchSize} for update skip locked`,
-        [days],
+        [at],
       );
       const ids = rows.map(({ id }) => id);
       await transaction.query("update session set job_id = null where job_id = any($1)", [ids]);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { NewEvent } from "../../src/domain/sessions/event.ts";
 import { createJobs, getJob } from "../../src/store/automations/jobs.ts";
+import { boundEvents, boundJobs } from "../../src/store/prune-by-size.ts";
 import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/prune.ts";
 import { pruneAudit } from "../../src/store/requests/audit.ts";
 import { appendEvents, listEvents } from "../../src/store/sessions/events.ts";
@@ -241,4 +242,70 @@ test("what came in and started no job is forgotten some days later, and with 0 d
   expect(await pruneArrivals(database, 0, signal)).toBe(0);
   expect(await pruneArrivals(database, 30, signal)).toBe(2);
   expect((await database.pool.query("select 1 from arrival")).rowCount).toBe(1);
+});
+
+/** Bytes of a session's events, as they are counted. */
+async function bytesOf(id: string): Promise<number> {
+  const { rows } = await database.pool.query<{ bytes: string | null }>(
+    "select sum(pg_column_size(event.*)) as bytes from event where session_id = $1",
+    [id],
+  );
+  return Number(rows[0]?.bytes ?? 0);
+}
+
+test("beyond the bound of all, the events of sessions that ended first go, and none of a session under way", async () => {
+  const ended = [await overFor(3, 1_500), await overFor(2, 1_500), await overFor(1, 1_500)];
+  const { id: queued } = await addSession(database, organizationId);
+  const { sessionId: running } = await requireClaim(database);
+  const [, middle = "", young = ""] = ended;
+  const before = await Promise.all([middle, young, queued, running].map(seqs));
+  const all = (await bytesOf(middle)) + (await bytesOf(young));
+  const count = (await seqs(ended[0] ?? "")).length;
+  expect(await boundEvents(database, { all: 0, each: 0 }, signal)).toBe(0);
+  expect(await boundEvents(database, { all, each: 0 }, signal)).toBe(count);
+  expect(await seqs(ended[0] ?? "")).toEqual([]);
+  expect(await removedThrough(ended[0] ?? "")).toBe(count);
+  expect(await Promise.all([middle, young, queued, running].map(seqs))).toEqual(before);
+  expect(await boundEvents(database, { all, each: 0 }, signal)).toBe(0);
+
+  // What goes on is not touched, and is counted again once it has ended.
+  await addMessage(database, organizationId, middle, { id: crypto.randomUUID(), text: "go on", from: null });
+  expect(await boundEvents(database, { all: 1, each: 0 }, signal)).toBe(before[1]?.length);
+  const more = await seqs(middle);
+  expect(more.length).toBeGreaterThan(before[0]?.length ?? 0);
+  await cancelSession(database, organizationId, middle);
+  expect(await boundEvents(database, { all: 1, each: 0 }, signal)).toBe(more.length + 1);
+});
+
+test("beyond the bound of one session, its oldest events go", async () => {
+  const large = await overFor(1, 3_000);
+  const small = await overFor(2, 3);
+  const all = await seqs(large);
+  const each = Math.floor((await bytesOf(large)) / 2);
+  const removed = await boundEvents(database, { all: 0, each }, signal);
+  expect(removed).toBeGreaterThan(1_000);
+  expect(removed).toBeLessThan(2_000);
+  expect(await seqs(large)).toEqual(all.slice(removed));
+  expect(await removedThrough(large)).toBe(removed);
+  expect(await bytesOf(large)).toBeLessThanOrEqual(each);
+  expect(await removedThrough(small)).toBe(0);
+  expect(await boundEvents(database, { all: 0, each }, signal)).toBe(0);
+});
+
+test("beyond their bound, the jobs that ended first go", async () => {
+  const automation = await addAutomation();
+  const made: string[] = [];
+  for (let days = 5; days > 0; days -= 1) {
+    const { rows } = await database.pool.query<{ id: string }>(
+      `insert into job (id, organization_id, automation_id, status, priority, payload, updated_at)
+       values (gen_random_uuid(), $1, $2, 'completed', 5, '{"a": 1}', now() - $3 * interval '1 day') returning id`,
+      [organizationId, automation, days],
+    );
+    made.push(rows[0]?.id ?? "");
+  }
+  const size = await database.pool.query<{ bytes: number }>("select max(pg_column_size(job.*)) as bytes from job");
+  expect(await boundJobs(database, (size.rows[0]?.bytes ?? 0) * 2, signal)).toBe(3);
+  const { rows } = await database.pool.query<{ id: string }>("select id from job order by updated_at");
+  expect(rows.map(({ id }) => id)).toEqual(made.slice(3));
+  expect(await boundJobs(database, 0, signal)).toBe(0);
 });

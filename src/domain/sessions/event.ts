@@ -150,7 +150,7 @@ export type NewEvent = { [T in EventType]: { readonly type: T; readonly data: z.
  * Something that happened to a session: one tagged union with the same shape in the database, on the stream and in the
  * web app.
  * `seq` counts from 1 without a gap within a session, in the order of commits. The oldest events may have been deleted
- * because of their age (`eventsRemovedThrough` of the session).
+ * because of their age or size (`eventsRemovedThrough` of the session).
  */
 export type SessionEvent = NewEvent & { readonly seq: number; readonly createdAt: string };
 

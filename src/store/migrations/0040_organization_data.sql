@@ -7,3 +7,8 @@ create table erasure (
   -- When the last row was gone; null: it is under way, and whoever finds it continues.
   finished_at timestamptz
 );
+
+-- What the events of a session that has ended take in the database, and when that was counted; null: not yet. Housekeeping counts
+-- it once for each time that the session ends, so that appending an event costs nothing more.
+alter table session add column event_bytes bigint;
+alter table session add column event_bytes_at timestamptz;

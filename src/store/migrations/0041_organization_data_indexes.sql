@@ -6,3 +6,10 @@ drop index concurrently if exists session_created_by;
 create index concurrently session_created_by on session (created_by) where created_by is not null;
 drop index concurrently if exists pull_request_session;
 create index concurrently pull_request_session on pull_request (session_id);
+-- Of columns that change only when a session has ended: appending an event must not touch an index.
+drop index concurrently if exists session_events_to_count;
+create index concurrently session_events_to_count on session (finished_at)
+  where status in ('completed', 'failed', 'cancelled') and (event_bytes_at is null or event_bytes_at < finished_at);
+drop index concurrently if exists session_event_bytes;
+create index concurrently session_event_bytes on session (finished_at) include (event_bytes)
+  where status in ('completed', 'failed', 'cancelled') and event_bytes > 0;

@@ -214,6 +214,8 @@ export const sessionTable: ExportedTable = {
     workspace_worker: ofWorkers,
     trace_parent: ofWorkers,
     events_removed_at: ofWorkers,
+    event_bytes: ofWorkers,
+    event_bytes_at: ofWorkers,
     settled_messages: ofWorkers,
     retry_at: "in retry",
   },

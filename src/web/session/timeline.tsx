@@ -23,7 +23,7 @@ export function Timeline({
   const first = view.items.find(({ kind }) => kind === "user");
   return (
     <div className="space-y-3">
-      {removed && <p className="text-sm text-muted">What happened before was removed for its age.</p>}
+      {removed && <p className="text-sm text-muted">What happened before was removed, for its age or its size.</p>}
       {view.plan.length > 0 && <PlanList plan={view.plan} />}
       <ol aria-label="Conversation">
         {view.items.map((item, index) => (

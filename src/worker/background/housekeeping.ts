@@ -8,6 +8,7 @@ import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
+import { boundEvents, boundJobs } from "../../store/prune-by-size.ts";
 import { pruneArrivals, pruneEvents, pruneJobs } from "../../store/prune.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
@@ -51,6 +52,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     audit: () => pruneAudit(database, retention.auditDays, signal),
     events: () => pruneEvents(database, retention.eventDays, signal),
     jobs: () => pruneJobs(database, retention.jobDays, signal),
+    largestJobs: () => boundJobs(database, retention.jobsBytes, signal),
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
     // After the checkpoints, which refer to objects.
@@ -61,6 +63,8 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     recordingsOfDeleted: () => pruneRecordingsOfDeleted(database, recordingsDirectory, signal),
     // After the workspaces, whose clones borrow from mirrors.
     mirrors: () => maintainMirrors({ mirrors, folders, logger }, { days, maximumBytes }, signal),
+    // Last, because the first time in an existing database it counts all events.
+    mostEvents: () => boundEvents(database, { all: retention.eventsBytes, each: retention.sessionEventsBytes }, signal),
   };
   const counts: Record<string, number> = {};
   for (const [name, task] of Object.entries(tasks)) {
