@@ -49,10 +49,11 @@ describe("src/store/sql", () => {
   test("is the only place of functions: migrations since then are for tables", async () => {
     const later = (await readdir(migrationsDirectory)).filter((name) => name >= "0029");
     for (const name of later) {
-      expect([name, await readFile(join(migrationsDirectory, name), "utf8")]).not.toEqual([
-        name,
-        expect.stringMatching(/create (?:or replace )?function/u),
-      ]);
+      const sql = await readFile(join(migrationsDirectory, name), "utf8");
+      // An index is made with these, so that they change with it.
+      expect([name, sql.replaceAll(/create function (?:search_fold|search_text|session_lexemes)\(/gu, "")]).not.toEqual(
+        [name, expect.stringMatching(/create (?:or replace )?function/u)],
+      );
     }
   });
 });

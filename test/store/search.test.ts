@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { searchSessions } from "../../src/store/sessions/search.ts";
+import { openDatabase } from "../../src/database/database.ts";
+import { createLogger } from "../../src/observability.ts";
+import { countWithWords, searchSessions } from "../../src/store/sessions/search.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
 import { addOrganization, addSession } from "./fixtures.ts";
 
@@ -82,7 +84,7 @@ test("a session is found by its id, however that is written", async () => {
 });
 
 test("what has no words finds nothing, and nobody finds another organization's", async () => {
-  expect(await search("!?")).toEqual([]);
+  for (const q of ["!?", "\0", "\u{d800}", "“…”"]) expect(await search(q)).toEqual([]);
   const other = await addOrganization(testDatabase.database);
   expect((await searchSessions(testDatabase.database, other, "seldom", { limit: 2 })).items).toEqual([]);
 });
@@ -117,4 +119,70 @@ test("words are found in every script, whatever their capitals", async () => {
     ["修复登录", "修复登录"],
   ] as const)
     expect([prompt, await found(prompt, q)]).toEqual([prompt, true]);
+});
+
+/** Titles, and what finds each of them. */
+const scripts = [
+  ["Größe ÄNDERN", ["GRÖẞE", "ändern", "Änd"]],
+  ["Исправить ОШИБКУ", ["ошибку", "ИСПРАВИТЬ", "ошиб"]],
+  ["ΣΥΣΤΗΜΑ", ["συστημα"]],
+  ["“double” ‘single’ «guillemets» „low“ 「corner」", ["double", "single", "guillemets", "low", "corner"]],
+  ["don’t—ever…stop", ["don", "ever", "stop"]],
+  ["ログイン画面の検索機能を修正", ["検索", "画面", "機能を", "修正", "正", "ログイン", "検"]],
+  ["修复登录页面的错误", ["登录", "错误", "页"]],
+  ["로그인화면 수정", ["화면", "로그인", "수"]],
+  ["แก้ไขหน้าเข้าสู่ระบบ", ["หน้า", "ระบบ"]],
+  ["Use ＧＰＵ2の設定", ["gpu2", "設定", "GPU"]],
+  ["e\u0301tude in src/auth/login_form.ts (v7e5d1)", ["étude", "auth", "login", "src/auth/login", "v7e5d1", "form ts"]],
+  ["🚀deploy", ["deploy"]],
+] as const;
+
+// The embedded database of today, that of earlier versions (C), and PostgreSQL with ICU.
+test.each([
+  ["the server's own locale", ""],
+  ["the locale C", "locale_provider libc locale 'C' template template0"],
+  ["ICU", "locale_provider icu icu_locale 'und' locale 'C' template template0"],
+])("words of every script are found, in any quotes, in a database with %s", async (_case, options) => {
+  const name = `search_${crypto.randomUUID().replaceAll("-", "")}`;
+  const { pool } = testDatabase.database;
+  await pool.query(`create database ${name} encoding 'UTF8' ${options}`);
+  const url = testDatabase.url.replace(/\/test_[0-9a-f]+\?/u, `/${name}?`);
+  const database = await openDatabase({ url, directory: "", logger: createLogger("error") });
+  try {
+    const ours = await addOrganization(database);
+    for (const [title] of scripts) await addSession(database, ours, { prompt: title });
+    // So many that the index is asked, too.
+    await database.pool.query(
+      `insert into session (id, organization_id, title, description, status, branch_name, created_at)
+       select gen_random_uuid(), $1, 'other', 'others', 'completed', 'b', now() + n * interval '1 second' from generate_series(1, 300) n`,
+      [ours],
+    );
+    const misses: string[] = [];
+    for (const [title, asked] of scripts) {
+      for (const q of asked) {
+        const { items } = await searchSessions(database, ours, q, { limit: 5 });
+        const { count } = await countWithWords(database, ours, { q, limit: 5, skip: 0 });
+        const isFound = items.some((session) => session.title === title) && count > 0;
+        if (!isFound) misses.push(`${q} in ${title}`);
+      }
+    }
+    expect(misses).toEqual([]);
+    for (const q of ["索検", "nothing", "登錯"]) {
+      expect((await searchSessions(database, ours, q, { limit: 5 })).items).toEqual([]);
+    }
+  } finally {
+    await database.close();
+    await pool.query(`drop database ${name} with (force)`);
+  }
+});
+
+test("a text with words longer than the index takes is stored, and found by how they begin", async () => {
+  const { database } = testDatabase;
+  const ours = await addOrganization(database);
+  const long = `${"x7".repeat(3_000)} \u{1d400}${"\u{10400}".repeat(3_000)} ${"漢字".repeat(3_000)}`;
+  const { id } = await addSession(database, ours, { prompt: "Long", description: long });
+  for (const q of ["x7x7x7", "漢字漢字", "long", "x7".repeat(250)]) {
+    const { items } = await searchSessions(database, ours, q, { limit: 5 });
+    expect([q, items.map((item) => item.id)]).toEqual([q, [id]]);
+  }
 });

@@ -628,7 +628,7 @@ test("a page whose events were removed for their age says so, shows what is kept
   expect(await pruneEvents(offstage.database, 7, new AbortController().signal)).toBeGreaterThan(0);
   const page = await signedIn();
   await page.goto(`/sessions/${id}`);
-  await page.getByText("was removed for its age").waitFor();
+  await page.getByText("was removed, for its age").waitFor();
   await page.getByText(summary ?? "no summary").waitFor();
   await page.getByRole("link", { name: /Pull request #\d+/u }).waitFor();
   expect(await page.getByText("Loading the conversation").count()).toBe(0);
@@ -639,5 +639,5 @@ test("a page whose events were removed for their age says so, shows what is kept
   await client.session.message(id, { message: "say welcome back" });
   await page.reload();
   await page.getByText("say welcome back").first().waitFor();
-  await page.getByText("was removed for its age").waitFor();
+  await page.getByText("was removed, for its age").waitFor();
 });

@@ -13,3 +13,7 @@ create index concurrently session_events_to_count on session (finished_at)
 drop index concurrently if exists session_event_bytes;
 create index concurrently session_event_bytes on session (finished_at) include (event_bytes)
   where status in ('completed', 'failed', 'cancelled') and event_bytes > 0;
+-- Instead of session_words, which 0042_search_words.sql drops: see 0022_search.sql for its form.
+drop index concurrently if exists session_lexemes_index;
+create index concurrently session_lexemes_index on session
+  using gin (session_lexemes(organization_id, created_at, title, description)) with (fastupdate = off) where status <> 'running';

@@ -1,4 +1,4 @@
-// The full-text index (migrations/0022_search.sql) groups sessions by organization and by creation time, in blocks of
+// The full-text index (migrations/0022_search.sql, 0040_organization_data.sql) groups sessions by organization and by creation time, in blocks of
 // four days counted from 1970. It has each word of a session under the session's block.
 const blockSeconds = 4 * 86_400;
 
@@ -12,45 +12,51 @@ export const blockOf = (column: string): string => `floor(extract(epoch from ${c
 export const beginOf = (block: number): string =>
   new Date(block * blockSeconds * 1_000).toISOString().replace("Z", "000Z");
 
-/**
- * Converts search text to a tsquery of its letters and digits. Only the last word may be a prefix, because the index
- * must collect all words for each prefix.
- */
-export function searchWords(q: string): string {
-  const words = q.match(/[\p{L}\p{N}]+/gu) ?? [];
-  return words.length === 0 ? "" : `${words.join(" & ")}:*`;
-}
+/** Characters of scripts of which the index has pairs (0040_organization_data.sql, `search_text`). */
+const unspaced =
+  "[\\u0e00-\\u0eff\\u1000-\\u109f\\u1780-\\u17ff\\u3005-\\u3007\\u3021-\\u302f\\u3031-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uac00-\\ud7a3\\uf900-\\ufaff\\u{20000}-\\u{3ffff}]";
+const segments = new RegExp(`(?<unspaced>${unspaced}+)|(?:(?!${unspaced})[^ ])+`, "gu");
 
 /**
- * SQL expression that normalizes the words as PostgreSQL does.
- * @param words placeholder of the result of `searchWords`
+ * Converts search text to a tsquery of its words. Only the last word may be a prefix, because the index must collect all words for
+ * each prefix. In scripts without spaces each two characters that follow each other are asked for, a single one as a prefix.
+ * @param folded what the SQL function `search_fold` returns for the text
  */
-export const lexemesOf = (words: string): string => `to_tsquery('simple', ${words})::text`;
+export function searchWords(folded: string): string {
+  const parts: { word: string; isPrefix: boolean }[] = [];
+  for (const { 0: segment, groups } of folded.matchAll(segments)) {
+    const characters = groups?.["unspaced"] === undefined ? null : Array.from(segment);
+    if (characters === null) parts.push({ word: segment, isPrefix: false });
+    else if (characters.length === 1) parts.push({ word: segment, isPrefix: true });
+    else characters.slice(1).forEach((next, at) => parts.push({ word: `${characters[at]}${next}`, isPrefix: false }));
+  }
+  return parts
+    .map(({ word, isPrefix }, at) => `'${word}'${isPrefix || at === parts.length - 1 ? ":*" : ""}`)
+    .join(" & ");
+}
 
 /**
  * SQL condition: a session has the words, checked without the index.
  * @param words placeholder of the result of `searchWords`
  */
 export const hasWords = (words: string, session = "session"): string =>
-  `to_tsvector('simple', ${session}.title || ' ' || left(${session}.description, 20000)) @@ to_tsquery('simple', ${words})`;
+  `array_to_tsvector(string_to_array(search_text(${session}.title || ' ' || left(${session}.description, 20000)), ' ')) @@ ${words}::tsquery`;
 
 /** A query to the index. */
 export interface SearchTerms {
-  /** A normalized tsquery without word positions. */
+  /** A tsquery. */
   readonly lexemes: string;
   /** Whether the results are exact. If not, each must be checked against the session's text. */
   readonly exact: boolean;
 }
 
 /**
- * Makes the query to the index from all words, or for an id from its last part only, which is as rare as the whole.
- * The index has no positions, and PostgreSQL turns a word like 7e5d1, which it splits into a number and a rest, into
- * words that must follow each other: such results are not exact.
- * @param lexemes the result of `lexemesOf`
+ * Makes the query to the index from all words, or for an id from its last part only, which is as rare as the whole: such results
+ * are not exact.
+ * @param words the result of `searchWords`
  */
-export function searchTermsOf(lexemes: string, isId: boolean): SearchTerms {
-  const words = isId ? lexemes.slice(lexemes.lastIndexOf("&") + 1) : lexemes;
-  return { lexemes: words.replaceAll(/<(?:-|\d+)>/gu, "&"), exact: !isId && !words.includes("<") };
+export function searchTermsOf(words: string, isId: boolean): SearchTerms {
+  return { lexemes: isId ? words.slice(words.lastIndexOf("&") + 1) : words, exact: !isId };
 }
 
 /** A range of blocks, both ends included. */

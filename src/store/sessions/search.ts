@@ -1,5 +1,6 @@
 import type { Database } from "../../database/database.ts";
 import type { Page } from "../../domain/fields/list.ts";
+import { storable } from "../../domain/fields/text.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import { cursorColumn, cursorOf, pageOf } from "../cursor.ts";
 import { conditionsOf, type SessionListQuery } from "./conditions.ts";
@@ -8,7 +9,6 @@ import {
   beginOf,
   blockOf,
   hasWords,
-  lexemesOf,
   indexQueriesOf,
   searchWords,
   type SearchTerms,
@@ -25,6 +25,8 @@ import { sessionColumns, toSessionRecord, type SessionRecord, type SessionRow } 
 interface Search {
   readonly organizationId: string;
   readonly q: string;
+  /** The result of `searchWords`. */
+  readonly words: string;
   /** Its cursor is the position at which the search continues. */
   readonly query: SessionListQuery;
   /** One more than the size of the page. */
@@ -61,7 +63,8 @@ export async function searchSessions(
   q: string,
   query: SessionListQuery,
 ): Promise<Page<SessionRecord>> {
-  const ids = [...(await findIds(database, { organizationId, q, query, needed: query.limit + 1 })), ...idIn(q)];
+  const words = await wordsOf(database, q);
+  const ids = [...(await findIds(database, { organizationId, q, words, query, needed: query.limit + 1 })), ...idIn(q)];
   if (ids.length === 0) return { items: [], nextCursor: null };
   const { conditions, values, bind } = conditionsOf(organizationId, query);
   const { rows } = await database.pool.query<SessionRow & { cursor_time: string }>(
@@ -70,6 +73,12 @@ export async function searchSessions(
     values,
   );
   return pageOf(rows, query.limit, toSessionRecord);
+}
+
+/** The words of a search, which the database folds as it folds those of sessions. */
+async function wordsOf(database: Database, q: string): Promise<string> {
+  const { rows } = await database.pool.query<{ folded: string }>("select search_fold($1) as folded", [storable(q)]);
+  return searchWords(rows[0]?.folded ?? "");
 }
 
 /** The id that `q` is, or an empty list. */
@@ -86,7 +95,7 @@ interface Found {
 
 async function findIds(database: Database, search: Search): Promise<readonly string[]> {
   const { query, needed } = search;
-  if (searchWords(search.q) === "") return [];
+  if (search.words === "") return [];
   let sessions = needed * scannedForEach;
   const first = await scan(database, search, sessions);
   const ids = [...first.ids];
@@ -136,7 +145,7 @@ interface ScannedRow {
  */
 async function scan(
   database: Database,
-  { organizationId, q, query, needed }: Search,
+  { organizationId, words, query, needed }: Search,
   count: number,
 ): Promise<Found & { readonly begin: number }> {
   const { conditions, values, bind } = conditionsOf(organizationId, query);
@@ -144,7 +153,7 @@ async function scan(
   const { rows } = await database.pool.query<ScannedRow>(
     `select array(
        select session.id from (select id, created_at, title, description ${among} limit ${bind(count)}) as session
-       where ${hasWords(bind(searchWords(q)))} ${newestFirst} limit ${bind(needed)}) as ids,
+       where ${hasWords(bind(words))} ${newestFirst} limit ${bind(needed)}) as ids,
        (select ${blockOf("session.created_at")} ${among} limit 1) as begin, last.*
      from (select) as always left join lateral (
        select session.id, ${cursorColumn("session")}, ${blockOf("session.created_at")} as block
@@ -166,16 +175,16 @@ interface Index {
 
 async function readIndex(
   database: Database,
-  { organizationId, q }: Pick<Search, "organizationId" | "q">,
+  { organizationId, q, words }: Pick<Search, "organizationId" | "q" | "words">,
 ): Promise<Index> {
   const block = (order: string): string =>
     `(select ${blockOf("created_at")} from session where organization_id = $1 order by created_at ${order} limit 1)`;
-  const { rows } = await database.pool.query<{ lexemes: string; oldest: number | null; newest: number | null }>(
-    `select ${lexemesOf("$2")} as lexemes, ${block("asc")} as oldest, ${block("desc")} as newest`,
-    [organizationId, searchWords(q)],
+  const { rows } = await database.pool.query<{ oldest: number | null; newest: number | null }>(
+    `select ${block("asc")} as oldest, ${block("desc")} as newest`,
+    [organizationId],
   );
-  const { lexemes = "", oldest, newest } = rows[0] ?? {};
-  return { terms: searchTermsOf(lexemes, idIn(q).length > 0), oldest: oldest ?? 0, newest: newest ?? -1 };
+  const { oldest, newest } = rows[0] ?? {};
+  return { terms: searchTermsOf(words, idIn(q).length > 0), oldest: oldest ?? 0, newest: newest ?? -1 };
 }
 
 /** Sorts before every other id of the same time. */
@@ -187,7 +196,7 @@ const firstId = "00000000-0000-0000-0000-000000000000";
  */
 async function queryIndex(
   database: Database,
-  { organizationId, q, query, needed }: Search,
+  { organizationId, words, query, needed }: Search,
   terms: SearchTerms,
   span: Span,
   oldest: number,
@@ -197,9 +206,9 @@ async function queryIndex(
   const { rows } = await database.pool.query<{ count: number; ids: string[] }>(
     `with found as materialized (
        select * from sessions_with_words(${queries}::tsquery[], ${bind(foundAtMost + 1)})
-       union all ${runningWith(q, bind)} and session.created_at >= ${bind(beginOf(span.first))}::timestamptz)
+       union all ${runningWith(words, bind)} and session.created_at >= ${bind(beginOf(span.first))}::timestamptz)
      select (select count(*)::integer from found) as count,
-       array(select session.id from found as session where ${conditions} and ${confirmed(terms, q, bind)}
+       array(select session.id from found as session where ${conditions} and ${confirmed(terms, words, bind)}
          ${newestFirst} limit ${bind(needed)}) as ids`,
     values,
   );
@@ -210,15 +219,13 @@ async function queryIndex(
 }
 
 /** SQL for the running sessions with the words: the index does not contain running sessions, of which there are few. */
-const runningWith = (q: string, bind: (value: unknown) => string): string =>
+const runningWith = (words: string, bind: (value: unknown) => string): string =>
   `select session.id, session.organization_id, session.status, session.automation_id, session.created_at from session
-   where session.organization_id = $1 and session.status = 'running' and ${hasWords(bind(searchWords(q)))}`;
+   where session.organization_id = $1 and session.status = 'running' and ${hasWords(bind(words))}`;
 
 /** SQL condition: a result of the index really has the words. */
-const confirmed = ({ exact }: SearchTerms, q: string, bind: (value: unknown) => string): string =>
-  exact
-    ? "true"
-    : `(select ${hasWords(bind(searchWords(q)), "whole")} from session as whole where whole.id = session.id)`;
+const confirmed = ({ exact }: SearchTerms, words: string, bind: (value: unknown) => string): string =>
+  exact ? "true" : `(select ${hasWords(bind(words), "whole")} from session as whole where whole.id = session.id)`;
 
 /**
  * Counts all sessions with the words, for clients that number their pages.
@@ -230,15 +237,16 @@ export async function countWithWords(
   organizationId: string,
   { q, limit, skip }: { readonly q: string; readonly limit: number; readonly skip: number },
 ): Promise<{ count: number; ids: string[] }> {
-  const { terms, oldest, newest } = await readIndex(database, { organizationId, q });
+  const words = await wordsOf(database, q);
+  const { terms, oldest, newest } = await readIndex(database, { organizationId, q, words });
   const values: unknown[] = [organizationId];
   const bind = (value: unknown): string => `$${values.push(value)}`;
   const queries = bind(indexQueriesOf(organizationId, terms.lexemes, { first: oldest, last: newest }));
   const { rows } = await database.pool.query<{ count: number; ids: string[] }>(
     `with found as materialized (
        select session.id, session.created_at from sessions_with_words(${queries}::tsquery[], null) as session
-         where session.organization_id = $1 and ${confirmed(terms, q, bind)}
-       union select id, created_at from (${runningWith(q, bind)}) as running
+         where session.organization_id = $1 and ${confirmed(terms, words, bind)}
+       union select id, created_at from (${runningWith(words, bind)}) as running
        union select id, created_at from session where id = any(${bind(idIn(q))}::uuid[]) and organization_id = $1)
      select (select count(*)::integer from found) as count,
        array(select id from found order by created_at desc, id desc limit ${bind(limit)} offset ${bind(skip)}) as ids`,

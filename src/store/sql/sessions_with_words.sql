@@ -1,9 +1,9 @@
 -- needs:
 -- Sessions, except those that run, for which any of the questions is true: at most `most` of them, in no order. It always uses the
--- index session_words, whatever the statistics say, and no parallel workers, whose start takes longer than most questions:
+-- index session_lexemes_index, whatever the statistics say, and no parallel workers, whose start takes longer than most questions:
 -- among 10 million sessions a search takes 3 to 15 ms.
--- Caller: src/store/sessions/search.ts. The function session_words is no definition of this folder: an index is made with it, so
--- that a change of it needs a migration that makes the index again (0022_search.sql).
+-- Caller: src/store/sessions/search.ts. The function session_lexemes is no definition of this folder: an index is made with it,
+-- so that a change of it needs a migration that makes the index again (0040_organization_data.sql).
 -- @param most null: all of them
 create or replace function sessions_with_words(questions tsquery[], most integer)
 returns table (id uuid, organization_id uuid, status text, automation_id uuid, created_at timestamptz)
@@ -13,7 +13,7 @@ language plpgsql stable
 begin
   return query select session.id, session.organization_id, session.status, session.automation_id, session.created_at
     from session
-    where session_words(session.organization_id, session.created_at, session.title, session.description) @@ any(questions)
+    where session_lexemes(session.organization_id, session.created_at, session.title, session.description) @@ any(questions)
       and session.status <> 'running'
     limit most;
 end $$;
