@@ -1,13 +1,13 @@
-import { execFile } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { chmod, copyFile, link, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createBubblewrap } from "../../src/sandboxes/bubblewrap.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 import { DidNotRunError, marked } from "../sandboxes/did-run.ts";
@@ -15,7 +15,8 @@ import { firstLine } from "../sandboxes/sandbox-folders.ts";
 
 /**
  * What code of an agent's may try on the machine around it. Each attempt runs in the real sandbox, as a session's harness
- * does, beside a server's own files and another session's; it prints ESCAPED only where it got through.
+ * does, beside a server's own files and another session's; it prints ESCAPED only where it got through. As its control the
+ * same attempt is made outside, where it has to get through: one that can succeed nowhere shows nothing of the sandbox.
  */
 const sandbox = createBubblewrap();
 const secret = `secret-${randomUUID()}`;
@@ -25,9 +26,16 @@ let home: string;
 let neighbour: string;
 let socketServer: Server;
 let socket: string;
+/** A process of the server's user, with the secret in its environment: a server whose environment can be known to hold it. */
+let server: ChildProcess;
+/** A message queue of the machine. */
+let queue: string;
+
+const isRoot = process.getuid?.() === 0;
 
 beforeAll(async () => {
-  process.env["OFFSTAGE_ESCAPE_SECRET"] = secret;
+  server = spawn("sleep", ["86400"], { env: { ...process.env, OFFSTAGE_ESCAPE_SECRET: secret }, stdio: "ignore" });
+  queue = /\d+/u.exec(execFileSync("ipcmk", ["-Q"], { encoding: "utf8" }))?.[0] ?? "";
   data = await mkdtemp(join(tmpdir(), "offstage-escape-"));
   await chmod(data, 0o755);
   workspace = join(data, "sessions/mine/workspace");
@@ -44,7 +52,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  delete process.env["OFFSTAGE_ESCAPE_SECRET"];
+  server?.kill("SIGKILL");
+  if (queue) spawnSync("ipcrm", ["-q", queue]);
   socketServer?.close();
   await rm(data, { recursive: true, force: true });
 });
@@ -71,25 +80,65 @@ async function attempt(command: string, options: { readonly toItsEnd?: boolean }
   return read(`${said}${complained}`, options);
 }
 
-/** @param command prints what it got */
-async function gets(command: string): Promise<void> {
+/** A command, or one that needs something to be there to succeed outside. */
+type Attempt =
+  | string
+  | {
+      readonly command: string;
+      /** Makes what it needs. */
+      readonly before?: string;
+      /** A file that not every machine has. */
+      readonly needs?: string;
+    };
+
+/**
+ * @param attempted prints what it got
+ * @throws DidNotRunError if no shell ran it in the sandbox
+ */
+async function getsNothing(attempted: Attempt): Promise<void> {
+  const {
+    command,
+    before = "true",
+    needs = "/",
+  }: Exclude<Attempt, string> = typeof attempted === "string" ? { command: attempted } : attempted;
   const said = await attempt(command);
   expect(said).not.toContain("ESCAPED");
   expect(said).not.toContain(secret);
+  if (!isRoot || !existsSync(needs)) return;
+  const gotThrough = new RegExp(`ESCAPED|${secret}`, "u");
+  expect(await outside(`${before}\n${command}`), "outside it gets through").toMatch(gotThrough);
+}
+
+/**
+ * The same with no sandbox around it, as root: only mounts and the machine's name are its own, so that it changes nothing.
+ * @returns what it printed
+ */
+async function outside(command: string): Promise<string> {
+  const child = spawn("unshare", ["--mount", "--uts", "sh", "-c", command], {
+    cwd: workspace,
+    env: { ...process.env, HOME: home },
+    stdio: ["ignore", "pipe", "pipe"],
+    signal: AbortSignal.timeout(hangTimeoutMs),
+  });
+  return (await Promise.all([text(child.stdout), text(child.stderr)])).join("");
 }
 
 describe("what belongs to the server", () => {
   it.each([
     [
       "its environment, through its process",
-      () => `cat /proc/${process.pid}/environ; cat /proc/${process.ppid}/environ`,
+      () => `cat /proc/${server.pid}/environ; cat /proc/${process.ppid}/environ`,
     ],
     ["the environment of every process that can be seen", () => "cat /proc/*/environ | tr '\\0' '\\n'"],
     [
       "its command line and open files",
       () => `cat /proc/${process.pid}/cmdline && echo ESCAPED; ls -l /proc/${process.pid}/fd && echo ESCAPED`,
     ],
-    ["its memory", () => `dd if=/proc/${process.pid}/mem of=/dev/null bs=1 count=1 2> /dev/null && echo ESCAPED`],
+    [
+      "its memory",
+      () =>
+        `dd if=/proc/${server.pid}/mem of=/dev/null bs=1 count=1 skip=$((${mapped()})) iflag=skip_bytes 2> /dev/null && echo ESCAPED`,
+    ],
     [
       "its root, through its process",
       () =>
@@ -104,13 +153,19 @@ describe("what belongs to the server", () => {
         `ls ${process.cwd()}/src 2> /dev/null && echo ESCAPED; ls ${process.cwd()}/package.json 2> /dev/null && echo ESCAPED`,
     ],
     ["accounts and passwords", () => "cat /etc/passwd /etc/shadow && echo ESCAPED"],
-    ["keys of the machine", () => "ls /etc/ssh /root/.ssh /home/*/.ssh 2> /dev/null | grep . && echo ESCAPED"],
+    [
+      "keys of the machine",
+      () => ({
+        command: "ls /etc/ssh /root/.ssh /home/*/.ssh 2> /dev/null | grep . && echo ESCAPED",
+        before: "mount -t tmpfs none /home && mkdir -p /home/operator/.ssh && touch /home/operator/.ssh/id_ed25519",
+      }),
+    ],
     [
       "the kernel's log",
-      () => "dmesg > /dev/null 2>&1 && echo ESCAPED; cat /dev/kmsg 2> /dev/null | head -1 | grep . && echo ESCAPED",
+      () => "dmesg > /dev/null 2>&1 && echo ESCAPED; head -n 1 /dev/kmsg 2> /dev/null | grep . && echo ESCAPED",
     ],
     ["the machine's own programs' sockets", () => "ls /run /var/run 2> /dev/null | grep . && echo ESCAPED"],
-  ])("can't be read: %s", (_, command) => gets(command()));
+  ] as readonly [string, () => Attempt][])("can't be read: %s", (_, command) => getsNothing(command()));
 });
 
 it("what lies beside the Node that runs the server is not seen, wherever that was put", async () => {
@@ -119,6 +174,7 @@ it("what lies beside the Node that runs the server is not seen, wherever that wa
   await mkdir(join(place, "share"), { recursive: true });
   await copyFile(process.execPath, join(place, "bin/node"));
   await writeFile(join(place, "share/secret.txt"), secret, { mode: 0o644 });
+  const look = `cat ${place}/share/secret.txt`;
   const program = `
     import { text } from "node:stream/consumers";
     const { createBubblewrap } = await import(process.argv[1]);
@@ -135,10 +191,11 @@ it("what lies beside the Node that runs the server is not seen, wherever that wa
     join(import.meta.dirname, "../../src/sandboxes/bubblewrap.ts"),
     workspace,
     home,
-    `node --print '"runs"'; cat ${place}/share/secret.txt`,
+    `node --print '"runs"'; ${look}`,
   ]);
   if (!stdout.includes("runs")) throw new DidNotRunError(`did not run: it printed ${stdout}`);
   expect(stdout).not.toContain(secret);
+  expect(execFileSync("sh", ["-c", look], { encoding: "utf8" })).toBe(secret);
 });
 
 describe("what belongs to another session", () => {
@@ -155,7 +212,7 @@ describe("what belongs to another session", () => {
       () => `perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new("${socket}") or exit; print "ESCAPED ", <$s>'`,
     ],
     ["the names of other sessions", () => `ls ${data}/sessions | grep -v mine | grep . && echo ESCAPED`],
-  ])("can't be reached: %s", (_, command) => gets(command()));
+  ] as readonly [string, () => Attempt][])("can't be reached: %s", (_, command) => getsNothing(command()));
 
   it("sees no process of it, nor can signal one", async () => {
     const mark = String(40_000 + Math.floor(Math.random() * 9_000));
@@ -169,10 +226,10 @@ describe("what belongs to another session", () => {
       signal: AbortSignal.timeout(hangTimeoutMs),
     });
     await firstLine(other.stdout);
-    const said = await attempt(
-      `cat /proc/*/cmdline | tr '\\0' ' ' | grep -c '[s]leep ${mark}'; kill -9 -1; echo still`,
-      { toItsEnd: false },
-    );
+    const count = `cat /proc/*/cmdline 2> /dev/null | tr '\\0' ' ' | grep -o '[s]leep ${mark}' | grep -c .`;
+    // Of all the processes outside it is one to see.
+    if (isRoot) expect(Number(await outside(count))).toBeGreaterThan(0);
+    const said = await attempt(`${count}; kill -9 -1; echo still`, { toItsEnd: false });
     expect(said).toContain("0\n");
     let over = false;
     void other.exited.then(() => (over = true));
@@ -185,22 +242,53 @@ describe("what belongs to another session", () => {
 
 describe("processes outside", () => {
   it.each([
-    ["a signal to the server", () => `kill -0 ${process.pid} 2> /dev/null && echo ESCAPED`],
-    ["a signal to all", () => "kill -CONT -1 2> /dev/null; true"],
-    ["tracing the server", () => `perl -e 'print "ESCAPED" if syscall(101, 16, ${process.pid}, 0, 0) == 0'`],
+    ["a signal to the server", () => `kill -0 ${server.pid} 2> /dev/null && echo ESCAPED`],
+    ["tracing the server", () => `perl -e 'print "ESCAPED" if syscall(101, 16, ${server.pid}, 0, 0) == 0'`],
     [
       "reading another's memory by its number",
       () =>
-        `perl -e 'my $b = "x" x 8; my $l = pack("QQ", unpack("Q", pack("P", $b)), 8); print "ESCAPED" if syscall(310, ${process.pid}, $l, 1, $l, 1, 0) >= 0'`,
+        `perl -e 'my $b = "x" x 8; my $l = pack("QQ", unpack("Q", pack("P", $b)), 8); my $r = pack("QQ", ${mapped()}, 8); print "ESCAPED" if syscall(310, ${server.pid}, $l, 1, $r, 1, 0) >= 0'`,
     ],
-    ["a handle on another process", () => `perl -e 'print "ESCAPED" if syscall(434, ${process.pid}, 0) >= 0'`],
-    ["messages between processes of the machine", () => "ipcs -q 2> /dev/null | grep 0x && echo ESCAPED; true"],
+    ["a handle on another process", () => `perl -e 'print "ESCAPED" if syscall(434, ${server.pid}, 0) >= 0'`],
+    [
+      "messages between processes of the machine",
+      () => `ipcs -q 2> /dev/null | awk '$2 == ${queue}' | grep . && echo ESCAPED; true`,
+    ],
     [
       "a place at the front of the queue for the processor",
       () => "nice -n -10 true 2>&1 | grep -qi 'permission\\|cannot' || echo ESCAPED",
     ],
-  ])("can't be reached by %s", (_, command) => gets(command()));
+  ] as readonly [string, () => Attempt][])("can't be reached by %s", (_, command) => getsNothing(command()));
+
+  it("can't be reached by a signal to all", async () => {
+    // One that is stopped goes on as soon as the signal reaches it.
+    const all = "kill -CONT -1 2> /dev/null; true";
+    const stopped = spawn("sleep", ["86400"], { stdio: "ignore" });
+    try {
+      stopped.kill("SIGSTOP");
+      await vi.waitFor(() => expect(stateOf(stopped.pid)).toBe("T"));
+      await attempt(all);
+      expect(stateOf(stopped.pid)).toBe("T");
+    } finally {
+      stopped.kill("SIGKILL");
+    }
+    if (!isRoot) return;
+    // All of a namespace of processes of its own: those of the machine that somebody has stopped stay so.
+    const look = "awk '{ print $3 }' /proc/$other/stat";
+    const among = `sleep 86400 & other=$!; kill -STOP $other; while [ "$(${look})" != T ]; do :; done; ${all}; while [ "$(${look})" = T ]; do :; done; ${look}`;
+    const { stdout } = spawnSync("unshare", ["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", among], {
+      encoding: "utf8",
+      timeout: hangTimeoutMs,
+    });
+    expect(stdout).toMatch(/^[SR]/u);
+  });
 });
+
+const stateOf = (pid: number | undefined): string | undefined =>
+  readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.[0];
+
+/** An address in the server's memory at which something is. */
+const mapped = (): string => `0x${readFileSync(`/proc/${server.pid}/maps`, "utf8").split("-")[0] ?? ""}`;
 
 describe("rights", () => {
   it.each([
@@ -232,7 +320,7 @@ describe("rights", () => {
       () =>
         "mount -t tmpfs none /mnt 2> /dev/null && echo ESCAPED; mount --bind / . 2> /dev/null && echo ESCAPED; umount /proc 2> /dev/null && echo ESCAPED; true",
     ],
-  ])("can't be had: %s", (_, command) => gets(command()));
+  ] as readonly [string, () => Attempt][])("can't be had: %s", (_, command) => getsNothing(command()));
 });
 
 describe("the kernel", () => {
@@ -240,32 +328,52 @@ describe("the kernel", () => {
     [
       "its settings",
       () =>
-        "for f in kernel/core_pattern kernel/modprobe vm/drop_caches kernel/sysrq; do (echo x > /proc/sys/$f) 2> /dev/null && echo ESCAPED; done; true",
+        "for f in kernel/core_pattern kernel/modprobe vm/drop_caches kernel/sysrq; do (: >> /proc/sys/$f) 2> /dev/null && echo ESCAPED; done; true",
     ],
-    ["its triggers", () => "(echo b > /proc/sysrq-trigger) 2> /dev/null && echo ESCAPED; true"],
+    [
+      "its triggers",
+      () => ({
+        command: "(: >> /proc/sysrq-trigger) 2> /dev/null && echo ESCAPED; true",
+        needs: "/proc/sysrq-trigger",
+      }),
+    ],
     [
       "its helpers",
       () =>
-        "(echo /tmp/x > /sys/kernel/uevent_helper) 2> /dev/null && echo ESCAPED; ls /sys/kernel 2> /dev/null | grep . && echo ESCAPED; true",
+        "(: >> /sys/kernel/uevent_helper) 2> /dev/null && echo ESCAPED; ls /sys/kernel 2> /dev/null | grep . && echo ESCAPED; true",
     ],
-    ["its debugging", () => "ls /sys/kernel/debug /sys/kernel/tracing 2> /dev/null | grep . && echo ESCAPED; true"],
+    [
+      "its debugging",
+      () => ({
+        command: "ls /sys/kernel/debug /sys/kernel/tracing 2> /dev/null | grep '^[^/]' && echo ESCAPED; true",
+        before: "mount -t debugfs none /sys/kernel/debug || mount -t tracefs none /sys/kernel/tracing",
+      }),
+    ],
     [
       "keys in it",
       () => "keyctl show 2> /dev/null && echo ESCAPED; perl -e 'print \"ESCAPED\" if syscall(250, 0, -3, 0) >= 0'",
     ],
-    ["modules", () => "modprobe dummy 2> /dev/null && echo ESCAPED; true"],
-    ["the clock", () => "date -s 2001-01-01 > /dev/null 2>&1 && echo ESCAPED; true"],
+    // With a file that is not there, and with no time at all: who may do it is told that (EBADF), or nothing; nothing changes.
+    [
+      "modules",
+      () => ({
+        command: 'perl -e \'my $b = ""; $! = 0; syscall(313, -1, $b, 0); print "ESCAPED" if $! == 9\'',
+        needs: "/proc/modules",
+      }),
+    ],
+    ["the clock", () => "perl -e 'print \"ESCAPED\" if syscall(164, 0, 0) == 0'"],
     ["the machine's name", () => "hostname evil 2> /dev/null && echo ESCAPED; true"],
     [
       "its control groups, to be let out of them",
       () =>
-        "for f in $(find /sys/fs/cgroup /proc/self/cgroup -name cgroup.procs 2> /dev/null); do (echo $$ > $f) 2> /dev/null && echo ESCAPED; done; true",
+        "for f in $(find /sys/fs/cgroup /proc/self/cgroup -name cgroup.procs 2> /dev/null); do (: >> $f) 2> /dev/null && echo ESCAPED; done; true",
     ],
     [
       "a release agent",
-      () => "mkdir -p c && mount -t cgroup -o memory cgroup c 2> /dev/null && echo ESCAPED; rm -rf c",
+      () =>
+        "mkdir -p c; for t in cgroup cgroup2; do mount -t $t none c 2> /dev/null && echo ESCAPED && umount c; done; rmdir c",
     ],
-  ])("can't be changed: %s", (_, command) => gets(command()));
+  ] as readonly [string, () => Attempt][])("can't be changed: %s", (_, command) => getsNothing(command()));
 });
 
 /** By their numbers on x86-64, with arguments that outside of a sandbox are no reason to refuse them. */
@@ -308,39 +416,72 @@ describe.skipIf(process.arch !== "x64")("system calls that no program needs", ()
   });
 });
 
+/** Major and minor number of a disk of the machine. */
+const firstDisk = (): string =>
+  /^ *(\d+) +(\d+)/mu.exec(readFileSync("/proc/partitions", "utf8"))?.slice(1).join(" ") ?? "8 0";
+
 describe("devices", () => {
   it.each([
     [
       "a disk, made by hand",
-      () => "mknod disk b 8 0 2> /dev/null && head -c 1 disk > /dev/null 2>&1 && echo ESCAPED; rm -f disk",
+      () => `mknod disk b ${firstDisk()} 2> /dev/null && head -c 1 disk > /dev/null 2>&1 && echo ESCAPED; rm -f disk`,
     ],
     [
       "memory, made by hand",
-      () => "mknod mem c 1 1 2> /dev/null && head -c 1 mem > /dev/null 2>&1 && echo ESCAPED; rm -f mem",
+      () => ({
+        command: "mknod mem c 1 1 2> /dev/null && head -c 1 mem > /dev/null 2>&1 && echo ESCAPED; rm -f mem",
+        needs: "/dev/mem",
+      }),
     ],
     [
       "those of the machine",
       () => "ls /dev | grep -E '^(sd|vd|nvme|loop|kvm|mem|fuse|net|dri|input)' && echo ESCAPED; true",
     ],
-    ["the terminal of whoever started the server", () => "(echo x > /dev/tty) 2> /dev/null && echo ESCAPED; true"],
-  ])("can't be had: %s", (_, command) => gets(command()));
+  ] as readonly [string, () => Attempt][])("can't be had: %s", (_, command) => getsNothing(command()));
+});
+
+it("the terminal of whoever started the server is not the sandbox's", async () => {
+  const write = "(echo x > /dev/tty) 2> /dev/null && echo ESCAPED; echo looked";
+  const program = join(data, "in-terminal.mjs");
+  await writeFile(
+    program,
+    `import { text } from "node:stream/consumers";
+     const { createBubblewrap } = await import(${JSON.stringify(join(import.meta.dirname, "../../src/sandboxes/bubblewrap.ts"))});
+     const [workspace, home] = ${JSON.stringify([workspace, home])};
+     const signal = AbortSignal.timeout(${hangTimeoutMs});
+     const child = createBubblewrap().start({ command: "sh", arguments: ["-c", ${JSON.stringify(write)}], environment: {}, workspace, home, readOnly: [], signal });
+     child.stdin.end();
+     console.log(await text(child.stdout), await text(child.stderr));`,
+  );
+  /** A terminal of its own, as of an operator who types the command. */
+  const inTerminal = async (command: string): Promise<string> =>
+    (await promisify(execFile)("script", ["--quiet", "--return", "--command", command, "/dev/null"])).stdout;
+  const said = await inTerminal(`${process.execPath} ${program}`);
+  if (!said.includes("looked")) throw new DidNotRunError(`did not run: it printed ${said}`);
+  expect(said).not.toContain("ESCAPED");
+  expect(await inTerminal(write)).toContain("ESCAPED");
 });
 
 describe("files", () => {
   it("of the system can't be changed, nor folders above its own", async () => {
-    const said = await attempt(
-      `for f in /usr/bin/evil /etc/evil /bin/evil /evil ${data}/evil ${data}/sessions/evil /lib/evil /dev/evil /opt/evil; do (echo x > $f) 2> /dev/null && echo ESCAPED $f; done; true`,
-    );
-    expect(said).not.toContain("ESCAPED");
-    for (const path of ["/usr/bin/evil", "/etc/evil", join(data, "evil"), join(data, "sessions/evil")]) {
-      expect(existsSync(path)).toBe(false);
-    }
+    const name = `offstage-evil-${randomUUID()}`;
+    const folders = ["/usr/bin", "/etc", "/bin", "", data, join(data, "sessions"), "/lib", "/dev", "/opt"];
+    const write = `for d in "${folders.join('" "')}"; do (echo x > "$d/${name}") 2> /dev/null && echo "ESCAPED $d"; done; true`;
+    const paths = folders.map((folder) => `${folder}/${name}`);
+    expect(await attempt(write)).not.toContain("ESCAPED");
+    expect(paths.filter((path) => existsSync(path))).toEqual([]);
+    if (!isRoot) return;
+    const said = await outside(`${write}; rm -f "${paths.join('" "')}"`);
+    expect(said.match(/ESCAPED/gu)).toHaveLength(folders.length);
   });
 
   it("of /tmp are its own, and gone with it", async () => {
     const name = `offstage-${randomUUID()}`;
     await attempt(`echo x > /tmp/${name}`);
     expect(existsSync(join("/tmp", name))).toBe(false);
+    await outside(`echo x > /tmp/${name}`);
+    if (isRoot) expect(existsSync(join("/tmp", name))).toBe(true);
+    await rm(join("/tmp", name), { force: true });
   });
 
   it("that it makes are nobody's who matters, whatever bits it sets", async () => {
@@ -353,8 +494,9 @@ describe("files", () => {
   it("outside are not followed to by a link that it leaves in the place of a folder", async () => {
     const trap = join(data, "sessions/mine/workspace/trap");
     await symlink(data, trap);
-    await attempt("ls trap/ | grep master && echo ESCAPED; rm -f trap");
+    await getsNothing("ls trap/ | grep master && echo ESCAPED; true");
     expect(readdirSync(data)).toContain("master.key");
+    await rm(trap);
   });
 
   it("outside keep their content when it races links against whoever writes for it", async () => {
@@ -370,17 +512,25 @@ describe("files", () => {
     await racing;
     expect(readFileSync(join(data, "master.key"), "utf8")).toBe(secret);
     expect(statSync(join(data, "master.key")).mode & 0o777).toBe(0o600);
+    // Written from outside it would be lost: where the link is, the file behind it is the one that changes.
+    await rm(join(home, ".evil"), { recursive: true, force: true });
+    await symlink(data, join(home, ".evil"));
+    writeFileSync(join(home, ".evil/master.key"), "overwritten");
+    expect(readFileSync(join(data, "master.key"), "utf8")).toBe("overwritten");
+    writeFileSync(join(data, "master.key"), secret);
+    await rm(join(home, ".evil"));
   });
 
   // Where the server is not root, the agent's user is the server's: what a folder of its own holds it may write.
-  it.skipIf(process.getuid?.() !== 0)(
-    "of the server can't be changed by a second name that was there before",
-    async () => {
-      // Even where an operator's own tool linked one in, it stays the server's to write.
-      await link(join(data, "master.key"), join(workspace, "linked")).catch(() => undefined);
-      await attempt("echo changed > linked; cat linked");
-      expect(readFileSync(join(data, "master.key"), "utf8")).toBe(secret);
-      await rm(join(workspace, "linked"), { force: true });
-    },
-  );
+  it.skipIf(!isRoot)("of the server can't be changed by a second name that was there before", async () => {
+    // Even where an operator's own tool linked one in, it stays the server's to write.
+    await link(join(data, "master.key"), join(workspace, "linked"));
+    const change = "echo changed > linked; cat linked";
+    await attempt(change);
+    expect(readFileSync(join(data, "master.key"), "utf8")).toBe(secret);
+    await outside(change);
+    expect(readFileSync(join(data, "master.key"), "utf8")).toBe("changed\n");
+    writeFileSync(join(data, "master.key"), secret);
+    await rm(join(workspace, "linked"), { force: true });
+  });
 });
