@@ -18,7 +18,7 @@ export interface Fleet {
   // oxlint-disable-next-line typescript/no-explicit-any -- what a test expects of a body is the test's to say
   call(path: string, body?: unknown): Promise<any>;
   /** A worker with a folder of its own; started again under the same name it has that folder again. */
-  startWorker(name: string): Promise<ServerProcess>;
+  startWorker(name: string, variables?: Record<string, string>): Promise<ServerProcess>;
   close(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export async function startFleet(
     shared,
     api: (index) => clients[index % clients.length] as Client,
     call: (path, body) => callApi(`http://127.0.0.1:${ports[0]}`, path, body),
-    startWorker: (name) => startNode("worker", name, shared),
+    startWorker: (name, variables) => startNode("worker", name, { ...shared, ...variables }),
     async close() {
       for (const node of nodes) await node.kill("SIGKILL");
     },

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { ConflictError, type Failure } from "../../src/domain/errors/errors.ts";
 import { finishSession, releaseClaim } from "../../src/store/queue/claims.ts";
@@ -224,6 +224,40 @@ describe("a worker whose lease has expired", () => {
     await expireLease(database, id);
     await expect(write(held)).rejects.toBeInstanceOf(LeaseLostError);
     expect((await read()).status).toBe("running");
+    // With a moment of the lease left by the database's clock the same write is taken.
+    await database.pool.query(
+      "update session set lease_until = clock_timestamp() + interval '1 minute' where id = $1",
+      [id],
+    );
+    await write(held);
+  });
+
+  test.each([
+    ["ahead", 3_600_000],
+    ["behind", -3_600_000],
+  ])("has it by the database's clock, if its own is an hour %s", async (_, wrongBy) => {
+    const note = [{ type: "notice", data: { level: "info", text: "x" } }] as const;
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + wrongBy });
+    try {
+      const held = await requireClaim(database);
+      expect(await renewClaim(database, held, longLeaseMs)).toEqual({ cancelRequested: false });
+      await appendClaimEvents(database, held, note);
+      await recoverSessions(database, {});
+      expect((await read()).status).toBe("running");
+      const { rows } = await database.pool.query<{ left: number }>(
+        "select extract(epoch from lease_until - clock_timestamp())::float8 * 1000 as left from session where id = $1",
+        [id],
+      );
+      expect(rows[0]?.left).toBeGreaterThan(0);
+      expect(rows[0]?.left).toBeLessThanOrEqual(longLeaseMs);
+      await expireLease(database, id);
+      expect(await renewClaim(database, held, longLeaseMs)).toBeNull();
+      await expect(appendClaimEvents(database, held, note)).rejects.toBeInstanceOf(LeaseLostError);
+      await recoverSessions(database, {});
+      expect((await read()).status).toBe("queued");
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("can't renew it", async () => {
