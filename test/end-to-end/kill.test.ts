@@ -33,6 +33,57 @@ async function untilStep(current: ServerProcess, id: string, step: StepName): Pr
   });
 }
 
+interface HeldStep {
+  /** Waits until the step's work is done and only the record of that is missing. */
+  untilItsEnd(): Promise<void>;
+  /** From here on its end is recorded again; the record that waited when the server was killed is not. */
+  letGo(): Promise<void>;
+}
+
+/** From here on no step of this name can be recorded as completed, so that a kill certainly comes before that. */
+async function holdStep(step: StepName): Promise<HeldStep> {
+  const store = new pg.Client({ connectionString: world.variables["DATABASE_URL"] });
+  await store.connect();
+  await store.query("select pg_advisory_lock(1307)");
+  await store.query(
+    `create function wait_in_step() returns trigger language plpgsql as $$ begin
+       perform pg_advisory_xact_lock(1307);
+       return new;
+     end $$;
+     create trigger wait_in_step before insert on event for each row
+       when (new.type = 'step.completed' and new.data ->> 'step' = '${step}') execute function wait_in_step()`,
+  );
+  // The lock is of this database alone; those of other tests are listed too.
+  const waiting = `from pg_locks join pg_database on pg_database.oid = database
+    where datname = current_database() and locktype = 'advisory' and objid = 1307 and not granted`;
+  return {
+    untilItsEnd: async () => {
+      await waitFor(async () => (await store.query(`select 1 ${waiting}`)).rowCount, `step ${step} comes to its end`);
+    },
+    letGo: async () => {
+      // A statement that was sent is carried out even if nobody is there any more to read its answer.
+      await waitFor(async () => {
+        const { rowCount } = await store.query(`select pg_terminate_backend(pid) ${waiting}`);
+        return rowCount === 0;
+      }, "nothing waits");
+      await store.query("drop trigger wait_in_step on event");
+      await store.query("drop function wait_in_step");
+      await store.end();
+    },
+  };
+}
+
+/** Whether a kill cut the step off: it began, and the session changed hands before it was recorded as completed. */
+function wasCutOff(events: readonly SessionEvent[], step: StepName): boolean {
+  let isOpen = false;
+  for (const event of events) {
+    if (event.type === "step.started" && event.data.step === step) isOpen = true;
+    if (event.type === "step.completed" && event.data.step === step) isOpen = false;
+    if (isOpen && event.type === "session.status") return true;
+  }
+  return false;
+}
+
 const prompt = "write one.txt: first, then write two.txt: second";
 
 /** The folders here count as outdated from now on, as if another worker had had the session since. */
@@ -45,26 +96,37 @@ async function outdate(sessionId: string): Promise<void> {
   expect(rowCount).toBe(1);
 }
 
-async function killIn(step: StepName, overrides: Record<string, string> = {}): Promise<void> {
+/** When in a step the server is killed: as soon as it has begun, or when only the record of its end is missing. */
+type Moment = "soon" | "at its end";
+
+async function killIn(step: StepName, moment: Moment, overrides: Record<string, string>): Promise<void> {
   const { url } = await world.forge.createRepository("acme", "survivor", { "README.md": "# Survivor\n" });
   server = await startServerProcess(world, overrides);
   const { id } = await callApi(server.url, "/repository/create", { url });
   await callApi(server.url, `/repository/${id}/environment`, { setupScript: "sleep 1; echo ready > ready" });
+  // The server's own database dies with it, and with it whoever holds the step there.
+  const isHeld = overrides["DATABASE_URL"] !== "";
+  let held = isHeld && step !== "restore" ? await holdStep(step) : null;
   const session = await server.client.session.create({ prompt, repositories: [url] });
   if (step === "restore") {
     // A checkpoint of the whole turn is stored before this step.
     await untilStep(server, session.id, "commit");
     await server.kill("SIGKILL");
     await outdate(session.id);
+    held = await holdStep(step);
     server = await startServerProcess(world, overrides);
   }
   await untilStep(server, session.id, step);
+  if (moment === "at its end") await held?.untilItsEnd();
   await server.kill("SIGKILL");
+  await held?.letGo();
 
   server = await startServerProcess(world, overrides);
   const done = await untilOver(server.client, session.id);
   expect(done).toMatchObject({ status: "completed", failure: null });
   expect(await world.forge.pullRequests("acme", "survivor")).toHaveLength(1);
+  const { events } = await server.client.session.events(session.id, { limit: 1_000 });
+  expect(wasCutOff(events, step), `step ${step} was cut off`).toBe(true);
   const patch = (await server.client.session.diff(session.id)).repositories[0]?.patch ?? "";
   expect(patch).toContain("+first");
   expect(patch).toContain("+second");
@@ -77,9 +139,14 @@ const basic = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" };
 const agentIn = (step: StepName): Record<string, string> => (step === "agent" ? {} : basic);
 
 describe("a server killed with SIGKILL and started again ends with exactly one pull request and all the work", () => {
-  test.each(stepNames)("in step %s", (step) => killIn(step, agentIn(step)));
+  test.each(stepNames)("in step %s", (step) => killIn(step, "soon", agentIn(step)));
 
-  test("with the embedded database killed along", () => killIn("agent", { ...basic, DATABASE_URL: "" }));
+  test.each(["commit", "push", "pullRequest"] as const)(
+    "in step %s, with all of its work done and not recorded",
+    (step) => killIn(step, "at its end", basic),
+  );
+
+  test("with the embedded database killed along", () => killIn("agent", "soon", { ...basic, DATABASE_URL: "" }));
 });
 
 test("SIGTERM hands a running session back, and the next start goes on with it", async () => {
