@@ -52,7 +52,8 @@ export const automationSchema = z.object({
   name: z.string(),
   macro: z.string(),
   instructions: z.string(),
-  title: z.string().nullable(),
+  /** Nodes of the version before say none. */
+  title: z.string().nullable().default(null),
   agent: z.string().nullable(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),
   targetBranch: z.string().nullable(),
@@ -81,7 +82,7 @@ export const previewAutomationSchema = z.object({
   event: z.record(z.string(), z.unknown()).default({}).meta({ description: "A sample payload." }),
 });
 /** Answer of a preview. */
-export const automationPreviewSchema = z.object({ prompt: z.string(), title: z.string() });
+export const automationPreviewSchema = z.object({ prompt: z.string(), title: z.string().default("") });
 
 /** Body of a trigger, any JSON object: the automation's instructions see it as `event`. */
 export const eventContextSchema = z.record(z.string(), z.unknown());

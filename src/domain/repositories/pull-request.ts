@@ -8,7 +8,8 @@ export const pullRequestSchema = z.object({
   head: z.string(),
   target: z.string(),
   state: z.enum(["open", "merged", "closed"]),
-  mergeable: z.boolean().nullable().meta({
+  /** Nodes of the version before don't say it. */
+  mergeable: z.boolean().nullable().default(null).meta({
     description:
       "Whether it goes together with its target branch by itself, as the forge last said; null: not known yet.",
   }),

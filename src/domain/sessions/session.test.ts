@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isBranchName } from "../fields/git-ref.ts";
-import { createSessionSchema, defaultBranchName, firstMessage, titleOf } from "./session.ts";
+import { createSessionSchema, defaultBranchName, firstMessage, sessionDetailSchema, titleOf } from "./session.ts";
 
 describe("a session's title", () => {
   it.each([
@@ -95,4 +95,26 @@ describe("the body of session creation", () => {
     expect(firstMessage({ prompt: "Do it", description: "like this" })).toBe("Do it\n\nlike this");
     expect(firstMessage({ description: "like this" })).toBe("like this");
   });
+});
+
+it("is read as a node of the version before shows it, which the page may ask during an upgrade", () => {
+  const id = "0198c1f0-0000-7000-8000-000000000001";
+  const at = "2026-01-01T00:00:00.000Z";
+  const pull = {
+    repositoryId: id,
+    number: 1,
+    url: "https://h/a/b/pull/1",
+    head: "work",
+    target: "main",
+    state: "open",
+  };
+  const before = {
+    ...{ id, title: "t", description: "d", status: "completed", createdAt: at, updatedAt: at, organizationId: id },
+    ...{ htmlUrl: "https://h/s", prompt: "p", agent: null, targetBranch: null, branchName: "work", priority: 5 },
+    ...{ queuePosition: null, estimatedWaitSeconds: null, queuedAt: at, startedAt: at, finishedAt: at, failure: null },
+    ...{ summary: "s", automationId: null, jobId: null, sandboxed: true, budgetUsd: null, spentUsd: 0, waiting: null },
+    ...{ eventsRemovedThrough: 0, repositories: [], pullRequests: [pull] },
+  };
+  const read = sessionDetailSchema.parse(before);
+  expect(read).toMatchObject({ requestedBy: null, retry: null, pullRequests: [{ ...pull, mergeable: null }] });
 });

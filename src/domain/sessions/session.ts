@@ -58,7 +58,10 @@ export type Session = z.infer<typeof sessionSchema>;
 /** Who asked for a session: a user, signed in or by a key of their own, or a key that is no user's. */
 const requesterSchema = z.object({ type: z.enum(["user", "key"]), id: z.uuid(), name: z.string() });
 
-/** A session as `GET /session/{id}` and the `/session` lists show it. */
+/**
+ * A session as `GET /session/{id}` and the `/session` lists show it. Fields with a default are not in the answers of nodes of the
+ * version before, which the page and the client of this one may meet during an upgrade.
+ */
 export const sessionDetailSchema = sessionSchema.extend({
   prompt: z.string().nullable(),
   agent: z.string().nullable(),
@@ -79,7 +82,7 @@ export const sessionDetailSchema = sessionSchema.extend({
   /** The agent's last message, or a sentence that says that nothing was changed. */
   summary: z.string().nullable(),
   /** The person or key that asked for it; null: an automation did, or it is not known. */
-  requestedBy: requesterSchema.nullable(),
+  requestedBy: requesterSchema.nullable().default(null),
   automationId: z.uuid().nullable(),
   jobId: z.uuid().nullable(),
   /** False if the operator chose to run agents without a sandbox. */
@@ -90,7 +93,7 @@ export const sessionDetailSchema = sessionSchema.extend({
   /** Reason of the wait; null unless the session is `waiting`. */
   waiting: z.object({ reason: z.enum(["budget"]), text: z.string() }).nullable(),
   /** When and why it is tried again after a failure that passes by itself; null unless it is `queued` for that. */
-  retry: retrySchema.nullable(),
+  retry: retrySchema.nullable().default(null),
   /** `seq` of the last event that was deleted because of its age; 0: all events exist. */
   eventsRemovedThrough: z.number().int(),
   repositories: z.array(z.object({ id: z.uuid(), name: z.string(), url: z.string() })),
