@@ -1,17 +1,19 @@
 import { execFile, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, request, type IncomingMessage, type Server } from "node:http";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openGateway, type LocalGateway } from "../../src/gateway/gateway.ts";
 import { useProcessWide } from "../../src/outbound/process-wide.ts";
+import type { HomeFiles } from "../../src/worker/sandboxed/harness-files.ts";
 import { startCompany, type Company } from "../outbound/company.ts";
 import { throughGateway } from "./through-gateway.ts";
 
@@ -25,6 +27,7 @@ const seen: { method: string | undefined; url: string | undefined; headers: Inco
 const authorization = "Basic d29ya2VyOnRoZSB0b2tlbg==";
 const registries = [
   { id: "python", kind: "pypi", url: "https://packages.company.test/pypi/simple/", scope: null, username: "worker" },
+  { id: "rust", kind: "cargo", url: "https://packages.company.test/cargo/", scope: null, username: "worker" },
   { id: "java", kind: "maven", url: "https://packages.company.test/maven/", scope: null, username: "worker" },
 ] as const;
 
@@ -66,9 +69,34 @@ function wheel(): Buffer {
   return Buffer.concat([...bodies, all, Buffer.from("PK\u0005\u0006"), end]);
 }
 
+/** A crate of one function, as a compressed archive of its folder. */
+let crate: Buffer;
+
+async function packCrate(): Promise<Buffer> {
+  const place = join(home, "crate/members-only-1.0.0");
+  await mkdir(join(place, "src"), { recursive: true });
+  await writeFile(join(place, "Cargo.toml"), '[package]\nname = "members-only"\nversion = "1.0.0"\nedition = "2021"\n');
+  await writeFile(join(place, "src/lib.rs"), 'pub const WORD: &str = "what only members know";\n');
+  const packing = ["-cz", "-C", join(home, "crate"), "members-only-1.0.0"];
+  return (await promisify(execFile)("tar", packing, { encoding: "buffer" })).stdout;
+}
+
+/** A sparse index of one crate, which asks for a token (https://doc.rust-lang.org/cargo/reference/registry-index.html). */
+function serveCrates(url: string, response: ServerResponse): void {
+  const base = "https://packages.company.test/cargo";
+  if (url === "/cargo/config.json") response.end(JSON.stringify({ dl: `${base}/dl`, "auth-required": true }));
+  else if (url === "/cargo/me/mb/members-only") {
+    const cksum = createHash("sha256").update(crate).digest("hex");
+    const version = { name: "members-only", vers: "1.0.0", deps: [], cksum, features: {}, yanked: false };
+    response.end(`${JSON.stringify(version)}\n`);
+  } else if (url === "/cargo/dl/members-only/1.0.0/download") response.end(crate);
+  else response.writeHead(404).end();
+}
+
 beforeAll(async () => {
   company = await startCompany();
   home = await mkdtemp(join(tmpdir(), "offstage-registries-"));
+  crate = await packCrate();
   upstream = createServer((incoming, response) => {
     const { method, url = "", headers } = incoming;
     seen.push({ method, url, headers });
@@ -80,6 +108,7 @@ beforeAll(async () => {
       return response
         .writeHead(200, { "content-type": "text/html" })
         .end('<a href="../../files/members_only-1.0-py3-none-any.whl">x</a>');
+    if (url.startsWith("/cargo/")) return serveCrates(url, response);
     if (url.endsWith(".whl")) return response.end(wheel());
     return response
       .writeHead(200, { "set-cookie": "session=as good as the token", "x-served": url })
@@ -267,4 +296,80 @@ it.skipIf(!hasPip)("installs with pip itself", async () => {
   } finally {
     tools.close();
   }
+});
+
+const hasCargo = spawnSync("cargo", ["--version"]).status === 0;
+if (!hasCargo) console.warn("Cargo is not tested: it is not installed");
+
+describe("Cargo's settings", () => {
+  const own = "[net]\nretry = 0\n\n[build]\njobs = 1";
+  const settings = (): Promise<string> => readFile(join(home, ".cargo/config.toml"), "utf8");
+  const writer = join(import.meta.dirname, "../../src/worker/sandboxed/write-files.cjs");
+
+  /** What the worker does inside a sandbox before each turn. */
+  async function writeSettings(files: HomeFiles): Promise<void> {
+    const writing = promisify(execFile)(process.execPath, [writer], { cwd: home });
+    writing.child.stdin?.end(JSON.stringify(files));
+    await writing;
+  }
+
+  beforeEach(async () => {
+    await rm(join(home, ".cargo"), { recursive: true, force: true });
+    await mkdir(join(home, ".cargo"));
+  });
+
+  it("of a setup stay, with ours below them, however often they are written", async () => {
+    const { files, close } = await throughGateway(gateway, registries, home);
+    close();
+    await writeFile(join(home, ".cargo/config.toml"), own);
+    await writeSettings(files);
+    const once = await settings();
+    expect(once.startsWith(`${own}\n`)).toBe(true);
+    expect(once).toContain('registry = "sparse+https://packages.company.test/cargo/"');
+    await writeSettings(files);
+    expect(await settings()).toBe(once);
+  });
+
+  it.each([
+    ["a table", '[source.crates-io]\nreplace-with = "mine"\n'],
+    ["a quoted table", '[ source."crates-io" ]\nreplace-with = "mine"\n'],
+    ["a dotted key", 'source.crates-io.replace-with = "mine"\n'],
+  ])("of a setup that says where crates.io is, in %s, are left as they are", async (_, mine) => {
+    const { files, close } = await throughGateway(gateway, registries, home);
+    close();
+    await writeFile(join(home, ".cargo/config.toml"), mine);
+    await writeSettings(files);
+    expect(await settings()).toBe(mine);
+  });
+
+  it.skipIf(!hasCargo)("let Cargo itself fetch a crate, beside those of a setup", async () => {
+    const tools = await throughGateway(gateway, registries, home);
+    const project = join(home, "project");
+    await mkdir(join(project, "src"), { recursive: true });
+    await writeFile(join(project, "src/lib.rs"), "");
+    await writeFile(
+      join(project, "Cargo.toml"),
+      '[package]\nname = "project"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\nmembers-only = "1"\n',
+    );
+    await writeFile(join(home, ".cargo/config.toml"), own);
+    await writeSettings(tools.files);
+    // Rust's own launcher looks for its tools below the home.
+    const installed = { RUSTUP_HOME: process.env["RUSTUP_HOME"] ?? join(homedir(), ".rustup") };
+    const vendor = (environment: Record<string, string>) =>
+      promisify(execFile)("cargo", ["vendor", "--respect-source-config"], {
+        cwd: project,
+        env: { ...environment, ...installed },
+      });
+    try {
+      const { HTTPS_PROXY: _a, https_proxy: _b, ...alone } = tools.environment;
+      await expect(vendor(alone)).rejects.toThrow("packages.company.test");
+      await vendor(tools.environment);
+      const source = await readFile(join(project, "vendor/members-only/src/lib.rs"), "utf8");
+      expect(source).toContain("what only members know");
+      // Whoever clones the repository can use the lock file: it names what the gateway stood in for.
+      expect(await readFile(join(project, "Cargo.lock"), "utf8")).toContain("crates.io-index");
+    } finally {
+      tools.close();
+    }
+  });
 });

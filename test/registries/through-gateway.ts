@@ -1,5 +1,6 @@
 import { connect, createServer, type AddressInfo } from "node:net";
 import type { Gateway } from "../../src/gateway/gateway.ts";
+import type { HomeFiles } from "../../src/worker/sandboxed/harness-files.ts";
 import { registrySettings } from "../../src/worker/setup/registry-settings.ts";
 import { testEnvironment } from "../test-environment.ts";
 
@@ -10,7 +11,7 @@ export async function throughGateway(
   home: string,
 ): Promise<{
   readonly environment: Record<string, string>;
-  readonly files: Readonly<Record<string, string>>;
+  readonly files: HomeFiles;
   close(): void;
 }> {
   const server = createServer((inner) => {

@@ -4,6 +4,17 @@ import { runInSandbox } from "./run-in-sandbox.ts";
 
 const limitMs = 60_000;
 
+/** A part of a file in a session's home whose rest may be a setup's or an agent's own. */
+export interface FilePart {
+  /** Whole lines, below which comments begin with `#`. It comes to the file's end, in the place of what it was before. */
+  readonly part: string;
+  /** A regular expression: if a line of the rest matches it, the rest says it itself, and the part is left out. */
+  readonly unless: string;
+}
+
+/** Content, or a part of it, by path relative to the home. */
+export type HomeFiles = Readonly<Record<string, string | FilePart>>;
+
 /**
  * Writes a harness's settings into the session's home. It is done inside the sandbox: an earlier turn may have left a symbolic
  * link there, which a write from outside would follow with the server's rights.
@@ -13,7 +24,7 @@ const limitMs = 60_000;
 export async function writeHarnessFiles(
   sandbox: Sandbox,
   place: Pick<SandboxRequest, "workspace" | "home" | "signal">,
-  files: Readonly<Record<string, string>>,
+  files: HomeFiles,
 ): Promise<void> {
   if (Object.keys(files).length === 0) return;
   const { signal, ...folders } = place;

@@ -2,12 +2,12 @@ import type { Gateway } from "../../gateway/gateway.ts";
 import { gatewayOrigin } from "../../sandboxes/process/relay.ts";
 import { trustVariables } from "../../sandboxes/authorities.ts";
 import type { SandboxRequest } from "../../sandboxes/sandbox.ts";
+import type { FilePart, HomeFiles } from "../sandboxed/harness-files.ts";
 import type { OpenedRegistry } from "../../store/secrets/registries.ts";
 
 /** What a sandbox needs so that its package tools install from private registries; nothing in it is secret. */
 export interface RegistrySettings extends Pick<SandboxRequest, "environment" | "readOnly"> {
-  /** Content by path below the home. */
-  readonly files: Readonly<Record<string, string>>;
+  readonly files: HomeFiles;
 }
 
 /** Folder below the home of our own files for tools. */
@@ -40,7 +40,7 @@ export function registrySettings(
       {},
       npmrc.length === 0 ? {} : { [`${folder}/npmrc`]: npmrc.join("") },
       ...parts.map(({ files }) => files),
-    ) as Record<string, string>,
+    ) as HomeFiles,
   };
 }
 
@@ -92,12 +92,21 @@ function settingsOf(
 function cargoSettings(url: string, scope: string | null): Settings {
   const name = scope ?? "offstage";
   const variable = `CARGO_REGISTRIES_${name.toUpperCase().replaceAll("-", "_")}`;
-  const environment = { [`${variable}_INDEX`]: `sparse+${url}`, [`${variable}_TOKEN`]: "by-the-gateway" };
+  const environment = {
+    [`${variable}_INDEX`]: `sparse+${url}`,
+    [`${variable}_TOKEN`]: "by-the-gateway",
+    // An index that says it needs a token is not asked at all unless somebody says where tokens come from.
+    [`${variable}_CREDENTIAL_PROVIDER`]: "cargo:token",
+  };
   if (scope !== null) return { environment, files: {} };
   // Cargo reads the place of crates.io from files alone.
   const replaced = `[source.crates-io]\nreplace-with = "offstage"\n\n[source.offstage]\nregistry = "sparse+${url}"\n`;
-  return { environment, files: { ".cargo/config.toml": replaced } };
+  const part: FilePart = { part: replaced, unless: ownCratesIo };
+  return { environment, files: { ".cargo/config.toml": part } };
 }
+
+/** In TOML, the settings of somebody who says themselves where crates.io is. */
+const ownCratesIo = String.raw`^\s*(?:\[\s*source\s*\]|\[?\s*source\s*\.\s*["']?crates-io["']?\s*[\].=])`;
 
 const mavenSettings = `<settings>
   <mirrors>
