@@ -79,7 +79,7 @@ test("another worker has it within 15 seconds of the kill, and not while it is r
   await startWorker("behind", -hourMs);
   const renewed = await waitFor(async () => {
     const held = await look(id);
-    return held !== null && held.leaseUntil.getTime() - held.claimedAt.getTime() > leaseMs && held;
+    return held !== null && held.leaseUntil.getTime() - held.claimedAt.getTime() > leaseMs ? held : null;
   }, "its lease is renewed");
   expect(renewed.attempt).toBe(1);
 
@@ -98,7 +98,7 @@ test("another worker has it within 15 seconds of the kill, and not while it is r
     late = Math.max(late, performance.now() - before - 100);
     before = performance.now();
     const held = await look(id);
-    return held !== null && held.attempt === 2 && held;
+    return held?.attempt === 2 ? held : null;
   }, "another worker has it");
   expect(taken.claimedAt.getTime()).toBeGreaterThanOrEqual(killed.leaseUntil.getTime());
   expect(taken.claimedAt.getTime() - killed.now.getTime()).toBeLessThanOrEqual(takeoverMs + late);

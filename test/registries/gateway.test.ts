@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
@@ -69,6 +69,10 @@ function wheel(): Buffer {
   return Buffer.concat([...bodies, all, Buffer.from("PK\u0005\u0006"), end]);
 }
 
+const parentPath = "/maven/org/acme/members/1/members-1.pom";
+const parentPom =
+  "<project><modelVersion>4.0.0</modelVersion><groupId>org.acme</groupId><artifactId>members</artifactId><version>1</version><packaging>pom</packaging></project>";
+
 /** A crate of one function, as a compressed archive of its folder. */
 let crate: Buffer;
 
@@ -109,6 +113,8 @@ beforeAll(async () => {
         .writeHead(200, { "content-type": "text/html" })
         .end('<a href="../../files/members_only-1.0-py3-none-any.whl">x</a>');
     if (url.startsWith("/cargo/")) return serveCrates(url, response);
+    if (url === parentPath) return response.end(parentPom);
+    if (url === `${parentPath}.sha1`) return response.end(createHash("sha1").update(parentPom).digest("hex"));
     if (url.endsWith(".whl")) return response.end(wheel());
     return response
       .writeHead(200, { "set-cookie": "session=as good as the token", "x-served": url })
@@ -372,4 +378,40 @@ describe("Cargo's settings", () => {
       tools.close();
     }
   });
+});
+
+const hasMaven = spawnSync("mvn", ["--version"]).status === 0;
+if (!hasMaven) console.warn("Maven is not tested: it is not installed");
+
+it.skipIf(!hasMaven)("gives Maven itself a project's parent, with the settings that its arguments name", async () => {
+  const tools = await throughGateway(gateway, registries, home);
+  const project = await mkdtemp(join(home, "maven-"));
+  const parent =
+    "<parent><groupId>org.acme</groupId><artifactId>members</artifactId><version>1</version><relativePath/></parent>";
+  await writeFile(
+    join(project, "pom.xml"),
+    `<project><modelVersion>4.0.0</modelVersion>${parent}<artifactId>project</artifactId><packaging>pom</packaging></project>`,
+  );
+  for (const [path, content] of Object.entries(tools.files)) {
+    if (typeof content !== "string") continue;
+    await mkdir(dirname(join(home, path)), { recursive: true });
+    await writeFile(join(home, path), content);
+  }
+  // As Maven 3.9 takes them from the variable itself.
+  const named = (tools.environment["MAVEN_ARGS"] ?? "").split(" ");
+  // Java takes the home from the system's list of users.
+  const local = `-Dmaven.repo.local=${join(home, "maven-repository")}`;
+  const { MAVEN_ARGS: _named, ...env } = tools.environment;
+  const validate = (...settings: string[]) =>
+    promisify(execFile)("mvn", ["--batch-mode", ...settings, local, "-U", "validate"], { cwd: project, env });
+  try {
+    // The control: Maven's own settings lead elsewhere.
+    await expect(validate()).rejects.toThrow();
+    expect(seen).toEqual([]);
+    await validate(...named);
+    expect(seen.map(({ url }) => url)).toEqual([parentPath, `${parentPath}.sha1`]);
+    expect(seen.map(({ headers }) => headers.authorization)).toEqual([authorization, authorization]);
+  } finally {
+    tools.close();
+  }
 });
