@@ -36,6 +36,48 @@ function problems(operation: string, status: number, body: unknown): readonly st
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
 }
 
+interface Schema {
+  readonly $ref?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly items?: Schema;
+}
+
+/** The schemas of a field, in each of the forms that a value of `schema` may have. */
+function fieldsOf(schema: Schema, name: string): readonly Schema[] {
+  const { $ref, properties, anyOf = [], oneOf = [], allOf = [], items } = schema;
+  const referred = $ref === undefined ? [] : [description.definitions[$ref.split("/").at(-1) ?? ""] as Schema];
+  const forms = [...referred, ...anyOf, ...oneOf, ...allOf, ...(items === undefined ? [] : [items])];
+  const own = properties?.[name];
+  return [...(own === undefined ? [] : [own]), ...forms.flatMap((form) => fieldsOf(form, name))];
+}
+
+/** Fields that are read, and that the description or the answer lacks; of a list, its first item. */
+function lacking(operation: string, status: number, fields: readonly string[], body: unknown): string[] {
+  const answered = description.operations[operation]?.responses[String(status)] as Schema | undefined;
+  if (answered === undefined) return [`${operation} never answers ${status}`];
+  return fields.filter((field) => {
+    let schemas: readonly Schema[] = [answered];
+    let value: unknown = Array.isArray(body) ? (body[0] as unknown) : body;
+    for (const name of field.split(".")) {
+      schemas = schemas.flatMap((schema) => fieldsOf(schema, name));
+      value = (value as Record<string, unknown> | undefined)?.[name];
+    }
+    return value === undefined || schemas.length === 0;
+  });
+}
+
+/** What `src/forges/github.ts` reads of a pull request in a list, and of one by its number. */
+const readOfListed = [
+  ...["number", "html_url", "state", "merged_at", "body", "head.ref", "head.sha", "head.repo.id"],
+  ...["head.repo.full_name", "base.ref", "base.repo.id"],
+];
+const readOfPull = [...readOfListed, "mergeable"];
+/** What `src/forges/github-access.ts` reads of a repository. */
+const readOfRepository = ["archived", "disabled", "private", "permissions.push", "has_pull_requests", "allow_forking"];
+
 async function call(method: string, path: string, body?: unknown, token = forge.token) {
   const response = await fetch(`${forge.apiUrl}${path}`, {
     method,
@@ -56,6 +98,7 @@ describe("the test forge answers as GitHub's description says", () => {
     const opened = await call("POST", "/repos/acme/shop/pulls", request);
     expect(opened.status).toBe(201);
     expect(problems(`POST ${pulls}`, 201, opened.body)).toEqual([]);
+    expect(lacking(`POST ${pulls}`, 201, readOfPull, opened.body)).toEqual([]);
 
     const again = await call("POST", "/repos/acme/shop/pulls", request);
     expect(again).toMatchObject({
@@ -66,12 +109,14 @@ describe("the test forge answers as GitHub's description says", () => {
 
     const read = await call("GET", "/repos/acme/shop/pulls/1");
     expect(problems(`GET ${pulls}/{pull_number}`, 200, read.body)).toEqual([]);
+    expect(lacking(`GET ${pulls}/{pull_number}`, 200, readOfPull, read.body)).toEqual([]);
     const unknown = await call("GET", "/repos/acme/shop/pulls/7");
     expect(problems(`GET ${pulls}/{pull_number}`, unknown.status, unknown.body)).toEqual([]);
 
     const commits = await call("GET", "/repos/acme/shop/pulls/1/commits");
     expect(commits.body).toHaveLength(1);
     expect(problems(`GET ${pulls}/{pull_number}/commits`, 200, commits.body)).toEqual([]);
+    expect(lacking(`GET ${pulls}/{pull_number}/commits`, 200, ["sha"], commits.body)).toEqual([]);
     const kept = await call("PATCH", "/repos/acme/shop/pulls/1", { title: "Work" });
     expect(problems(`PATCH ${pulls}/{pull_number}`, 200, kept.body)).toEqual([]);
 
@@ -79,20 +124,24 @@ describe("the test forge answers as GitHub's description says", () => {
     const listed = await call("GET", "/repos/acme/shop/pulls?state=all&head=acme:work&base=main");
     expect(listed.body).toHaveLength(1);
     expect(problems(`GET ${pulls}`, 200, listed.body)).toEqual([]);
+    expect(lacking(`GET ${pulls}`, 200, readOfListed, listed.body)).toEqual([]);
   });
 
   it("when a repository and the rules of a branch are read", async () => {
     const read = await call("GET", "/repos/acme/shop");
     expect(problems("GET /repos/{owner}/{repo}", 200, read.body)).toEqual([]);
+    expect(lacking("GET /repos/{owner}/{repo}", 200, readOfRepository, read.body)).toEqual([]);
     forge.describe("acme", "shop", { rules: [{ type: "creation" }, { type: "branch_name_pattern", pattern: "a/" }] });
     const rules = await call("GET", "/repos/acme/shop/rules/branches/work");
     expect(rules.body).toHaveLength(2);
     expect(problems("GET /repos/{owner}/{repo}/rules/branches/{branch}", 200, rules.body)).toEqual([]);
+    expect(lacking("GET /repos/{owner}/{repo}/rules/branches/{branch}", 200, ["type"], rules.body)).toEqual([]);
   });
 
   it("when a fork is made, and its branches are listed", async () => {
     const fork = await call("POST", "/repos/acme/shop/forks", { default_branch_only: true });
     expect([fork.status, problems("POST /repos/{owner}/{repo}/forks", 202, fork.body)]).toEqual([202, []]);
+    expect(lacking("POST /repos/{owner}/{repo}/forks", 202, ["full_name"], fork.body)).toEqual([]);
     const branches = await call("GET", "/repos/tester/shop/branches?per_page=1");
     expect(branches.body).toHaveLength(1);
     expect(problems("GET /repos/{owner}/{repo}/branches", 200, branches.body)).toEqual([]);
@@ -103,9 +152,27 @@ describe("the test forge answers as GitHub's description says", () => {
     forge.registerApp(app);
     const installation = await call("GET", "/repos/acme/shop/installation", undefined, app.token());
     expect(problems("GET /repos/{owner}/{repo}/installation", 200, installation.body)).toEqual([]);
+    expect(lacking("GET /repos/{owner}/{repo}/installation", 200, ["id"], installation.body)).toEqual([]);
     const given = await call("POST", "/app/installations/1/access_tokens", {}, app.token());
     expect(given.status).toBe(201);
-    expect(problems("POST /app/installations/{installation_id}/access_tokens", 201, given.body)).toEqual([]);
+    const giving = "POST /app/installations/{installation_id}/access_tokens";
+    expect(problems(giving, 201, given.body)).toEqual([]);
+    expect(lacking(giving, 201, ["token", "expires_at", "permissions"], given.body)).toEqual([]);
+  });
+
+  it("as a check that sees each field that the description or the answer lacks", async () => {
+    const operation = `GET ${pulls}/{pull_number}`;
+    const { body } = await call("GET", "/repos/acme/shop/pulls/1");
+    expect(
+      lacking(operation, 200, ["number", "head.invented", "invented"], { ...(body as object), invented: 1 }),
+    ).toEqual(["head.invented", "invented"]);
+    for (const field of readOfPull) {
+      const shortened = structuredClone(body) as Record<string, unknown>;
+      const names = field.split(".");
+      const last = names.pop() ?? "";
+      delete names.reduce((value, name) => value[name] as Record<string, unknown>, shortened)[last];
+      expect(lacking(operation, 200, readOfPull, shortened)).toEqual([field]);
+    }
   });
 
   it("to nobody without a good token", async () => {

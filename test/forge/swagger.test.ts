@@ -24,10 +24,13 @@ const readOfPull = [
   "state",
   "merged",
   "body",
+  "mergeable",
+  "draft",
   "head.label",
   "head.ref",
   "head.sha",
   "head.repo_id",
+  "head.repo.full_name",
   "base.ref",
   "base.repo_id",
 ];
