@@ -58,7 +58,8 @@ const gitIn = (clones: readonly Clone[], ...parameters: string[]): string =>
   execFileSync(
     "git",
     ["-C", folderOf(clones), "-c", "user.name=Agent", "-c", "user.email=a@example.com", ...parameters],
-    { encoding: "utf8" },
+    // As in an image without git-lfs.
+    { encoding: "utf8", env: { ...process.env, GIT_CONFIG_NOSYSTEM: "1" } },
   ).trim();
 
 async function write(clones: readonly Clone[], files: Record<string, string | Buffer>): Promise<void> {
@@ -333,6 +334,23 @@ describe.runIf(isInstalled)("others' files in LFS", () => {
     expect(await read(joined.clones, "mine.bin")).toBe("mine");
     expect(gitIn(joined.clones, "status", "--porcelain")).toBe("");
     expect(await noticesOf(attempt)).toEqual([]);
+  });
+
+  test("are contents also if the agent's image sets another filter for all users", async () => {
+    await useLfs();
+    const { attempt, clones } = await begin();
+    await commit(clones, { "mine.txt": "mine" });
+    await publish(attempt, one, clones);
+    await upload("theirs");
+    await world.forge.commit("acme", "app", attempt.session.branchName, { "theirs.bin": pointerOf("theirs") });
+    const { home } = one.folders.pathsOf(attempt.session.sessionId);
+    await mkdir(home, { recursive: true });
+    // What `git lfs install` writes, of a git-lfs that can't reach the server.
+    await writeFile(join(home, ".gitconfig"), '[filter "lfs"]\n\tprocess = false\n\trequired = true\n');
+    const next = await world.again(attempt, "one");
+    const { clones: before } = await prepareWorkspace(next, one);
+    const joined = await joinBranches(next, one, before);
+    expect(await read(joined.clones, "theirs.bin")).toBe("theirs");
   });
 
   test("that the server lacks are said to be pointers, to people and to the agent", async () => {
