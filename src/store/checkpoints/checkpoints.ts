@@ -37,6 +37,11 @@ export interface CheckpointRepository {
    */
   readonly merge?: string | null;
   /**
+   * A piece with commits of the remote that the packs need beside the base, which the remote may have lost since; null if there
+   * are none, or too many. Earlier versions of Offstage omitted it.
+   */
+  readonly held?: { readonly piece: string; readonly baseSha: string; readonly commits: readonly string[] } | null;
+  /**
    * Pieces that hold git packs, each up to a commit. A pack needs the packs before it and the commits that the
    * session started from.
    */
@@ -75,7 +80,11 @@ export interface CheckpointStore {
 }
 
 function piecesOf({ repositories, files, harness }: Checkpoint): string[] {
-  const ofWork = repositories.flatMap(({ packs, lfs = [] }) => [...packs.map(({ piece }) => piece), ...lfs]);
+  const ofWork = repositories.flatMap(({ packs, lfs = [], held }) => [
+    ...packs.map(({ piece }) => piece),
+    ...lfs,
+    ...(held == null ? [] : [held.piece]),
+  ]);
   return [...ofWork, files, harness?.piece ?? null].filter((id) => id !== null);
 }
 

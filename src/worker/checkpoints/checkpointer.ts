@@ -16,6 +16,7 @@ import { lfsStore } from "../git/lfs.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import { listed, newLfsFiles, type LfsFile } from "../lfs/pointers.ts";
 import { packLfs, type LfsPiece } from "./lfs-pieces.ts";
+import { commitsToHold, packHeld } from "../clones/held-commits.ts";
 import { measured, sizeOf } from "./measure.ts";
 import type { CheckpointedClones } from "./restore.ts";
 import { archiveFiles, archiveState, packWork } from "./pieces.ts";
@@ -296,7 +297,10 @@ async function packClone(
     },
     file,
   );
-  if (work === null) return before === null ? null : { ...before, packed: { ...before.packed, start: startOf(clone) } };
+  if (work === null && before === null) return null;
+  const held = await holdCommits(clone, draft, before?.packed.held ?? null, signal);
+  if (work === null)
+    return before === null ? null : { ...before, packed: { ...before.packed, start: startOf(clone), held } };
   await repository.take(file, work.merge === null ? [work.commit] : [work.commit, work.merge], knownOf(clone));
   draft.fresh.set(id, file);
   const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
@@ -315,8 +319,22 @@ async function packClone(
   );
   if (lfs.fresh !== null) draft.fresh.set(lfs.fresh.id, lfs.fresh.file);
   const { pieces: lfsPieces, tooLarge } = lfs;
-  const packed = { directory, start: startOf(clone), exported: clone.repository.headSha, ...work, packs };
+  const packed = { directory, start: startOf(clone), exported: clone.repository.headSha, ...work, held, packs };
   return { packed, lfsPieces, tooLarge };
+}
+
+type Held = NonNullable<CheckpointRepository["held"]>;
+
+/** Holds what the packs build on, as far as the remote may lose it; what an earlier checkpoint holds is not packed again. */
+async function holdCommits(clone: Clone, draft: Draft, before: Held | null, signal: AbortSignal): Promise<Held | null> {
+  const { baseSha } = clone;
+  const commits = commitsToHold(clone);
+  if (before !== null && before.baseSha === baseSha && isDeepStrictEqual(before.commits, commits)) return before;
+  if (commits.length === 0) return null;
+  const { id, file } = newPiece(draft);
+  if (!(await packHeld(clone.mirror, { baseSha, commits }, file, signal))) return null;
+  draft.fresh.set(id, file);
+  return { piece: id, baseSha, commits };
 }
 
 async function archiveChangedFiles({ session, signal }: Attempt, services: Services, draft: Draft) {

@@ -54,14 +54,25 @@ export async function fetchCheckpoint(
   try {
     const folder = await folders.incomingFolder(sessionId);
     const work = new Map<string, CheckpointWork>();
-    for (const { directory, start, exported = null, head, commit, merge = null, packs } of stored.repositories) {
+    for (const {
+      directory,
+      start,
+      exported = null,
+      head,
+      commit,
+      merge = null,
+      held = null,
+      packs,
+    } of stored.repositories) {
       const files: { file: string; commit: string }[] = [];
-      for (const { piece, commit: upTo } of packs) {
+      const bring = async (piece: string): Promise<string> => {
         const file = join(folder, piece);
         await pipeline(pieceOf(attempt, services, piece), createWriteStream(file, { mode: 0o600 }));
-        files.push({ file, commit: upTo });
-      }
-      work.set(directory, { start, exported, head, commit, merge, packs: files });
+        return file;
+      };
+      for (const { piece, commit: upTo } of packs) files.push({ file: await bring(piece), commit: upTo });
+      const remote = held === null ? null : { file: await bring(held.piece), commits: held.commits };
+      work.set(directory, { start, exported, head, commit, merge, held: remote, packs: files });
     }
     // Without a sandbox a harness can't see its folders at their former paths.
     const isShown = sandbox.isolates && stored.harness !== null;

@@ -10,6 +10,7 @@ import type { Mirrors } from "../git/mirrors.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
 import { startOf, type Clone, type CloneSource } from "./clone.ts";
+import { bringKnown } from "./held-commits.ts";
 import { addSubmodules } from "./submodules.ts";
 import { createClone, fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
 
@@ -152,7 +153,9 @@ async function makeClone(
   // Pins of an earlier attempt on this machine, since which another worker had the session.
   await unpin(mirror.path, sessionId);
   const heads = await fetchHeads(mirror, sessionId, remote, progress, signal);
-  const continues = work !== null && (await goesOnFrom(mirror, work, remote, heads, signal));
+  const continues = work !== null && goesOnFrom(work, remote, heads);
+  const pin = `refs/offstage/${sessionId}/${remote.directory}/theirs`;
+  if (continues) await bringKnown(mirror, work, pin, signal);
   const start = continues ? { ...work.start, trusted: await trustedSince(mirror, work.start, heads, signal) } : heads;
   const made = cloneOf(mirrors, folders.pathsOf(sessionId).workspace, source, start);
   const lfsProblem = await createClone(mirror, made.folder, remote, start, room, signal, progress);

@@ -113,17 +113,14 @@ export async function createClone(
 }
 
 /**
- * Whether a checkpoint can be continued from: the commits that it started from are in the mirror, and the attempt that took it
- * did not push the branch afterwards. A push of an earlier attempt is in the checkpoint.
+ * Whether a checkpoint can be continued from: the attempt that took it did not push the branch afterwards. A push of an earlier
+ * attempt is in the checkpoint.
  */
-export async function goesOnFrom(
-  mirror: Mirror,
+export function goesOnFrom(
   { start, exported, head }: CheckpointWork,
   { headSha: recorded }: RemoteRepository,
   { branchSha }: Heads,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (!(await hasStart(mirror, start, signal))) return false;
+): boolean {
   if (branchSha === null || branchSha !== recorded) return true;
   return [start.headSha, exported, head].includes(branchSha);
 }

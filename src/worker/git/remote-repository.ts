@@ -104,6 +104,8 @@ export interface CheckpointWork {
   readonly commit: string;
   /** The commit with the state of a merge that was under way; null or omitted if none was. */
   readonly merge?: string | null;
+  /** A pack on this disk with commits of `start` that the remote may have lost since; null or omitted if there is none. */
+  readonly held?: { readonly file: string; readonly commits: readonly string[] } | null;
   /** Files of the packs, in order, each with the last commit that it holds. */
   readonly packs: readonly { readonly file: string; readonly commit: string }[];
 }

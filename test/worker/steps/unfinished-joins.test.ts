@@ -201,3 +201,47 @@ test("a merge of the agent's own is not ended by saving the diff either", async 
   expect(await readFile(join(folderOf(clones), "own.bin"), "utf8")).toBe("one\0");
   expect((await exportWork(attempt, one, clones))[0]?.unfinished).toEqual(["own.bin"]);
 });
+
+describe("commits that a checkpoint builds on, and the remote has lost", () => {
+  /** As a reviewer who takes them back, on a server that has collected its garbage since. */
+  function lose(branch: string): void {
+    world.git("update-ref", `refs/heads/${branch}`, `${branch}~1`);
+    world.git("-c", "gc.reflogExpire=now", "-c", "gc.reflogExpireUnreachable=now", "gc", "--quiet", "--prune=now");
+  }
+
+  test("are in the checkpoint: another worker goes on with the work, and with the merge under way", async () => {
+    const { attempt, clones, branch, path, theirs } = await begin(collisions["a file that is no text"]);
+    await keep(attempt, clones);
+    lose(branch);
+    expect(() => world.git("cat-file", "-e", theirs)).toThrow("Command failed");
+    const { next, services, clones: restored } = await takeOver(attempt, "two");
+    expect(gitIn(restored, "rev-parse", "MERGE_HEAD")).toBe(theirs);
+    expect((await resumeJoins(next, services, restored, true)).conflicts).toMatchObject([{ theirs, paths: [path] }]);
+    expect(await readFile(join(folderOf(restored), path), "utf8")).toBe("mine\0");
+  });
+
+  test("are fetched by their names if it does not hold them", async () => {
+    const { attempt, clones, branch, theirs } = await begin(collisions["a file that is no text"]);
+    await keep(attempt, clones);
+    await forgetHeld();
+    world.git("update-ref", `refs/heads/${branch}`, `${branch}~1`);
+    const { clones: restored } = await takeOver(attempt, "two");
+    expect(gitIn(restored, "rev-parse", "MERGE_HEAD")).toBe(theirs);
+  });
+
+  test("are said to be missing if nobody has them, and the clone starts from the remote", async () => {
+    const { attempt, clones, branch } = await begin(collisions["a file that is no text"]);
+    await keep(attempt, clones);
+    await forgetHeld();
+    lose(branch);
+    const next = await world.again(attempt, "two");
+    expect(await prepareWorkspace(next, two)).toMatchObject({ origin: "remote", checkpoint: null });
+    expect(await world.events(next)).toContainEqual(
+      expect.stringMatching(/could not be restored: It builds on the commit [0-9a-f]{12}, which .* no longer has/u),
+    );
+  });
+
+  /** As in a checkpoint of an earlier version, or one whose commits of others were too large. */
+  const forgetHeld = () =>
+    world.database.pool.query("update checkpoint set content = content #- '{repositories,0,held}'");
+});
