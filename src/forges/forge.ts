@@ -79,12 +79,16 @@ export interface Forge {
   credentials(address: RepositoryAddress, signal: AbortSignal): Promise<GitCredentials | null>;
   /** False for plain git: the pushed branch is the result. */
   readonly opensPullRequests: boolean;
-  /** Finds the branch's open pull request, else its newest closed or merged one, else null. */
+  /**
+   * Finds the branch's open pull request, else its newest closed or merged one, else null.
+   * @param from the fork that has the branch; omitted: the repository itself
+   */
   findPullRequest(
     address: RepositoryAddress,
     head: string,
     target: string,
     signal: AbortSignal,
+    from?: RepositoryAddress,
   ): Promise<ForgePullRequest | null>;
   /**
    * Opens a pull request unless there is one: looks before, and again if the forge says that there is one or its answer is lost.

@@ -76,8 +76,8 @@ const mostCommitPages = 5;
 /** The calls for pull requests, with paths and answers that GitHub and Gitea have in common. */
 export function createPullRequestCalls(api: PullRequestApi): PullRequestCalls {
   return {
-    async findPullRequest(address, head, target, signal) {
-      const found = await api.list(address, { head, target }, signal);
+    async findPullRequest(address, head, target, signal, from) {
+      const found = await api.list(address, { head, target, from }, signal);
       return found.find(({ state }) => state === "open") ?? found[0] ?? null;
     },
     openPullRequest: (address, request, signal) => openOnce(api, address, request, signal),

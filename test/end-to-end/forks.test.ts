@@ -83,3 +83,17 @@ test("with the right to push, no fork is made", async () => {
   expect(world.forge.asked().filter((path) => path.includes("/forks"))).toEqual([]);
   expect(await pulls()).toMatchObject([{ headOwner: null }]);
 });
+
+test.each(["github", "gitea"] as const)(
+  "what others commit to a fork's branch on %s is in the clone before a follow-up",
+  async (kind) => {
+    const { client, run } = await start(kind, true);
+    const done = await run({ push: false });
+    await world.forge.commit("tester", "app", done.branchName, { "theirs.txt": "theirs" });
+    await client.session.message(done.id, { message: "shell cat theirs.txt > seen.txt" });
+    expect(await untilOver(client, done.id)).toMatchObject({ status: "completed", failure: null });
+    expect(show("tester", "show", `${done.branchName}:seen.txt`)).toBe("theirs");
+    expect(show("tester", "log", "--merges", "--oneline", done.branchName)).toBe("");
+    expect(await pulls()).toHaveLength(1);
+  },
+);

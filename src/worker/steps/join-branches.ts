@@ -10,13 +10,14 @@ import { takeIn } from "../clones/take-in.ts";
 import { git, mustGit } from "../git/git.ts";
 import { fetchForFolder } from "../git/lfs.ts";
 import { isWithin, joinCommits, type Collision, type Join } from "../git/join.ts";
-import { askRemote, fetchBranch, remoteOptions } from "../git/mirror.ts";
+import { askRemote, fetchBranch, remoteOptions, type Mirror } from "../git/mirror.ts";
 import type { Joining } from "../git/remote-repository.ts";
 import type { Conflict, TakenIn } from "./conflict-prompt.ts";
 import { exportClones, recordCommits, type Exporting } from "./export-work.ts";
+import { whereBranchIs } from "./where-to-push.ts";
 
 /** What joining branches needs of the worker. */
-export type JoinServices = Exporting & Pick<AttemptServices, "folders">;
+export type JoinServices = Exporting & Pick<AttemptServices, "folders" | "forgeOf" | "forks">;
 
 /** Most files of a collision in a clone's record. */
 const recordedPaths = 1_000;
@@ -39,6 +40,8 @@ interface JoinOptions {
 }
 
 interface BranchTips {
+  /** With the remote that has the work branch: the repository, or a fork. */
+  readonly mirror: Mirror;
   readonly branch: string | null;
   readonly target: string | null;
 }
@@ -70,7 +73,7 @@ export async function joinBranches(
     if (unfinished.some(({ directory }) => directory === clone.remote.directory)) continue;
     const { mirrors } = services;
     await mirrors.use.whileUsed(clone.mirror.path, async () => {
-      const tips = await lookAt(attempt, clone);
+      const tips = await lookAt(attempt, services, clone);
       joined.clones[index] = { ...clone, remoteSha: tips.branch };
       if (await hasAll(attempt, clone, recorded, tips, withTarget)) return;
       await joinClone(attempt, services, joined, { index, recorded, tips, withTarget, published });
@@ -79,13 +82,15 @@ export async function joinBranches(
   return joined;
 }
 
-async function lookAt(
-  { signal }: Pick<Attempt, "signal">,
-  { mirror, remote, targetBranch }: Clone,
-): Promise<BranchTips> {
+async function lookAt(attempt: Attempt, services: JoinServices, clone: Clone): Promise<BranchTips> {
+  const { signal } = attempt;
+  const { remote, targetBranch } = clone;
+  const { mirror, fork } = await whereBranchIs(attempt, services, clone);
   const [branch, target] = [`refs/heads/${remote.branch}`, `refs/heads/${targetBranch}`];
-  const { shaOf } = await askRemote(mirror, [branch, target], await remoteOptions(mirror, signal));
-  return { branch: shaOf(branch), target: shaOf(target) };
+  const tipsIn = async (place: Mirror, refs: string[]) => askRemote(place, refs, await remoteOptions(place, signal));
+  const asked = await tipsIn(mirror, fork === undefined ? [branch, target] : [branch]);
+  const upstream = fork === undefined ? asked : await tipsIn(clone.mirror, [target]);
+  return { mirror, branch: asked.shaOf(branch), target: upstream.shaOf(target) };
 }
 
 /** Whether the clone needs nothing: what was last exported has all, and nobody rewrote the branch. */
@@ -298,13 +303,23 @@ async function withTheirs(
   services: JoinServices,
   clones: Clone[],
   index: number,
-  { branch, target, name }: { readonly branch: string; readonly target: string | null; readonly name: string },
+  {
+    mirror: branchMirror,
+    branch,
+    target,
+    name,
+  }: Pick<BranchTips, "mirror" | "target"> & { readonly branch: string; readonly name: string },
 ): Promise<Clone> {
   const clone = clones[index] as Clone;
   const { mirror, remote, targetBranch } = clone;
   const pin = `refs/offstage/${session.sessionId}/${remote.directory}/theirs`;
-  const tips = [{ branch: name, sha: branch }, ...(target === null ? [] : [{ branch: targetBranch, sha: target }])];
-  for (const tip of tips) await fetchBranch(mirror, { ...tip, into: `${pin}/${tip.sha}` }, () => undefined, signal);
+  const place = name === targetBranch ? mirror : branchMirror;
+  const tips = [
+    { place, branch: name, sha: branch },
+    ...(target === null ? [] : [{ place: mirror, branch: targetBranch, sha: target }]),
+  ];
+  for (const { place: from, ...tip } of tips)
+    await fetchBranch(from, { ...tip, into: `${pin}/${tip.sha}` }, () => undefined, signal);
   const options = { cwd: mirror.path, signal };
   const base = target === null ? "" : (await git(["merge-base", branch, target], options)).stdout.trim();
   const baseSha = base !== "" && (await isWithin(clone.baseSha, base, options)) ? base : clone.baseSha;

@@ -73,7 +73,7 @@ async function pushWork(
       const known = { ...work.clone, theirs: [...(work.clone.theirs ?? []), theirs, work.headSha] };
       return requireNoSecret(attempt, services, known, { ...work, headSha: joined }, work.lfs);
     },
-    mayRecreate: () => mayRecreate(attempt, services, work),
+    mayRecreate: () => mayRecreate(attempt, services, work, fork),
   };
   const oids = work.lfs.map(({ oid }) => oid);
   // First, so that no pointer is on the branch without its content.
@@ -106,11 +106,12 @@ async function mayRecreate(
   { session, signal, emit }: Attempt,
   { database, forgeOf }: Services,
   { clone, recorded }: ClonedWork,
+  fork: RepositoryAddress | undefined,
 ): Promise<boolean> {
   const { repository, address, targetBranch: target } = clone;
   const head = session.branchName;
   const forge = forgeOf(address);
-  const found = forge.opensPullRequests ? await forge.findPullRequest(address, head, target, signal) : null;
+  const found = forge.opensPullRequests ? await forge.findPullRequest(address, head, target, signal, fork) : null;
   if (forge.opensPullRequests && (found === null || found.state === "open")) return true;
   if (found !== null) {
     const { number, url, state } = found;

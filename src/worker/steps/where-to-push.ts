@@ -19,9 +19,26 @@ export interface PushTarget {
  * @throws SessionError repository_access_denied, forge_unavailable if there is no fork
  */
 export async function whereToPush(
-  attempt: Pick<Attempt, "session" | "signal" | "logger" | "emit">,
+  attempt: Pick<Attempt, "session" | "signal" | "emit">,
   services: Pick<AttemptServices, "forgeOf" | "forks">,
-  { repository, address, mirror }: Clone,
+  clone: Clone,
+): Promise<PushTarget> {
+  const { repository } = clone;
+  const target = await whereBranchIs(attempt, services, clone);
+  if (target.fork === undefined) return target;
+  const text = `The configured token may not push to ${repository.name}: the work is in the fork ${target.fork.path}.`;
+  await attempt.emit({ type: "notice", data: { level: "info", text } });
+  return target;
+}
+
+/**
+ * As `whereToPush`, without a word to the reader: where the work branch is that an earlier attempt pushed.
+ * @throws SessionError repository_access_denied, forge_unavailable
+ */
+export async function whereBranchIs(
+  attempt: Pick<Attempt, "session" | "signal">,
+  services: Pick<AttemptServices, "forgeOf" | "forks">,
+  { address, mirror }: Clone,
 ): Promise<PushTarget> {
   if (!services.forks) return { mirror, fork: undefined };
   const { signal } = attempt;
@@ -30,8 +47,6 @@ export async function whereToPush(
   const access = await forge.readAccess(address, attempt.session.branchName, signal, true);
   if (!worksFromFork(services, access)) return { mirror, fork: undefined };
   const fork = await forge.fork(address, signal);
-  const text = `The configured token may not push to ${repository.name}: the work is in the fork ${fork.path}.`;
-  await attempt.emit({ type: "notice", data: { level: "info", text } });
   const credentials = () => forge.credentials(fork, signal);
   return { mirror: { ...mirror, url: fork.cloneUrl, credentials }, fork };
 }

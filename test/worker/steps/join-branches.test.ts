@@ -207,21 +207,28 @@ test("a session that lost its claim pushes nothing", async () => {
   expect(world.git("rev-parse", attempt.session.branchName)).toBe(before);
 });
 
-test("a branch that was deleted after its merge is not made again by a push that came late", async () => {
+test.each([
+  ["branch", "acme"],
+  ["fork's branch", "tester"],
+])("a %s that was deleted after its merge is not made again by a push that came late", async (_, owner) => {
+  const services = { ...one, forks: owner !== "acme" };
+  world.forge.describe("acme", "app", { push: owner === "acme" });
+  const at = (...parameters: string[]): string =>
+    execFileSync("git", ["-C", world.forge.pathOf(owner, "app"), ...parameters], { encoding: "utf8" }).trim();
   const attempt = await world.begin();
-  const { clones } = await prepareWorkspace(attempt, one);
+  const { clones } = await prepareWorkspace(attempt, services);
   await work(clones, "work.txt", "first\n");
-  const works = await exportWork(attempt, one, clones);
-  const { pushed } = await push(attempt, one, works);
+  const works = await exportWork(attempt, services, clones);
+  const { pushed } = await push(attempt, services, works);
   // It was killed before it recorded the pull request.
-  await openPullRequests(attempt, one, pushed, "");
+  await openPullRequests(attempt, services, pushed, "");
   await world.database.pool.query("delete from pull_request");
   world.forge.endPullRequest("acme", "app", 1, "merged");
-  world.git("update-ref", "-d", `refs/heads/${attempt.session.branchName}`);
+  at("update-ref", "-d", `refs/heads/${attempt.session.branchName}`);
   const next = await world.again(attempt, "one");
-  const kept = await prepareWorkspace(next, one);
-  expect((await publish(next, one, kept.clones)).pushed).toEqual([]);
-  expect(() => world.git("rev-parse", "--verify", "--quiet", attempt.session.branchName)).toThrow("Command failed");
+  const kept = await prepareWorkspace(next, services);
+  expect((await publish(next, services, kept.clones)).pushed).toEqual([]);
+  expect(() => at("rev-parse", "--verify", "--quiet", attempt.session.branchName)).toThrow("Command failed");
   expect(await world.forge.pullRequests("acme", "app")).toHaveLength(1);
   const { rows } = await world.database.pool.query("select number, state from pull_request");
   expect(rows).toEqual([{ number: 1, state: "merged" }]);
