@@ -112,7 +112,7 @@ test.each<[string, string, string[]]>([
   ["no .git", "echo b > b.txt && rm -rf .git", ["b.txt"]],
   ["another .git", `rm -rf .git && git init -q && ${commit}`, ["b.txt"]],
   ["a branch without a commit", "echo b > b.txt && git checkout -q --orphan new", ["b.txt"]],
-  ["half a merge", `${conflict} && ! git merge -q x && echo b > b.txt`, ["b.txt"]],
+  ["half a merge", `${conflict} && ! git merge -q x && echo both > a.txt && echo b > b.txt`, ["b.txt"]],
   ["half a rebase", `${conflict} && ! git rebase -q x && echo b > b.txt`, ["b.txt"]],
   ["locks of gits that were killed", "touch .git/index.lock .git/HEAD.lock && echo b > b.txt", ["b.txt"]],
   [
@@ -186,6 +186,7 @@ describe.skipIf(spawnSync("ssh-keygen", ["-?"]).error !== undefined)("signed wor
       commits: [],
       isMoved: false,
       changedSubmodules: [],
+      unfinished: null,
     });
     expect(shell("git rev-parse HEAD")).toBe(first.headSha);
   });

@@ -47,6 +47,11 @@ interface RepositoryExport {
     /** Folders that the clone was made with; everything, if omitted. */
     readonly sparse?: readonly string[];
   };
+  /**
+   * Asks the remote for commits among new ones that are not the agent's own: it merged what it fetched itself. None if omitted.
+   * @returns commits that the remote's branches have, and that lead to all such ones that are found
+   */
+  readonly findOthers?: (commits: ReadonlySet<string>) => Promise<readonly string[]>;
   /** The session's commit in a join that the agent is to do by hand in the clone; null or omitted if there is none. */
   readonly ours?: string | null;
   /** Whether the agent's turn did not end by itself: a merge that is under way then stays so. False if omitted. */
@@ -141,16 +146,39 @@ export async function exportRepository(request: RepositoryExport): Promise<Expor
   }
 }
 
-/** Signs the commits that are new: neither what the remote had, nor what the session has exported before. */
+/** Refs of all sessions at what was fetched from the remote; those at exported work are others. */
+const fetched = ["target", "start", "trusted", "theirs/*"]
+  .map((name) => `--glob=refs/offstage/*/${name}`)
+  .concat("--glob=refs/offstage/latest/*");
+
+/**
+ * Signs the commits that are new and the agent's: neither what the remote has, whoever merged that, nor what the session has
+ * exported before.
+ */
 async function signWork(
-  { mirror, sessionId, folders, identity, signal }: RepositoryExport,
+  { mirror, identity, findOthers, signal }: RepositoryExport,
   head: string,
-  known: readonly string[],
+  exported: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const { author, committer = author, signer = null } = identity;
   if (signer === null) return new Map();
-  const fetched = [`--glob=refs/offstage/${sessionId}/${folders.directory}/*`, "--glob=refs/offstage/latest/*"];
-  return signCommits(signer, { head, known: [...known, ...fetched], committer }, { cwd: mirror, signal, local: true });
+  const options = { cwd: mirror, signal, local: true };
+  const known = [...exported, ...fetched];
+  const others = findOthers === undefined ? [] : await askForOthers();
+  return signCommits(signer, { head, known: [...known, ...others], committer }, options);
+
+  /** The agent's commits have one parent, and the committer that its git is given, as long as it does not say otherwise. */
+  async function askForOthers(): Promise<readonly string[]> {
+    const log = await mustGit(["log", "--format=%H %ce%x00%P", head, "--not", ...known], options);
+    const fresh = log.split("\n").filter((line) => line !== "");
+    const own = new Set([author.email, committer.email]);
+    const isPlain = (line: string): boolean => {
+      const [email = "", parents = ""] = line.slice(line.indexOf(" ") + 1).split("\0");
+      return own.has(email) && !parents.includes(" ");
+    };
+    if (findOthers === undefined || fresh.every(isPlain)) return [];
+    return findOthers(new Set(fresh.map((line) => line.slice(0, line.indexOf(" ")))));
+  }
 }
 
 /** Puts the agent's clone on the signed commit: what it commits next follows it. */

@@ -1,6 +1,7 @@
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";
 import { git, mustGit } from "../git/git.ts";
+import { findOnRemote } from "../git/mirror.ts";
 import type { Identity } from "../git/sign-commits.ts";
 import type { Signer } from "../git/signer.ts";
 import type { Clone } from "./clone.ts";
@@ -73,6 +74,10 @@ export async function exportClone(
     identity: { author, committer, signer, message, coAuthor },
     limits,
     ours: start.joining?.ours ?? null,
+    findOthers: (fresh) => {
+      const pin = `refs/offstage/${sessionId}/${remote.directory}/theirs`;
+      return findOnRemote(mirror, { commits: fresh, branch: start.targetBranch, pin }, signal);
+    },
     isInterrupted,
     signal,
   });

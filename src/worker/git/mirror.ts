@@ -287,6 +287,31 @@ export async function fetchBranch(
   await mustGit(["update-ref", into, sha], options);
 }
 
+/**
+ * Finds which commits of a clone are the remote's: those at which it has a branch, and what leads to the tip of one branch, which
+ * is fetched and pinned.
+ * @param sought.branch the branch that the clone's work is for
+ * @param sought.pin full name of the ref below which its tip is pinned
+ * @returns commits of the remote
+ * @throws SessionError resources_exhausted, repository_*
+ */
+export async function findOnRemote(
+  mirror: Mirror,
+  { commits, branch, pin }: { readonly commits: ReadonlySet<string>; readonly branch: string; readonly pin: string },
+  signal: AbortSignal,
+): Promise<string[]> {
+  const options = await remoteOptions(mirror, signal);
+  const listed = await listRefs(mirror, ["--heads", mirror.url], options);
+  const tips = [...listed.matchAll(/^([0-9a-f]+)\trefs\/heads\/[^\n]+$/gmu)].map(([, sha = ""]) => sha);
+  const found = tips.filter((sha) => commits.has(sha));
+  // Of very many branches not all are in the list.
+  const { shaOf } = await askRemote(mirror, [`refs/heads/${branch}`], options);
+  const tip = shaOf(`refs/heads/${branch}`);
+  if (tip === null) return found;
+  await fetchBranch(mirror, { branch, sha: tip, into: `${pin}/${tip}` }, () => undefined, signal);
+  return [...found, tip];
+}
+
 /** How many branches are fetched in search of a commit. */
 const mostTips = 200;
 
