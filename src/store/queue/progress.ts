@@ -162,10 +162,22 @@ export function saveDiffOfEnded(
   position: number,
   diff: Pick<RepositoryProgress, "headSha" | "patch" | "patchTruncated">,
 ): Promise<void> {
+  return underAttempt(database, claim, (transaction) => updateRepository(transaction, claim, position, diff));
+}
+
+/**
+ * Runs a write of the session's last attempt, whether or not the session is over.
+ * @throws LeaseLostError if another attempt has begun
+ */
+function underAttempt(
+  database: Database,
+  claim: Claim,
+  write: (transaction: Queryable) => Promise<void>,
+): Promise<void> {
   return database.transaction(async (transaction) => {
     const { attempt } = await lockSession(transaction, claim.organizationId, claim.sessionId);
     if (attempt !== claim.attempt) throw new LeaseLostError(`another attempt at session ${claim.sessionId} has begun`);
-    await updateRepository(transaction, claim, position, diff);
+    await write(transaction);
   });
 }
 
@@ -321,21 +333,43 @@ export async function saveCommits(
   commits: readonly WorkCommit[],
 ): Promise<void> {
   if (commits.length === 0) return;
-  await underClaim(database, claim, async (transaction) => {
-    const { rows } = await transaction.query<{ sha: string }>(
-      `insert into session_commit (session_id, position, sha) select $1, $2, unnest($3::text[])
-       on conflict do nothing returning sha`,
-      [claim.sessionId, position, commits.map(({ sha }) => sha)],
-    );
-    const saved = new Set(rows.map(({ sha }) => sha));
-    const fresh = commits.filter(({ sha }) => saved.has(sha));
-    await appendEvents(
-      transaction,
-      claim.sessionId,
-      fresh.map((data) => ({ type: "workspace.commit", data })),
-    );
-  });
+  await underClaim(database, claim, (transaction) => insertCommits(transaction, claim, position, commits));
   database.notify("offstage_event", claim.sessionId);
+}
+
+/**
+ * As `saveCommits`, of an attempt that ended without completing, also if its session was cancelled meanwhile.
+ * @throws LeaseLostError if another attempt has begun
+ */
+export async function saveCommitsOfEnded(
+  database: Database,
+  claim: Claim,
+  position: number,
+  commits: readonly WorkCommit[],
+): Promise<void> {
+  if (commits.length === 0) return;
+  await underAttempt(database, claim, (transaction) => insertCommits(transaction, claim, position, commits));
+  database.notify("offstage_event", claim.sessionId);
+}
+
+async function insertCommits(
+  transaction: Queryable,
+  claim: Claim,
+  position: number,
+  commits: readonly WorkCommit[],
+): Promise<void> {
+  const { rows } = await transaction.query<{ sha: string }>(
+    `insert into session_commit (session_id, position, sha) select $1, $2, unnest($3::text[])
+       on conflict do nothing returning sha`,
+    [claim.sessionId, position, commits.map(({ sha }) => sha)],
+  );
+  const saved = new Set(rows.map(({ sha }) => sha));
+  const fresh = commits.filter(({ sha }) => saved.has(sha));
+  await appendEvents(
+    transaction,
+    claim.sessionId,
+    fresh.map((data) => ({ type: "workspace.commit", data })),
+  );
 }
 
 /** Limit in characters, beyond what any model reads. */

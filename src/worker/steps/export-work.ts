@@ -2,6 +2,7 @@ import { requesterOf } from "../../store/queue/claims.ts";
 import {
   recordedWork,
   saveCommits,
+  saveCommitsOfEnded,
   saveDiffOfEnded,
   saveRepository,
   type RecordedWork,
@@ -105,11 +106,12 @@ export async function recordCommits(
   { session, mask }: Pick<Attempt, "session" | "mask">,
   { database }: Pick<Exporting, "database">,
   exported: readonly ExportedClone[],
+  save: typeof saveCommits = saveCommits,
 ): Promise<void> {
   for (const { clone, work } of exported) {
     const { id: repositoryId, position } = clone.repository;
     const commits = work.commits.map((commit) => ({ repositoryId, ...commit, subject: mask.text(commit.subject) }));
-    await saveCommits(database, session, position, commits);
+    await save(database, session, position, commits);
   }
 }
 
@@ -159,7 +161,7 @@ async function saveDiffs(
 }
 
 /**
- * Saves the diff of the agent's work on the session after a failure or a cancel. A merge that is under way stays so: ending it
+ * Saves the diff of the agent's work on the session after a failure or a cancel, and records its commits. A merge that is under way stays so: ending it
  * here would drop the other side of what nobody has resolved. Never throws.
  * @param signal bounds it, instead of the attempt's
  */
@@ -175,6 +177,7 @@ export async function salvage(
     if (clones === null) return;
     const exported = await exportClones({ session, signal }, services, clones, { isInterrupted: true });
     await saveDiffs(attempt, services, exported, saveDiffOfEnded);
+    await recordCommits(attempt, services, exported, saveCommitsOfEnded);
     await noticeUnfinished(attempt, exported);
   } catch (error) {
     logger.warn({ err: error }, "could not save the diff of an attempt that did not complete");

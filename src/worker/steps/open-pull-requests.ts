@@ -10,9 +10,14 @@ import { closePullRequest } from "../../store/repositories/pull-requests.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import { readCommittedFile } from "../clones/commit-contents.ts";
+import { git } from "../git/git.ts";
+import { knownOf } from "../git/remote-repository.ts";
 import type { PushedWork } from "./push.ts";
 
 const templateLimit = 20_000;
+/** Bytes of the list of commits, and columns of each subject in it. */
+const logLimit = 1024 ** 2;
+const subjectLength = 500;
 
 type Services = Pick<AttemptServices, "database" | "traces" | "forgeOf" | "publicUrl">;
 
@@ -39,7 +44,7 @@ async function openPullRequest(
 ): Promise<void> {
   const { session, mask, signal, emit } = attempt;
   const { database, traces, forgeOf, publicUrl } = services;
-  const { clone, commits, recorded, headSha: exportedSha, pushedSha, fork } = work;
+  const { clone, recorded, headSha: exportedSha, pushedSha, fork } = work;
   const { repository, address, targetBranch: target } = clone;
   const head = session.branchName;
   const forge = forgeOf(address);
@@ -54,7 +59,7 @@ async function openPullRequest(
     sessionUrl: `${publicUrl()}/sessions/${session.sessionId}`,
     template: await templateIn(clone, exportedSha, signal),
     headSha: pushedSha,
-    commits,
+    commits: await ownCommits(work, signal),
   });
   const request = {
     head,
@@ -75,6 +80,27 @@ async function openPullRequest(
   );
   if (!opened.created && opened.state === "open") await tellOfTurn(attempt, forge, work, opened.number, finalMessage);
   await record(attempt, services, work, opened);
+}
+
+/** Most commits that the text of a pull request lists. */
+const listedCommits = 200;
+
+/**
+ * The session's own commits in what was pushed, oldest first: those of this attempt, and those of attempts that ended before
+ * they opened the pull request.
+ */
+async function ownCommits(
+  { clone, commits, recorded, pushedSha }: PushedWork,
+  signal: AbortSignal,
+): Promise<readonly { readonly subject: string }[]> {
+  const own = new Set([...recorded.commits, ...commits.map(({ sha }) => sha)]);
+  const format = `--format=%H %<(${subjectLength},trunc)%s`;
+  const log = ["log", "--reverse", "--topo-order", format, pushedSha, "--not", ...knownOf(clone)];
+  const { code, stdout } = await git(log, { cwd: clone.mirror.path, signal, maximumOutput: logLimit });
+  if (code !== 0) return commits;
+  const lines = stdout.split("\n").map((line) => ({ sha: line.split(" ", 1)[0] ?? "", line }));
+  const listed = lines.filter(({ sha }) => own.has(sha)).slice(0, listedCommits);
+  return listed.map(({ sha, line }) => ({ subject: line.slice(sha.length + 1).trimEnd() }));
 }
 
 /** Adds what the agent says of a further turn to the text of a pull request that was open before. */
