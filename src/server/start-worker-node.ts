@@ -77,7 +77,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     retention,
   };
   await shutdown.start(createHousekeeping(house));
-  await shutdown.start(createRemovalOfDeleted(house));
+  await shutdown.start(createRemovalOfDeleted({ ...house, untilOver: worker.untilOver }));
   const markFile = join(config.data, "erased");
   await shutdown.start(createErasures({ ...house, environmentsDirectory: environmentsDirectory(config), markFile }));
   const { vault, forges } = dependencies;

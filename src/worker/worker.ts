@@ -56,13 +56,21 @@ interface Running {
   heldUntil: number;
 }
 
+/** A worker, and what others beside it may ask of it. */
+export interface WorkerService extends Service {
+  /**
+   * Waits until no attempt at a session runs here. A cancelled one may still be saving its diff, long after the session has ended.
+   */
+  untilOver(sessionId: string): Promise<void>;
+}
+
 /**
  * Makes a worker, which claims queued sessions, up to `concurrency` at once, and triggered jobs, one at a time, and renews the
  * leases of its sessions.
  * `start` first requeues what the worker of this id held before it restarted; it throws if the database can't be reached.
  * `stop` claims nothing more, returns running sessions to the queue, and settles when nothing runs.
  */
-export function createWorker(options: WorkerOptions): Service {
+export function createWorker(options: WorkerOptions): WorkerService {
   const { database, logger, leaseMs, metrics } = options;
   const running = new Set<Running>();
   const draining = new AbortController();
@@ -205,8 +213,13 @@ export function createWorker(options: WorkerOptions): Service {
     subscriptions.push(cancels);
   }
 
+  async function untilOver(sessionId: string): Promise<void> {
+    const own = (): Running | undefined => [...running].find((run) => run.session.sessionId === sessionId);
+    for (let run = own(); run !== undefined; run = own()) await run.settled;
+  }
+
   let renewal: NodeJS.Timeout | undefined;
-  return createService({
+  const worker = createService({
     async start() {
       await recoverOwn();
       await listen();
@@ -228,4 +241,5 @@ export function createWorker(options: WorkerOptions): Service {
       clearInterval(renewal);
     },
   });
+  return { ...worker, untilOver };
 }

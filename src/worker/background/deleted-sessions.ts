@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../database/database.ts";
@@ -16,6 +17,8 @@ interface Place {
   readonly folders: SessionFolders;
   readonly mirrors: Mirrors;
   readonly recordingsDirectory: string;
+  /** Waits until no attempt at a session runs on this worker. */
+  readonly untilOver: (sessionId: string) => Promise<void>;
 }
 
 /**
@@ -26,11 +29,12 @@ export function createRemovalOfDeleted(place: Place): Service {
   const { database, logger } = place;
   let subscription: Subscription | null = null;
   const removing = new Set<Promise<void>>();
+  const stopping = new AbortController();
   return createService({
     async start() {
       subscription = await database.listen(deletedChannel, (sessionId) => {
         if (!isUuid(sessionId)) return;
-        const removal = removeDeleted(place, sessionId)
+        const removal = removeDeleted(place, sessionId, stopping.signal)
           .catch((error: unknown) =>
             logger.warn(
               { err: error, sessionId },
@@ -43,14 +47,19 @@ export function createRemovalOfDeleted(place: Place): Service {
     },
     async stop() {
       await subscription?.close();
+      stopping.abort();
       await Promise.all(removing);
     },
   });
 }
 
-async function removeDeleted({ database, folders, mirrors, recordingsDirectory }: Place, id: string): Promise<void> {
+async function removeDeleted(place: Place, id: string, stopping: AbortSignal): Promise<void> {
+  const { database, folders, mirrors, recordingsDirectory, untilOver } = place;
   // A notification says only what to look at.
   if ((await existingSessions(database, [id])).has(id)) return;
+  // The attempt that a cancel ended may still be reading them, to save its diff.
+  await Promise.race([untilOver(id), once(stopping, "abort")]);
+  if (stopping.aborted) return;
   if (folders.isKept(id)) await removeSession({ folders, mirrors }, id);
   await rm(join(recordingsDirectory, `${id}.jsonl`), { force: true });
 }

@@ -1,0 +1,75 @@
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+import { createLogger } from "../../src/observability.ts";
+import { deleteSession } from "../../src/store/sessions/delete-session.ts";
+import { createRemovalOfDeleted } from "../../src/worker/background/deleted-sessions.ts";
+import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
+import { createMirrors } from "../../src/worker/git/mirrors.ts";
+import { createWorker } from "../../src/worker/worker.ts";
+import { createTestDatabase } from "../database.ts";
+import { addOrganization, addSession } from "../store/fixtures.ts";
+import { waitFor } from "../wait-for.ts";
+
+test("a session that is deleted while its worker still saves its diff keeps its folders until then", async () => {
+  const testDatabase = await createTestDatabase();
+  const { database } = testDatabase;
+  const data = await mkdtemp(join(tmpdir(), "offstage-deleted-"));
+  const logger = createLogger("silent");
+  const folders = createSessionFolders(data);
+  const mirrors = createMirrors({ dataDirectory: data, allowLocalRepositories: false });
+  const order: string[] = [];
+  const saving = Promise.withResolvers<undefined>();
+  const worker = createWorker({
+    database,
+    logger,
+    metrics: createMetrics(),
+    id: "worker",
+    concurrency: 1,
+    leaseMs: 60_000,
+    maxRunningPerOrganization: 1,
+    async runSession({ sessionId }) {
+      const { workspace } = await folders.begin(sessionId);
+      await mkdir(join(workspace, "app"));
+      order.push("works");
+      await saving.promise;
+      // As a program that reads the clone and writes beside it.
+      await writeFile(join(workspace, "app/saved"), "");
+      order.push("saved");
+    },
+    runJob: () => Promise.resolve(),
+  });
+  const untilOver = async (id: string): Promise<void> => {
+    order.push("asked");
+    await worker.untilOver(id);
+  };
+  const recordingsDirectory = join(data, "recordings");
+  const removal = createRemovalOfDeleted({ database, logger, folders, mirrors, recordingsDirectory, untilOver });
+  try {
+    await worker.start();
+    await removal.start();
+    const organizationId = await addOrganization(database);
+    const { id } = await addSession(database, organizationId, { repositories: [] });
+    await waitFor(() => order.includes("works"), "the worker works on it");
+    // What a cancel leaves that took longer than it may.
+    await database.pool.query(
+      "update session set status = 'cancelled', worker = null, lease_until = null where id = $1",
+      [id],
+    );
+    await deleteSession(database, organizationId, id);
+    await waitFor(() => order.includes("asked"), "the worker heard of the deletion");
+    expect(existsSync(folders.pathsOf(id).workspace)).toBe(true);
+    saving.resolve(undefined);
+    await waitFor(() => !folders.isKept(id), "the folders are removed");
+    expect(order).toEqual(["works", "asked", "saved"]);
+  } finally {
+    saving.resolve(undefined);
+    await removal.stop();
+    await worker.stop();
+    await testDatabase.close();
+    await rm(data, { recursive: true, force: true });
+  }
+});
