@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { once } from "node:events";
 import { createGunzip } from "node:zlib";
 
 /** Real git over HTTP: hands a request to `git http-backend` (git-http-backend(1)) as a CGI program. */
@@ -34,7 +35,8 @@ export async function serveGit(
   let headersSent = false;
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
     if (headersSent) {
-      response.write(chunk);
+      // A repository may have gigabytes. A client that went away drains nothing.
+      if (!response.write(chunk) && !response.destroyed) await drained(response);
       continue;
     }
     head = Buffer.concat([head, chunk]);
@@ -45,6 +47,14 @@ export async function serveGit(
     response.write(head.subarray(end + 4));
   }
   response.end();
+}
+
+/** Waits until more may be written, or the client went away. */
+async function drained(response: ServerResponse): Promise<void> {
+  const over = new AbortController();
+  const until = (event: string): Promise<unknown> => once(response, event, { signal: over.signal });
+  await Promise.race([until("drain"), until("close")]);
+  over.abort();
 }
 
 function sendHeaders(head: string, response: ServerResponse): void {
