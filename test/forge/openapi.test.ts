@@ -71,8 +71,17 @@ function lacking(operation: string, status: number, fields: readonly string[], b
 
 /** What `src/forges/github.ts` reads of a pull request in a list, and of one by its number. */
 const readOfListed = [
-  ...["number", "html_url", "state", "merged_at", "body", "head.ref", "head.sha", "head.repo.id"],
-  ...["head.repo.full_name", "base.ref", "base.repo.id"],
+  "number",
+  "html_url",
+  "state",
+  "merged_at",
+  "body",
+  "head.ref",
+  "head.sha",
+  "head.repo.id",
+  "head.repo.full_name",
+  "base.ref",
+  "base.repo.id",
 ];
 const readOfPull = [...readOfListed, "mergeable"];
 /** What `src/forges/github-access.ts` reads of a repository. */
