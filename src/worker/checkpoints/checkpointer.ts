@@ -99,6 +99,7 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
   let clones: readonly Clone[] | null = null;
   let timer: NodeJS.Timeout | undefined;
   let last: Last = { repositories: [], files: null, state: null };
+  const unheld = new Set<string>();
   let noticed = false;
   /** Names of contents in LFS of which the session was told that they are too large. */
   const told = new Set<string>();
@@ -122,7 +123,7 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
     const bounded = { ...attempt, signal: AbortSignal.any([signal, overtime]) };
     const sending = AbortSignal.any([signal, AbortSignal.timeout(limitMs + sendLimitMs)]);
     try {
-      const taken = { clones: started, harness, last, sending };
+      const taken = { clones: started, harness, last, unheld, sending };
       last = await measured(metrics, bounded.signal, last, () => takeCheckpoint(bounded, services, taken));
       failures = 0;
       return await isWhole(last);
@@ -187,7 +188,7 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
       if (clones === null || why === "lost" || why === "cancelled") return;
       try {
         const late = { ...attempt, signal: AbortSignal.timeout(lastLimitMs) };
-        const taken = { clones, harness, last, sending: late.signal };
+        const taken = { clones, harness, last, unheld, sending: late.signal };
         last = await measured(metrics, late.signal, last, () => takeCheckpoint(late, services, taken));
       } catch (problem) {
         logger.warn({ err: problem }, "could not store the work of an attempt that was stopped");
@@ -209,15 +210,16 @@ async function takeCheckpoint(
     readonly clones: readonly Clone[];
     readonly harness: Harness | null;
     readonly last: Last;
+    readonly unheld: Set<string>;
     readonly sending: AbortSignal;
   },
 ): Promise<Last> {
-  const { clones, harness, last, sending } = taken;
+  const { clones, harness, last, unheld, sending } = taken;
   const { folders, metrics } = services;
   const { session } = attempt;
   const folder = await folders.piecesFolder(session.sessionId);
   const fresh = new Map<string, string>();
-  const draft: Draft = { last, folder, fresh };
+  const draft: Draft = { last, folder, fresh, unheld };
   try {
     const repositories: PackedRepository[] = [];
     for (const clone of clones) {
@@ -258,6 +260,8 @@ interface Draft {
   readonly folder: string;
   /** Paths of the pieces that are not stored yet, by id. */
   readonly fresh: Map<string, string>;
+  /** Commits of the remote that earlier checkpoints of the attempt could not hold, with their base: that is not tried again. */
+  readonly unheld: Set<string>;
 }
 
 function newPiece({ folder }: Draft): { readonly id: string; readonly file: string } {
@@ -330,9 +334,13 @@ async function holdCommits(clone: Clone, draft: Draft, before: Held | null, sign
   const { baseSha } = clone;
   const commits = commitsToHold(clone);
   if (before !== null && before.baseSha === baseSha && isDeepStrictEqual(before.commits, commits)) return before;
-  if (commits.length === 0) return null;
+  const key = [baseSha, ...commits].join(" ");
+  if (commits.length === 0 || draft.unheld.has(key)) return null;
   const { id, file } = newPiece(draft);
-  if (!(await packHeld(clone.mirror, { baseSha, commits }, file, signal))) return null;
+  if (!(await packHeld(clone.mirror, { baseSha, commits }, file, signal))) {
+    draft.unheld.add(key);
+    return null;
+  }
   draft.fresh.set(id, file);
   return { piece: id, baseSha, commits };
 }

@@ -12,6 +12,8 @@ import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-rep
 
 /** Most bytes of such commits in a checkpoint: beyond that the remote has to have them. */
 const heldLimit = 16 * 1024 ** 2;
+/** Bound on packing them, in ms: they must not cost a checkpoint its time. */
+const packLimitMs = 3_000;
 
 /** The commits that a checkpoint builds on beside its base, which is the target branch's. */
 export function commitsToHold(start: CloneStart): string[] {
@@ -20,7 +22,7 @@ export function commitsToHold(start: CloneStart): string[] {
 
 /**
  * Packs commits of a mirror that its base lacks into `file`. It runs outside the sandbox: they are the remote's.
- * @returns false if there are no such objects, or too many
+ * @returns false if there are no such objects, or too many to be packed quickly
  */
 export async function packHeld(
   mirror: Mirror,
@@ -32,11 +34,13 @@ export async function packHeld(
   let bytes = 0;
   const tooMuch = new AbortController();
   const options = { cwd: mirror.path, signal: AbortSignal.any([signal, tooMuch.signal]) };
-  const ahead = await git(["rev-list", "--max-count=1", ...commits, "--not", baseSha], options);
-  if (ahead.code !== 0 || ahead.stdout.trim() === "") return false;
   const revisions = [...commits, `^${baseSha}`].map((line) => `${line}\n`).join("");
+  const overtime = setTimeout(() => tooMuch.abort(), packLimitMs);
   try {
-    const { code } = await git(["pack-objects", "--quiet", "--revs", "--stdout"], {
+    const ahead = await git(["rev-list", "--max-count=1", ...commits, "--not", baseSha], options);
+    if (ahead.code !== 0 || ahead.stdout.trim() === "") return false;
+    // No search for new deltas: it takes long, and spares little of what is small.
+    const { code } = await git(["pack-objects", "--quiet", "--window=0", "--revs", "--stdout"], {
       ...options,
       input: Readable.from([revisions]),
       onOutput(chunk) {
@@ -48,6 +52,8 @@ export async function packHeld(
     if (code !== 0) return false;
   } catch (error) {
     if (!tooMuch.signal.aborted) throw error;
+  } finally {
+    clearTimeout(overtime);
   }
   if (tooMuch.signal.aborted) return false;
   await writeFile(file, Buffer.concat(chunks), { mode: 0o600 });
