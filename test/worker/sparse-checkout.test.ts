@@ -111,6 +111,8 @@ test.each([
 
 describe("the work in a clone with the folder docs alone, after the agent left it with", () => {
   const add = "echo b > docs/b.md";
+  const collide =
+    "git checkout -q -b x; git sparse-checkout add services/web; echo x > services/web/index.html; git commit -qam X; git checkout -q -; echo y > services/web/index.html; git commit -qam Y; git sparse-checkout set docs; ! git merge -q x";
   test.each<[string, string, string]>([
     ["a change", add, "A\tdocs/b.md"],
     ["a file elsewhere", "mkdir -p services/api && echo b > services/api/b.c", "A\tservices/api/b.c"],
@@ -136,7 +138,13 @@ describe("the work in a clone with the folder docs alone, after the agent left i
     ["a stash", `${add}; git add docs; git stash -q; git stash pop -q`, "A\tdocs/b.md"],
     [
       "half a merge that collides elsewhere",
-      `git checkout -q -b x; git sparse-checkout add services/web; echo x > services/web/index.html; git commit -qam X; git checkout -q -; echo y > services/web/index.html; git commit -qam Y; git sparse-checkout set docs; ! git merge -q x; ${add}`,
+      `${collide}; ${add}`,
+      // What is under way is not committed.
+      "M\tservices/web/index.html",
+    ],
+    [
+      "a merge that collided elsewhere and is resolved",
+      `${collide}; echo z > services/web/index.html; git add --sparse services/web/index.html; ${add}`,
       "A\tdocs/b.md M\tservices/web/index.html",
     ],
   ])("%s says nothing of what was not there", async (_name, commands, changed) => {
