@@ -1,25 +1,12 @@
-import { createHash, randomUUID } from "node:crypto";
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
-import { isDeepStrictEqual } from "node:util";
-import type { Provider } from "../../agents/harness.ts";
 import { messageOf, ObjectStoreError } from "../../domain/errors/errors.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import { createOneAtATime } from "../../lifecycle/one-at-a-time.ts";
-import { saveCheckpoint, type Checkpoint, type CheckpointRepository } from "../../store/checkpoints/checkpoints.ts";
-import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import type { Attempt } from "../attempt/attempt.ts";
 import { endOf, isFailure } from "../attempt/end.ts";
-import { commandFoldersOf } from "../attempt/session-repositories.ts";
-import { openCheckpointRepository } from "../clones/checkpoint-repository.ts";
-import { startOf, type Clone } from "../clones/clone.ts";
-import { lfsStore } from "../git/lfs.ts";
-import { knownOf } from "../git/remote-repository.ts";
-import { listed, newLfsFiles, type LfsFile } from "../lfs/pointers.ts";
-import { packLfs, type LfsPiece } from "./lfs-pieces.ts";
-import { commitsToHold, packHeld } from "../clones/held-commits.ts";
-import { measured, sizeOf } from "./measure.ts";
-import type { CheckpointedClones } from "./restore.ts";
-import { archiveFiles, archiveState, packWork } from "./pieces.ts";
+import type { Clone } from "../clones/clone.ts";
+import { listed } from "../lfs/pointers.ts";
+import { measured } from "./measure.ts";
+import { takeCheckpoint, type CheckpointServices, type Harness, type Last } from "./take-checkpoint.ts";
 
 /** Longest time between two checkpoints while an agent works. */
 const everyMs = 30_000;
@@ -32,13 +19,8 @@ const storePauseMs = 30_000;
 const sendLimitMs = 40_000;
 /** Bound on the last checkpoint, so that a worker that is shutting down ends in time. */
 const lastLimitMs = 10_000;
-/** Bound on copying a harness's memory, in ms. */
-const stateLimitMs = 5_000;
 /** How often an attempt says that files in LFS are too large. */
 const mostNotices = 5;
-/** Packs of one repository that build on each other before everything is packed again. */
-const longestChain = 16;
-
 /** Stores a session's work and its harness's memory while an attempt runs, so that any worker can continue from there. */
 export interface Checkpointer {
   /**
@@ -66,31 +48,11 @@ export interface Checkpointer {
   stop(): Promise<void>;
 }
 
-/** The parts of a harness that its memory needs: its id, and the patterns of its files. */
-type Harness = Pick<Provider, "id" | "statePaths">;
-
 /** Kinds of tool calls that change no files. */
 const harmless: ReadonlySet<string> = new Set(["read", "search", "think", "fetch"]);
 
-/** What the last checkpoint stored, so that only changes are sent. */
-interface Last {
-  repositories: readonly PackedRepository[];
-  files: { readonly piece: string; readonly digest: string } | null;
-  state: { readonly provider: string; readonly piece: string; readonly digest: string } | null;
-}
-
-/** A repository in a checkpoint, with what the next one needs to know of it. */
-interface PackedRepository {
-  readonly packed: CheckpointRepository;
-  readonly lfsPieces: readonly LfsPiece[];
-  /** Files in LFS whose contents are too large for the checkpoint. */
-  readonly tooLarge: readonly LfsFile[];
-}
-
-type Services = CheckpointedClones & Pick<AttemptServices, "providers" | "checkpointBytes">;
-
 /** Makes the checkpointer of one attempt; `start` starts its timer. */
-export function createCheckpointer(attempt: Attempt, services: Services): Checkpointer {
+export function createCheckpointer(attempt: Attempt, services: CheckpointServices): Checkpointer {
   const { logger, emit, signal } = attempt;
   const { metrics, providers } = services;
   // The harness of earlier turns, until `follow` names another.
@@ -196,190 +158,4 @@ export function createCheckpointer(attempt: Attempt, services: Services): Checkp
     },
     stop,
   };
-}
-
-/**
- * Takes one checkpoint, and stores it if anything changed.
- * @param sending ends the upload to the object store; the attempt's signal ends the rest
- * @returns what is stored now; `last` itself if nothing changed
- */
-async function takeCheckpoint(
-  attempt: Attempt,
-  services: Services,
-  taken: {
-    readonly clones: readonly Clone[];
-    readonly harness: Harness | null;
-    readonly last: Last;
-    readonly unheld: Set<string>;
-    readonly sending: AbortSignal;
-  },
-): Promise<Last> {
-  const { clones, harness, last, unheld, sending } = taken;
-  const { folders, metrics } = services;
-  const { session } = attempt;
-  const folder = await folders.piecesFolder(session.sessionId);
-  const fresh = new Map<string, string>();
-  const draft: Draft = { last, folder, fresh, unheld };
-  try {
-    const repositories: PackedRepository[] = [];
-    for (const clone of clones) {
-      const packed = await packClone(attempt, services, clone, { ...draft, repositories });
-      if (packed !== null) repositories.push(packed);
-    }
-    const files = clones.length > 0 ? null : await archiveChangedFiles(attempt, services, draft);
-    const state = harness === null ? last.state : await archiveMemory(attempt, services, harness, draft);
-    // A join by hand that has begun or is done may have changed no file.
-    if (fresh.size === 0 && isDeepStrictEqual(repositories, last.repositories)) return last;
-    const { workspace, home } = await folders.seenAt(session.sessionId);
-    const trees = repositories.map(({ packed: { directory, head, tree } }) => [directory, head, tree]);
-    const checkpoint: Checkpoint = {
-      madeAt: { workspace, home },
-      repositories: repositories.map(({ packed, lfsPieces }) => ({
-        ...packed,
-        ...(lfsPieces.length > 0 && { lfs: lfsPieces.map(({ piece }) => piece) }),
-      })),
-      files: files?.piece ?? null,
-      state: createHash("sha256")
-        .update(JSON.stringify([trees, files?.digest]))
-        .digest("hex"),
-      harness: state === null ? null : { provider: state.provider, piece: state.piece },
-    };
-    const bytes = await sizeOf(fresh.values());
-    await saveCheckpoint(services, session, { checkpoint, fresh }, sending);
-    metrics.checkpointStored(bytes);
-    return { repositories, files, state };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/** A checkpoint that is being taken. Its pieces are the files that it consists of: packs and archives. */
-interface Draft {
-  readonly last: Last;
-  /** Folder in which the pieces are written. */
-  readonly folder: string;
-  /** Paths of the pieces that are not stored yet, by id. */
-  readonly fresh: Map<string, string>;
-  /** Commits of the remote that earlier checkpoints of the attempt could not hold, with their base: that is not tried again. */
-  readonly unheld: Set<string>;
-}
-
-function newPiece({ folder }: Draft): { readonly id: string; readonly file: string } {
-  const id = randomUUID();
-  return { id, file: join(folder, id) };
-}
-
-/** Packs a clone's changes since the last checkpoint. @returns null if it has none, and no checkpoint before */
-async function packClone(
-  { session, signal }: Attempt,
-  services: Services,
-  clone: Clone,
-  draft: Draft & { readonly repositories: readonly PackedRepository[] },
-): Promise<PackedRepository | null> {
-  const { folders, sandbox } = services;
-  const { directory } = clone.repository;
-  const before = draft.last.repositories.find(({ packed }) => packed.directory === directory) ?? null;
-  const chain = before !== null && before.packed.packs.length < longestChain ? before.packed : null;
-  const home = folders.checkpointHome(session.sessionId);
-  await sandbox.makeWritable(home);
-  const path = folders.checkpointPath(session.sessionId, directory);
-  const repository = await openCheckpointRepository(path, clone.mirror.path, { fresh: chain === null, signal });
-  const paths = commandFoldersOf(session, services, directory);
-  const { id, file } = newPiece(draft);
-  const work = await packWork(
-    { ...services, signal },
-    { ...paths, home, readOnly: [...paths.readOnly, repository.path] },
-    {
-      mirror: clone.mirror.path,
-      checkpoints: repository.objects,
-      known: [...knownOf(clone), ...(chain === null ? [] : [chain.commit])],
-      baseSha: clone.baseSha,
-      headSha: clone.headSha,
-      sparse: clone.sparse ?? [],
-      ours: clone.joining?.ours ?? null,
-      last: before?.packed ?? null,
-    },
-    file,
-  );
-  if (work === null && before === null) return null;
-  const held = await holdCommits(clone, draft, before?.packed.held ?? null, signal);
-  if (work === null)
-    return before === null ? null : { ...before, packed: { ...before.packed, start: startOf(clone), held } };
-  await repository.take(file, work.merge === null ? [work.commit] : [work.commit, work.merge], knownOf(clone));
-  draft.fresh.set(id, file);
-  const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
-  const { files } = await newLfsFiles(work.commit, knownOf(clone), { cwd: repository.path, signal });
-  const used = draft.repositories.flatMap(({ lfsPieces }) => lfsPieces.flatMap(({ contents }) => contents));
-  const lfs = await packLfs(
-    { ...services, signal },
-    {
-      files,
-      store: lfsStore(clone.mirror.path),
-      before: before?.lfsPieces ?? [],
-      room: used.reduce((left, { size }) => left - size, services.checkpointBytes),
-      folders: { ...paths, readOnly: [clone.mirror.path] },
-      newPiece: () => newPiece(draft),
-    },
-  );
-  if (lfs.fresh !== null) draft.fresh.set(lfs.fresh.id, lfs.fresh.file);
-  const { pieces: lfsPieces, tooLarge } = lfs;
-  const packed = { directory, start: startOf(clone), exported: clone.repository.headSha, ...work, held, packs };
-  return { packed, lfsPieces, tooLarge };
-}
-
-type Held = NonNullable<CheckpointRepository["held"]>;
-
-/** Holds what the packs build on, as far as the remote may lose it; what an earlier checkpoint holds is not packed again. */
-async function holdCommits(clone: Clone, draft: Draft, before: Held | null, signal: AbortSignal): Promise<Held | null> {
-  const { baseSha } = clone;
-  const commits = commitsToHold(clone);
-  if (before !== null && before.baseSha === baseSha && isDeepStrictEqual(before.commits, commits)) return before;
-  const key = [baseSha, ...commits].join(" ");
-  if (commits.length === 0 || draft.unheld.has(key)) return null;
-  const { id, file } = newPiece(draft);
-  if (!(await packHeld(clone.mirror, { baseSha, commits }, file, signal))) {
-    draft.unheld.add(key);
-    return null;
-  }
-  draft.fresh.set(id, file);
-  return { piece: id, baseSha, commits };
-}
-
-async function archiveChangedFiles({ session, signal }: Attempt, services: Services, draft: Draft) {
-  const { last, fresh } = draft;
-  const { id, file } = newPiece(draft);
-  const digest = await archiveFiles({ ...services, signal }, commandFoldersOf(session, services, "."), file);
-  if (digest === last.files?.digest) return last.files;
-  fresh.set(id, file);
-  return { piece: id, digest };
-}
-
-async function archiveMemory(
-  { session, signal, logger }: Attempt,
-  services: Services,
-  { id: provider, statePaths: state }: Harness,
-  draft: Draft,
-) {
-  const { last, fresh } = draft;
-  if (state.length === 0) return null;
-  const { id, file } = newPiece(draft);
-  let digest: string;
-  // A database that its harness holds locked must not delay the files.
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(stateLimitMs)]);
-  try {
-    digest = await archiveState(
-      { ...services, signal: bounded },
-      commandFoldersOf(session, services, "."),
-      state,
-      file,
-    );
-  } catch (error) {
-    signal.throwIfAborted();
-    // The files matter more than the memory: without it the agent gets a transcript of the conversation.
-    logger.warn({ err: error }, "could not store a harness's memory");
-    return provider === last.state?.provider ? last.state : null;
-  }
-  if (provider === last.state?.provider && digest === last.state.digest) return last.state;
-  fresh.set(id, file);
-  return { provider, piece: id, digest };
 }

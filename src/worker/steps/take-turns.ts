@@ -21,7 +21,9 @@ import type { RepositoryEnvironment } from "../setup/repository-environment.ts";
 import { agentTurn, variablesOf, type TurnServices } from "./agent-turn.ts";
 import { chooseAgent } from "./choose-agent.ts";
 import { resolvePrompt, withOthersWork, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
-import { joinBranches, resumeJoins, type JoinServices } from "./join-branches.ts";
+import type { JoinServices } from "./bring-in.ts";
+import { joinBranches } from "./join-branches.ts";
+import { resumeJoins } from "./joins-by-hand.ts";
 import { firstPrompt, interruptedPrompt, transcriptText } from "./prompt.ts";
 
 /** What the turns of an attempt share. */

@@ -8,7 +8,8 @@ import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer
 import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { exportWork, salvage } from "../../../src/worker/steps/export-work.ts";
-import { joinBranches, resumeJoins } from "../../../src/worker/steps/join-branches.ts";
+import { joinBranches } from "../../../src/worker/steps/join-branches.ts";
+import { resumeJoins } from "../../../src/worker/steps/joins-by-hand.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push.ts";
