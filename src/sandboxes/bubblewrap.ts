@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
+import { shellQuote } from "../programs/shell-quote.ts";
 import { childEnvironment } from "../domain/environments/child-environment.ts";
 import { programText } from "../programs/program-text.ts";
 import { accountsOf, type SandboxUser } from "./process/accounts.ts";
@@ -211,7 +212,7 @@ function dropRoot(uid: number): string[] {
 function assignments(environment: Readonly<Record<string, string>>): Buffer {
   const lines = Object.entries(environment)
     .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/u.test(name))
-    .map(([name, value]) => `export ${name}='${value.replaceAll("'", `'\\''`)}'\n`);
+    .map(([name, value]) => `export ${name}=${shellQuote(value)}\n`);
   return Buffer.from(lines.join(""));
 }
 

@@ -23,7 +23,7 @@ import type { Traces } from "../../traces.ts";
 import type { EnvironmentCache } from "../disk/environment-cache.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
-import type { Identity } from "../git/sign-commits.ts";
+import type { Identity } from "../git/git.ts";
 import type { Signer } from "../git/signer.ts";
 
 /**

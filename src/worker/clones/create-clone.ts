@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { addCheckout, whileWithin, type DiskBounds, type Written } from "../disk/checkout-size.ts";
-import { git, mustGit } from "../git/git.ts";
+import { git, hasCommit, mustGit } from "../git/git.ts";
+import { isWithin } from "../git/join.ts";
 import { fetchBranch, keepLatest, lookUpHeads, type Mirror } from "../git/mirror.ts";
 import { fetchForFolder, prepareLfs } from "../git/lfs.ts";
 import { initFormat } from "../git/object-format.ts";
@@ -128,8 +129,7 @@ export function goesOnFrom(
 /** Whether a mirror has the commits that a clone started from. */
 export async function hasStart(mirror: Mirror, start: CloneStart, signal: AbortSignal): Promise<boolean> {
   for (const sha of knownOf(start)) {
-    const { code } = await git(["cat-file", "-e", `${sha}^{commit}`], { cwd: mirror.path, signal });
-    if (code !== 0) return false;
+    if (!(await hasCommit(sha, { cwd: mirror.path, signal }))) return false;
   }
   return true;
 }
@@ -147,8 +147,7 @@ export async function trustedSince(
 ): Promise<TrustedCommit | null> {
   if (now === null || recorded === null) return now;
   if (recorded.branch !== now.branch || recorded.isDefault !== now.isDefault) return now;
-  const { code } = await git(["merge-base", "--is-ancestor", recorded.sha, now.sha], { cwd: mirror.path, signal });
-  return code === 0 ? recorded : now;
+  return (await isWithin(recorded.sha, now.sha, { cwd: mirror.path, signal })) ? recorded : now;
 }
 
 /** Deletes a session's refs in a mirror, so that the mirror may be removed. @param mirror its path */

@@ -7,7 +7,7 @@ import { pipeline } from "node:stream/promises";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
-import { authorVariables, git, sandboxGitVariables, mustGit, type GitOptions } from "../git/git.ts";
+import { authorVariables, git, sandboxGitVariables, mustGit, type GitOptions, type Identity } from "../git/git.ts";
 import { filterCommand } from "../git/lfs.ts";
 import { signCommits } from "../git/sign-commits.ts";
 import type { Signer } from "../git/signer.ts";
@@ -57,13 +57,13 @@ interface RepositoryExport {
   /** Whether the agent's turn did not end by itself: a merge that is under way then stays so. False if omitted. */
   readonly isInterrupted?: boolean;
   readonly identity: {
-    readonly author: { readonly name: string; readonly email: string };
+    readonly author: Identity;
     /** The author, if omitted. */
-    readonly committer?: { readonly name: string; readonly email: string };
+    readonly committer?: Identity;
     /** Signs every new commit, the agent's own too; null or omitted: they stay as they are. */
     readonly signer?: Signer | null;
     readonly message: string;
-    readonly coAuthor: { readonly name: string; readonly email: string } | null;
+    readonly coAuthor: Identity | null;
   };
   /** Limits of the commands that take the work out. They run what the agent configured, for example git filters. */
   readonly limits: ResourceLimits;

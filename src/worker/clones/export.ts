@@ -1,8 +1,7 @@
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
 import type { SandboxFolders } from "../sandboxed/run-command.ts";
-import { git, mustGit } from "../git/git.ts";
+import { git, mustGit, type Identity } from "../git/git.ts";
 import { findOnRemote } from "../git/mirror.ts";
-import type { Identity } from "../git/sign-commits.ts";
 import type { Signer } from "../git/signer.ts";
 import type { Clone } from "./clone.ts";
 import { exportRepository, type ExportedCommit } from "./export-repository.ts";
@@ -46,7 +45,7 @@ export interface ExportRequest {
   readonly folders: SandboxFolders;
   /** Message of the commit of what the agent left uncommitted. */
   readonly message: string;
-  readonly coAuthor: { readonly name: string; readonly email: string } | null;
+  readonly coAuthor: Identity | null;
   /** Most bytes of the diff. */
   readonly patchLimit: number;
   /** Whether the agent's turn did not end by itself: a merge that is under way then stays so. */

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { importPack } from "./export-repository.ts";
-import { git, mustGit } from "../git/git.ts";
+import { git, hasCommit, mustGit } from "../git/git.ts";
 import { fetchCommit, type Mirror } from "../git/mirror.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 
@@ -74,13 +74,12 @@ export async function bringKnown(
 ): Promise<void> {
   const { start, held = null } = work;
   const options = { cwd: mirror.path, signal };
-  const isThere = async (sha: string) => (await git(["cat-file", "-e", `${sha}^{commit}`], options)).code === 0;
-  const needsBase = !(await isThere(start.baseSha));
+  const needsBase = !(await hasCommit(start.baseSha, options));
   if (needsBase) await fetchLost(mirror, start.baseSha, signal);
   for (const sha of commitsToHold(start)) {
-    if (await isThere(sha)) continue;
+    if (await hasCommit(sha, options)) continue;
     if (held !== null) await importPack(createReadStream(held.file), held.commits, [start.baseSha], options);
-    if (!(await isThere(sha))) await fetchLost(mirror, sha, signal);
+    if (!(await hasCommit(sha, options))) await fetchLost(mirror, sha, signal);
   }
   for (const sha of knownOf(start)) await mustGit(["update-ref", `${pin}/${sha}`, sha], options);
 }

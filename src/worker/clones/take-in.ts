@@ -1,6 +1,6 @@
 import { programText } from "../../programs/program-text.ts";
 import type { ResourceLimits, Sandbox } from "../../sandboxes/sandbox.ts";
-import { authorVariables, git, type GitOptions } from "../git/git.ts";
+import { authorVariables, git, type GitOptions, type Identity } from "../git/git.ts";
 import type { Collision } from "../git/join.ts";
 import { runCommand, type SandboxFolders } from "../sandboxed/run-command.ts";
 
@@ -8,7 +8,7 @@ import { runCommand, type SandboxFolders } from "../sandboxed/run-command.ts";
 export interface TakeInServices {
   readonly sandbox: Sandbox;
   readonly limits: ResourceLimits;
-  readonly author: { readonly name: string; readonly email: string };
+  readonly author: Identity;
 }
 
 /** A clone, and what comes into it. */

@@ -132,6 +132,11 @@ export function tooSlow(url: string, what: string, limitMs: number): SessionErro
   });
 }
 
+/** Whether a repository has a commit. */
+export async function hasCommit(sha: string, options: GitOptions): Promise<boolean> {
+  return (await git(["cat-file", "-e", `${sha}^{commit}`], options)).code === 0;
+}
+
 /** Like `git`, for output that is read while git runs. The caller must read all of it, or kill the process. */
 export function startGit(
   parameters: readonly string[],
@@ -317,7 +322,8 @@ export function sandboxGitVariables(home: string): Record<string, string> {
   return { HOME: home, LC_ALL: "C.UTF-8", ...settingVariables(startsNothing) };
 }
 
-interface Identity {
+/** A name and an address, as commits have them. */
+export interface Identity {
   readonly name: string;
   readonly email: string;
 }

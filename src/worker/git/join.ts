@@ -1,6 +1,6 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import { canMerge, git, mustGit, withinMs, type GitOptions } from "./git.ts";
-import { signCommits, type Identity } from "./sign-commits.ts";
+import { canMerge, git, mustGit, withinMs, type GitOptions, type Identity } from "./git.ts";
+import { signCommits } from "./sign-commits.ts";
 import type { Signer } from "./signer.ts";
 
 /** Two lines of work on one branch, whose commits are all in one repository of Offstage's. */

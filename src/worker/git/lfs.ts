@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { shellQuote } from "../../programs/shell-quote.ts";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { programText } from "../../programs/program-text.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
@@ -149,10 +150,9 @@ async function setFilter(mirror: string, clone: GitOptions): Promise<void> {
  * @param mirror its path
  */
 export function filterCommand(mirror: string): string {
-  const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
   // An image may have its own Node, and this one may be gone after an upgrade.
-  const node = `node=${quoted(process.execPath)}; [ -x "$node" ] || node=node; unset NODE_OPTIONS; exec "$node" --no-warnings`;
-  return `${node} -e ${quoted(programText(import.meta.url, "lfs-filter.cjs"))} -- ${quoted(lfsStore(mirror))}`;
+  const node = `node=${shellQuote(process.execPath)}; [ -x "$node" ] || node=node; unset NODE_OPTIONS; exec "$node" --no-warnings`;
+  return `${node} -e ${shellQuote(programText(import.meta.url, "lfs-filter.cjs"))} -- ${shellQuote(lfsStore(mirror))}`;
 }
 
 /**

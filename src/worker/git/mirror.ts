@@ -9,6 +9,7 @@ import { fetchObjects, type FetchLimits } from "./fetch.ts";
 import { besidePatterns, requireRoomFor, targetNotFound } from "./branch-refusals.ts";
 import {
   git,
+  hasCommit,
   looksWithBytes,
   mustGit,
   remoteError,
@@ -275,15 +276,14 @@ export async function fetchBranch(
 ): Promise<void> {
   const { branch, sha, into } = fetched;
   const options = { cwd: mirror.path, signal };
-  const isKnown = async (): Promise<boolean> => (await git(["cat-file", "-e", `${sha}^{commit}`], options)).code === 0;
-  if (await isKnown()) {
+  if (await hasCommit(sha, options)) {
     await mustGit(["update-ref", into, sha], options);
     return;
   }
   // The branch may have moved since it was looked up: the commit found then counts.
   const remote = { ...(await remoteOptions(mirror, signal)), onProgress };
   await fetchObjects({ ...fetchFrom(mirror), ref: `refs/heads/${branch}`, options: remote });
-  if (!(await isKnown())) throw replaced(mirror, branch);
+  if (!(await hasCommit(sha, options))) throw replaced(mirror, branch);
   await mustGit(["update-ref", into, sha], options);
 }
 
@@ -328,9 +328,8 @@ export async function fetchCommit(
   signal: AbortSignal,
 ): Promise<void> {
   const local = { cwd: mirror.path, signal };
-  const hasIt = async (): Promise<boolean> => (await git(["cat-file", "-e", `${sha}^{commit}`], local)).code === 0;
   const options = { ...(await remoteOptions(mirror, signal)), onProgress };
-  if (await hasIt()) {
+  if (await hasCommit(sha, local)) {
     await listRefs(mirror, [mirror.url, "HEAD"], options);
     return;
   }
@@ -342,7 +341,7 @@ export async function fetchCommit(
     if (names.length === 0) throw error;
     await fetchObjects({ ...fetchFrom(mirror), ref: names.map((name) => `refs/heads/${name}`), options });
   }
-  if (!(await hasIt())) {
+  if (!(await hasCommit(sha, local))) {
     throw new SessionError({
       code: "repository_not_found",
       reason: `The repository ${mirror.url} does not have the commit ${sha}: it may not be pushed.`,

@@ -1,9 +1,8 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import { git, tooSlow, withinMs, type GitOptions } from "./git.ts";
+import { git, tooSlow, withinMs, type GitOptions, type Identity } from "./git.ts";
 import { isWithin, joinCommits, type Collision } from "./join.ts";
 import { askRemote, fetchBranch, remoteOptions, requireUnprotected, transferLimits, type Mirror } from "./mirror.ts";
 import { isBranchMoved, pushError } from "./push-refusal.ts";
-import type { Identity } from "./sign-commits.ts";
 import type { Signer } from "./signer.ts";
 
 /** What to push. */

@@ -1,13 +1,7 @@
 import { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
-import { git, mustGit, type GitOptions } from "./git.ts";
+import { git, mustGit, type GitOptions, type Identity } from "./git.ts";
 import type { Signer } from "./signer.ts";
-
-/** A name and an address, as commits have them. */
-export interface Identity {
-  readonly name: string;
-  readonly email: string;
-}
 
 /** Commits that are signed at once: each takes a process or two. */
 const mostCommits = 5_000;

@@ -1,3 +1,4 @@
+import { shellQuote } from "../../programs/shell-quote.ts";
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { PinnedHost } from "./remote-address.ts";
 
@@ -45,7 +46,7 @@ export function sshVariables(
     ...(pinned === null ? [] : [`-oHostName=${pinned.address ?? pinned.host}`, `-oHostKeyAlias=${nameOf(pinned)}`]),
   ];
   return {
-    GIT_SSH_COMMAND: words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" "),
+    GIT_SSH_COMMAND: words.map(shellQuote).join(" "),
     ...(agent !== null && { SSH_AUTH_SOCK: agent }),
   };
 }

@@ -1,5 +1,6 @@
 import { parse, type ParseError } from "jsonc-parser";
 import { z } from "zod";
+import { shellQuote } from "../../programs/shell-quote.ts";
 import { variableNameSchema } from "../../domain/environments/secret.ts";
 
 /**
@@ -55,13 +56,9 @@ export function readDevcontainer(text: string, folder: string): Devcontainer {
 function linesOf(value: z.infer<typeof command>): string[] {
   if (value == null) return [];
   if (typeof value === "string") return value.trim() === "" ? [] : [`(${value}\n)`];
-  if (Array.isArray(value)) return [value.map(quoted).join(" ")];
+  if (Array.isArray(value)) return [value.map(shellQuote).join(" ")];
   // Other tools run an object's commands in parallel; running them in sequence has the same result.
   return Object.values(value).flatMap(linesOf);
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /**
