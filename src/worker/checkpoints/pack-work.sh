@@ -46,7 +46,13 @@ if head="$(git rev-parse --verify --quiet HEAD)" && git merge-base "$head" "$OFF
   going="$(under_way)"
   # The agent may be ending it at this moment.
   case "$going" in MERGE_HEAD) merging="$(git rev-parse --verify --quiet MERGE_HEAD)" || going= ;; esac
-  if [ -f "$own/index" ]; then cp "$own/index" "$scratch/index"; fi
+  if [ -f "$own/index" ]; then
+    cp "$own/index" "$scratch/index"
+  else
+    # Nobody knows the state of the merge. In a clone of some folders its other files are nowhere else either: it has to begin again.
+    going=
+    [ -z "${OFFSTAGE_SPARSE:-}" ] || merging=
+  fi
   if [ "$(git config --bool core.sparseCheckout)" = true ]; then
     folders="$(cat "$(git rev-parse --git-path info/sparse-checkout)" 2> /dev/null || true)"
   fi

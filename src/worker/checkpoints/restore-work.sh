@@ -24,12 +24,28 @@ if [ "$(git config --bool core.sparseCheckout)" = true ]; then
   fi
 fi
 git reset --quiet --hard "$OFFSTAGE_COMMIT"
-if [ "$(git config --bool core.sparseCheckout)" = true ]; then
-  changed() { git diff-tree -r -z --name-only --no-renames --diff-filter=d "$OFFSTAGE_HEAD" "$OFFSTAGE_COMMIT"; }
-  changed | git update-index --no-skip-worktree -z --stdin
-  changed | git checkout-index --force -z --stdin
+is_sparse() { [ "$(git config --bool core.sparseCheckout)" = true ]; }
+# Lists of names, one a line, with a byte that names do not have for a line break in a name.
+lines() { tr '\n\0' '\001\n' | LC_ALL=C sort -u; }
+names() { tr '\001\n' '\n\0'; }
+kept="$HOME/kept-files"
+if is_sparse; then
+  git ls-tree -r -z --full-tree --name-only "$OFFSTAGE_COMMIT" | lines > "$kept"
+  differing() { git diff-tree -r -z --name-only --no-commit-id --no-renames "$@" "$OFFSTAGE_COMMIT"; }
+  # In a merge, what is neither as in HEAD nor as in the other commit, which changed more elsewhere than is checked out; and what is not
+  # as in the index: a file that collides may be as one side has it.
+  if [ -z "$OFFSTAGE_STATE" ]; then differing "$OFFSTAGE_HEAD"; else differing -c && differing "$OFFSTAGE_STATE:0"; fi |
+    lines | LC_ALL=C comm -12 - "$kept" | names > "$HOME/changed-files"
+  git update-index --no-skip-worktree -z --stdin < "$HOME/changed-files"
+  git checkout-index --force -z --stdin < "$HOME/changed-files"
+  rm "$HOME/changed-files"
 fi
 git reset --quiet --mixed "$OFFSTAGE_HEAD"
+# A file that is deleted and not checked out is deleted in the index alone.
+if [ -z "$OFFSTAGE_STATE" ] && is_sparse; then
+  git ls-files -t -z | tr '\n\0' '\001\n' | LC_ALL=C sed -n 's/^S //p' | LC_ALL=C sort -u | LC_ALL=C comm -23 - "$kept" | names |
+    git update-index --force-remove -z --stdin
+fi
 # Puts the sides of what collides into the index: an entry at stage 0 goes first.
 put_stage() {
   git ls-tree -r -z "$OFFSTAGE_STATE:$1" | tr '\n\0' '\001\n' |
@@ -41,12 +57,8 @@ if [ -n "$OFFSTAGE_STATE" ]; then
   git read-tree "$OFFSTAGE_STATE:0"
   for stage in 1 2 3; do put_stage "$stage"; done
   # What the agent had not checked out has lost its mark: the commit with all files has it, and the folder has not.
-  if [ "$(git config --bool core.sparseCheckout)" = true ]; then
-    lines() { tr '\n\0' '\001\n' | LC_ALL=C sort; }
-    git ls-tree -r -z --full-tree --name-only "$OFFSTAGE_COMMIT" | lines > "$HOME/kept-files"
-    git ls-files --deleted -z | lines | LC_ALL=C comm -12 - "$HOME/kept-files" | tr '\001\n' '\n\0' |
-      git update-index --skip-worktree -z --stdin
-    rm "$HOME/kept-files"
+  if is_sparse; then
+    git ls-files --deleted -z | lines | LC_ALL=C comm -12 - "$kept" | names | git update-index --skip-worktree -z --stdin
   fi
   git update-index -q --refresh > /dev/null || true
   other="$(git rev-parse "$OFFSTAGE_STATE^1")"
@@ -58,3 +70,4 @@ case "$name" in MERGE_HEAD | CHERRY_PICK_HEAD)
   printf '%s\n' "$OFFSTAGE_MESSAGE" > "$(git rev-parse --git-path MERGE_MSG)"
   ;;
 esac
+rm -f "$kept"

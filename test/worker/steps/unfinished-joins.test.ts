@@ -203,6 +203,116 @@ test("a merge of the agent's own is not ended by saving the diff either", async 
   expect((await exportWork(attempt, one, clones))[0]?.unfinished).toEqual(["own.bin"]);
 });
 
+/** A session whose clone has the folder `docs` alone, in the middle of a merge with changes of others in `lib` and `other` too. */
+async function beginInFolders(mine: string | null, theirs: string | null) {
+  await world.database.pool.query("update repository set sparse = '{docs}'");
+  const names = ["docs/a.md", "lib/deep.c", "lib/stays.c", "lib/theirs.c", "other/gone.c", "other/stays.c"];
+  await world.forge.commit("acme", "app", "main", Object.fromEntries(names.map((name) => [name, `${name}\n`])));
+  const first = await world.begin();
+  const { clones } = await prepareWorkspace(first, one);
+  await write(clones, "docs/mine.md", "mine\n");
+  await commit(clones, "first");
+  await publish(first, one, clones);
+  await world.database.pool.query("update session set workspace_worker = 'one'");
+  const branch = first.session.branchName;
+  const reviewer = join(folderOf(clones), "../../elsewhere");
+  execFileSync("git", ["clone", "-q", "-b", branch, world.forge.pathOf("acme", "app"), reviewer]);
+  const change = (content: string | null): string =>
+    content === null ? "rm lib/deep.c" : `printf '${content.replace("\0", String.raw`\0`)}' > lib/deep.c`;
+  const others = `${change(theirs)}; echo theirs > docs/a.md; echo theirs > lib/theirs.c; echo new > lib/new.c; rm other/gone.c
+    git add --all; git -c user.name=R -c user.email=r@example.com commit -qm theirs; git push -q`;
+  execFileSync("sh", ["-ec", others], { cwd: reviewer });
+
+  const attempt = await world.again(first, "one");
+  const kept = await prepareWorkspace(attempt, one);
+  const own = mine === null ? "git rm -q --cached --sparse lib/deep.c" : `mkdir lib; ${change(mine)}`;
+  execFileSync("sh", ["-ec", `${own}; echo mine > docs/a.md`], { cwd: folderOf(kept.clones) });
+  gitIn(kept.clones, "add", "--all", "--sparse");
+  gitIn(kept.clones, "commit", "--quiet", "--message", "mine");
+  const joined = await joinBranches(attempt, one, kept.clones);
+  expect(joined.conflicts).toMatchObject([{ paths: ["docs/a.md", "lib/deep.c"] }]);
+  return { attempt, clones: joined.clones, branch };
+}
+
+const changesSince = (before: string, branch: string): string[] =>
+  world.git("diff", "--no-renames", "--name-status", before, branch).replaceAll("\t", " ").split("\n");
+const filesThere = (clones: readonly Clone[]): string =>
+  execFileSync("sh", ["-c", "find docs lib other -type f | sort"], {
+    cwd: folderOf(clones),
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  }).trim();
+
+describe("a clone of some folders, in the middle of a merge that collides elsewhere too", () => {
+  test.each([
+    ["in a text", "mine\n", "theirs\n"],
+    ["in a file that is no text", "mine\0", "theirs\0"],
+    ["in a file that others deleted", "mine\n", null],
+    ["in a file that the session deleted", null, "theirs\n"],
+  ])("%s: another worker goes on with it, and nothing that is not there counts as deleted", async (_, mine, theirs) => {
+    const { attempt, clones, branch } = await beginInFolders(mine, theirs);
+    const before = sides(clones);
+    const status = gitIn(clones, "status", "--short");
+    await keep(attempt, clones);
+    const over = await takeOver(attempt, "two");
+    expect(sides(over.clones)).toBe(before);
+    expect(gitIn(over.clones, "status", "--short")).toBe(status);
+    // What others alone changed there stays where it is.
+    expect(filesThere(over.clones)).toBe("docs/a.md\ndocs/mine.md\nlib/deep.c");
+    const resumed = await resumeJoins(over.next, over.services, over.clones, true);
+    expect(resumed.conflicts).toMatchObject([{ paths: ["docs/a.md", "lib/deep.c"] }]);
+    const pushed = world.git("rev-parse", branch);
+
+    for (const path of ["docs/a.md", "lib/deep.c"]) await write(over.clones, path, "both\n");
+    const ended = await resumeJoins(over.next, over.services, resumed.clones, false);
+    const { works } = await publish(over.next, over.services, ended.clones);
+    expect(works[0]?.unfinished).toBeNull();
+    expect(changesSince(pushed, branch)).toEqual(["M docs/a.md", `${theirs === null ? "A" : "M"} lib/deep.c`]);
+    expect(changesSince(`${branch}^1`, branch)).toEqual([
+      "M docs/a.md",
+      `${mine === null ? "A" : "M"} lib/deep.c`,
+      "A lib/new.c",
+      "M lib/theirs.c",
+      "D other/gone.c",
+    ]);
+  });
+
+  test.each(["one", "two"] as const)("that loses its index is merged again, on worker %s", async (worker) => {
+    const { attempt, clones, branch } = await beginInFolders("mine\n", "theirs\n");
+    for (const path of ["docs/a.md", "lib/deep.c"]) await write(clones, path, "both\n");
+    await rm(join(folderOf(clones), ".git/index"));
+    await keep(attempt, clones);
+    const over = await takeOver(attempt, worker);
+    const pushed = world.git("rev-parse", branch);
+    const resumed = await resumeJoins(over.next, over.services, over.clones, false);
+    const [work] = await exportWork(over.next, over.services, resumed.clones);
+    const changed = execFileSync(
+      "git",
+      ["diff", "--name-status", work?.recorded.pushedSha ?? "", work?.headSha ?? ""],
+      {
+        cwd: over.clones[0]?.mirror.path,
+        encoding: "utf8",
+      },
+    );
+    expect(changed).toBe("M\tdocs/a.md\nM\tlib/deep.c\n");
+    const { collided } = await push(over.next, over.services, work === undefined ? [] : [work]);
+    expect(collided).toHaveLength(1);
+    expect(world.git("rev-parse", branch)).toBe(pushed);
+  });
+});
+
+test("another worker keeps what the agent deleted elsewhere in a clone of some folders", async () => {
+  await world.database.pool.query("update repository set sparse = '{docs}'");
+  await world.forge.commit("acme", "app", "main", { "docs/a.md": "a\n", "lib/a.c": "a\n", "lib/b.c": "b\n" });
+  const attempt = await world.begin();
+  const { clones } = await prepareWorkspace(attempt, one);
+  await world.database.pool.query("update session set workspace_worker = 'one'");
+  gitIn(clones, "rm", "--quiet", "--cached", "--sparse", "lib/a.c");
+  await keep(attempt, clones);
+  const over = await takeOver(attempt, "two");
+  expect(gitIn(over.clones, "status", "--short")).toBe("D  lib/a.c");
+});
+
 describe("commits that a checkpoint builds on, and the remote has lost", () => {
   /** As a reviewer who takes them back, on a server that has collected its garbage since. */
   function lose(branch: string): void {
