@@ -11,10 +11,10 @@ import { startOf, type Clone } from "../clones/clone.ts";
 import { commitsToHold, packHeld } from "../clones/held-commits.ts";
 import { lfsStore } from "../git/lfs.ts";
 import { knownOf } from "../git/remote-repository.ts";
-import { newLfsFiles, type LfsFile } from "../lfs/pointers.ts";
+import { newLfsFiles, type LfsFile, type Repository } from "../lfs/pointers.ts";
 import { packLfs, type LfsPiece } from "./lfs-pieces.ts";
 import { sizeOf } from "./measure.ts";
-import { archiveFiles, archiveState, packWork } from "./pieces.ts";
+import { archiveFiles, archiveState, packWork, type PackedWork } from "./pieces.ts";
 import type { CheckpointedClones } from "./restore.ts";
 
 /** Bound on copying a harness's memory, in ms. */
@@ -153,7 +153,7 @@ async function packClone(
   await repository.take(file, work.merge === null ? [work.commit] : [work.commit, work.merge], knownOf(clone));
   draft.fresh.set(id, file);
   const packs = [...(chain?.packs ?? []), { piece: id, commit: work.commit }];
-  const { files } = await newLfsFiles(work.commit, knownOf(clone), { cwd: repository.path, signal });
+  const files = await lfsFilesOf(work, knownOf(clone), { cwd: repository.path, signal });
   const used = draft.repositories.flatMap(({ lfsPieces }) => lfsPieces.flatMap(({ contents }) => contents));
   const lfs = await packLfs(
     { ...services, signal },
@@ -170,6 +170,27 @@ async function packClone(
   const { pieces: lfsPieces, tooLarge } = lfs;
   const packed = { directory, start: startOf(clone), exported: clone.repository.headSha, ...work, held, packs };
   return { packed, lfsPieces, tooLarge };
+}
+
+/**
+ * The files in LFS of packed work, each content once. A side of what collides in a merge that is under way may be in no folder and in
+ * no commit of the agent's.
+ */
+async function lfsFilesOf(
+  { commit, merge }: PackedWork,
+  known: readonly string[],
+  repository: Repository,
+): Promise<readonly LfsFile[]> {
+  const { files } = await newLfsFiles(commit, known, repository);
+  if (merge === null) return files;
+  const sides = await newLfsFiles(merge, [...known, commit], repository);
+  const has = new Set(files.map(({ oid }) => oid));
+  // The state of the merge has each stage of the index in a folder.
+  const named = sides.files.map((file) => ({
+    ...file,
+    path: file.commit === merge ? file.path.replace(/^[0-3]\//u, "") : file.path,
+  }));
+  return [...files, ...named.filter(({ oid }) => !has.has(oid))];
 }
 
 type Held = NonNullable<CheckpointRepository["held"]>;

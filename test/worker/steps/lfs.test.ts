@@ -388,6 +388,34 @@ describe.runIf(isInstalled)("others' files in LFS", () => {
     await publish(next, one, joined);
     expect(onBranch(attempt, "old.bin")).toBe(pointerOf("second").trim());
   });
+
+  test("that collide with work that is put on top of a rewritten branch are there on both sides, also on another worker", async () => {
+    await useLfs();
+    const { attempt, clones } = await begin();
+    await commit(clones, { "old.bin": "first" });
+    await publish(attempt, one, clones);
+    await upload("theirs");
+    const reviewer = join(folderOf(clones), "../../elsewhere");
+    const { branchName: branch } = attempt.session;
+    // Without LFS there: pointers are files like others.
+    const rewrite = `git clone -q -b ${branch} '${world.forge.pathOf("acme", "app")}' '${reviewer}'; cd '${reviewer}'
+      printf '%s' '${pointerOf("theirs")}' > old.bin; git -c filter.lfs.process= -c filter.lfs.clean=cat add old.bin
+      git -c user.name=R -c user.email=r@example.com commit -q --amend -m reworded; git push -q --force`;
+    execFileSync("sh", ["-ec", rewrite], {
+      env: { ...process.env, GIT_LFS_SKIP_SMUDGE: "1", GIT_CONFIG_NOSYSTEM: "1" },
+    });
+    const next = await world.again(attempt, "one");
+    const { clones: before } = await prepareWorkspace(next, one);
+    await commit(before, { "old.bin": "second" });
+    const { clones: joined, conflicts } = await joinBranches(next, one, before);
+    expect(conflicts.map(({ paths }) => paths)).toEqual([["old.bin"]]);
+    expect(await take(next, joined)).toBe(true);
+    const moved = await takeOver(next);
+    gitIn(moved.clones, "checkout", "--theirs", "old.bin");
+    expect(await read(moved.clones, "old.bin")).toBe("second");
+    gitIn(moved.clones, "checkout", "--ours", "old.bin");
+    expect(await read(moved.clones, "old.bin")).toBe("theirs");
+  });
 });
 
 describe.runIf(isInstalled)("LFS that the agent introduces", () => {
