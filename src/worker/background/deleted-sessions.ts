@@ -57,6 +57,7 @@ async function removeDeleted(place: Place, id: string, stopping: AbortSignal): P
   const { database, folders, mirrors, recordingsDirectory, untilOver } = place;
   // A notification says only what to look at.
   if ((await existingSessions(database, [id])).has(id)) return;
+  if (stopping.aborted) return;
   // The attempt that a cancel ended may still be reading them, to save its diff.
   await Promise.race([untilOver(id), once(stopping, "abort")]);
   if (stopping.aborted) return;
