@@ -5,11 +5,12 @@ unvisited_folders() {
 }
 
 # A function for programs that take the files of a broken repository with one of their own: sets the filter for files in LFS, with
-# new contents at the place where the clone has them.
+# new contents where `take-contents.cjs` looks for them: in the repository that the agent has there, or in `.git` if it has none.
 set_lfs_filter() {
   git config filter.lfs.process "$OFFSTAGE_LFS_FILTER"
   git config filter.lfs.required true
-  export OFFSTAGE_LFS_OWN="$PWD/.git/lfs"
+  common="$(env -u GIT_DIR -u GIT_WORK_TREE git rev-parse --path-format=absolute --git-common-dir 2> /dev/null)" || common="$PWD/.git"
+  export OFFSTAGE_LFS_OWN="$common/lfs"
 }
 
 # In a clone that has some folders of its repository only (sparse checkout), a file elsewhere that the index has and the folder has

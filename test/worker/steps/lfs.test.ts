@@ -466,6 +466,8 @@ describe.runIf(isInstalled)("an agent that began another repository in its folde
   test.each([
     ["with a new one", "rm -rf .git && git init --quiet"],
     ["with none", "rm -rf .git"],
+    ["with one elsewhere", "rm -rf .git && git init --quiet --separate-git-dir=../kept.git"],
+    ["with one around it", "rm -rf .git && git init --quiet .."],
   ])("%s leaves pointers in git all the same, and its new contents are uploaded", async (_, commands) => {
     await useLfs();
     const { attempt, clones } = await begin();
