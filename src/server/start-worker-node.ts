@@ -77,9 +77,10 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     retention,
   };
   await shutdown.start(createHousekeeping(house));
-  await shutdown.start(createRemovalOfDeleted({ ...house, untilOver: worker.untilOver }));
-  const markFile = join(config.data, "erased");
-  await shutdown.start(createErasures({ ...house, environmentsDirectory: environmentsDirectory(config), markFile }));
+  const { untilOver } = worker;
+  await shutdown.start(createRemovalOfDeleted({ ...house, untilOver }));
+  const erased = { environmentsDirectory: environmentsDirectory(config), markFile: join(config.data, "erased") };
+  await shutdown.start(createErasures({ ...house, ...erased, untilOver }));
   const { vault, forges } = dependencies;
   const publicUrl = () => url;
   await shutdown.start(

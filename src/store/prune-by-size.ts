@@ -1,14 +1,22 @@
 import type { Database } from "../database/database.ts";
 import { isOver, pruneJobsBefore } from "./prune.ts";
 
-/** Sessions whose events one statement counts. */
-const countedAtOnce = 100;
+/** Sessions whose events one statement counts; meanwhile nobody can go on with them. */
+const countedAtOnce = 10;
+/** Sessions that are looked at for what to remove. */
+const sessionsAtOnce = 100;
 /** Events that one transaction deletes, so that it holds its locks only briefly. */
 const batchSize = 1_000;
 /** Jobs that one statement reads. */
 const jobsAtOnce = 10_000;
 /** Sorts after every other id. */
 const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
+/** SQL for the bytes of a row. Of the whole row PostgreSQL would read what it keeps beside the table, to tell its size. */
+export const eventBytes = "(60 + pg_column_size(event.type) + pg_column_size(event.data))";
+/** The same of a job. */
+export const jobBytes =
+  "(200 + coalesce(pg_column_size(job.payload), 0) + coalesce(pg_column_size(job.task), 0) + coalesce(pg_column_size(job.error), 0))";
 
 /** Most bytes that the events of ended sessions may take in the database; 0: no limit. */
 export interface EventBounds {
@@ -55,7 +63,7 @@ async function countBytes(database: Database, signal: AbortSignal): Promise<void
          select id from session where ${isOver} and (event_bytes_at is null or event_bytes_at < finished_at)
          order by finished_at limit ${countedAtOnce} for no key update skip locked)
        update session set event_bytes_at = greatest(now(), finished_at), event_bytes =
-         (select coalesce(sum(pg_column_size(event.*)), 0) from event where event.session_id = session.id)
+         (select coalesce(sum(${eventBytes}), 0) from event where event.session_id = session.id)
        where id in (select id from ended)`,
     );
     if (rowCount !== countedAtOnce) return;
@@ -69,7 +77,7 @@ async function removeFirstEnded(database: Database, bytes: number, signal: Abort
   while (left > 0 && !signal.aborted) {
     const { rows } = await database.pool.query<{ id: string; bytes: string }>(
       `select id, event_bytes as bytes from session where ${isOver} and event_bytes > 0
-       order by finished_at limit ${countedAtOnce}`,
+       order by finished_at limit ${sessionsAtOnce}`,
     );
     let removed = 0;
     for (const session of rows) {
@@ -110,7 +118,7 @@ function removeBatch(database: Database, id: string, atLeast: number): Promise<{
     if (locked.rowCount === 0) return { count: 0, bytes: 0 };
     const { rows } = await transaction.query<{ count: number; bytes: string | null; through: string | null }>(
       `with oldest as (
-         select seq, pg_column_size(event.*) as bytes from event where session_id = $1 order by seq limit ${batchSize}),
+         select seq, ${eventBytes} as bytes from event where session_id = $1 order by seq limit ${batchSize}),
        counted as (select seq, bytes, sum(bytes) over (order by seq) - bytes as before from oldest),
        removed as (
          delete from event using counted where event.session_id = $1 and event.seq = counted.seq and counted.before < $2
@@ -141,7 +149,7 @@ export async function boundJobs(database: Database, bytes: number, signal: Abort
   // From the newest back: no more is read than may be kept.
   while (!signal.aborted) {
     const { rows }: { rows: { at: string; id: string; bytes: number }[] } = await database.pool.query(
-      `select updated_at::text as at, id, pg_column_size(job.*) as bytes from job
+      `select updated_at::text as at, id, ${jobBytes} as bytes from job
        where ${isOver} and (updated_at, id) < ($1::timestamptz, $2::uuid)
        order by updated_at desc, id desc limit ${jobsAtOnce}`,
       [last.at, last.id],

@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { get, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -19,9 +21,12 @@ import {
   tablesLeftOut,
   tablesOfSessions,
 } from "../../src/store/organization-data/exported-tables.ts";
+import { bootstrap, defaultOrganization } from "../../src/store/people/organizations.ts";
 import { createKey, findPrincipal } from "../../src/store/people/keys.ts";
 import { signInUser } from "../../src/store/people/users.ts";
+import { appendAudit } from "../../src/store/requests/audit.ts";
 import { createTestApp, type TestApp } from "../api/app.ts";
+import { createTestDatabase } from "../database.ts";
 import { addOrganization, requireClaim } from "./fixtures.ts";
 
 let api: TestApp;
@@ -249,6 +254,45 @@ test("an export with the API is an admin's, and is in the audit log", async () =
   expect(body.entries).toHaveLength(1);
 });
 
+test("a client that reads an export slowly does not keep the server from stopping", async () => {
+  const own = await createTestApp();
+  const { pool } = own.database;
+  const organizationId = await addOrganization(own.database);
+  const { key } = await createKey(own.database, organizationId, { name: "admin", scopes: ["admin"] });
+  await pool.query(
+    `insert into audit_entry (id, organization_id, actor, action, target, status)
+     select gen_random_uuid(), $1, 'command', 'test', repeat(md5(n::text), 300), 200 from generate_series(1, 5000) n`,
+    [organizationId],
+  );
+  await own.app.listen({ port: 0, host: "127.0.0.1" });
+  const { port } = own.app.server.address() as { port: number };
+  const request = get({ port, path: "/organization/export", headers: { authorization: `Bearer ${key}` } });
+  const [answer] = (await once(request, "response")) as [IncomingMessage];
+  expect(answer.statusCode).toBe(200);
+  const cut = once(answer, "error");
+  await own.close();
+  answer.resume();
+  await cut;
+});
+
+test("large rows fill many pages, and each is in the export once", async () => {
+  const { organizationId } = await fill("largeword", 1);
+  const { rows } = await database.pool.query<{ id: string }>("select id from automation where organization_id = $1", [
+    organizationId,
+  ]);
+  await database.pool.query(
+    `insert into job (id, organization_id, automation_id, status, priority, payload)
+     select gen_random_uuid(), $1, $2, 'completed', 5, jsonb_build_object('n', n, 'x', repeat('x', 500000))
+     from generate_series(1, 60) n`,
+    [organizationId, rows[0]?.id],
+  );
+  let text = "";
+  for await (const part of exportOrganization({ database, organizationId, recordingsDirectory: null }))
+    text += part.toString("latin1");
+  const numbers = [...text.matchAll(/"payload":\{"n": ?(\d+)/gu)].map(([, n]) => Number(n));
+  expect(numbers.toSorted((one, other) => one - other)).toEqual(Array.from({ length: 60 }, (_, index) => index + 1));
+});
+
 test("every table that belongs to an organization is erased with it", async () => {
   const { rows } = await database.pool.query<{ table: string }>(
     `select table_name as table from information_schema.columns
@@ -308,6 +352,31 @@ test("nothing is left of an erased organization but that it was, however often i
   // Positive control: what another organization has is as it was.
   for (const [table, lines] of Object.entries(before))
     expect([table, after[table]]).toEqual([table, expect.arrayContaining(lines)]);
+});
+
+test("a server starts again with the operator's key while the erasure is under way", async () => {
+  const { database: other, close } = await createTestDatabase();
+  const adminKey = "a-key-that-the-operator-chose";
+  const { organizationId } = await bootstrap(other, { adminKey });
+  await beginErasure(other, organizationId, defaultOrganization);
+  const again = await bootstrap(other, { adminKey });
+  expect(again).toMatchObject({ created: true });
+  expect(await findPrincipal(other, adminKey)).toMatchObject({ organizationId: again.organizationId });
+  expect(await continueErasure(other, organizationId, signal)).toBe(true);
+  expect(await findPrincipal(other, adminKey)).toMatchObject({ organizationId: again.organizationId });
+  await close();
+});
+
+test("what an erased organization asked last takes no other's entry of the audit log along", async () => {
+  const kept = await addOrganization(database);
+  const rest = { keyId: null, userId: null, target: null, status: 200, address: null, requestId: null };
+  const entryOf = (organizationId: string | null) =>
+    ({ organizationId, actor: "nobody", action: "audited together", ...rest }) as const;
+  await appendAudit(database, [entryOf(kept), entryOf(crypto.randomUUID()), entryOf(null)]);
+  const { rows } = await database.pool.query(
+    "select organization_id as id from audit_entry where action = 'audited together' order by 1",
+  );
+  expect(rows).toEqual([{ id: kept }, { id: null }]);
 });
 
 test("a running session is cancelled first, and its worker ends it", async () => {

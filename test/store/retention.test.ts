@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { NewEvent } from "../../src/domain/sessions/event.ts";
 import { createJobs, getJob } from "../../src/store/automations/jobs.ts";
-import { boundEvents, boundJobs } from "../../src/store/prune-by-size.ts";
+import { boundEvents, boundJobs, eventBytes, jobBytes } from "../../src/store/prune-by-size.ts";
 import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/prune.ts";
 import { pruneAudit } from "../../src/store/requests/audit.ts";
 import { appendEvents, listEvents } from "../../src/store/sessions/events.ts";
@@ -247,7 +247,7 @@ test("what came in and started no job is forgotten some days later, and with 0 d
 /** Bytes of a session's events, as they are counted. */
 async function bytesOf(id: string): Promise<number> {
   const { rows } = await database.pool.query<{ bytes: string | null }>(
-    "select sum(pg_column_size(event.*)) as bytes from event where session_id = $1",
+    `select sum(${eventBytes}) as bytes from event where session_id = $1`,
     [id],
   );
   return Number(rows[0]?.bytes ?? 0);
@@ -303,7 +303,7 @@ test("beyond their bound, the jobs that ended first go", async () => {
     );
     made.push(rows[0]?.id ?? "");
   }
-  const size = await database.pool.query<{ bytes: number }>("select max(pg_column_size(job.*)) as bytes from job");
+  const size = await database.pool.query<{ bytes: number }>(`select max(${jobBytes}) as bytes from job`);
   expect(await boundJobs(database, (size.rows[0]?.bytes ?? 0) * 2, signal)).toBe(3);
   const { rows } = await database.pool.query<{ id: string }>("select id from job order by updated_at");
   expect(rows.map(({ id }) => id)).toEqual(made.slice(3));

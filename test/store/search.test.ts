@@ -126,6 +126,8 @@ const scripts = [
   ["Größe ÄNDERN", ["GRÖẞE", "ändern", "Änd"]],
   ["Исправить ОШИБКУ", ["ошибку", "ИСПРАВИТЬ", "ошиб"]],
   ["ΣΥΣΤΗΜΑ", ["συστημα"]],
+  ["Οδός προς ΚΟΣΜΟΣ", ["ΟΔΌΣ", "οδός", "κοσμος", "κοσμοσ"]],
+  ["İstanbul", ["istanbul", "İSTANBUL"]],
   ["“double” ‘single’ «guillemets» „low“ 「corner」", ["double", "single", "guillemets", "low", "corner"]],
   ["don’t—ever…stop", ["don", "ever", "stop"]],
   ["ログイン画面の検索機能を修正", ["検索", "画面", "機能を", "修正", "正", "ログイン", "検"]],
@@ -184,5 +186,19 @@ test("a text with words longer than the index takes is stored, and found by how 
   for (const q of ["x7x7x7", "漢字漢字", "long", "x7".repeat(250)]) {
     const { items } = await searchSessions(database, ours, q, { limit: 5 });
     expect([q, items.map((item) => item.id)]).toEqual([q, [id]]);
+  }
+});
+
+test("a search that is longer once it is folded is answered", async () => {
+  const { database } = testDatabase;
+  const ours = await addOrganization(database);
+  // One character that stands for four, and one for two of four bytes each.
+  for (const character of ["\ufdf2", "\u{1d15e}"]) {
+    const { id } = await addSession(database, ours, { prompt: "Folded", description: character.repeat(1_000) });
+    for (const q of [character.repeat(500), `${character.repeat(490)} folded`]) {
+      const { items } = await searchSessions(database, ours, q, { limit: 5 });
+      const { count } = await countWithWords(database, ours, { q, limit: 5, skip: 0 });
+      expect([q.length, items.map((item) => item.id), count]).toEqual([q.length, [id], 1]);
+    }
   }
 });

@@ -68,6 +68,12 @@ export function addOrganizationOperations(app: App, options: ApiOptions): void {
 }
 
 function addExport(app: App, { database, recordingsDirectory = null }: ApiOptions): void {
+  const open = new Set<Readable>();
+  // A client that reads slowly must not keep the server from stopping: it gets an archive without its end.
+  app.addHook("preClose", (done) => {
+    for (const archive of open) archive.destroy();
+    done();
+  });
   app.get(
     "/organization/export",
     {
@@ -89,7 +95,10 @@ function addExport(app: App, { database, recordingsDirectory = null }: ApiOption
       // A disconnect must not leave a connection behind that waits for the next request.
       void reply.header("Content-Type", "application/x-tar").header("Connection", "close");
       void reply.header("Content-Disposition", 'attachment; filename="organization.tar"');
-      return reply.send(Readable.from(exportOrganization({ database, organizationId, recordingsDirectory })) as never);
+      const archive = Readable.from(exportOrganization({ database, organizationId, recordingsDirectory }));
+      open.add(archive);
+      archive.once("close", () => open.delete(archive));
+      return reply.send(archive as never);
     },
   );
 }

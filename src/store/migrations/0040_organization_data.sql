@@ -26,8 +26,9 @@ declare
     when exists (select from pg_collation where collname = 'und-x-icu' and collnamespace = 'pg_catalog'::regnamespace)
       then 'pg_catalog."und-x-icu"' end;
   folded text := case when current_setting('server_encoding') <> 'UTF8' then 'lower(content)'
-    when folding is null then 'lower(normalize(content, nfkc))'
-    else format('lower(normalize(content, nfkc) collate %s)', folding) end;
+    -- One sigma, wherever in a word it stands, and an i from a capital with a dot.
+    else format($expression$replace(replace(lower(normalize(content, nfkc) %s), chr(962), chr(963)), 'i' || chr(775), 'i')$expression$,
+      coalesce('collate ' || folding, '')) end;
 begin
   execute format($function$
     create function search_fold(content text) returns text language plpgsql immutable strict parallel safe as $body$

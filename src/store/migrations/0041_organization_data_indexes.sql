@@ -6,6 +6,8 @@ drop index concurrently if exists session_created_by;
 create index concurrently session_created_by on session (created_by) where created_by is not null;
 drop index concurrently if exists pull_request_session;
 create index concurrently pull_request_session on pull_request (session_id);
+drop index concurrently if exists job_session;
+create index concurrently job_session on job (session_id) where session_id is not null;
 -- Of columns that change only when a session has ended: appending an event must not touch an index.
 drop index concurrently if exists session_events_to_count;
 create index concurrently session_events_to_count on session (finished_at)

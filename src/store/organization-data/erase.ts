@@ -70,9 +70,12 @@ export async function beginErasure(
     );
     // Another organization may have the name now: the next start of a server makes a new one of the name `default`.
     await transaction.query("update organization set name = 'erased ' || id where id = $1", [organizationId]);
-    await transaction.query("update api_key set revoked_at = coalesce(revoked_at, now()) where organization_id = $1", [
-      organizationId,
-    ]);
+    // The next start may give the new organization the key that the operator chose for this one: it must be free.
+    await transaction.query(
+      `update api_key set revoked_at = coalesce(revoked_at, now()), hash = sha256(convert_to('erased ' || id, 'UTF8'))
+       where organization_id = $1`,
+      [organizationId],
+    );
     await transaction.query("delete from browser_session where organization_id = $1", [organizationId]);
     await transaction.query("delete from login_link where organization_id = $1", [organizationId]);
     await transaction.query(

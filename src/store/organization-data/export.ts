@@ -125,8 +125,8 @@ async function* pagesOf(
   const conditions = [`${table}.${column} = ${typeof of === "string" ? "$1::uuid" : "any($1::uuid[])"}`];
   if (columns.includes("created_at")) conditions.push(`${table}.created_at <= $2::timestamptz`);
   else conditions.push("$2::text is not null");
-  const limit = table === "session" ? sessionsOfPage : rowsOfPage;
-  const textOf = (more: string): string =>
+  const most = table === "session" ? sessionsOfPage : rowsOfPage;
+  const textOf = (more: string, limit: number): string =>
     `select line, key, id from (
        select line, key, id, sum(octet_length(line)) over (order by place) - octet_length(line) as before, place from (
          select row_to_json((select found from (select ${fields.join(", ")}) as found))::text as line,
@@ -136,14 +136,17 @@ async function* pagesOf(
          from ${table} where ${[...conditions, more].join(" and ")} order by ${keys} limit ${limit}) as page) as counted
      where before < $3 order by place`;
   let last: readonly string[] | null = null;
+  // Rows beyond the page's bytes are read for nothing, so that large rows are asked for a few at a time.
+  let limit = Math.min(most, 50);
   for (;;) {
     const { rows }: { rows: { line: string; key: string[]; id: string }[] } = await database.pool.query(
-      textOf(last === null ? "true" : `(${keys}) > (${after})`),
+      textOf(last === null ? "true" : `(${keys}) > (${after})`, limit),
       [of, until, pageBytes, ...(last ?? [])],
     );
     if (rows.length === 0) return;
     yield { lines: rows.map(({ line }) => line), ids: rows.map(({ id }) => id) };
     last = rows.at(-1)?.key ?? null;
+    limit = Math.min(most, rows.length * 2);
   }
 }
 

@@ -54,6 +54,7 @@ export const organizationTables: readonly ExportedTable[] = [
       "egress",
       "setup_script",
       "variables",
+      "sparse",
       "max_running_sessions",
       "enabled_at",
       "created_at",

@@ -17,6 +17,14 @@ const unspaced =
   "[\\u0e00-\\u0eff\\u1000-\\u109f\\u1780-\\u17ff\\u3005-\\u3007\\u3021-\\u302f\\u3031-\\u30ff\\u3400-\\u4dbf\\u4e00-\\u9fff\\uac00-\\ud7a3\\uf900-\\ufaff\\u{20000}-\\u{3ffff}]";
 const segments = new RegExp(`(?<unspaced>${unspaced}+)|(?:(?!${unspaced})[^ ])+`, "gu");
 
+/** Characters of a word that the index has at most (`search_text`): folding can make a search longer than its limit. */
+const longestWord = 500;
+
+function cut(word: string): { word: string; isPrefix: boolean } {
+  if (word.length <= longestWord) return { word, isPrefix: false };
+  return { word: Array.from(word).slice(0, longestWord).join(""), isPrefix: true };
+}
+
 /**
  * Converts search text to a tsquery of its words. Only the last word may be a prefix, because the index must collect all words for
  * each prefix. In scripts without spaces each two characters that follow each other are asked for, a single one as a prefix.
@@ -26,7 +34,7 @@ export function searchWords(folded: string): string {
   const parts: { word: string; isPrefix: boolean }[] = [];
   for (const { 0: segment, groups } of folded.matchAll(segments)) {
     const characters = groups?.["unspaced"] === undefined ? null : Array.from(segment);
-    if (characters === null) parts.push({ word: segment, isPrefix: false });
+    if (characters === null) parts.push(cut(segment));
     else if (characters.length === 1) parts.push({ word: segment, isPrefix: true });
     else characters.slice(1).forEach((next, at) => parts.push({ word: `${characters[at]}${next}`, isPrefix: false }));
   }

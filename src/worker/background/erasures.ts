@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -38,6 +39,8 @@ interface Place {
   readonly environmentsDirectory: string;
   /** File that says which erasure this worker's disk was last cleaned after. */
   readonly markFile: string;
+  /** Waits until no attempt at a session runs on this worker. */
+  readonly untilOver: (sessionId: string) => Promise<void>;
 }
 
 /**
@@ -83,12 +86,18 @@ async function eraseOrganizations({ database, logger, objects }: Place, stopping
  * from, and results of setups. Nobody can tell whose those were, and others' are made again when they are needed.
  */
 async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
-  const { database, logger, folders, mirrors, recordingsDirectory, environmentsDirectory, markFile } = place;
+  const { database, logger, folders, mirrors, recordingsDirectory, environmentsDirectory, markFile, untilOver } = place;
   const last = await lastErasure(database);
   if (last === null || (await readFile(markFile, "utf8").catch(() => "")) === last) return;
   const ids = (await folders.list()).filter((name) => isUuid(name));
   const existing = await existingSessions(database, ids);
-  for (const id of ids) if (!existing.has(id) && folders.isKept(id)) await removeSession({ folders, mirrors }, id);
+  for (const id of ids.filter((each) => !existing.has(each))) {
+    if (stopping.aborted) return;
+    // The attempt that the erasure cancelled may still be using them, and writing its recording.
+    await Promise.race([untilOver(id), once(stopping, "abort")]);
+    if (stopping.aborted) return;
+    if (folders.isKept(id)) await removeSession({ folders, mirrors }, id);
+  }
   await pruneRecordingsOfDeleted(database, recordingsDirectory, stopping);
   for (const name of await readdir(environmentsDirectory).catch(() => [])) {
     await rm(join(environmentsDirectory, name), { recursive: true, force: true });
