@@ -7,6 +7,7 @@ import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import { deleteSession } from "../../src/store/sessions/delete-session.ts";
 import { createRemovalOfDeleted } from "../../src/worker/background/deleted-sessions.ts";
+import { createErasures } from "../../src/worker/background/erasures.ts";
 import { createSessionFolders } from "../../src/worker/disk/session-folders.ts";
 import { createMirrors } from "../../src/worker/git/mirrors.ts";
 import { createWorker } from "../../src/worker/worker.ts";
@@ -69,6 +70,47 @@ test("a session that is deleted while its worker still saves its diff keeps its 
     saving.resolve(undefined);
     await removal.stop();
     await worker.stop();
+    await testDatabase.close();
+    await rm(data, { recursive: true, force: true });
+  }
+});
+
+test("so does one of an organization that was erased, and nothing of it is left", async () => {
+  const testDatabase = await createTestDatabase();
+  const { database } = testDatabase;
+  const data = await mkdtemp(join(tmpdir(), "offstage-erased-"));
+  const folders = createSessionFolders(data);
+  const attempt = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  const markFile = join(data, "erased");
+  const erasures = createErasures({
+    database,
+    logger: createLogger("error"),
+    objects: null,
+    folders,
+    mirrors: createMirrors({ dataDirectory: data, allowLocalRepositories: false }),
+    recordingsDirectory: join(data, "recordings"),
+    environmentsDirectory: join(data, "environments"),
+    markFile,
+    untilOver: (id) => {
+      asked.push(id);
+      return attempt.promise;
+    },
+  });
+  const id = crypto.randomUUID();
+  try {
+    await folders.begin(id);
+    await database.pool.query("insert into erasure (organization_id, finished_at) values (gen_random_uuid(), now())");
+    void erasures.start();
+    await waitFor(() => asked.includes(id), "the worker looked for what is left of it");
+    expect(folders.isKept(id)).toBe(true);
+    expect(existsSync(markFile)).toBe(false);
+    attempt.resolve();
+    await waitFor(() => existsSync(markFile), "its disk is clean");
+    expect(folders.isKept(id)).toBe(false);
+  } finally {
+    attempt.resolve();
+    await erasures.stop();
     await testDatabase.close();
     await rm(data, { recursive: true, force: true });
   }

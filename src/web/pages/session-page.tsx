@@ -62,7 +62,7 @@ function Session({ session }: { session: SessionDetail }) {
     const search = chosen === "changes" ? ({ tab: "changes" } as const) : {};
     void navigate({ to: "/sessions/$id", params: { id }, search, replace: true, resetScroll: false });
   };
-  // The first events, or all, were deleted because of their age.
+  // The first events, or all, were deleted because of their age or size.
   const isShortened = session.eventsRemovedThrough > 0;
   return (
     <div className="space-y-4">
