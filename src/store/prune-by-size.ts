@@ -74,6 +74,7 @@ async function countBytes(database: Database, signal: AbortSignal): Promise<void
 async function removeFirstEnded(database: Database, bytes: number, signal: AbortSignal): Promise<number> {
   let count = 0;
   let left = bytes;
+  let first: string | undefined;
   while (left > 0 && !signal.aborted) {
     const { rows } = await database.pool.query<{ id: string; bytes: string }>(
       `select id, event_bytes as bytes from session where ${isOver} and event_bytes > 0
@@ -86,8 +87,9 @@ async function removeFirstEnded(database: Database, bytes: number, signal: Abort
       left -= Number(session.bytes);
     }
     count += removed;
-    // The others have been claimed meanwhile.
-    if (removed === 0) break;
+    // The others have been claimed meanwhile. Those are gone that were counted, and have no events any more.
+    if (removed === 0 && rows[0]?.id === first) break;
+    first = rows[0]?.id;
   }
   return count;
 }

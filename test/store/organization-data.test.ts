@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
@@ -22,6 +22,7 @@ import {
   tablesOfSessions,
 } from "../../src/store/organization-data/exported-tables.ts";
 import { bootstrap, defaultOrganization } from "../../src/store/people/organizations.ts";
+import { tarHeader } from "../../src/store/organization-data/tar.ts";
 import { createKey, findPrincipal } from "../../src/store/people/keys.ts";
 import { signInUser } from "../../src/store/people/users.ts";
 import { appendAudit } from "../../src/store/requests/audit.ts";
@@ -226,6 +227,16 @@ test("an export has everything of one organization, nothing of another and no se
   expect(readdirSync(join(unpacked, "recordings"))).toEqual([`${mine.sessions[0]}.jsonl`]);
   expect(linesOf("webhook")).toMatchObject([{ host: "hooks.example.com" }]);
   expect(linesOf("webhook_delivery")[0]).toMatchObject({ attempts: [{ error: "mineword", durationMs: 5 }] });
+});
+
+test("a recording of many gigabytes is no reason to fail", () => {
+  for (const bytes of [8 * 1024 ** 3 - 1, 8 * 1024 ** 3, 9 * 1024 ** 4 + 1]) {
+    const { stdout } = spawnSync("tar", ["-t", "-v"], {
+      input: tarHeader("recordings/a.jsonl", bytes, new Date()),
+      encoding: "utf8",
+    });
+    expect(stdout).toMatch(new RegExp(` ${bytes} .*recordings/a.jsonl`, "u"));
+  }
 });
 
 test("what was made after an export began is not in it", async () => {

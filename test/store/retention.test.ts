@@ -277,6 +277,18 @@ test("beyond the bound of all, the events of sessions that ended first go, and n
   expect(await boundEvents(database, { all: 1, each: 0 }, signal)).toBe(more.length + 1);
 });
 
+test("what was counted and is gone already, as by nodes of the version before, hides nothing", async () => {
+  await database.pool.query(
+    `insert into session (id, organization_id, title, description, status, branch_name, finished_at, event_bytes, event_bytes_at)
+     select gen_random_uuid(), $1, 't', 'd', 'completed', 'b', now() - interval '9 days', 1000, now() from generate_series(1, 250)`,
+    [organizationId],
+  );
+  const ended = await overFor(1, 10);
+  const count = (await seqs(ended)).length;
+  expect(await boundEvents(database, { all: 1, each: 0 }, signal)).toBe(count);
+  expect(await seqs(ended)).toEqual([]);
+});
+
 test("beyond the bound of one session, its oldest events go", async () => {
   const large = await overFor(1, 3_000);
   const small = await overFor(2, 3);
