@@ -214,8 +214,14 @@ async function addCredentials(): Promise<void> {
     if (role === "member") {
       const other = await signInUser(database, organizationId, { ...identity, subject: "disabled" }, role);
       const token = await createBrowserSession(database, { ...principal, userId: other?.id ?? "" }, browser);
+      const owned = { name: "owned", scopes: ["admin" as const], automationIds: null, userId: other?.id ?? "" };
+      const { key, record } = await createKey(database, organizationId, owned);
+      const lent = { ...principal, userId: null, keyId: record.id };
+      const lentToken = await createBrowserSession(database, lent, browser);
       await updateUser(database, organizationId, other?.id ?? "", { disabled: true });
       bad("the browser of a user who was disabled", cookie(token));
+      bad("the key of a user who was disabled", { key });
+      bad("a browser that signed in with the key of a user who was disabled", cookie(lentToken));
     }
   }
   bad("nothing", { key: null });

@@ -120,7 +120,7 @@ export function revokeKey(database: Database, organizationId: string, id: string
 }
 
 /**
- * The principal that a key belongs to; null if the key is unknown, revoked or expired. Records the time of use, at
+ * The principal that a key belongs to; null if the key is unknown, revoked or expired, or its owner is disabled. Records the time of use, at
  * most once a minute.
  */
 export async function findPrincipal(database: Database, key: string): Promise<Principal | null> {
@@ -128,7 +128,8 @@ export async function findPrincipal(database: Database, key: string): Promise<Pr
     name: "find_principal",
     text: `select id as "keyId", organization_id as "organizationId", scopes, automation_ids as "automationIds",
              coalesce(last_used_at < now() - interval '1 minute', true) as stale
-           from api_key where hash = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
+           from api_key where hash = $1 and revoked_at is null and (expires_at is null or expires_at > now())
+             and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)`,
     values: [hashOf(key)],
   });
   const [row] = rows;

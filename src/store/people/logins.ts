@@ -103,7 +103,8 @@ export async function findBrowserPrincipal(database: Database, token: string, da
            left join user_account account on account.id = browser.user_id
            where browser.hash = $1 and browser.expires_at > now() and browser.created_at > now() - $2 * interval '1 day'
              and api_key.revoked_at is null
-             and (api_key.expires_at is null or api_key.expires_at > now()) and account.disabled_at is null`,
+             and (api_key.expires_at is null or api_key.expires_at > now()) and account.disabled_at is null
+             and not exists (select from user_account where id = api_key.user_id and disabled_at is not null)`,
     values: [hashOf(token), days],
   });
   const [row] = rows;

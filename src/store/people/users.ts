@@ -151,7 +151,11 @@ export function eraseUser(database: Database, organizationId: string, id: string
     );
     if (rows[0] === undefined) throw new NotFoundError(`user ${id} was not found`);
     await transaction.query("delete from browser_session where user_id = $1", [id]);
-    await transaction.query("update api_key set revoked_at = coalesce(revoked_at, now()) where user_id = $1", [id]);
+    // People name keys after themselves.
+    await transaction.query(
+      "update api_key set name = $2, revoked_at = coalesce(revoked_at, now()) where user_id = $1",
+      [id, `key of a ${erasedName}`],
+    );
     return rows[0];
   });
 }
