@@ -39,10 +39,11 @@ export function exportToFile(
 /**
  * Erases an organization, or continues the erasures that were begun before if there is none of this name. A server may be running:
  * its workers do the same, and remove what they have on disk. Workers that don't run do so when they start.
+ * @returns whether there was an organization of this name
  * @throws NotFoundError if there is no organization of this name, and nothing to continue
  * @throws UnavailableError if it was interrupted: a server, or the same command, continues
  */
-export function eraseByName(config: Config, name: string, signal: AbortSignal): Promise<void> {
+export function eraseByName(config: Config, name: string, signal: AbortSignal): Promise<boolean> {
   return withDatabase(config, async (database) => {
     const organizationId = await findOrganization(database, name);
     if (organizationId !== null) await beginErasure(database, organizationId, name);
@@ -59,6 +60,7 @@ export function eraseByName(config: Config, name: string, signal: AbortSignal): 
       }
     }
     if (config.objects !== null) await sweepObjects(database, createObjectStore(config.objects), signal);
+    return organizationId !== null;
   });
 }
 

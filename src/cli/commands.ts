@@ -90,8 +90,8 @@ export interface Commands {
     target: { readonly name: string; readonly file: string },
     signal: AbortSignal,
   ): Promise<{ readonly bytes: number }>;
-  /** Erases the organization of this name. */
-  eraseOrganization(flags: ServerFlags, name: string, signal: AbortSignal): Promise<void>;
+  /** Erases the organization of this name. @returns false if there was none, and erasures that had begun were continued */
+  eraseOrganization(flags: ServerFlags, name: string, signal: AbortSignal): Promise<boolean>;
   /** @returns the address to open, which works once and for `ttlMs` milliseconds */
   createLoginLink(flags: ServerFlags, link: { scopes: Scope[]; ttlMs: number }): Promise<string>;
 }

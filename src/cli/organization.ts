@@ -19,9 +19,12 @@ export function addOrganizationCommand(program: Command, { commands, terminal }:
     .argument("<name>", "the organization's name, which confirms that it is meant")
     .description("erase an organization with all that there is of it, which can't be undone; the server may run");
   withDataFlag(erased).action(async (name: string, flags) => {
-    await commands.eraseOrganization(serverFlags(flags), name, terminal.signal);
+    const wasThere = await commands.eraseOrganization(serverFlags(flags), name, terminal.signal);
+    const erasedNow = wasThere
+      ? `Erased ${name}.`
+      : `There is no organization ${name}; erased what had begun to be erased.`;
     terminal.write(
-      `Erased ${name}. What it pushed stays on its forges, and backups keep what they have.\n` +
+      `${erasedNow} What it pushed stays on its forges, and backups keep what they have.\n` +
         "The next start of the server makes an organization `default` if there is none, with a new admin key.\n",
     );
   });

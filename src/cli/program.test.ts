@@ -44,7 +44,7 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
     restore: noted("restore", report),
     move: noted("move", report),
     exportOrganization: noted("exportOrganization", { bytes: 12_345 }),
-    eraseOrganization: noted("eraseOrganization", undefined),
+    eraseOrganization: noted("eraseOrganization", true),
     createLoginLink: noted("createLoginLink", "http://127.0.0.1:4747/sign-in#token"),
     ...given,
   };
@@ -212,6 +212,11 @@ describe("offstage organization", () => {
     expect(exported.out).toBe("Exported default to /tmp/a.tar (13 kB). No secret is in it.\n");
     const erased = await program(["organization", "erase", "default"]);
     expect(erased.calls).toEqual([["eraseOrganization", {}, "default", erased.signal]]);
+    expect(erased.out).toMatch(/^Erased default\. /u);
+    const other = await program(["organization", "erase", "defualt"], {
+      eraseOrganization: () => Promise.resolve(false),
+    });
+    expect(other.out).toMatch(/^There is no organization defualt; /u);
     expect((await program(["organization", "erase"])).code).toBe(2);
   });
 });
