@@ -101,12 +101,24 @@ test.each([
   const there = marked.filter((line) => line.startsWith("H ")).map((line) => line.slice(2));
   expect(there).toEqual(paths.filter(sparseHas(folders)).toSorted());
   expect(shell(clone.folder, "git status --porcelain")).toBe("");
-  const some = await sparseCommit(folders, clone.headSha, { cwd: clone.mirror.path, signal });
+  const some = await sparseCommit({ folders }, clone.headSha, { cwd: clone.mirror.path, signal });
   expect((await git(clone.mirror.path, "ls-tree", "-r", "--name-only", "-z", some)).split("\0").toSorted()).toEqual(
     ["", ...there].toSorted(),
   );
   shell(clone.folder, `printf '%s\\n' "$F" | git sparse-checkout set --cone --stdin`.replace("$F", folders.join("\n")));
   expect(ours).toBe(await readFile(join(clone.folder, ".git/info/sparse-checkout"), "utf8"));
+});
+
+test("files that collide outside of the folders count as there too", async () => {
+  const { clone } = await sparseClone(["docs"]);
+  const options = { cwd: clone.mirror.path, signal };
+  const filesOf = async (sha: string) =>
+    (await git(clone.mirror.path, "ls-tree", "-r", "--name-only", "-z", sha)).split("\0");
+  const less = await filesOf(await sparseCommit({ folders: ["docs"] }, clone.headSha, options));
+  const path = "services/web/index.html";
+  const more = await filesOf(await sparseCommit({ folders: ["docs"], paths: [path] }, clone.headSha, options));
+  expect(less).not.toContain(path);
+  expect(more.toSorted()).toEqual([...less, path].toSorted());
 });
 
 describe("the work in a clone with the folder docs alone, after the agent left it with", () => {

@@ -22,7 +22,11 @@ export async function restoreLfs(
   const { mirror } = clone;
   const kept = new Set<string>();
   for (const open of pieces) for (const oid of await keepContents(run, folders, open())) kept.add(oid);
-  const problem = await fetchForFolder(mirror, commit, run.signal, { repository: path, sparse: clone.sparse ?? [] });
+  const problem = await fetchForFolder(mirror, commit, run.signal, {
+    repository: path,
+    sparse: clone.sparse ?? [],
+    paths: clone.joining?.paths ?? [],
+  });
   if (problem === null) return null;
   // The server does not have what the checkpoint holds.
   const store = lfsStore(mirror.path);

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { SessionError } from "../../domain/errors/errors.ts";
 import { importPack } from "./export-repository.ts";
-import { git, hasCommit, mustGit } from "../git/git.ts";
+import { git, hasCommit, mustGit, type GitOptions } from "../git/git.ts";
 import { fetchCommit, type Mirror } from "../git/mirror.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 
@@ -78,10 +78,23 @@ export async function bringKnown(
   if (needsBase) await fetchLost(mirror, start.baseSha, signal);
   for (const sha of commitsToHold(start)) {
     if (await hasCommit(sha, options)) continue;
-    if (held !== null) await importPack(createReadStream(held.file), held.commits, [start.baseSha], options);
+    if (held !== null) await importHeld(held, start.baseSha, options);
     if (!(await hasCommit(sha, options))) await fetchLost(mirror, sha, signal);
   }
   for (const sha of knownOf(start)) await mustGit(["update-ref", `${pin}/${sha}`, sha], options);
+}
+
+/** Takes what the checkpoint holds, unless git refuses what the remote once had: then the remote is asked. */
+async function importHeld(
+  { file, commits }: NonNullable<CheckpointWork["held"]>,
+  baseSha: string,
+  options: GitOptions,
+): Promise<void> {
+  try {
+    await importPack(createReadStream(file), commits, [baseSha], options);
+  } catch (error) {
+    if (!(error instanceof SessionError) || error.code !== "workspace_broken") throw error;
+  }
 }
 
 /** Fetches a commit that no branch has any more. @throws SessionError workspace_broken if the remote does not give it */

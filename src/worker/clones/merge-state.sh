@@ -1,6 +1,9 @@
 # Functions for programs that run in a session's clone: whether a merge or a cherry-pick is under way there, and what of it nobody
 # has resolved. Files that are no text, and those that one side deleted, have no conflict markers: what git left in the folder is
 # one side alone, and staging it would drop the other without a word.
+#
+# Environment: OFFSTAGE_LFS_FILTER, command of git's filter for files in LFS, which the agent may have taken out of its clone; may be
+# empty
 
 # Prints the name of what is under way; nothing if nothing is.
 under_way() {
@@ -20,7 +23,7 @@ is_as_left() {
     120000) [ -L "$3" ] && [ "$(readlink -n -- "$3" | git hash-object --stdin)" = "$2" ] ;;
     *)
       [ -f "$3" ] && [ ! -L "$3" ] || return 1
-      [ "$(git hash-object -- "$3")" != "$2" ] || return 0
+      [ "$(git ${OFFSTAGE_LFS_FILTER:+-c "filter.lfs.process=$OFFSTAGE_LFS_FILTER"} hash-object -- "$3")" != "$2" ] || return 0
       LC_ALL=C grep -q '^<<<<<<< ' -- "$3" && LC_ALL=C grep -q '^>>>>>>> ' -- "$3"
       ;;
   esac

@@ -1,4 +1,5 @@
 import { programText } from "../../programs/program-text.ts";
+import { filterCommand } from "../git/lfs.ts";
 import type { Joining } from "../git/remote-repository.ts";
 import { runCommand, type SandboxedRun, type SandboxFolders } from "../sandboxed/run-command.ts";
 
@@ -30,15 +31,21 @@ export type JoinState =
 
 /**
  * Looks in a clone, and changes nothing.
+ * @param mirror path of the clone's mirror
  * @throws SessionError resources_exhausted; Error if the agent left the clone in a state in which git can't tell
  */
 export async function readJoinState(
   run: SandboxedRun,
   folders: SandboxFolders,
   { theirs, onto }: Pick<Joining, "theirs" | "onto">,
+  mirror: string,
 ): Promise<JoinState> {
   const program = `${mergeStateFunctions()}\n${programText(import.meta.url, "join-state.sh")}`;
-  const environment = { OFFSTAGE_THEIRS: theirs, OFFSTAGE_ONTO: onto ?? "" };
+  const environment = {
+    OFFSTAGE_THEIRS: theirs,
+    OFFSTAGE_ONTO: onto ?? "",
+    OFFSTAGE_LFS_FILTER: filterCommand(mirror),
+  };
   const command = { command: "sh", arguments: ["-c", program], environment };
   const printed = await runCommand(run, folders, command, (child) => {
     child.stdin.end();

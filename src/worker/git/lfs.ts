@@ -64,6 +64,8 @@ interface FolderContents {
   readonly repository?: string;
   /** Folders that are checked out; everything if omitted or empty. Contents of other files are not fetched. */
   readonly sparse?: readonly string[];
+  /** Files that are checked out besides. */
+  readonly paths?: readonly string[];
   readonly onProgress?: OnProgress;
 }
 
@@ -99,8 +101,8 @@ export async function fetchForFolder(
 ): Promise<string | null> {
   if (!(await usesLfs(from.repository ?? mirror.path, [sha], signal))) return null;
   try {
-    const { repository = mirror.path, sparse = [] } = from;
-    const wanted = await sparseCommit(sparse, sha, { cwd: repository, signal });
+    const { repository = mirror.path, sparse = [], paths = [] } = from;
+    const wanted = await sparseCommit({ folders: sparse, paths }, sha, { cwd: repository, signal });
     await fetchContents(mirror, wanted, signal, from);
     return null;
   } catch (error) {
@@ -192,7 +194,8 @@ export async function fetchContents(
       () => tooSlow(mirror.url, "download of files in LFS from", ms),
       (bounded) => git(["lfs", "fetch", "origin", sha], bounded),
     );
-    if (code !== 0) throw remoteError(mirror.url, `${output.words()}\n${stderr}`);
+    const words = output.words();
+    if (code !== 0) throw remoteError(mirror.url, `${words}\n${stderr}`);
   } finally {
     watch.stop();
   }
@@ -204,18 +207,30 @@ export async function namesInLfs(repository: string, sha: string, signal: AbortS
   return code === 0 ? [...stdout.matchAll(/^[0-9a-f]{64}(?= [*-] )/gmu)].map(([oid]) => oid) : null;
 }
 
+/** Most characters of git-lfs's words that are kept. */
+const keptWords = 20_000;
+
 /** Tells the progress in git-lfs's stdout from its words, of which the end is kept. */
 function readOutput(onProgress: OnProgress = () => undefined) {
   let words = "";
+  let rest = "";
+  const take = (line: string): void => {
+    const text = line.trim();
+    if (text.startsWith("Downloading LFS objects: ")) onProgress(text);
+    else if (text !== "") words = `${words}${text}\n`.slice(-keptWords);
+  };
   return {
     read(chunk: Buffer): void {
-      for (const line of chunk.toString("utf8").split(/[\r\n]/u)) {
-        const text = line.trim();
-        if (text.startsWith("Downloading LFS objects: ")) onProgress(text);
-        else if (text !== "") words = `${words}${text}\n`.slice(-20_000);
-      }
+      const lines = `${rest}${chunk.toString("utf8")}`.split(/[\r\n]/u);
+      rest = lines.pop()?.slice(-keptWords) ?? "";
+      for (const line of lines) take(line);
     },
-    words: () => words,
+    /** To be called when all was read: git-lfs ends its last line with nothing. */
+    words(): string {
+      take(rest);
+      rest = "";
+      return words;
+    },
   };
 }
 

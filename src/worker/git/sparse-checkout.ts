@@ -83,12 +83,19 @@ export async function missingFolders(folders: readonly string[], sha: string, mi
 /**
  * Writes a commit that has no more of another's files than a clone with these folders: for programs that can't be told paths. The
  * same commit is written each time.
- * @param folders none: the clone has everything
+ * @param which.folders none: the clone has everything
+ * @param which.paths files that it has besides
  * @returns its name; `sha` itself if the clone has everything
  */
-export async function sparseCommit(folders: readonly string[], sha: string, mirror: GitOptions): Promise<string> {
+export async function sparseCommit(
+  { folders, paths = [] }: { readonly folders: readonly string[]; readonly paths?: readonly string[] },
+  sha: string,
+  mirror: GitOptions,
+): Promise<string> {
   if (folders.length === 0) return sha;
-  const isThere = sparseHas(folders);
+  const isInFolders = sparseHas(folders);
+  const named = new Set(paths);
+  const isThere = (path: string): boolean => isInFolders(path) || named.has(path);
   const kept: string[] = [];
   let rest = "";
   const onOutput = (chunk: Buffer): void => {

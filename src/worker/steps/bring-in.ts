@@ -14,15 +14,16 @@ export type JoinServices = Exporting & Pick<AttemptServices, "folders" | "forgeO
 
 /**
  * Fetches the contents of others' files in LFS, so that the clone gets these and no pointers.
+ * @param theirs.paths files that git puts into the folder wherever they are: those that collide
  * @returns whether all are there; if not, a notice says why
  * @throws SessionError repository_* that passes by itself
  */
 export async function fetchTheirFiles(
   { emit, signal }: Pick<Attempt, "emit" | "signal">,
   { mirror, remote, sparse = [] }: Clone,
-  { branch, sha }: { readonly branch: string; readonly sha: string },
+  { branch, sha, paths = [] }: { readonly branch: string; readonly sha: string; readonly paths?: readonly string[] },
 ): Promise<boolean> {
-  const problem = await fetchForFolder(mirror, sha, signal, { sparse });
+  const problem = await fetchForFolder(mirror, sha, signal, { sparse, paths });
   if (problem === null) return true;
   const text = `Files in LFS that others committed to ${branch} of ${remote.directory} could not be fetched: the agent sees pointers in their place. ${problem}`;
   await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });

@@ -53,7 +53,7 @@ async function conflictOf(
   clone: Clone,
   { theirs, onto, paths, branch, isTarget }: Joining,
 ): Promise<Conflict> {
-  const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch, sha: theirs }));
+  const hasPointers = !(await fetchTheirFiles(attempt, clone, { branch, sha: theirs, paths }));
   return { directory: clone.remote.directory, theirs, onto, paths, branch, isTarget, hasPointers };
 }
 
@@ -128,7 +128,7 @@ async function stateOf(attempt: Attempt, services: JoinServices, clone: Clone, j
   const { session, signal } = attempt;
   const folders = commandFoldersOf(session, services, clone.remote.directory);
   try {
-    return await readJoinState({ ...services, signal }, folders, joining);
+    return await readJoinState({ ...services, signal }, folders, joining, clone.mirror.path);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof SessionError) throw error;

@@ -10,6 +10,7 @@ import type { Clone } from "../clones/clone.ts";
 import { git, mustGit, type GitOptions } from "../git/git.ts";
 import { fetchContents, lfsPath, lfsStore } from "../git/lfs.ts";
 import { knownOf } from "../git/remote-repository.ts";
+import { sparseCommit } from "../git/sparse-checkout.ts";
 import { storeMade, takeContents } from "../lfs/contents.ts";
 import { listed, newLfsFiles, type FileInGit, type LfsFile } from "../lfs/pointers.ts";
 import type { PushedObject } from "../push/pushed-objects.ts";
@@ -47,7 +48,12 @@ export async function takeLfsFiles(
     );
   }
   // What is left may be an earlier content, to which the agent went back.
-  if (missing().length > 0) await fetchIfThere(clone, head, signal);
+  if (missing().length > 0)
+    await fetchIfThere(
+      clone,
+      await sparseCommit({ folders: clone.sparse ?? [] }, head, { cwd: mirror.path, signal }),
+      signal,
+    );
   const others = new Set(missing().map(({ commit }) => commit));
   for (const commit of [...others].slice(0, mostFetched)) await fetchIfThere(clone, commit, signal);
   const lost = missing();

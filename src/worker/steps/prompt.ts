@@ -45,7 +45,7 @@ function submodulesOf(
   const [there, missing] = [submodules.filter(isThere), submodules.filter((each) => !isThere(each))];
   const sentences = [
     sparse.length > 0 &&
-      `Of the repository${isOneOfMany ? ` in ${repository.directory}` : ""} only these folders are checked out (git's sparse checkout), with the files directly above them: ${sparse.map((folder) => JSON.stringify(folder)).join(", ")}. Everything else is in git and counts as unchanged: \`git ls-files\` and \`git grep --cached\` see it, \`git sparse-checkout add <folder>\` checks it out.`,
+      `Of the repository${isOneOfMany ? ` in ${repository.directory}` : ""} only these folders are checked out (git's sparse checkout), with the files directly above them: ${sparse.map((folder) => JSON.stringify(folder)).join(", ")}. Everything else is in git and counts as unchanged: \`git ls-files\` and \`git grep --cached\` see it, \`git sparse-checkout add <folder>\` checks it out; a file in Git LFS is a short pointer text then: do not change it.`,
     there.length > 0 &&
       `These folders are submodules, which are other repositories: ${named(there)}. They are checked out at their recorded commits. What is changed or committed inside them can't be pushed: leave them as they are, and say in your last message what should be changed there.`,
     missing.length > 0 && `These submodules could not be fetched, and their folders are empty: ${named(missing)}.`,

@@ -13,6 +13,7 @@ import { makeClones } from "../../../src/worker/clones/clones.ts";
 import { withOthersWork } from "../../../src/worker/steps/conflict-prompt.ts";
 import { exportWork } from "../../../src/worker/steps/export-work.ts";
 import { joinBranches } from "../../../src/worker/steps/join-branches.ts";
+import { resumeJoins } from "../../../src/worker/steps/joins-by-hand.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push.ts";
 import { seedRepository } from "../../forge/seed-repository.ts";
@@ -387,6 +388,27 @@ describe.runIf(isInstalled)("others' files in LFS", () => {
     gitIn(joined, "commit", "--quiet", "--no-edit");
     await publish(next, one, joined);
     expect(onBranch(attempt, "old.bin")).toBe(pointerOf("second").trim());
+  });
+
+  test("that collide are not resolved by taking the filter out of the clone", async () => {
+    await useLfs();
+    const { attempt, clones } = await begin();
+    await commit(clones, { "old.bin": "first" });
+    await publish(attempt, one, clones);
+    await upload("theirs");
+    await world.forge.commit("acme", "app", attempt.session.branchName, { "old.bin": pointerOf("theirs") });
+    const next = await world.again(attempt, "one");
+    const { clones: before } = await prepareWorkspace(next, one);
+    await commit(before, { "old.bin": "second" });
+    const { clones: joined } = await joinBranches(next, one, before);
+    // Also one that is set for all users of the image.
+    gitIn(joined, "config", "filter.lfs.process", "");
+    gitIn(joined, "config", "filter.lfs.clean", "cat");
+    const { conflicts } = await resumeJoins(next, one, joined, false);
+    expect(conflicts.map(({ paths }) => paths)).toEqual([["old.bin"]]);
+    // The control: a content of the agent's own is a resolution.
+    await write(joined, { "old.bin": "both" });
+    expect((await resumeJoins(next, one, joined, false)).conflicts).toEqual([]);
   });
 
   test("that collide with work that is put on top of a rewritten branch are there on both sides, also on another worker", async () => {
