@@ -85,17 +85,16 @@ interface Done {
   readonly notices: string;
 }
 
+/** Notices that are not about setups: the second is one of a slow machine. */
+const aside = /^The (?:agent changed nothing|work so far could not be stored outside this worker)/u;
+
 async function seen(session: SessionDetail): Promise<Done> {
   const { events } = await client.session.events(session.id, { limit: 1_000 });
   const told = (pick: (event: SessionEvent) => string[]): string => events.flatMap(pick).join("");
   return {
     session,
     setup: told((event) => (event.type === "setup.output" ? [event.data.text] : [])),
-    notices: told((event) =>
-      event.type === "notice" && !event.data.text.startsWith("The agent changed nothing")
-        ? [`${event.data.text}\n`]
-        : [],
-    ),
+    notices: told((event) => (event.type === "notice" && !aside.test(event.data.text) ? [`${event.data.text}\n`] : [])),
     output: told((event) =>
       event.type === "agent.tool" && event.data.status !== "in_progress"
         ? event.data.content.map((content) => (content.type === "text" ? `${content.text}\n` : ""))
