@@ -14,6 +14,8 @@ export interface ChaosOptions {
   readonly workers: number;
   /** Whether the network between workers and database is one that the kernel cuts; else a proxy stalls. */
   readonly namespaces?: boolean;
+  /** By how much the pauses between mishaps are longer than the schedule says; 1 if omitted. */
+  readonly pauseFactor?: number;
   /** After so many nothing more goes wrong, so that a slow machine comes to the end as well; by default there is no end. */
   readonly mishaps?: number;
   /** After so long without everything being over the run is given up. */
@@ -166,7 +168,7 @@ async function breakThings(fleet: ChaosFleet, options: ChaosOptions, breaking: B
   const atStep = watchSteps(fleet, breaking);
   let count = 0;
   for (const { afterMs, mishap } of createSchedule(options.seed, options)) {
-    await pause(afterMs);
+    await pause(afterMs * (options.pauseFactor ?? 1));
     if (breaking.signal.aborted || count === options.mishaps) break;
     count += 1;
     options.tell(`· ${JSON.stringify(mishap)}`);
