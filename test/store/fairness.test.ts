@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import { claimJob, completeJob, createJobs } from "../../src/store/automations/jobs.ts";
 import { finishSession, type ClaimedSession } from "../../src/store/queue/claims.ts";
+import { recoverSessions } from "../../src/store/queue/lease.ts";
 import { estimateWait, queueDepth } from "../../src/store/queue/queue.ts";
 import { reportWorker } from "../../src/store/queue/worker-nodes.ts";
 import { createRepository, setLimits } from "../../src/store/repositories/repositories.ts";
@@ -96,6 +97,21 @@ describe("within an organization", () => {
     );
     expect(titles(await claims(3))).toEqual(["urgent", "urgent", "urgent"]);
   });
+});
+
+test("a session whose worker died goes on before others begin, whoever's turn it is", async () => {
+  const organizationId = await addOrganization(database);
+  const noisy = await addAutomation(database, organizationId, "noisy");
+  await atOnce(3, () => addSession(database, organizationId, { title: "noisy", automationId: noisy }));
+  const [first] = await claims(3);
+  await atOnce(2, () => addSession(database, organizationId, { title: "asked" }));
+  await database.pool.query("update session set lease_until = now() - interval '1 second' where id = $1", [
+    first?.sessionId,
+  ]);
+  expect(await recoverSessions(database, {})).toBe(1);
+  const taken = await claims(3);
+  expect(taken[0]?.sessionId).toBe(first?.sessionId);
+  expect(titles(taken.slice(1))).toEqual(["asked", "asked"]);
 });
 
 describe("a repository", () => {

@@ -1,7 +1,7 @@
 -- needs: claimable, lane
 -- The session of an organization whose turn it is, if several lanes have something to claim or a repository may be at its limit;
--- no row: each that could be claimed has such a repository. The most urgent comes first; of the same urgency one of the lane
--- that runs the least; of those the oldest. A session with a repository that runs as many sessions as it may is passed over.
+-- no row: each that could be claimed has such a repository. The most urgent comes first; of the same urgency one whose worker
+-- died, since it was under way; then one of the lane that runs the least; of those the oldest. A session with a repository that runs as many sessions as it may is passed over.
 -- The caller has locked the organization, so that what runs does not grow meanwhile.
 -- Caller: claim_session.
 -- @param repository_limit sessions at once, if a repository has no limit of its own; null: any number
@@ -30,6 +30,7 @@ begin
     select candidate.id, candidate.automation_id, candidate.budget_usd, candidate.queued_seconds
     from turn left join running on running.lane = turn.lane,
       lateral (select session.id, session.automation_id, session.budget_usd, priority, queued_at,
+          status = 'queued' and retry ->> 'code' is not distinct from 'worker_lost' as is_interrupted,
           case when status = 'queued' then extract(epoch from clock_timestamp() - updated_at)::float8 end as queued_seconds
         from session
         where organization_id = organization and claimable(session) and lane(session) = turn.lane
@@ -37,5 +38,5 @@ begin
             select from session_repository part
             where part.session_id = session.id and part.repository_id = any(full_repositories)))
         order by priority, queued_at, session.id limit 1) as candidate
-    order by candidate.priority, coalesce(running.count, 0), candidate.queued_at, candidate.id limit 1;
+    order by candidate.priority, not candidate.is_interrupted, coalesce(running.count, 0), candidate.queued_at, candidate.id limit 1;
 end $$;
