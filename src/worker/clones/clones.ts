@@ -10,6 +10,7 @@ import type { Mirrors } from "../git/mirrors.ts";
 import { knownOf, type CheckpointWork, type CloneStart } from "../git/remote-repository.ts";
 import { openCheckpointRepository, type PendingRestore } from "./checkpoint-repository.ts";
 import { startOf, type Clone, type CloneSource } from "./clone.ts";
+import { theirsRef } from "./export-repository.ts";
 import { bringKnown } from "./held-commits.ts";
 import { addSubmodules } from "./submodules.ts";
 import { createClone, fetchHeads, goesOnFrom, hasStart, trustedSince, unpin, type Room } from "./create-clone.ts";
@@ -154,7 +155,7 @@ async function makeClone(
   await unpin(mirror.path, sessionId);
   const heads = await fetchHeads(mirror, sessionId, remote, progress, signal);
   const continues = work !== null && goesOnFrom(work, remote, heads);
-  const pin = `refs/offstage/${sessionId}/${remote.directory}/theirs`;
+  const pin = theirsRef(sessionId, remote.directory);
   if (continues) await bringKnown(mirror, work, pin, signal);
   const start = continues ? { ...work.start, trusted: await trustedSince(mirror, work.start, heads, signal) } : heads;
   const made = cloneOf(mirrors, folders.pathsOf(sessionId).workspace, source, start);

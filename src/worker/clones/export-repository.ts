@@ -197,6 +197,11 @@ async function moveToSigned(request: RepositoryExport, unsigned: string, signed:
   });
 }
 
+/** The ref below which commits of the remote are pinned that a session took in after it started. */
+export function theirsRef(sessionId: string, directory: string): string {
+  return `refs/offstage/${sessionId}/${directory}/theirs`;
+}
+
 /** Full name of the mirror's ref at the commit that was last taken out of a clone. */
 export function exportedRef(sessionId: string, directory: string): string {
   return `refs/offstage/${sessionId}/${directory}/head`;

@@ -4,7 +4,7 @@ import { git, mustGit, type Identity } from "../git/git.ts";
 import { findOnRemote } from "../git/mirror.ts";
 import type { Signer } from "../git/signer.ts";
 import type { Clone } from "./clone.ts";
-import { exportRepository, type ExportedCommit } from "./export-repository.ts";
+import { exportRepository, theirsRef, type ExportedCommit } from "./export-repository.ts";
 
 /** One clone's work after it was taken out of the sandbox. */
 export interface ExportedWork {
@@ -74,7 +74,7 @@ export async function exportClone(
     limits,
     ours: start.joining?.ours ?? null,
     findOthers: (fresh) => {
-      const pin = `refs/offstage/${sessionId}/${remote.directory}/theirs`;
+      const pin = theirsRef(sessionId, remote.directory);
       return findOnRemote(mirror, { commits: fresh, branch: start.targetBranch, pin }, signal);
     },
     isInterrupted,

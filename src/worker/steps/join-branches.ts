@@ -3,7 +3,7 @@ import { recordedWork, saveRepository, type RecordedWork } from "../../store/que
 import type { Attempt } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import { completeClones } from "../clones/clones.ts";
-import { exportedHead, exportedRef } from "../clones/export-repository.ts";
+import { exportedHead, exportedRef, theirsRef } from "../clones/export-repository.ts";
 import { git } from "../git/git.ts";
 import { isWithin, joinCommits, type Join } from "../git/join.ts";
 import { askRemote, fetchBranch, remoteOptions, type Mirror } from "../git/mirror.ts";
@@ -185,7 +185,7 @@ async function withTheirs(
 ): Promise<Clone> {
   const clone = clones[index] as Clone;
   const { mirror, remote, targetBranch } = clone;
-  const pin = `refs/offstage/${session.sessionId}/${remote.directory}/theirs`;
+  const pin = theirsRef(session.sessionId, remote.directory);
   const place = name === targetBranch ? mirror : branchMirror;
   const tips = [
     { place, branch: name, sha: branch },

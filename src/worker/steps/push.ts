@@ -1,3 +1,4 @@
+import { theirsRef } from "../clones/export-repository.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { underClaim } from "../../store/queue/lease.ts";
 import { savePullRequest, saveRepository } from "../../store/queue/progress.ts";
@@ -63,7 +64,7 @@ async function pushWork(
     sha: work.headSha,
     own: work.recorded.commits,
     pushed: work.recorded.pushedSha,
-    pin: `refs/offstage/${session.sessionId}/${remote.directory}/theirs`,
+    pin: theirsRef(session.sessionId, remote.directory),
     message: mask.text(session.title),
     author,
     committer,
