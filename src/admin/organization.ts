@@ -1,5 +1,4 @@
 import { Readable } from "node:stream";
-import { setTimeout as pause } from "node:timers/promises";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
 import { writeNewFile } from "../database/dump/backup-file.ts";
@@ -7,13 +6,10 @@ import { NotFoundError, UnavailableError } from "../domain/errors/errors.ts";
 import { createObjectStore } from "../objects/object-store.ts";
 import { recordingsDirectory } from "../server/wiring.ts";
 import { sweepObjects } from "../store/checkpoints/objects.ts";
-import { beginErasure, continueErasure, unfinishedErasures } from "../store/organization-data/erase.ts";
+import { beginErasure, finishErasure, unfinishedErasures } from "../store/organization-data/erase.ts";
 import { exportOrganization } from "../store/organization-data/export.ts";
 import { findOrganization } from "../store/people/organizations.ts";
 import { attachDatabase, auditCommand, requireDatabase } from "./attach.ts";
-
-/** Pause, in ms, while sessions are being cancelled. */
-const againAfterMs = 500;
 
 /**
  * Writes all data of an organization to a tar archive. A server may be running.
@@ -50,14 +46,10 @@ export function eraseByName(config: Config, name: string, signal: AbortSignal): 
     const unfinished = await unfinishedErasures(database);
     if (organizationId === null && unfinished.length === 0) throw new NotFoundError(`there is no organization ${name}`);
     for (const id of unfinished) {
-      while (!(await continueErasure(database, id, signal))) {
-        await pause(againAfterMs, undefined, { signal }).catch(() => undefined);
-        if (signal.aborted) {
-          throw new UnavailableError(
-            "interrupted: a running server continues, and so does this command if you repeat it",
-          );
-        }
-      }
+      if (!(await finishErasure(database, id, signal)))
+        throw new UnavailableError(
+          "interrupted: a running server continues, and so does this command if you repeat it",
+        );
     }
     if (config.objects !== null) await sweepObjects(database, createObjectStore(config.objects), signal);
     return organizationId !== null;

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { Database } from "../../database/database.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
 import { removeRows } from "../prune.ts";
@@ -123,6 +124,22 @@ export async function continueErasure(
   if (signal.aborted || left.rowCount !== 0) return false;
   for (const table of afterSessions) await removeOwn(database, table, organizationId, signal);
   return !signal.aborted && (await finish(database, organizationId));
+}
+
+/** Pause, in ms, while sessions are being cancelled. */
+const againAfterMs = 500;
+
+/**
+ * Continues an erasure until the organization is gone.
+ * @returns false if the signal ended it before: whoever finds it continues
+ */
+export async function finishErasure(database: Database, organizationId: string, signal: AbortSignal): Promise<boolean> {
+  while (!(await continueErasure(database, organizationId, signal))) {
+    // Ended early by the signal, which is looked at next.
+    await pause(againAfterMs, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return false;
+  }
+  return true;
 }
 
 function removeOwn(

@@ -332,9 +332,7 @@ export async function saveCommits(
   position: number,
   commits: readonly WorkCommit[],
 ): Promise<void> {
-  if (commits.length === 0) return;
-  await underClaim(database, claim, (transaction) => insertCommits(transaction, claim, position, commits));
-  database.notify("offstage_event", claim.sessionId);
+  await saveCommitsUnder(underClaim, database, claim, position, commits);
 }
 
 /**
@@ -347,8 +345,18 @@ export async function saveCommitsOfEnded(
   position: number,
   commits: readonly WorkCommit[],
 ): Promise<void> {
+  await saveCommitsUnder(underAttempt, database, claim, position, commits);
+}
+
+async function saveCommitsUnder(
+  hold: typeof underAttempt,
+  database: Database,
+  claim: Claim,
+  position: number,
+  commits: readonly WorkCommit[],
+): Promise<void> {
   if (commits.length === 0) return;
-  await underAttempt(database, claim, (transaction) => insertCommits(transaction, claim, position, commits));
+  await hold(database, claim, (transaction) => insertCommits(transaction, claim, position, commits));
   database.notify("offstage_event", claim.sessionId);
 }
 

@@ -57,10 +57,27 @@ async function removeDeleted(place: Place, id: string, stopping: AbortSignal): P
   const { database, folders, mirrors, recordingsDirectory, untilOver } = place;
   // A notification says only what to look at.
   if ((await existingSessions(database, [id])).has(id)) return;
-  if (stopping.aborted) return;
-  // The attempt that a cancel ended may still be reading them, to save its diff.
-  await Promise.race([untilOver(id), once(stopping, "abort")]);
-  if (stopping.aborted) return;
-  if (folders.isKept(id)) await removeSession({ folders, mirrors }, id);
+  if (!(await removeWhenOver({ folders, mirrors, untilOver }, id, stopping))) return;
   await rm(join(recordingsDirectory, `${id}.jsonl`), { force: true });
+}
+
+/**
+ * Removes what a worker has of a session that is gone, once no attempt uses it: one that was cancelled may still be saving its diff.
+ * @returns false if the worker stopped before that
+ */
+export async function removeWhenOver(
+  { folders, mirrors, untilOver }: Pick<Place, "folders" | "mirrors" | "untilOver">,
+  id: string,
+  stopping: AbortSignal,
+): Promise<boolean> {
+  if (stopping.aborted) return false;
+  const over = new AbortController();
+  try {
+    await Promise.race([untilOver(id), once(stopping, "abort", { signal: over.signal }).catch(() => undefined)]);
+  } finally {
+    over.abort();
+  }
+  if (stopping.aborted) return false;
+  if (folders.isKept(id)) await removeSession({ folders, mirrors }, id);
+  return true;
 }

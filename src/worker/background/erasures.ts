@@ -1,7 +1,5 @@
-import { once } from "node:events";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { replaceFile } from "../../atomic-file.ts";
 import type { Database } from "../../database/database.ts";
 import type { Subscription } from "../../database/notifications.ts";
@@ -11,22 +9,15 @@ import { createService, type Service } from "../../lifecycle/service.ts";
 import type { ObjectStore } from "../../objects/object-store.ts";
 import type { Logger } from "../../observability.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
-import {
-  continueErasure,
-  erasureChannel,
-  lastErasure,
-  unfinishedErasures,
-} from "../../store/organization-data/erase.ts";
+import { erasureChannel, finishErasure, lastErasure, unfinishedErasures } from "../../store/organization-data/erase.ts";
 import { existingSessions } from "../../store/sessions/delete-session.ts";
-import { removeSession } from "../clones/clones.ts";
 import type { SessionFolders } from "../disk/session-folders.ts";
 import type { Mirrors } from "../git/mirrors.ts";
+import { removeWhenOver } from "./deleted-sessions.ts";
 import { maintainMirrors } from "./mirror-maintenance.ts";
 import { pruneRecordingsOfDeleted } from "./prune-recordings.ts";
 
 const everyMs = 30_000;
-/** Pause, in ms, while sessions are being cancelled. */
-const againAfterMs = 500;
 
 interface Place {
   readonly database: Database;
@@ -72,10 +63,7 @@ export function createErasures(place: Place): Service {
 
 async function eraseOrganizations({ database, logger, objects }: Place, stopping: AbortSignal): Promise<void> {
   for (const organizationId of await unfinishedErasures(database)) {
-    while (!stopping.aborted && !(await continueErasure(database, organizationId, stopping))) {
-      await pause(againAfterMs, undefined, { signal: stopping });
-    }
-    if (stopping.aborted) return;
+    if (stopping.aborted || !(await finishErasure(database, organizationId, stopping))) return;
     logger.info({ organizationId }, "erased an organization");
     if (objects !== null) await sweepObjects(database, objects, stopping);
   }
@@ -92,11 +80,8 @@ async function cleanDisk(place: Place, stopping: AbortSignal): Promise<void> {
   const ids = (await folders.list()).filter((name) => isUuid(name));
   const existing = await existingSessions(database, ids);
   for (const id of ids.filter((each) => !existing.has(each))) {
-    if (stopping.aborted) return;
-    // The attempt that the erasure cancelled may still be using them, and writing its recording.
-    await Promise.race([untilOver(id), once(stopping, "abort")]);
-    if (stopping.aborted) return;
-    if (folders.isKept(id)) await removeSession({ folders, mirrors }, id);
+    // The attempt that the erasure cancelled may also be writing its recording.
+    if (!(await removeWhenOver({ folders, mirrors, untilOver }, id, stopping))) return;
   }
   await pruneRecordingsOfDeleted(database, recordingsDirectory, stopping);
   for (const name of await readdir(environmentsDirectory).catch(() => [])) {
