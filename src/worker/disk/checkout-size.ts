@@ -35,13 +35,14 @@ export async function addCheckout(
   signal: AbortSignal,
   sparse: readonly string[] = [],
 ): Promise<void> {
-  const isThere = sparseHas(sparse);
+  const has = sparseHas(sparse);
+  const isThere = (entry: string): boolean => sparse.length === 0 || has(pathIn(entry));
   const tooMuch = new AbortController();
   let rest = "";
   const onOutput = (chunk: Buffer): void => {
     const entries = `${rest}${chunk.toString("latin1")}`.split("\0");
     rest = entries.pop() ?? "";
-    for (const entry of entries) addEntry(written, entry, isThere(pathIn(entry)));
+    for (const entry of entries) addEntry(written, entry, isThere(entry));
     if (isTooLarge(written, bounds)) tooMuch.abort(tooLarge(bounds));
   };
   // Folders are listed too (-t): each takes an inode.
