@@ -10,6 +10,7 @@ import { fetchCheckpoint, restoreCheckpoint } from "../../../src/worker/checkpoi
 import { exportWork } from "../../../src/worker/steps/export-work.ts";
 import { prepareWorkspace, type Workspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push.ts";
+import { takeCheckpoint } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;
@@ -34,11 +35,7 @@ async function begin(): Promise<{ attempt: Attempt; workspace: Workspace }> {
 }
 
 async function take(attempt: Attempt, { clones }: Workspace): Promise<boolean> {
-  const checkpointer = createCheckpointer(attempt, one);
-  checkpointer.start(clones);
-  const isStored = await checkpointer.take();
-  await checkpointer.stop();
-  return isStored;
+  return takeCheckpoint(attempt, one, clones);
 }
 
 test("another worker continues with the files as the agent left them, on its own HEAD", async () => {

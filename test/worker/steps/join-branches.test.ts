@@ -13,6 +13,7 @@ import { joinBranches } from "../../../src/worker/steps/join-branches.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push.ts";
+import { folderOf, gitIn, publish } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;
@@ -27,27 +28,11 @@ beforeEach(async () => {
 
 afterEach(() => world.close());
 
-const identity = ["-c", "user.name=Agent", "-c", "user.email=agent@example.com"];
-const folderOf = (clones: readonly Clone[]): string => clones[0]?.folder ?? "";
-const gitIn = (clones: readonly Clone[], ...parameters: string[]): string =>
-  execFileSync("git", ["-C", folderOf(clones), ...identity, ...parameters], { encoding: "utf8" }).trim();
-
 /** As an agent leaves a file, committed. */
 async function work(clones: readonly Clone[], name: string, content: string): Promise<void> {
   await writeFile(join(folderOf(clones), name), content);
   gitIn(clones, "add", "--all");
   gitIn(clones, "commit", "--quiet", "--message", `change ${name}`);
-}
-
-async function publish(attempt: Attempt, services: StepServices, clones: readonly Clone[]) {
-  const works = await exportWork(attempt, services, clones);
-  const { pushed, collided } = await push(
-    attempt,
-    services,
-    works.filter(({ isChanged }) => isChanged),
-  );
-  await openPullRequests(attempt, services, pushed, "");
-  return { works, pushed, collided };
 }
 
 /** A session that pushed `work.txt`; after that somebody else committed to its branch. */

@@ -17,6 +17,7 @@ import { resumeJoins } from "../../../src/worker/steps/joins-by-hand.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push.ts";
 import { seedRepository } from "../../forge/seed-repository.ts";
+import { takeCheckpoint } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 const isInstalled = spawnSync("git", ["lfs", "version"]).status === 0;
@@ -84,11 +85,7 @@ async function begin(): Promise<{ attempt: Attempt; clones: readonly Clone[] }> 
 }
 
 async function take(attempt: Attempt, clones: readonly Clone[], services = one): Promise<boolean> {
-  const checkpointer = createCheckpointer(attempt, services);
-  checkpointer.start(clones);
-  const isStored = await checkpointer.take();
-  await checkpointer.stop();
-  return isStored;
+  return takeCheckpoint(attempt, services, clones);
 }
 
 /** Another worker continues from the last checkpoint. */
@@ -108,6 +105,21 @@ async function publish(attempt: Attempt, services: StepServices, clones: readonl
     works.filter(({ isChanged }) => isChanged),
   );
   expect(collided).toEqual([]);
+}
+
+/** A follow-up whose change of `old.bin` collides with another's. */
+async function collide() {
+  await useLfs();
+  const { attempt, clones } = await begin();
+  await commit(clones, { "old.bin": "first" });
+  await publish(attempt, one, clones);
+  await upload("theirs");
+  await world.forge.commit("acme", "app", attempt.session.branchName, { "old.bin": pointerOf("theirs") });
+  const next = await world.again(attempt, "one");
+  const { clones: before } = await prepareWorkspace(next, one);
+  await commit(before, { "old.bin": "second" });
+  const { clones: joined, conflicts } = await joinBranches(next, one, before);
+  return { attempt, next, joined, conflicts };
 }
 
 const onBranch = (attempt: Attempt, path: string): string => world.git("show", `${attempt.session.branchName}:${path}`);
@@ -369,16 +381,7 @@ describe.runIf(isInstalled)("others' files in LFS", () => {
   });
 
   test("that collide are there on both sides for the agent", async () => {
-    await useLfs();
-    const { attempt, clones } = await begin();
-    await commit(clones, { "old.bin": "first" });
-    await publish(attempt, one, clones);
-    await upload("theirs");
-    await world.forge.commit("acme", "app", attempt.session.branchName, { "old.bin": pointerOf("theirs") });
-    const next = await world.again(attempt, "one");
-    const { clones: before } = await prepareWorkspace(next, one);
-    await commit(before, { "old.bin": "second" });
-    const { clones: joined, conflicts } = await joinBranches(next, one, before);
+    const { attempt, next, joined, conflicts } = await collide();
     expect(conflicts.map(({ paths }) => paths)).toEqual([["old.bin"]]);
     gitIn(joined, "checkout", "--theirs", "old.bin");
     expect(await read(joined, "old.bin")).toBe("theirs");
@@ -391,16 +394,7 @@ describe.runIf(isInstalled)("others' files in LFS", () => {
   });
 
   test("that collide are not resolved by taking the filter out of the clone", async () => {
-    await useLfs();
-    const { attempt, clones } = await begin();
-    await commit(clones, { "old.bin": "first" });
-    await publish(attempt, one, clones);
-    await upload("theirs");
-    await world.forge.commit("acme", "app", attempt.session.branchName, { "old.bin": pointerOf("theirs") });
-    const next = await world.again(attempt, "one");
-    const { clones: before } = await prepareWorkspace(next, one);
-    await commit(before, { "old.bin": "second" });
-    const { clones: joined } = await joinBranches(next, one, before);
+    const { next, joined } = await collide();
     // Also one that is set for all users of the image.
     gitIn(joined, "config", "filter.lfs.process", "");
     gitIn(joined, "config", "filter.lfs.clean", "cat");

@@ -4,15 +4,14 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
-import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
 import { restoreCheckpoint } from "../../../src/worker/checkpoints/restore.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { exportWork, salvage } from "../../../src/worker/steps/export-work.ts";
 import { joinBranches } from "../../../src/worker/steps/join-branches.ts";
 import { resumeJoins } from "../../../src/worker/steps/joins-by-hand.ts";
-import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
 import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push.ts";
+import { folderOf, gitIn, publish, takeCheckpoint } from "./step-actions.ts";
 import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 /** Turns that end in the middle of a merge: it stays under way, on this worker and on the next. */
@@ -28,27 +27,12 @@ beforeEach(async () => {
 
 afterEach(() => world.close());
 
-const identity = ["-c", "user.name=Agent", "-c", "user.email=agent@example.com"];
-const folderOf = (clones: readonly Clone[]): string => clones[0]?.folder ?? "";
-const gitIn = (clones: readonly Clone[], ...parameters: string[]): string =>
-  execFileSync("git", ["-C", folderOf(clones), ...identity, ...parameters], { encoding: "utf8" }).trim();
 const write = (clones: readonly Clone[], name: string, content: string): Promise<void> =>
   writeFile(join(folderOf(clones), name), content);
 
 async function commit(clones: readonly Clone[], message: string): Promise<void> {
   gitIn(clones, "add", "--all");
   gitIn(clones, "commit", "--quiet", "--message", message);
-}
-
-async function publish(attempt: Attempt, services: StepServices, clones: readonly Clone[]) {
-  const works = await exportWork(attempt, services, clones);
-  const { pushed, collided } = await push(
-    attempt,
-    services,
-    works.filter(({ isChanged }) => isChanged),
-  );
-  await openPullRequests(attempt, services, pushed, "");
-  return { works, pushed, collided };
 }
 
 /** How the two sides collide, and what the unresolved file is when git has tried. */
@@ -95,10 +79,7 @@ async function begin({ mine, theirs, status }: Collided, isRewritten = false) {
 }
 
 async function keep(attempt: Attempt, clones: readonly Clone[]): Promise<void> {
-  const checkpointer = createCheckpointer(attempt, one);
-  checkpointer.start(clones);
-  expect(await checkpointer.take()).toBe(true);
-  await checkpointer.stop();
+  expect(await takeCheckpoint(attempt, one, clones)).toBe(true);
 }
 
 /** The next attempt on the worker that has the folders, or on another. */
