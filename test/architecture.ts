@@ -42,7 +42,7 @@ export const parts: Readonly<Record<string, Part>> = {
     ],
     types: ["config"],
   },
-  api: { imports: ["store", "metrics", "traces", ...foundation], types: ["config", "templates"] },
+  api: { imports: ["store", "inbound", "metrics", "traces", ...foundation], types: ["config", "templates"] },
   worker: {
     imports: [
       "store",
@@ -67,6 +67,7 @@ export const parts: Readonly<Record<string, Part>> = {
   sandboxes: { imports: ["lifecycle", "programs", ...foundation], types: ["config"] },
   gateway: { imports: ["programs", "outbound", ...foundation], types: ["config"] },
   forges: driver,
+  inbound: { imports: ["domain"] },
   "sign-in": driver,
   templates: { imports: ["programs", "domain"] },
   client: { imports: ["domain"] },
@@ -131,6 +132,10 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     costs: ["bodies", "refusal.ts"],
     bodies: ["refusal.ts"],
     egress: [],
+  },
+  forges: {
+    github: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
+    gitea: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
   },
   agents: {
     acp: ["harness.ts"],

@@ -6,8 +6,8 @@ import {
   type RepositoryAddress,
 } from "../domain/repositories/repository.ts";
 import type { Forge, ForgeSettings, GitCredentials } from "./forge.ts";
-import { createGitea } from "./gitea.ts";
-import { createGitHub } from "./github.ts";
+import { createGitea } from "./gitea/gitea.ts";
+import { createGitHub } from "./github/github.ts";
 import { createPlainGit } from "./plain-git.ts";
 import { repositoryKey } from "./repository-key.ts";
 

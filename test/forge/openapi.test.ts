@@ -69,7 +69,7 @@ function lacking(operation: string, status: number, fields: readonly string[], b
   });
 }
 
-/** What `src/forges/github.ts` reads of a pull request in a list, and of one by its number. */
+/** What `src/forges/github/github.ts` reads of a pull request in a list, and of one by its number. */
 const readOfListed = [
   "number",
   "html_url",
@@ -84,7 +84,7 @@ const readOfListed = [
   "base.repo.id",
 ];
 const readOfPull = [...readOfListed, "mergeable"];
-/** What `src/forges/github-access.ts` reads of a repository. */
+/** What `src/forges/github/access.ts` reads of a repository. */
 const readOfRepository = ["archived", "disabled", "private", "permissions.push", "has_pull_requests", "allow_forking"];
 
 async function call(method: string, path: string, body?: unknown, token = forge.token) {

@@ -17,7 +17,7 @@ interface Description {
 
 const repository = "/repos/{owner}/{repo}";
 const pulls = `${repository}/pulls`;
-/** What `src/forges/gitea.ts` reads of a pull request. */
+/** What `src/forges/gitea/gitea.ts` reads of a pull request. */
 const readOfPull = [
   "number",
   "html_url",

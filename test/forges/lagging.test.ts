@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Forge, PullRequestWork } from "../../src/forges/forge.ts";
-import { createGitea } from "../../src/forges/gitea.ts";
-import { createGitHub } from "../../src/forges/github.ts";
+import { createGitea } from "../../src/forges/gitea/gitea.ts";
+import { createGitHub } from "../../src/forges/github/github.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
-import { createGitea } from "../../src/forges/gitea.ts";
-import { createGitHub } from "../../src/forges/github.ts";
+import { createGitea } from "../../src/forges/gitea/gitea.ts";
+import { createGitHub } from "../../src/forges/github/github.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 

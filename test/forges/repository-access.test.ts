@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import type { Forge } from "../../src/forges/forge.ts";
-import { gitHubAccess } from "../../src/forges/github-access.ts";
-import { createGitea } from "../../src/forges/gitea.ts";
-import { createGitHub } from "../../src/forges/github.ts";
+import { gitHubAccess } from "../../src/forges/github/access.ts";
+import { createGitea } from "../../src/forges/gitea/gitea.ts";
+import { createGitHub } from "../../src/forges/github/github.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";

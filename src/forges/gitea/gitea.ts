@@ -1,7 +1,7 @@
-import { readMark } from "../domain/repositories/pull-request-mark.ts";
-import type { RepositoryAddress } from "../domain/repositories/repository.ts";
-import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess } from "./forge.ts";
-import { callForge, onlyALook, type ForgeAnswer } from "./http.ts";
+import { readMark } from "../../domain/repositories/pull-request-mark.ts";
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess } from "../forge.ts";
+import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
   createPullRequestCalls,
   hasNextPage,
@@ -9,10 +9,10 @@ import {
   type Branches,
   type OpenRefusal,
   type RepositoryCall,
-} from "./pull-requests.ts";
-import { notForked, readyFork } from "./forks.ts";
-import { refusedBy, wordsOf } from "./refusal.ts";
-import { servesAddress } from "./serves.ts";
+} from "../pull-requests.ts";
+import { notForked, readyFork } from "../forks.ts";
+import { refusedBy, wordsOf } from "../refusal.ts";
+import { servesAddress } from "../serves.ts";
 
 type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
 

@@ -1,11 +1,11 @@
 import { createSign } from "node:crypto";
 import type { components } from "@octokit/openapi-types";
-import { SessionError } from "../domain/errors/errors.ts";
-import { readMark } from "../domain/repositories/pull-request-mark.ts";
-import type { RepositoryAddress } from "../domain/repositories/repository.ts";
-import type { Forge, ForgePullRequest, ForgeSettings } from "./forge.ts";
-import { gitHubAccess, type InstallationPermissions } from "./github-access.ts";
-import { callForge, onlyALook, type ForgeAnswer } from "./http.ts";
+import { SessionError } from "../../domain/errors/errors.ts";
+import { readMark } from "../../domain/repositories/pull-request-mark.ts";
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import type { Forge, ForgePullRequest, ForgeSettings } from "../forge.ts";
+import { gitHubAccess, type InstallationPermissions } from "./access.ts";
+import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
   createPullRequestCalls,
   hasNextPage,
@@ -13,10 +13,10 @@ import {
   type Branches,
   type OpenRefusal,
   type RepositoryCall,
-} from "./pull-requests.ts";
-import { notForked, readyFork } from "./forks.ts";
-import { refusedBy, wordsOf } from "./refusal.ts";
-import { servesAddress } from "./serves.ts";
+} from "../pull-requests.ts";
+import { notForked, readyFork } from "../forks.ts";
+import { refusedBy, wordsOf } from "../refusal.ts";
+import { servesAddress } from "../serves.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
 type PullRequest = Pick<

@@ -1,0 +1,126 @@
+import { z } from "zod";
+
+/** Names of what a forge tells of, which triggers of type `forge` may list. */
+export const forgeEventNames = [
+  "issue.opened",
+  "issue.labeled",
+  "issue.assigned",
+  "issue.commented",
+  "issue.closed",
+  "pullRequest.opened",
+  "pullRequest.updated",
+  "pullRequest.labeled",
+  "pullRequest.reviewRequested",
+  "pullRequest.reviewSubmitted",
+  "pullRequest.commented",
+  "pullRequest.merged",
+  "pullRequest.closed",
+  "push",
+  "checks.failed",
+  "checks.passed",
+  "release.published",
+] as const;
+/** See `forgeEventNames`. */
+export type ForgeEventName = (typeof forgeEventNames)[number];
+
+const text = z.string();
+/** A person or a program on a forge. */
+const account = z.object({
+  /** The forge's stable id of it, as text. */
+  id: text,
+  login: text,
+  isBot: z.boolean(),
+});
+/** See `account`. */
+export type ForgeAccount = z.infer<typeof account>;
+
+const issue = z.object({
+  number: z.number().int(),
+  title: text,
+  body: text,
+  url: text,
+  state: z.enum(["open", "closed"]),
+  labels: z.array(text),
+  assignees: z.array(account),
+  author: account.nullable(),
+});
+
+const pullRequest = z.object({
+  number: z.number().int(),
+  title: text,
+  body: text,
+  url: text,
+  state: z.enum(["open", "merged", "closed"]),
+  draft: z.boolean(),
+  head: z.object({ branch: text, sha: text, repositoryUrl: text.nullable().describe("null if it is gone") }),
+  target: text,
+  labels: z.array(text),
+  author: account.nullable(),
+});
+
+const comment = z.object({
+  id: text,
+  body: text,
+  url: text.nullable(),
+  author: account.nullable(),
+  /** For a comment on lines of the change. */
+  path: text.nullable(),
+  line: z.number().int().nullable(),
+  hunk: text.nullable(),
+  /** The thread that a reply must name; null if comments have none. */
+  threadId: text.nullable(),
+});
+
+/**
+ * An event of a forge as conditions and templates see it: the same fields for all forges. Fields that an event is not about are
+ * absent. `payload` is the delivery as the forge sent it.
+ */
+export const forgeEventSchema = z.object({
+  name: z.enum(forgeEventNames),
+  forge: z.enum(["github", "gitlab", "gitea", "bitbucket", "bitbucketDataCenter", "azure"]),
+  repository: z.object({ url: text, fullName: text, defaultBranch: text.nullable() }).nullable(),
+  /** Who did it. */
+  actor: account.nullable(),
+  issue: issue.optional(),
+  pullRequest: pullRequest.optional(),
+  comment: comment.optional(),
+  review: z
+    .object({
+      id: text,
+      state: z.enum(["approved", "changesRequested", "commented", "dismissed"]),
+      body: text,
+      url: text.nullable(),
+      author: account.nullable(),
+    })
+    .optional(),
+  /** The label that was added. */
+  label: text.optional(),
+  /** Who was assigned, or asked for a review. */
+  assignee: account.optional(),
+  push: z
+    .object({
+      branch: text,
+      before: text.nullable(),
+      after: text.nullable(),
+      created: z.boolean(),
+      deleted: z.boolean(),
+      commits: z.array(z.object({ sha: text, message: text, author: text })),
+    })
+    .optional(),
+  checks: z
+    .object({
+      /** What failed or passed: a check suite, a workflow, a pipeline, a status. */
+      kind: text,
+      id: text,
+      name: text,
+      url: text.nullable(),
+      sha: text,
+      branch: text.nullable(),
+      pullRequests: z.array(z.number().int()),
+    })
+    .optional(),
+  release: z.object({ tag: text, name: text, body: text, url: text, prerelease: z.boolean() }).optional(),
+  payload: z.record(z.string(), z.unknown()),
+});
+/** See `forgeEventSchema`. */
+export type ForgeEvent = z.infer<typeof forgeEventSchema>;

@@ -1,0 +1,19 @@
+import type { EventContext } from "./automation.ts";
+
+/**
+ * One thing that happened, as a sender told of it, in the form that is the same for all senders. A delivery may tell of several
+ * (a Jira issue that was assigned and moved at once), or of none that Offstage knows.
+ */
+export interface InboundEvent {
+  /** What happened: one of the names that a trigger's `events` may list. */
+  readonly name: string;
+  /**
+   * Equal for two deliveries of the same happening, whoever sends them and under whichever delivery id; null if the payload does
+   * not identify what happened.
+   */
+  readonly contentKey: string | null;
+  /** What it is about, for as long as that exists, such as an issue's address; null if there is no such thing. */
+  readonly subject: string | null;
+  /** What conditions and templates see as `event`. */
+  readonly event: EventContext;
+}

@@ -1,0 +1,36 @@
+import type { InboundEvent } from "../domain/automations/inbound-event.ts";
+
+/** A request of a sender of events, as it came. */
+export interface Delivery {
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The raw body: signatures are over these bytes. */
+  readonly body: Buffer;
+}
+
+/** What a delivery says, once its signature was found to be right. */
+export interface ReadDelivery {
+  /** The sender's id of the delivery, equal if it is sent again; null if it sends none. */
+  readonly deliveryId: string | null;
+  /** What happened; empty: nothing that triggers can listen to. */
+  readonly events: readonly InboundEvent[];
+}
+
+/** How one kind of sender signs its deliveries, and what they say. */
+export interface DeliveryReader {
+  /**
+   * Whether the delivery was signed with one of the secrets (two while a secret is being replaced). Compares in constant time.
+   * @param now ms since the epoch, for signatures that hold for a time
+   */
+  verify(delivery: Delivery, secrets: readonly string[], now: number): boolean;
+  /**
+   * Reads a verified delivery.
+   * @throws InvalidInputError if it is not what the sender documents; the message names the field
+   */
+  read(delivery: Delivery): ReadDelivery;
+  /**
+   * The answer that the sender wants instead of the usual one, such as the challenge by which an address is confirmed; null for
+   * the usual one.
+   */
+  handshake?(delivery: Delivery): { readonly contentType: string; readonly body: string } | null;
+}
