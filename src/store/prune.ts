@@ -60,9 +60,11 @@ export function removeRows(
     | "login_link"
     | "model_spend"
     | "pull_request"
+    | "received_key"
     | "registry"
     | "repository"
     | "secret"
+    | "trigger"
     | "user_account"
     | "webhook"
     | "webhook_delivery",
@@ -187,4 +189,16 @@ export async function pruneArrivals(database: Database, days: number, signal: Ab
   if (days === 0) return 0;
   const condition = "created_at < now() - $1 * interval '1 day'";
   return removeRows(database, "arrival", { condition, values: [days] }, signal);
+}
+
+/** Days for which a second delivery is known as such: longer than any sender tries. */
+const receivedKeyDays = 30;
+
+/**
+ * Forgets which deliveries came long ago.
+ * @returns how many of their keys
+ */
+export function pruneReceivedKeys(database: Database, signal: AbortSignal): Promise<number> {
+  const condition = "created_at < now() - $1 * interval '1 day'";
+  return removeRows(database, "received_key", { condition, values: [receivedKeyDays] }, signal);
 }

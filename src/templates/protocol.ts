@@ -1,7 +1,11 @@
 import type { EventContext } from "../domain/automations/automation.ts";
+import type { ConditionVariables, Expression, Verdict } from "../domain/automations/condition.ts";
 
 /** A task for the rendering process. */
-export interface Task {
+export type Task = TemplateTask | CheckTask | EvaluateTask;
+
+/** Renders or checks a template. */
+export interface TemplateTask {
   readonly instructions: string;
   /** The trigger's body; null if the instructions are only checked. */
   readonly event: EventContext | null;
@@ -9,14 +13,28 @@ export interface Task {
   readonly longest: number;
 }
 
+/** Checks one expression. */
+export interface CheckTask {
+  readonly expression: string;
+  readonly gives: "bool" | "string";
+}
+
+/** Evaluates expressions with one event. */
+export interface EvaluateTask {
+  readonly expressions: readonly Expression[];
+  readonly variables: ConditionVariables;
+}
+
 /** Messages of the rendering process: "ready" once, then one answer to each task. */
 export type Message = "ready" | Answer;
 
 /** The result of a task. */
 export type Answer =
-  /** Null if the instructions were only checked. */
+  /** Null if a template or an expression was only checked. */
   | { readonly prompt: string | null }
-  /** The instructions can't be rendered; the sentence is for their author. */
+  /** One for each expression. */
+  | { readonly verdicts: readonly Verdict[] }
+  /** What was checked or rendered can't be; the sentence is for its author. */
   | { readonly problem: string };
 
 /**

@@ -1,16 +1,26 @@
 import { Worker } from "node:worker_threads";
 import { InvalidInputError } from "../domain/errors/errors.ts";
 import { programFile } from "../programs/program-file.ts";
+import { celVariables, checkCel, evaluateCel } from "./cel.ts";
 import { renderCpuMs } from "./limits.ts";
 import { checkLiquid, renderLiquid } from "./liquid.ts";
 import { phases, shared, usedCpu, type Answer, type Message, type Task } from "./protocol.ts";
 
-// A program that renders templates for its parent process, one at a time, over the channel of `fork`. Node's flags
+// A program that renders templates and evaluates conditions for its parent process, one at a time, over the channel of `fork`. Node's flags
 // limit its heap and the watchdog its processor time: the worst that a template can do is to end this process.
 const state = new BigInt64Array(new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT));
 
-function answerTo({ instructions, event, longest }: Task): Answer {
+function answerTo(task: Task): Answer {
   try {
+    if ("expressions" in task) {
+      const variables = celVariables(task.variables);
+      return { verdicts: task.expressions.map((expression) => evaluateCel(expression, variables)) };
+    }
+    if ("expression" in task) {
+      checkCel(task.expression, task.gives);
+      return { prompt: null };
+    }
+    const { instructions, event, longest } = task;
     if (event !== null) return { prompt: renderLiquid(instructions, event, longest) };
     checkLiquid(instructions);
     return { prompt: null };
@@ -43,6 +53,14 @@ function warmUp(): void {
     '{% for item in event.items %}{% if item.name contains "a" %}{{ item.name | upcase }}{% endif %}{% endfor %}{{ event | json }}\n';
   const event = { items: [{ name: "a" }, { name: "b" }] };
   for (let count = 0; count < 5; count += 1) renderLiquid(line.repeat(100), event, 10_000);
+  const condition = "event.items.exists(item, item.name.contains('a')) && size(event.items) > 0";
+  checkCel(condition, "bool");
+  for (let count = 0; count < 100; count += 1) {
+    evaluateCel(
+      { condition, key: "event.items[0].name" },
+      celVariables({ event, trigger: { id: "", type: "api" }, repository: null }),
+    );
+  }
 }
 
 process.once("disconnect", () => process.exit());

@@ -3,14 +3,14 @@ import type { EventContext } from "../domain/automations/automation.ts";
 import { InvalidInputError, TooManyRequestsError, UnavailableError } from "../domain/errors/errors.ts";
 import { promptLimit } from "../domain/sessions/session.ts";
 import { createFairQueue, type Requester } from "./fair-queue.ts";
-import { renderCpuMs } from "./limits.ts";
-import { tooMuchMemory } from "./liquid.ts";
+import { renderCpuMs, renderHeapMib } from "./limits.ts";
+import type { ConditionVariables, Expression, Verdict } from "../domain/automations/condition.ts";
 import type { Task } from "./protocol.ts";
 import { startRenderer, type Outcome, type Renderer } from "./renderer.ts";
 
 /**
- * Renders and checks automations' instructions (Liquid) in processes of their own, which can be killed. Each process
- * handles one template at a time, with limited processor time and heap. A thread is not enough: one large allocation
+ * Renders and checks automations' instructions (Liquid), and evaluates their triggers' conditions (CEL), in processes of their own,
+ * which can be killed. Each process handles one task at a time, with limited processor time and heap. A thread is not enough: one large allocation
  * ends the whole process in spite of a thread's limits.
  */
 export interface Templates {
@@ -30,6 +30,18 @@ export interface Templates {
    * @throws the same errors
    */
   check(instructions: string, asker: Requester): Promise<void>;
+  /**
+   * Checks that a trigger's condition, or the key of its runs, can be evaluated.
+   * @param field named in the error
+   * @throws the same errors
+   */
+  checkExpression(field: string, expression: string, gives: "bool" | "string", asker: Requester): Promise<void>;
+  /**
+   * Evaluates conditions with one event. Each that can't be evaluated, or exceeds a limit, has a verdict that says why.
+   * @throws TooManyRequestsError if the machine is too busy: a later attempt may succeed
+   * @throws UnavailableError if no process can be started
+   */
+  evaluate(expressions: readonly Expression[], variables: ConditionVariables, asker: Requester): Promise<Verdict[]>;
   /** Ends the processes. Waiting callers get an UnavailableError. Can be called twice. */
   close(): Promise<void>;
 }
@@ -51,13 +63,23 @@ const defaultIdleMs = 60_000;
  * answered within seconds.
  */
 const waitingLimits = { perAsker: 4, perOrganization: 8 };
+/** The same for conditions. A delivery that is refused is lost if its sender does not try again, and conditions are short. */
+const conditionLimits = { perAsker: 500, perOrganization: 2_000 };
 /** A process that ended for an unknown reason may have been killed from outside: its task gets a second attempt. */
 const attempts = 2;
+/** Expressions that one task evaluates: its time is enough for many times as many of the usual ones. */
+const mostExpressions = 500;
 const retryAfterSeconds = 1;
+
+/** A task's outcome that is no error of the process. */
+type Done = Extract<
+  Outcome,
+  { prompt: unknown } | { verdicts: unknown } | { problem: unknown } | { exceeded: unknown } | { died: unknown }
+>;
 
 interface Waiting {
   readonly task: Task;
-  readonly resolve: (prompt: string | null) => void;
+  readonly resolve: (done: Done) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -65,15 +87,18 @@ interface Waiting {
 export function createTemplates(options: TemplateOptions = {}): Templates {
   const { idleMs = defaultIdleMs, start = startRenderer } = options;
   const processes = options.processes ?? Math.min(mostProcesses, Math.max(1, Math.floor(availableParallelism() / 2)));
-  const turns = createFairQueue<Waiting>(waitingLimits);
+  const templates = createFairQueue<Waiting>(waitingLimits);
+  const conditions = createFairQueue<Waiting>(conditionLimits);
+  let isConditionNext = true;
   const all = new Set<Renderer>();
   const idle: { readonly renderer: Renderer; readonly timer: NodeJS.Timeout }[] = [];
   let busy = 0;
   let closed = false;
 
-  function ask(task: Task, asker: Requester): Promise<string | null> {
+  function ask(task: Task, asker: Requester): Promise<Done> {
     if (closed) return Promise.reject(stopping());
     return new Promise((resolve, reject) => {
+      const turns = "expressions" in task ? conditions : templates;
       if (turns.add(asker, { task, resolve, reject })) next();
       else reject(new TooManyRequestsError(tooManyWait, retryAfterSeconds));
     });
@@ -81,7 +106,7 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
 
   function next(): void {
     while (busy < processes) {
-      const waiting = turns.take();
+      const waiting = take();
       if (waiting === undefined) return;
       busy += 1;
       void serve(waiting).finally(() => {
@@ -91,6 +116,12 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
     }
   }
 
+  /** Of templates and conditions in turn. */
+  function take(): Waiting | undefined {
+    isConditionNext = !isConditionNext;
+    return isConditionNext ? (conditions.take() ?? templates.take()) : (templates.take() ?? conditions.take());
+  }
+
   async function serve({ task, resolve, reject }: Waiting): Promise<void> {
     let outcome = await renderOnce(task);
     // A renderer that `close` ended died of no fault of its template's, and must have no successor.
@@ -98,8 +129,8 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
       outcome = await renderOnce(task);
     }
     if (closed) reject(stopping());
-    else if ("prompt" in outcome) resolve(outcome.prompt);
-    else reject(errorOf(outcome));
+    else if ("starved" in outcome || "unstartable" in outcome) reject(faultOf(outcome));
+    else resolve(outcome);
   }
 
   async function renderOnce(task: Task): Promise<Outcome> {
@@ -131,19 +162,54 @@ export function createTemplates(options: TemplateOptions = {}): Templates {
     idle.push(entry);
   }
 
+  /** Of many expressions together the time may be too short, or one may use it up: then each half has its own. */
+  async function evaluate(
+    expressions: readonly Expression[],
+    variables: ConditionVariables,
+    asker: Requester,
+  ): Promise<Verdict[]> {
+    if (expressions.length > mostExpressions) return halved(expressions, variables, asker);
+    const done = await ask({ expressions, variables }, asker);
+    if ("verdicts" in done) return [...done.verdicts];
+    if (expressions.length > 1) return halved(expressions, variables, asker);
+    return [{ problem: wordsOf(done, "condition") }];
+  }
+
+  async function halved(
+    expressions: readonly Expression[],
+    variables: ConditionVariables,
+    asker: Requester,
+  ): Promise<Verdict[]> {
+    const half = Math.ceil(expressions.length / 2);
+    const first = await evaluate(expressions.slice(0, half), variables, asker);
+    return [...first, ...(await evaluate(expressions.slice(half), variables, asker))];
+  }
+
   return {
     async render(instructions, event, asker) {
-      const prompt = await ask({ instructions, event, longest: promptLimit }, asker);
-      if (prompt === null) throw new Error("a rendering was answered like a check");
-      return prompt;
+      const done = await ask({ instructions, event, longest: promptLimit }, asker);
+      if ("prompt" in done && done.prompt !== null) return done.prompt;
+      throw errorOf(done, "instructions");
     },
     async check(instructions, asker) {
-      await ask({ instructions, event: null, longest: promptLimit }, asker);
+      const done = await ask({ instructions, event: null, longest: promptLimit }, asker);
+      if (!("prompt" in done)) throw errorOf(done, "instructions");
+    },
+    async checkExpression(field, expression, gives, asker) {
+      const done = await ask({ expression, gives }, asker);
+      if ("problem" in done) throw new InvalidInputError(`${field}: ${done.problem}`);
+      if (!("prompt" in done)) throw errorOf(done, field);
+    },
+    async evaluate(expressions, variables, asker) {
+      const asked = expressions.filter(({ condition, key }) => condition !== "" || key !== null);
+      const verdicts = asked.length === 0 ? [] : await evaluate(asked, variables, asker);
+      const known = new Map(asked.map((expression, index) => [expression, verdicts[index]]));
+      return expressions.map((expression) => known.get(expression) ?? { passes: true, key: null });
     },
     async close() {
       closed = true;
       for (const { timer } of idle.splice(0)) clearTimeout(timer);
-      for (const { reject } of turns.takeAll()) reject(stopping());
+      for (const { reject } of [...templates.takeAll(), ...conditions.takeAll()]) reject(stopping());
       await Promise.all([...all].map((renderer) => renderer.end()));
       all.clear();
     },
@@ -156,25 +222,29 @@ const stopping = (): UnavailableError => new UnavailableError("the server is sto
 
 const isUnexplained = (outcome: Outcome): boolean => "died" in outcome || "unstartable" in outcome;
 
-function errorOf(outcome: Exclude<Outcome, { prompt: unknown }>): Error {
-  if ("problem" in outcome) return new InvalidInputError(outcome.problem);
-  if ("exceeded" in outcome) {
-    return new InvalidInputError(
-      outcome.exceeded === "memory"
-        ? tooMuchMemory
-        : `instructions: took more than ${renderCpuMs} ms of processor time: make them, or what they read of the event, smaller`,
-    );
+/** What its author reads of a task that did not come to an end by itself. */
+function wordsOf(done: Done, field: string): string {
+  if ("problem" in done) return done.problem;
+  if ("exceeded" in done) {
+    return done.exceeded === "memory"
+      ? `${field}: need more than ${renderHeapMib} MiB of memory: make them, or what they make of the event, smaller`
+      : `${field}: took more than ${renderCpuMs} ms of processor time: make them, or what they read of the event, smaller`;
   }
+  if ("died" in done) return `${field}: ended the process that renders them, twice: make them simpler`;
+  throw new Error("a task was answered like another");
+}
+
+function errorOf(done: Done, field: string): Error {
+  const cause = "died" in done ? { cause: new Error(done.died) } : {};
+  return new InvalidInputError(wordsOf(done, field), cause);
+}
+
+function faultOf(outcome: Extract<Outcome, { starved: unknown } | { unstartable: unknown }>): Error {
   if ("starved" in outcome) {
     return new TooManyRequestsError(
       "the server is too busy to render the instructions now: try again",
       retryAfterSeconds,
     );
-  }
-  if ("died" in outcome) {
-    return new InvalidInputError("instructions: ended the process that renders them, twice: make them simpler", {
-      cause: new Error(outcome.died),
-    });
   }
   return new UnavailableError("the server can't start the process that renders instructions: see its log", 5, {
     cause: new Error(outcome.unstartable),

@@ -24,6 +24,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /automation/:keyOrId/preview": "read",
   "GET /automation/:keyOrId/runs": "read",
   "POST /automation/:keyOrId/trigger": "trigger",
+  "POST /automation/:keyOrId/trigger/:id/rotate": "write",
   "GET /delivery/list": "admin",
   "GET /delivery/:id": "admin",
   "POST /delivery/:id/resend": "admin",
@@ -32,6 +33,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "POST /key/create": "admin",
   "GET /key/list": "admin",
   "POST /key/:id/revoke": "admin",
+  "POST /hook/:triggerId": "nothing",
   "GET /ledger/list": "read",
   "GET /ledger/:id": "read",
   "POST /ledger/:id/replay": "write",
@@ -252,7 +254,8 @@ async function addCredentials(): Promise<void> {
   ).key;
 }
 
-const pathOf = (url: string, id: string = crypto.randomUUID()): string => url.replace(/:(?:id|keyOrId|method)/u, id);
+/** Each id of the path is the same: that of an automation's trigger of the API is the automation's. */
+const pathOf = (url: string, id: string = crypto.randomUUID()): string => url.replace(/:(?:id|keyOrId|method)/gu, id);
 const isHeld = (scopes: readonly Scope[], scope: Scope): boolean => scopes.some((each) => holds[each].includes(scope));
 
 function outcomeOf(status: number, { error = "" }: { readonly error?: string }): string {
@@ -344,7 +347,13 @@ describe("another organization's admin", () => {
     own.set("session", await made("/session/create", { prompt: "ours", codeRepoIds }));
     own.set(
       "automation",
-      await made("/automation/create", { name: word, macro: word, instructions: "x", codeRepoIds }),
+      await made("/automation/create", {
+        name: word,
+        macro: word,
+        instructions: "x",
+        codeRepoIds,
+        triggers: [{ type: "api" }],
+      }),
     );
     own.set("agent", own.get("automation") ?? "");
     own.set("job", await made(`/automation/${word}/trigger`, {}));

@@ -72,6 +72,7 @@ async function fill(word: string, events = 1_200): Promise<Filled> {
     macro: "same",
     instructions: word,
     codeRepoIds: [repositoryId],
+    triggers: [{ type: "webhook", verify: { type: "hmac", header: "X-Signature" }, secret: secretValue }],
   });
   await post("/secret/create", { name: "TOKEN", value: secretValue, repositoryId });
   await post("/registry/create", { kind: "npm", url: "https://npm.example/", scope: `@${word}`, token: secretValue });
@@ -126,6 +127,7 @@ async function fill(word: string, events = 1_200): Promise<Filled> {
     "insert into login_link (hash, organization_id, scopes, expires_at) values (sha256(('l' || $2)::bytea), $1, '{admin}', now())",
     "insert into model_spend (organization_id, month, spent_usd) values ($1, '2026-01-01', length($2))",
     "insert into arrival (id, organization_id, outcome, reason) values (gen_random_uuid(), $1, 'filtered', $2)",
+    "insert into received_key (organization_id, scope, key, ledger_id) values ($1, $1, $2, $1)",
     "insert into idempotency (organization_id, key, request_hash, body) values ($1, $2, '', $2)",
     `insert into audit_entry (id, organization_id, actor, action, target, status, address)
      values (gen_random_uuid(), $1, 'command', 'test', $2, 200, '192.0.2.1')`,

@@ -28,7 +28,7 @@ const memory = "{% for i in (1..99999999) %}{% endfor %}x";
 const leaseMs = 3_000;
 
 async function addAutomation(organizationId: string, macro: string, instructions: string): Promise<string> {
-  const { id } = await createAutomation(testDatabase.database, organizationId, {
+  const { automation } = await createAutomation(testDatabase.database, organizationId, {
     id: crypto.randomUUID(),
     name: macro,
     macro,
@@ -41,7 +41,7 @@ async function addAutomation(organizationId: string, macro: string, instructions
     title: null,
     repositoryIds: [],
   });
-  return id;
+  return automation.id;
 }
 
 async function trigger(organizationId: string, automationId: string): Promise<string> {

@@ -1,8 +1,13 @@
 import { z } from "zod";
-import { queuedJobSchema } from "../../domain/automations/job.ts";
-import { ledgerEntrySchema, ledgerOutcomes } from "../../domain/automations/ledger.ts";
+import type { EventContext } from "../../domain/automations/automation.ts";
+import { queuedJobSchema, type QueuedJob } from "../../domain/automations/job.ts";
+import { ledgerEntrySchema, ledgerOutcomes, wholeLedgerEntrySchema } from "../../domain/automations/ledger.ts";
+import { receivedSchema, type Received } from "../../domain/automations/trigger.ts";
 import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import { createMask } from "../../domain/masking/mask.ts";
+import { receiveEvent } from "../../store/automations/inbound-events.ts";
 import { getLedgerEntry, listLedger, readRepeatable } from "../../store/automations/ledger.ts";
+import { openAllSecrets } from "../../store/secrets/secrets.ts";
 import { organizationOf, principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { originOf } from "../http/origin.ts";
@@ -12,7 +17,8 @@ import { requireNotPaused } from "./resolve.ts";
 const tags = ["Ledger"];
 
 /** Adds the operations on the ledger of accepted triggers: list, show, trigger again. */
-export function addLedgerOperations(app: App, { database, inserts: intake }: ApiOptions): void {
+export function addLedgerOperations(app: App, options: ApiOptions): void {
+  const { database } = options;
   app.get(
     "/ledger/list",
     {
@@ -42,12 +48,13 @@ export function addLedgerOperations(app: App, { database, inserts: intake }: Api
         operationId: "getLedgerEntry",
         summary: "Show a trigger and its outcome",
         params: idParameters,
-        response: answers(ledgerEntrySchema),
+        response: answers(wholeLedgerEntrySchema),
       },
     },
     async (request) => {
       const { organizationId } = principalOfRequest(request);
-      return getLedgerEntry(database, organizationId, idOf(request, "ledger entry"));
+      const entry = await getLedgerEntry(database, organizationId, idOf(request, "ledger entry"));
+      return { ...entry, payload: await masked(options, organizationId, entry.payload) };
     },
   );
   app.post(
@@ -57,17 +64,42 @@ export function addLedgerOperations(app: App, { database, inserts: intake }: Api
       schema: {
         tags,
         operationId: "replayLedgerEntry",
-        summary: "Trigger the automation again with the entry's payload",
+        summary:
+          "Do again what the entry is about: trigger its automation, or have all triggers that listen decide on its event",
         params: idParameters,
-        response: answers(queuedJobSchema),
+        response: answers(z.union([queuedJobSchema, receivedSchema])),
       },
     },
-    async (request) => {
-      const { organizationId } = principalOfRequest(request);
-      const replayOf = idOf(request, "ledger entry");
-      const { paused, macro, ...job } = await readRepeatable(database, organizationId, replayOf);
-      requireNotPaused({ paused, macro });
-      return intake.createJob({ ...originOf(request), ...job, organizationId, replayOf });
-    },
+    (request) =>
+      replay(options, principalOfRequest(request).organizationId, idOf(request, "ledger entry"), originOf(request)),
   );
+}
+
+/** Conditions and policies do not count for an automation that somebody starts again by hand. */
+async function replay(
+  { database, inserts }: ApiOptions,
+  organizationId: string,
+  replayOf: string,
+  origin: ReturnType<typeof originOf>,
+): Promise<QueuedJob | Received> {
+  const repeatable = await readRepeatable(database, organizationId, replayOf);
+  if (repeatable.kind === "event") {
+    const { kind: _, ...event } = repeatable;
+    const fresh = { deliveryId: null, contentKey: null, scope: origin.id, keys: [], originalId: replayOf };
+    return receiveEvent(database, { ...origin, organizationId, ...event, ...fresh });
+  }
+  const { kind: _, paused, macro, ...job } = repeatable;
+  requireNotPaused({ paused, macro });
+  return inserts.createJob({ ...origin, ...job, organizationId, replayOf });
+}
+
+/** A payload without the organization's secrets, which a sender may have put there. */
+async function masked(
+  { database, vault }: ApiOptions,
+  organizationId: string,
+  payload: EventContext | null,
+): Promise<EventContext | null> {
+  if (payload === null) return null;
+  const secrets = await openAllSecrets(database, vault, organizationId);
+  return createMask(secrets).value(payload) as EventContext;
 }

@@ -4,6 +4,7 @@ import { isBranchName } from "../fields/git-ref.ts";
 import { text } from "../fields/text.ts";
 import { isUuid } from "../fields/uuid.ts";
 import { agentNameSchema, titleOf } from "../sessions/session.ts";
+import { triggerListSchema, triggerSchema } from "./trigger.ts";
 
 /** An automation's short name, unique in its organization. It can stand for the id, so it must not look like one. */
 export const macroSchema = z
@@ -27,6 +28,10 @@ const fields = {
   budgetUsd: dollarsSchema
     .nullish()
     .meta({ description: "What one run may spend on models; never more than the organization lets a run." }),
+  triggers: triggerListSchema.meta({
+    description:
+      "What starts its runs, whole: triggers that are not in the list are removed. That of the API is always there.",
+  }),
 };
 
 /** Body of `POST /automation/create`. */
@@ -36,6 +41,7 @@ export const createAutomationSchema = z.object({
   repositories: fields.repositories.default([]),
   priority: fields.priority.default(5),
   paused: fields.paused.default(false),
+  triggers: fields.triggers.default([]),
 });
 /** See `createAutomationSchema`. */
 export type CreateAutomation = z.infer<typeof createAutomationSchema>;
@@ -60,6 +66,8 @@ export const automationSchema = z.object({
   priority: z.number().int(),
   paused: z.boolean(),
   budgetUsd: z.number().nullable(),
+  /** Nodes of the version before say none. */
+  triggers: z.array(triggerSchema).default([]),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * Statuses of a job, as the API's specification has them. `cancelled` is for a policy by which a trigger cancels the older job of
- * the same key, and is not written before there is one.
+ * Statuses of a job, as the API's specification has them. `cancelled`: it started no session, since its trigger's condition or
+ * concurrency did not let it, or a newer trigger took its place.
  */
 export const jobStatuses = ["pending", "running", "completed", "failed", "cancelled"] as const;
 /** See `jobStatuses`. */

@@ -1,17 +1,26 @@
 import { z } from "zod";
 
-/**
- * Outcomes of an accepted trigger of an automation: every trigger ends in exactly one. `filtered` and `missed` are for triggers
- * with a condition and for schedules, and are not written before there are such triggers.
- */
-export const ledgerOutcomes = ["fired", "duplicate", "filtered", "missed", "failed", "dead-lettered"] as const;
+/** Outcomes of what was accepted (a trigger of the API, a tick, a delivered event): each ends in exactly one. */
+export const ledgerOutcomes = [
+  "fired",
+  "duplicate",
+  "filtered",
+  "superseded",
+  "missed",
+  "failed",
+  "dead-lettered",
+] as const;
 /** See `ledgerOutcomes`. */
 export type LedgerOutcome = (typeof ledgerOutcomes)[number];
 
 /** An entry of the ledger of triggers. */
 export const ledgerEntrySchema = z.object({
   id: z.uuid().meta({ description: "Of the job, if it started one." }),
-  automationId: z.uuid().nullable(),
+  automationId: z.uuid().nullable().meta({ description: "null: an event that several automations may answer." }),
+  /** Null: by the API, or by a node of the version before. */
+  triggerId: z.uuid().nullable().default(null),
+  eventId: z.uuid().nullable().default(null).meta({ description: "The entry of the event that started it." }),
+  name: z.string().nullable().default(null).meta({ description: "The event's name, if it has one." }),
   outcome: z.enum(ledgerOutcomes).nullable().meta({ description: "null while it is under way." }),
   reason: z.string().nullable().meta({ description: "Why it did not fire." }),
   sessionId: z.uuid().nullable(),
@@ -19,5 +28,27 @@ export const ledgerEntrySchema = z.object({
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
 });
+/** What a trigger that listened to an event made of it. */
+const decisionSchema = z.object({
+  triggerId: z.uuid(),
+  automationId: z.uuid(),
+  outcome: z.enum(["fired", "filtered"]),
+  reason: z.string().nullable(),
+});
+/** See `decisionSchema`. */
+export type Decision = z.infer<typeof decisionSchema>;
+
+/** A ledger entry as a whole. */
+export const wholeLedgerEntrySchema = ledgerEntrySchema.extend({
+  payload: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .meta({ description: "The event, with secrets masked; null if it is gone." }),
+  deliveryId: z.string().nullable().meta({ description: "The sender's." }),
+  subject: z.string().nullable(),
+  decisions: z.array(decisionSchema).meta({ description: "Of an event: what its listeners made of it, at most 100." }),
+});
 /** See `ledgerEntrySchema`. */
 export type LedgerEntry = z.infer<typeof ledgerEntrySchema>;
+/** See `wholeLedgerEntrySchema`. */
+export type WholeLedgerEntry = z.infer<typeof wholeLedgerEntrySchema>;

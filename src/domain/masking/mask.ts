@@ -10,6 +10,8 @@ const newline = 10;
 export interface Mask {
   /** The text with each secret in it replaced. */
   text(value: string): string;
+  /** A value of JSON with each secret in any of its texts replaced. */
+  value(value: unknown): unknown;
   /** The event with each secret in any of its texts replaced. */
   event(event: NewEvent): NewEvent;
   /** How many characters at the end of the text may be the beginning of a secret that later text completes. */
@@ -58,6 +60,7 @@ export function createMask(secrets: readonly string[]): Mask {
 
   return {
     text,
+    value: deep,
     event: (event) => (known.length === 0 ? event : ({ type: event.type, data: deep(event.data) } as NewEvent)),
     unfinished,
     secrets: known,

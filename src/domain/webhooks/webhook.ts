@@ -13,6 +13,7 @@ export const webhookEvents = [
   "job.running",
   "job.completed",
   "job.failed",
+  "job.cancelled",
   "pullRequest.opened",
   "pullRequest.merged",
   "pullRequest.closed",

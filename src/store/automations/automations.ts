@@ -1,10 +1,17 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { isUniqueViolation } from "../../database/unique-violation.ts";
 import type { Automation } from "../../domain/automations/automation.ts";
+import type { TriggerInput } from "../../domain/automations/trigger.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { sealing } from "../secrets/rotation.ts";
+import type { Vault } from "../secrets/vault.ts";
+import { saveTriggers, triggersOfAutomation, withApiTrigger, type NewSecrets, type TriggerRecord } from "./triggers.ts";
+
+/** An automation as the database has it, without the addresses of its triggers, which the API adds. */
+export type AutomationRecord = Omit<Automation, "triggers"> & { readonly triggers: readonly TriggerRecord[] };
 
 /**
  * What a client may set of an automation. `agent`, `targetBranch` and `budgetUsd` (US dollars for each of its
@@ -34,7 +41,23 @@ const columns = `
     select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
       order by array_position(automation.repository_ids, repository.id))
     from repository where repository.id = any(automation.repository_ids) and repository.deleted_at is null
-  ), '[]') as repositories`;
+  ), '[]') as repositories, ${triggersOfAutomation} as triggers`;
+
+const read = (row: AutomationRecord): AutomationRecord => ({ ...row, triggers: withApiTrigger(row.id, row.triggers) });
+
+/** What an automation's triggers are saved with. */
+export interface TriggerChanges {
+  readonly vault: Vault;
+  readonly list: readonly TriggerInput[];
+  /** In ms since the epoch: schedules tick from then on. */
+  readonly now: number;
+}
+
+/** An automation, with the secrets that were made for its triggers, which are shown once. */
+export interface SavedAutomation {
+  readonly automation: AutomationRecord;
+  readonly secrets: NewSecrets;
+}
 
 function macroTaken(error: unknown, macro: string): never {
   if (isUniqueViolation(error)) {
@@ -46,17 +69,44 @@ function macroTaken(error: unknown, macro: string): never {
 /**
  * Creates an automation. Idempotent by id: a second call answers the automation that the first one created.
  * @throws ConflictError if another automation has the macro
+ * @throws InvalidInputError if a trigger can't be saved
  */
 export async function createAutomation(
   database: Database,
   organizationId: string,
   input: AutomationInput & { readonly id: string },
-): Promise<Automation> {
-  const { rows } = await database.pool
-    .query<Automation>(
+  triggers: TriggerChanges | null = null,
+): Promise<SavedAutomation> {
+  const saved = await sealing(database, async (transaction) => {
+    const isNew = await insert(transaction, organizationId, input);
+    const owner = { organizationId, automationId: input.id };
+    const secrets = isNew ? await save(transaction, owner, triggers) : new Map<string, string>();
+    return { automation: await find(transaction, organizationId, input.id), secrets };
+  });
+  if (saved.automation === null) throw new NotFoundError(`automation ${input.id} was not found`);
+  return { automation: saved.automation, secrets: saved.secrets };
+}
+
+async function save(
+  transaction: Queryable,
+  owner: { readonly organizationId: string; readonly automationId: string },
+  triggers: TriggerChanges | null,
+): Promise<NewSecrets> {
+  if (triggers === null) return new Map();
+  return saveTriggers(transaction, triggers.vault, owner, triggers.list, triggers.now);
+}
+
+/** @returns false if it exists already */
+async function insert(
+  transaction: Queryable,
+  organizationId: string,
+  input: AutomationInput & { readonly id: string },
+): Promise<boolean> {
+  const { rowCount } = await transaction
+    .query(
       `insert into automation (id, organization_id, name, macro, instructions, agent, repository_ids, target_branch,
          priority, paused, budget_usd, title)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (id) do nothing returning ${columns}`,
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (id) do nothing`,
       [
         input.id,
         organizationId,
@@ -73,9 +123,7 @@ export async function createAutomation(
       ],
     )
     .catch((error: unknown) => macroTaken(error, input.macro));
-  const known = rows[0] ?? (await getAutomation(database, organizationId, input.id));
-  if (known === null) throw new NotFoundError(`automation ${input.id} was not found`);
-  return known;
+  return rowCount === 1;
 }
 
 /**
@@ -86,46 +134,68 @@ export async function listAutomations(
   database: Database,
   organizationId: string,
   { limit, cursor }: PageQuery,
-): Promise<Page<Automation>> {
+): Promise<Page<AutomationRecord>> {
   const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<Automation>>(
+  const { rows } = await database.pool.query<WithCursor<AutomationRecord>>(
     `select ${columns}, ${cursorColumn("automation")} from automation
      where organization_id = $1 and deleted_at is null
        and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
      order by created_at desc, id desc limit $2`,
     [organizationId, limit + 1, after?.createdAt, after?.id],
   );
-  return pageOf(rows, limit, withoutCursor);
+  return pageOf(rows, limit, (row) => read(withoutCursor(row)));
 }
 
 /** Finds an automation by UUID or by macro (a macro never looks like a UUID); null if there is none. */
-export async function getAutomation(
+export function getAutomation(
   database: Database,
   organizationId: string,
   keyOrId: string,
-): Promise<Automation | null> {
-  const { rows } = await database.pool.query<Automation>({
+): Promise<AutomationRecord | null> {
+  return find(database.pool, organizationId, keyOrId);
+}
+
+async function find(queryable: Queryable, organizationId: string, keyOrId: string): Promise<AutomationRecord | null> {
+  const { rows } = await queryable.query<AutomationRecord>({
     name: "get_automation",
     text: `select ${columns} from automation
            where organization_id = $1 and deleted_at is null and (macro = $2 or id = $3)`,
     values: [organizationId, keyOrId, isUuid(keyOrId) ? keyOrId : null],
   });
-  return rows[0] ?? null;
+  return rows[0] === undefined ? null : read(rows[0]);
 }
 
 /**
  * Changes the given fields only.
+ * @param triggers null: they stay as they are
  * @throws NotFoundError
  * @throws ConflictError if another automation has the macro
+ * @throws InvalidInputError if a trigger can't be saved
  */
 export async function updateAutomation(
   database: Database,
   organizationId: string,
   id: string,
   changes: { readonly [Field in keyof AutomationInput]?: AutomationInput[Field] | undefined },
-): Promise<Automation> {
-  const { rows } = await database.pool
-    .query<Automation>(
+  triggers: TriggerChanges | null = null,
+): Promise<SavedAutomation> {
+  const saved = await sealing(database, async (transaction) => {
+    await change(transaction, organizationId, id, changes);
+    const secrets = await save(transaction, { organizationId, automationId: id }, triggers);
+    return { automation: await find(transaction, organizationId, id), secrets };
+  });
+  if (saved.automation === null) throw new NotFoundError(`automation ${id} was not found`);
+  return { automation: saved.automation, secrets: saved.secrets };
+}
+
+async function change(
+  transaction: Queryable,
+  organizationId: string,
+  id: string,
+  changes: { readonly [Field in keyof AutomationInput]?: AutomationInput[Field] | undefined },
+): Promise<void> {
+  const { rowCount } = await transaction
+    .query(
       `update automation set name = coalesce($3, name), macro = coalesce($4, macro),
          instructions = coalesce($5, instructions), agent = case when $6 then $7 else agent end,
          repository_ids = coalesce($8, repository_ids),
@@ -133,7 +203,7 @@ export async function updateAutomation(
          priority = coalesce($11, priority), paused = coalesce($12, paused),
          budget_usd = case when $13 then $14 else budget_usd end,
          title = case when $15 then $16 else title end, updated_at = now()
-       where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
+       where id = $1 and organization_id = $2 and deleted_at is null`,
       [
         id,
         organizationId,
@@ -154,20 +224,23 @@ export async function updateAutomation(
       ],
     )
     .catch((error: unknown) => macroTaken(error, changes.macro ?? ""));
-  if (rows[0] === undefined) throw new NotFoundError(`automation ${id} was not found`);
-  return rows[0];
+  if (rowCount === 0) throw new NotFoundError(`automation ${id} was not found`);
 }
 
 /**
  * Deletes an automation; its jobs stay listed.
  * @throws NotFoundError
  */
-export async function deleteAutomation(database: Database, organizationId: string, id: string): Promise<Automation> {
-  const { rows } = await database.pool.query<Automation>(
+export async function deleteAutomation(
+  database: Database,
+  organizationId: string,
+  id: string,
+): Promise<AutomationRecord> {
+  const { rows } = await database.pool.query<AutomationRecord>(
     `update automation set deleted_at = now(), updated_at = now()
      where id = $1 and organization_id = $2 and deleted_at is null returning ${columns}`,
     [id, organizationId],
   );
   if (rows[0] === undefined) throw new NotFoundError(`automation ${id} was not found`);
-  return rows[0];
+  return read(rows[0]);
 }

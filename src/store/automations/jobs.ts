@@ -26,6 +26,10 @@ export interface JobToCreate {
   readonly traceParent?: string | null;
   /** Id of the ledger entry that this job repeats. */
   readonly replayOf?: string;
+  /** The trigger that fired; omitted: that of the API. */
+  readonly triggerId?: string | null;
+  /** What the session works on if the automation names no repositories. */
+  readonly repositoryIds?: readonly string[] | null;
 }
 
 /** Queues jobs, each idempotent by its id. The job's row is its own place in the queue, so one statement is enough. */
@@ -33,11 +37,12 @@ export async function createJobs(database: Database, toCreate: readonly JobToCre
   const { rows } = await database.pool.query<JobRecord>({
     name: "create_jobs",
     text: `with created as (
-             insert into job (id, organization_id, automation_id, priority, payload, trace_parent, replay_of, task)
+             insert into job (id, organization_id, automation_id, priority, payload, trace_parent, replay_of, task, trigger_id,
+               repository_ids)
              select distinct on (id) id, "organizationId", "automationId", priority, payload, "traceParent", "replayOf",
-               coalesce(task, 'RunWorkflow')
+               coalesce(task, 'RunWorkflow'), "triggerId", "repositoryIds"
              from jsonb_to_recordset($1::jsonb) as item (id uuid, "organizationId" uuid, "automationId" uuid,
-               priority integer, payload jsonb, "traceParent" text, "replayOf" uuid, task text)
+               priority integer, payload jsonb, "traceParent" text, "replayOf" uuid, task text, "triggerId" uuid, "repositoryIds" uuid[])
              on conflict (id) do nothing returning *, job as changed)
            select ${columns}, enqueue_job_webhooks(changed) from created as job`,
     values: [JSON.stringify(toCreate)],

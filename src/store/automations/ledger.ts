@@ -1,21 +1,23 @@
 import type { Database } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
-import type { LedgerEntry, LedgerOutcome } from "../../domain/automations/ledger.ts";
+import type { LedgerEntry, LedgerOutcome, WholeLedgerEntry } from "../../domain/automations/ledger.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 
-const columns = `id, automation_id as "automationId", outcome, reason, session_id as "sessionId",
-  original_id as "originalId", ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
+const columns = `id, automation_id as "automationId", trigger_id as "triggerId", event_id as "eventId", name, outcome, reason,
+  session_id as "sessionId", original_id as "originalId", ${isoTime("created_at")} as "createdAt", ${isoTime("updated_at")} as "updatedAt"`;
 
-/** Jobs, and accepted triggers that created no job, as one list. */
+/** Jobs, and what was accepted and created no job of its own, as one list. */
 const entries = `(
-  select id, organization_id, automation_id,
-    case status when 'completed' then 'fired' when 'cancelled' then 'filtered'
-      when 'failed' then case when dead then 'dead-lettered' else 'failed' end end as outcome,
+  select id, organization_id, automation_id, trigger_id, event_id, null as name,
+    case when superseded and status in ('completed', 'cancelled') then 'superseded'
+      when status = 'completed' then 'fired' when status = 'cancelled' then 'filtered'
+      when status = 'failed' then case when dead then 'dead-lettered' else 'failed' end end as outcome,
     error as reason, session_id, replay_of as original_id, created_at, updated_at from job
   union all
-  select id, organization_id, automation_id, outcome, reason, null, original_id, created_at, created_at from arrival
+  select id, organization_id, automation_id, trigger_id, null, name, outcome, reason, null, original_id, created_at,
+    coalesce(updated_at, created_at) from arrival
 ) as entry`;
 
 /**
@@ -39,44 +41,85 @@ export async function listLedger(
 }
 
 /**
- * Reads one ledger entry of the organization.
+ * Reads one ledger entry of the organization as a whole.
  * @throws NotFoundError
  */
-export async function getLedgerEntry(database: Database, organizationId: string, id: string): Promise<LedgerEntry> {
-  const { rows } = await database.pool.query<LedgerEntry>(
-    `select ${columns} from ${entries} where id = $2 and organization_id = $1`,
+export async function getLedgerEntry(
+  database: Database,
+  organizationId: string,
+  id: string,
+): Promise<WholeLedgerEntry> {
+  const { rows } = await database.pool.query<WholeLedgerEntry>(
+    `select ${columns},
+       coalesce((select payload from job where job.id = entry.id), (select payload from arrival where arrival.id = entry.id)) as payload,
+       (select delivery_id from arrival where arrival.id = entry.id) as "deliveryId",
+       (select subject from arrival where arrival.id = entry.id) as subject,
+       coalesce((select decisions from arrival where arrival.id = entry.id), '[]') as decisions
+     from ${entries} where id = $2 and organization_id = $1`,
     [organizationId, id],
   );
   if (rows[0] === undefined) throw new NotFoundError(`ledger entry ${id} was not found`);
   return rows[0];
 }
 
-/** The trigger of a ledger entry, complete enough to send it again. */
-export interface Repeatable {
-  readonly automationId: string;
-  readonly paused: boolean;
-  readonly macro: string;
-  readonly priority: number;
-  readonly payload: EventContext;
-}
+/** What a ledger entry was about, complete enough to do it again. */
+export type Repeatable =
+  | {
+      readonly kind: "trigger";
+      readonly automationId: string;
+      readonly triggerId: string | null;
+      readonly paused: boolean;
+      readonly macro: string;
+      readonly priority: number;
+      readonly payload: EventContext;
+      readonly repositoryIds: readonly string[] | null;
+    }
+  /** Which triggers listen to it now decides what comes of it. */
+  | {
+      readonly kind: "event";
+      readonly connectionId: string | null;
+      readonly name: string | null;
+      readonly subject: string | null;
+      readonly payload: EventContext;
+    };
 
 /**
- * Reads what is needed to trigger the automation of a ledger entry again.
+ * Reads what is needed to do again what a ledger entry is about: of a duplicate, what the first one was.
  * @throws NotFoundError
  * @throws ConflictError if the entry is not finished, or its payload or automation no longer exists
  */
 export async function readRepeatable(database: Database, organizationId: string, id: string): Promise<Repeatable> {
   const entry = await getLedgerEntry(database, organizationId, id);
   if (entry.outcome === null) throw new ConflictError(`ledger entry ${id} is not finished yet`);
+  const of = entry.outcome === "duplicate" ? entry.originalId : id;
   const { rows } = await database.pool.query<Repeatable>(
-    `select automation.id as "automationId", automation.paused, automation.macro, automation.priority, job.payload from job
-     join automation on automation.id = job.automation_id and automation.deleted_at is null
+    `select 'trigger' as kind, automation.id as "automationId", trigger_id as "triggerId", automation.paused, automation.macro,
+       automation.priority, payload, job.repository_ids as "repositoryIds"
+     from job join automation on automation.id = job.automation_id and automation.deleted_at is null
      where job.id = $2 and job.organization_id = $1`,
-    [organizationId, entry.outcome === "duplicate" ? entry.originalId : id],
+    [organizationId, of],
   );
-  if (rows[0] === undefined) {
+  const repeatable = rows[0] ?? (await readArrival(database, organizationId, of));
+  if (repeatable === undefined) {
     throw new ConflictError(`ledger entry ${id} can't be replayed: its payload or its automation is gone`);
   }
+  return repeatable;
+}
+
+/** What started no job of its own. */
+async function readArrival(
+  database: Database,
+  organizationId: string,
+  id: string | null,
+): Promise<Repeatable | undefined> {
+  const { rows } = await database.pool.query<Repeatable>(
+    `select case when automation.id is null then 'event' else 'trigger' end as kind, automation.id as "automationId",
+       trigger_id as "triggerId", automation.paused, automation.macro, automation.priority, payload,
+       null as "repositoryIds", connection_id as "connectionId", arrival.name, subject
+     from arrival left join automation on automation.id = arrival.automation_id
+     where arrival.id = $2 and arrival.organization_id = $1 and payload is not null and automation.deleted_at is null`,
+    [organizationId, id],
+  );
   return rows[0];
 }
 

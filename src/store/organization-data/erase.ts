@@ -18,12 +18,13 @@ const sessionsOfBatch = 100;
 const stillReferredTo = "23503";
 
 /** What goes before the sessions: deleting a session looks through its organization's deliveries. */
-const beforeSessions = ["webhook_delivery", "arrival", "idempotency", "audit_entry"] as const;
+const beforeSessions = ["webhook_delivery", "arrival", "received_key", "idempotency", "audit_entry"] as const;
 /** What sessions refer to, each after what refers to it. */
 const afterSessions = [
   "webhook",
   "pull_request",
   "job",
+  "trigger",
   "automation",
   "secret",
   "registry",

@@ -12,9 +12,9 @@ const count = (table: string, condition: string): string =>
 const deliveries = "webhook_delivery join webhook on webhook.id = webhook_id and webhook.enabled";
 
 /** One index lookup for each priority, so that the length of the queue does not matter. */
-const oldest = (table: string, status: string, queuedAt: string): string =>
+const oldest = (table: string, condition: string, queuedAt: string): string =>
   `(select coalesce(extract(epoch from clock_timestamp() - min(first.at)), 0)::float8 from generate_series(1, 9) as priority,
-     lateral (select ${table}.${queuedAt} as at from ${table} where ${table}.status = '${status}'
+     lateral (select ${table}.${queuedAt} as at from ${table} where ${condition}
        and ${table}.priority = priority.priority order by ${table}.${queuedAt} limit 1) as first)`;
 
 /** Not a prepared statement: a plan that was made for small tables would scan everything once they are large. */
@@ -23,12 +23,12 @@ export const queueStatsQuery = `select
   ${count("session", "status = 'queued'")} as queued,
   ${count("session", "status = 'running'")} as running,
   ${count("session", "status = 'waiting'")} as waiting,
-  ${count("job", "status = 'pending'")} as "jobsPending",
+  ${count("job", "status = 'pending' and held_until is null")} as "jobsPending",
   ${count("job", "status = 'running'")} as "jobsRunning",
   ${count(deliveries, "status = 'pending' and next_attempt_at <= now()")} as "deliveriesDue",
   ${count(deliveries, "status = 'pending' and next_attempt_at > now()")} as "deliveriesLater",
-  ${oldest("session", "queued", "queued_at")} as "sessionWait",
-  ${oldest("job", "pending", "created_at")} as "jobWait",
+  ${oldest("session", "session.status = 'queued'", "queued_at")} as "sessionWait",
+  ${oldest("job", "job.status = 'pending' and job.held_until is null", "created_at")} as "jobWait",
   coalesce((select extract(epoch from clock_timestamp() - next_attempt_at) from ${deliveries}
     where status = 'pending' and next_attempt_at <= now() order by next_attempt_at limit 1), 0)::float8 as "deliveryWait",
   (select count(*)::integer from worker_node where seen_at > now() - interval '${countedFor}') as workers`;

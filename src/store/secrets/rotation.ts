@@ -14,6 +14,7 @@ const sealedTables = [
   { table: "secret", id: "id", sealed: "sealed" },
   { table: "registry", id: "id", sealed: "sealed" },
   { table: "webhook", id: "id", sealed: "sealed" },
+  { table: "trigger", id: "id", sealed: "sealed" },
   { table: "checkpoint", id: "session_id", sealed: "sealed_key" },
 ] as const;
 

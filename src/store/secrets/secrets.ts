@@ -157,3 +157,15 @@ export async function openSecrets(
     })),
   );
 }
+
+/**
+ * The decrypted values of all secrets of an organization, to mask them.
+ * @throws ConflictError if a secret can't be decrypted
+ */
+export async function openAllSecrets(database: Database, vault: Vault, organizationId: string): Promise<string[]> {
+  const { rows } = await database.pool.query<Sealed & { readonly id: string }>(
+    `select id, sealed, master_key as "masterKey" from secret where organization_id = $1`,
+    [organizationId],
+  );
+  return Promise.all(rows.map(({ id, ...sealed }) => vault.open(id, sealed)));
+}

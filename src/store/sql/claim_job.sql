@@ -1,5 +1,5 @@
 -- needs: enqueue_job_webhooks, fairest_job
--- Claims a pending job, with its automation as it is now; no row: there is nothing to claim. Mostly one automation alone has
+-- Claims a pending job that nothing holds, with its automation as it is now; no row: there is nothing to claim. Mostly one automation alone has
 -- something pending; then there is no fairness to decide, and fairest_job is not called.
 --
 -- In the database, so that claim, webhooks and automation are one round trip: from a commit to its handler a job takes
@@ -15,11 +15,11 @@ declare
   claimed job;
 begin
   select
-    (select automation_id from job where status = 'pending' order by organization_id, automation_id limit 1),
-    (select automation_id from job where status = 'pending' order by organization_id desc, automation_id desc limit 1)
+    (select automation_id from job where status = 'pending' and held_until is null order by organization_id, automation_id limit 1),
+    (select automation_id from job where status = 'pending' and held_until is null order by organization_id desc, automation_id desc limit 1)
     into first_automation, last_automation;
   if first_automation = last_automation then
-    select id into chosen from job where status = 'pending'
+    select id into chosen from job where status = 'pending' and held_until is null
       order by organization_id, automation_id, priority, created_at for update skip locked limit 1;
   else
     chosen := fairest_job();
@@ -36,7 +36,10 @@ begin
       'agent', kept.agent, 'targetBranch', kept.target_branch, 'priority', claimed.priority,
       'repositories', coalesce((
         select jsonb_agg(jsonb_build_object('id', repository.id, 'name', repository.name, 'url', repository.url)
-          order by array_position(kept.repository_ids, repository.id))
-        from repository where repository.id = any(kept.repository_ids)), '[]'))
-    from automation as kept where kept.id = claimed.automation_id;
+          order by array_position(works_on, repository.id))
+        from repository where repository.id = any(works_on)), '[]'))
+    -- An automation without repositories of its own works on those that the event is about.
+    from automation as kept, lateral (
+      select case when kept.repository_ids = '{}' then coalesce(claimed.repository_ids, '{}') else kept.repository_ids end as works_on)
+    where kept.id = claimed.automation_id;
 end $$;

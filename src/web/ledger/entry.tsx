@@ -16,6 +16,7 @@ const looks: Record<LedgerOutcome, { label: string; tone: Tone }> = {
   fired: { label: "Fired", tone: "good" },
   duplicate: { label: "Duplicate", tone: "muted" },
   filtered: { label: "Filtered", tone: "muted" },
+  superseded: { label: "Superseded", tone: "muted" },
   missed: { label: "Missed", tone: "warn" },
   failed: { label: "Failed", tone: "bad" },
   "dead-lettered": { label: "Dead-lettered", tone: "bad" },

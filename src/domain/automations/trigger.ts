@@ -1,0 +1,173 @@
+import { z } from "zod";
+import { optionalText, text } from "../fields/text.ts";
+import { isUuid } from "../fields/uuid.ts";
+import { repositoryPatternSchema } from "../repositories/repository-pattern.ts";
+import { forgeEventNames } from "./forge-event.ts";
+import { isCron, isTimeZone } from "./schedule.ts";
+
+/** Kinds of triggers. */
+export const triggerTypes = ["api", "schedule", "webhook", "forge", "source"] as const;
+/** See `triggerTypes`. */
+export type TriggerType = (typeof triggerTypes)[number];
+
+/** What a second run of the same key does while one is under way: nothing, wait, or take its place. */
+export const concurrencyPolicies = ["skip", "queue", "cancelOlder"] as const;
+
+/** Events of Offstage itself, which triggers of type `forge` may list beside those of forges. */
+export const ownEventNames = [
+  "session.completed",
+  "session.failed",
+  "session.waiting",
+  "pullRequest.openedByOffstage",
+  "pullRequest.conflicted",
+] as const;
+
+/** Triggers of one automation. */
+export const mostTriggers = 50;
+/** Characters of a condition. */
+const longestCondition = 2_000;
+/** Time for which a secret that was replaced still counts, in ms: senders need a moment to take the new one. */
+export const oldSecretMs = 24 * 60 * 60_000;
+
+const conditionSchema = optionalText(longestCondition).meta({
+  description: "CEL over `event`, `trigger` and `repository`; empty: always.",
+});
+
+const shared = {
+  enabled: z.boolean(),
+  condition: conditionSchema,
+  concurrency: z
+    .object({
+      key: text(500).meta({ description: "CEL that gives a string: runs with the same one do not run at once." }),
+      policy: z.enum(concurrencyPolicies),
+    })
+    .nullable(),
+  debounceSeconds: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .nullable()
+    .meta({ description: "Waits until so long nothing came, at most ten times as long; the newest runs." }),
+  maxPerHour: z.int().min(1).max(10_000).nullable().meta({ description: "Runs that it may start within an hour." }),
+};
+
+const optional = {
+  enabled: shared.enabled.default(true),
+  condition: shared.condition.default(""),
+  concurrency: shared.concurrency.default(null),
+  debounceSeconds: shared.debounceSeconds.default(null),
+  maxPerHour: shared.maxPerHour.default(null),
+};
+
+const headerName = z
+  .string()
+  .toLowerCase()
+  .regex(/^[a-z0-9-]{1,100}$/u, "must be a header's name");
+const verifySchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("none") }),
+  z.object({
+    type: z.literal("hmac"),
+    header: headerName,
+    algorithm: z.enum(["sha256", "sha1", "sha512"]).default("sha256"),
+    encoding: z.enum(["hex", "base64"]).default("hex"),
+    prefix: optionalText(50).default(""),
+  }),
+  z.object({ type: z.literal("standardWebhooks") }),
+]);
+/** How a webhook's deliveries are signed. */
+export type Verification = z.infer<typeof verifySchema>;
+
+const cron = z
+  .string()
+  .max(200)
+  .refine(isCron, "must be five fields of cron: minute, hour, day of the month, month, day of the week");
+const timeZone = z.string().max(100).refine(isTimeZone, "must be a name of the IANA time zone database");
+const connectionId = z.string().refine(isUuid, "must be a connection's id").nullable();
+const events = z.array(z.enum([...forgeEventNames, ...ownEventNames])).min(1, "must name an event");
+const repositories = z.array(repositoryPatternSchema).max(100);
+const sourceEvents = z.array(text(200)).max(50);
+const secret = text(1_000).meta({ description: "The sender's own; omitted: one is made, and shown once." });
+
+const settings = {
+  schedule: { cron, timeZone: timeZone.default("UTC"), missed: z.enum(["runOnce", "skip"]).default("runOnce") },
+  webhook: { verify: verifySchema.default({ type: "none" }) },
+  forge: { connectionId: connectionId.default(null), events, repositories: repositories.default([]) },
+  source: {
+    source: z.enum(["sentry", "linear", "jira", "slack", "pagerduty", "cloudEvents"]),
+    events: sourceEvents.default([]).meta({ description: "Empty: all." }),
+  },
+};
+
+const id = z
+  .uuid()
+  .optional()
+  .meta({ description: "Of a trigger that the automation has already; omitted: a new one." });
+
+/** A trigger as create and update take it. */
+export const triggerInputSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("api"), id, ...optional }),
+  z.object({ type: z.literal("schedule"), id, ...optional, ...settings.schedule }),
+  z.object({ type: z.literal("webhook"), id, ...optional, ...settings.webhook, secret: secret.optional() }),
+  z.object({ type: z.literal("forge"), id, ...optional, ...settings.forge }),
+  z.object({ type: z.literal("source"), id, ...optional, ...settings.source, secret: secret.optional() }),
+]);
+/** See `triggerInputSchema`. */
+export type TriggerInput = z.infer<typeof triggerInputSchema>;
+
+/** An automation's triggers as create and update take them: whole; triggers that are not in the list are removed. */
+export const triggerListSchema = z
+  .array(triggerInputSchema)
+  .max(mostTriggers)
+  .refine((list) => list.filter(({ type }) => type === "api").length <= 1, "must have at most one of type api")
+  .refine((list) => {
+    const ids = list.flatMap((trigger) => trigger.id ?? []);
+    return new Set(ids).size === ids.length;
+  }, "must name each id once");
+
+const shown = {
+  id: z.uuid(),
+  ...shared,
+  problem: z.string().nullable().meta({ description: "Why its condition or its key could not be evaluated last." }),
+};
+const address = {
+  url: z.string().meta({ description: "The address that its sender posts to." }),
+  secret: z.string().optional().meta({ description: "Shown once, when it is made." }),
+};
+
+/** A trigger as the API shows it. */
+export const triggerSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("api"), ...shown }),
+  z.object({
+    type: z.literal("schedule"),
+    ...shown,
+    cron: z.string(),
+    timeZone: z.string(),
+    missed: z.enum(["runOnce", "skip"]),
+    nextAt: z.iso.datetime().nullable().meta({ description: "Its next tick; null if it has none." }),
+  }),
+  z.object({ type: z.literal("webhook"), ...shown, verify: verifySchema, ...address }),
+  z.object({
+    type: z.literal("forge"),
+    ...shown,
+    connectionId: z.uuid().nullable(),
+    events: z.array(z.string()),
+    repositories: z.array(z.string()),
+  }),
+  z.object({
+    type: z.literal("source"),
+    ...shown,
+    source: settings.source.source,
+    events: z.array(z.string()),
+    ...address,
+  }),
+]);
+/** See `triggerSchema`. */
+export type Trigger = z.infer<typeof triggerSchema>;
+
+/** Answer to a delivery. */
+export const receivedSchema = z.object({
+  outcome: z.enum(["accepted", "duplicate", "filtered"]),
+  ledgerId: z.uuid().meta({ description: "The ledger's entry; of a duplicate, that of the first delivery." }),
+});
+/** See `receivedSchema`. */
+export type Received = z.infer<typeof receivedSchema>;

@@ -1,0 +1,74 @@
+import type { EventContext } from "../domain/automations/automation.ts";
+import type { Verification } from "../domain/automations/trigger.ts";
+import { InvalidInputError } from "../domain/errors/errors.ts";
+import type { Delivery } from "./delivery.ts";
+import { hasHmac, hasStandardSignature } from "./signatures.ts";
+
+/**
+ * Headers in which senders tell a delivery's id, the same if they send it again: Standard Webhooks, GitHub, Gitea, Forgejo and
+ * GitLab, Bitbucket, and the header of the draft for idempotent requests.
+ */
+const idHeaders = [
+  "webhook-id",
+  "x-github-delivery",
+  "x-gitea-delivery",
+  "x-forgejo-delivery",
+  "x-gitlab-event-uuid",
+  "x-request-uuid",
+  "idempotency-key",
+] as const;
+const longestId = 500;
+
+/**
+ * Whether a delivery to a webhook is signed as it must be.
+ * @param now ms since the epoch
+ */
+export function verifyWebhook(
+  verification: Verification,
+  delivery: Delivery,
+  secrets: readonly string[],
+  now: number,
+): boolean {
+  switch (verification.type) {
+    case "none":
+      return true;
+    case "hmac":
+      return hasHmac(delivery.headers[verification.header], delivery.body, secrets, verification);
+    case "standardWebhooks":
+      return hasStandardSignature(delivery, secrets, now);
+  }
+}
+
+/** The sender's id of a delivery; null if it tells none. */
+export function webhookDeliveryId({ headers }: Delivery): string | null {
+  const given = idHeaders.map((name) => headers[name]).find((value) => value !== undefined && value !== "");
+  return given === undefined || given.length > longestId ? null : given;
+}
+
+/**
+ * Reads a delivery of any sender: JSON, whatever its content type says, or a form. What is no object stands in the field `body`.
+ * @throws InvalidInputError if it is neither
+ */
+export function readWebhook({ headers, body }: Delivery): EventContext {
+  if (body.length === 0) return {};
+  const text = decoded(body);
+  const isForm = headers["content-type"]?.startsWith("application/x-www-form-urlencoded") === true;
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as EventContext) : { body: value };
+  } catch (error) {
+    if (isForm) return Object.fromEntries(new URLSearchParams(text));
+    throw new InvalidInputError("the body: must be JSON, or a form (application/x-www-form-urlencoded)", {
+      cause: error,
+    });
+  }
+}
+
+function decoded(body: Buffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch (error) {
+    throw new InvalidInputError("the body: must be UTF-8", { cause: error });
+  }
+}

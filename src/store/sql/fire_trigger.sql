@@ -1,0 +1,129 @@
+-- needs: enqueue_job_webhooks
+-- Decides what comes of a trigger that was accepted, and writes it into the ledger: a job, which is pending or held, or an entry
+-- that says why there is none. Idempotent by the entry's id.
+--
+-- In the database, because a delivery's keys, the runs of its key and the count of the last hour have to be read and written in one
+-- go, with the automation locked as little as possible: without a policy nothing is locked, and it is one round trip.
+-- Caller: src/store/automations/firings.ts, which describes the fields.
+-- @param fired what is to be decided, as JSON
+create or replace function fire_trigger(fired jsonb) returns table (outcome text, entry uuid, why text)
+language plpgsql rows 1 set plan_cache_mode to force_generic_plan as $$
+#variable_conflict use_column
+declare
+  own_id constant uuid := fired ->> 'id';
+  owner constant uuid := fired ->> 'organizationId';
+  automation constant uuid := fired ->> 'automationId';
+  by_trigger constant uuid := fired ->> 'triggerId';
+  place constant uuid := fired ->> 'scope';
+  policy constant text := fired ->> 'policy';
+  concurrency constant text := fired ->> 'concurrencyKey';
+  pause constant interval := (fired ->> 'debounceSeconds')::integer * interval '1 second';
+  most constant integer := (fired ->> 'maxPerHour')::integer;
+  keys text[];
+  added integer;
+  original uuid;
+  since timestamptz := clock_timestamp();
+  hold timestamptz;
+  older job;
+  made job;
+begin
+  if exists (select from job where job.id = own_id) then
+    return query select 'accepted', own_id, null::text;
+    return;
+  end if;
+
+  keys := array(select jsonb_array_elements_text(fired -> 'keys'));
+  if keys <> '{}' then
+    insert into received_key (organization_id, scope, key, ledger_id) select owner, place, given, own_id from unnest(keys) as given order by given
+      on conflict do nothing;
+    get diagnostics added = row_count;
+    if added < cardinality(keys) then
+      select ledger_id into original from received_key
+        where scope = place and key = any(keys) and ledger_id <> own_id order by created_at limit 1;
+      -- None: it is the same delivery, whose first request ended before its answer.
+      if original is not null then
+        delete from received_key where scope = place and key = any(keys) and ledger_id = own_id;
+        why := 'it was delivered before';
+        outcome := 'duplicate';
+      end if;
+    end if;
+  end if;
+
+  if outcome is null and fired ->> 'refusal' is not null then
+    why := fired ->> 'refusal';
+    outcome := 'filtered';
+  end if;
+
+  if outcome is null and (policy is not null or pause is not null or most is not null) then
+    -- One after the other, so that two triggers at once do not both find nothing under way. "no key": jobs refer to this row.
+    perform from automation as locked where locked.id = automation for no key update;
+    if most is not null and most <= (select count(*) from (
+        select from job where job.trigger_id = by_trigger and created_at > now() - interval '1 hour' and not superseded limit most) as counted) then
+      why := 'its trigger has started ' || most || ' runs within the hour (maxPerHour)';
+      outcome := 'filtered';
+    elsif policy = 'skip' and exists (
+        select from job left join session on session.id = job.session_id
+        where job.automation_id = automation and job.concurrency_key = concurrency and holds_key
+          and (job.status in ('pending', 'running') or session.status not in ('completed', 'failed', 'cancelled'))) then
+      why := 'a run of "' || left(concurrency, 200) || '" is under way (concurrency: skip)';
+      outcome := 'filtered';
+    end if;
+  end if;
+
+  if outcome is not null then
+    insert into arrival (id, organization_id, automation_id, trigger_id, connection_id, outcome, reason, original_id, name,
+        delivery_id, subject, payload)
+      values (own_id, owner, automation, by_trigger, (fired ->> 'connectionId')::uuid, outcome, why, original, fired ->> 'name',
+        fired ->> 'deliveryId', fired ->> 'subject', fired -> 'payload')
+      on conflict (id) do nothing;
+    return query select outcome, coalesce(original, own_id), why;
+    return;
+  end if;
+
+  if pause is not null then
+    -- The newest of a quick succession runs, once it is quiet; not later than after ten pauses.
+    for older in
+      update job set status = 'cancelled', superseded = true, held_until = null, holds_key = false, updated_at = now(),
+          error = 'a newer trigger took its place (debounce)'
+        where job.trigger_id = by_trigger and job.status = 'pending' and job.held_until is not null
+          and job.held_since is not null and job.concurrency_key is not distinct from concurrency
+        returning job.*
+    loop
+      since := least(since, older.held_since);
+      perform enqueue_job_webhooks(older);
+    end loop;
+    hold := least(clock_timestamp() + pause, since + 10 * pause);
+  elsif policy in ('queue', 'cancelOlder') then
+    if policy = 'cancelOlder' then
+      for older in
+      update job set superseded = true, updated_at = now(),
+          status = case when job.status = 'pending' then 'cancelled' else job.status end,
+          held_until = case when job.status = 'pending' then null else job.held_until end,
+          holds_key = job.status <> 'pending', error = coalesce(error, 'a newer trigger took its place (concurrency: cancelOlder)')
+        where job.automation_id = automation and job.concurrency_key = concurrency and holds_key
+          and not superseded and job.status in ('pending', 'running', 'completed')
+        returning job.*
+      loop
+        if older.status = 'cancelled' then perform enqueue_job_webhooks(older); end if;
+      end loop;
+    end if;
+    if exists (
+        select from job left join session on session.id = job.session_id
+        where job.automation_id = automation and job.concurrency_key = concurrency and holds_key
+          and (job.status in ('pending', 'running') or session.status not in ('completed', 'failed', 'cancelled'))) then
+      hold := 'infinity';
+    end if;
+  end if;
+
+  insert into job (id, organization_id, automation_id, trigger_id, event_id, priority, payload, trace_parent, replay_of, task,
+      concurrency_key, holds_key, held_until, held_since, repository_ids)
+    values (own_id, owner, automation, by_trigger, (fired ->> 'eventId')::uuid, (fired ->> 'priority')::integer, fired -> 'payload',
+      fired ->> 'traceParent', (fired ->> 'replayOf')::uuid, coalesce(fired ->> 'task', 'RunWorkflow'),
+      case when policy is not null or pause is not null then concurrency end, policy is not null, hold,
+      case when pause is not null then since end,
+      case when fired -> 'repositoryIds' is not null and fired ->> 'repositoryIds' is not null
+        then array(select jsonb_array_elements_text(fired -> 'repositoryIds'))::uuid[] end)
+    returning * into made;
+  perform enqueue_job_webhooks(made);
+  return query select 'accepted', own_id, null::text;
+end $$;

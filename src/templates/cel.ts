@@ -1,0 +1,80 @@
+import { Environment, type ParseResult } from "@marcbachmann/cel-js";
+import { InvalidInputError, messageOf } from "../domain/errors/errors.ts";
+import type { ConditionVariables, Expression, Verdict } from "../domain/automations/condition.ts";
+
+/** Bounds of one expression. Its processor time is bounded from outside. */
+const limits = { maxAstNodes: 500, maxDepth: 50, maxListElements: 200, maxMapEntries: 100, maxCallArguments: 10 };
+/** Compiled expressions that are kept: a process evaluates the same ones again and again. */
+const mostKept = 20_000;
+/** An error's message may quote the expression, so it is cut to this many characters. */
+const longestProblem = 300;
+/** Characters of a concurrency key; longer ones are refused, since two of them must not become one by cutting. */
+const longestKey = 500;
+
+/** The Common Expression Language (https://cel.dev) over what a trigger knows. */
+const environment = new Environment({ limits })
+  .registerVariable("event", "map<string, dyn>")
+  .registerVariable("trigger", "map<string, dyn>")
+  .registerVariable("repository", "dyn");
+const kept = new Map<string, ParseResult>();
+
+function compile(expression: string): ParseResult {
+  const known = kept.get(expression);
+  if (known !== undefined) return known;
+  const compiled = environment.parse(expression);
+  if (kept.size >= mostKept) kept.clear();
+  kept.set(expression, compiled);
+  return compiled;
+}
+
+/**
+ * Checks that an expression can be evaluated, and what it gives.
+ * @param gives the type of its value; what depends on the event counts as right
+ * @throws InvalidInputError with the place of the fault
+ */
+export function checkCel(expression: string, gives: "bool" | "string"): void {
+  const { valid, type, error } = environment.check(expression);
+  if (!valid) throw new InvalidInputError(firstLine(error));
+  if (type !== undefined && type !== gives && type !== "dyn" && !type.startsWith("dyn<")) {
+    throw new InvalidInputError(`gives a ${type}, and must give a ${gives}`);
+  }
+}
+
+/** Evaluates a condition and the key of runs with the variables of one event; what can't be evaluated says why. */
+export function evaluateCel({ condition, key }: Expression, variables: Readonly<Record<string, unknown>>): Verdict {
+  let part = "condition";
+  try {
+    const passes = condition === "" ? true : compile(condition)(variables);
+    if (typeof passes !== "boolean") return { problem: `${part}: gave a ${typeof passes}, and must give a bool` };
+    if (!passes || key === null) return { passes, key: null };
+    part = "concurrency.key";
+    const value = compile(key)(variables);
+    if (typeof value !== "string") return { problem: `${part}: gave a ${typeof value}, and must give a string` };
+    if (value.length > longestKey) return { problem: `${part}: gave more than ${longestKey} characters` };
+    return { passes, key: value };
+  } catch (error) {
+    return { problem: `${part}: ${firstLine(error)}` };
+  }
+}
+
+/**
+ * Values of JSON as CEL has them: whole numbers are ints, so that `event.number + 1` and `event.number % 2` work.
+ * @param given as JSON.parse gives them
+ */
+export function celVariables(given: ConditionVariables): Readonly<Record<string, unknown>> {
+  return celValue({ event: given.event, trigger: given.trigger, repository: given.repository }) as Record<
+    string,
+    unknown
+  >;
+}
+
+function celValue(value: unknown): unknown {
+  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) return value.map(celValue);
+  if (typeof value !== "object" || value === null) return value;
+  return new Map(Object.entries(value).map(([name, inner]) => [name, celValue(inner)]));
+}
+
+function firstLine(error: unknown): string {
+  return (messageOf(error).split("\n", 1)[0] ?? "").slice(0, longestProblem);
+}

@@ -1,0 +1,456 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { claimJob, completeJob } from "../../src/store/automations/jobs.ts";
+import { releaseHeldJobs, supersededSessions } from "../../src/store/automations/firings.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
+import { addSession } from "../store/fixtures.ts";
+import { createTestApp, type Answer, type TestApp } from "./app.ts";
+
+let api: TestApp;
+const metrics = createMetrics();
+beforeAll(async () => {
+  api = await createTestApp({ metrics });
+});
+afterAll(() => api.close());
+
+interface Hook {
+  readonly automationId: string;
+  readonly id: string;
+  readonly path: string;
+  readonly secret: string | undefined;
+}
+
+async function addHook(trigger: object = {}): Promise<Hook> {
+  const macro = `m-${randomUUID().slice(0, 13)}`;
+  const { status, body } = await api.post("/automation/create", {
+    name: macro,
+    macro,
+    instructions: "Work",
+    triggers: [{ type: "webhook", ...trigger }],
+  });
+  expect([status, body.error]).toEqual([200, undefined]);
+  const { id, url, secret } = body.triggers[1];
+  expect(url).toBe(`http://offstage.test/hook/${id}`);
+  return { automationId: body.id, id, path: `/hook/${id}`, secret };
+}
+
+const deliver = (hook: { readonly path: string }, raw: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  api.request("POST", hook.path, { key: null, raw, headers });
+const entry = async (id: string) => (await api.get(`/ledger/${id}`)).body;
+const entriesOf = async (hook: Hook) => (await api.get(`/ledger/list?automationId=${hook.automationId}`)).body.entries;
+
+describe("a webhook", () => {
+  test("starts a run with its body as the event, without a key", async () => {
+    const hook = await addHook();
+    const answer = await deliver(hook, '{"issue":{"number":7}}');
+    expect(answer).toMatchObject({
+      status: 202,
+      body: { outcome: "accepted", ledgerId: expect.any(String) as string },
+    });
+    expect(await entry(answer.body.ledgerId)).toMatchObject({
+      automationId: hook.automationId,
+      triggerId: hook.id,
+      outcome: null,
+      payload: { issue: { number: 7 } },
+    });
+    const job = await claimJob(api.database, { worker: "worker", leaseMs: 60_000 });
+    expect(job).toMatchObject({ id: answer.body.ledgerId, payload: { issue: { number: 7 } } });
+  });
+
+  test("takes a form, a list and an empty body", async () => {
+    const hook = await addHook();
+    const form = await deliver(hook, "a=1&b=x+y", { "content-type": "application/x-www-form-urlencoded" });
+    expect((await entry(form.body.ledgerId)).payload).toEqual({ a: "1", b: "x y" });
+    const list = await deliver(hook, "[1]");
+    expect((await entry(list.body.ledgerId)).payload).toEqual({ body: [1] });
+    expect((await entry((await deliver(hook, "")).body.ledgerId)).payload).toEqual({});
+    const nul = await deliver(hook, String.raw`{"a":"\u0000\ud800"}`);
+    expect((await entry(nul.body.ledgerId)).payload).toEqual({ a: "\u2400\ufffd" });
+  });
+
+  test.each([
+    ["what is no JSON", "not JSON", "JSON"],
+    ["what is nested too deep", `${'{"a":'.repeat(100)}1${"}".repeat(100)}`, "deep"],
+  ])("refuses %s with 400", async (_, raw, word) => {
+    const { status, body } = await deliver(await addHook(), raw);
+    expect({ status, error: body.error }).toEqual({ status: 400, error: expect.stringContaining(word) as string });
+  });
+
+  test("refuses more than 1 MiB with 413, and another id with 404", async () => {
+    const hook = await addHook();
+    expect((await deliver(hook, JSON.stringify({ a: "x".repeat(1024 * 1024) }))).status).toBe(413);
+    expect((await deliver({ path: `/hook/${randomUUID()}` }, "{}")).status).toBe(404);
+    expect((await deliver({ path: "/hook/nothing" }, "{}")).status).toBe(404);
+    const { automationId } = hook;
+    expect((await deliver({ path: `/hook/${automationId}` }, "{}")).status).toBe(404);
+  });
+
+  test("whose automation is deleted or paused starts nothing", async () => {
+    const hook = await addHook();
+    await api.post(`/automation/${hook.automationId}/update`, { paused: true });
+    const paused = await deliver(hook, "{}");
+    expect(paused).toMatchObject({ status: 202, body: { outcome: "filtered" } });
+    expect(await entry(paused.body.ledgerId)).toMatchObject({
+      outcome: "filtered",
+      reason: "the automation is paused",
+    });
+    await api.post(`/automation/${hook.automationId}/delete`, {});
+    expect((await deliver(hook, "{}")).status).toBe(404);
+  });
+});
+
+describe("a signed webhook", () => {
+  const sign = (secret: string, raw: string): string => createHmac("sha256", secret).update(raw).digest("hex");
+  const verify = { type: "hmac", header: "X-Signature", prefix: "sha256=" };
+
+  test("takes what is signed with its secret over the raw bytes alone", async () => {
+    const hook = await addHook({ verify });
+    const secret = hook.secret ?? "";
+    expect(secret).toMatch(/^[0-9a-f]{64}$/u);
+    const raw = '{ "b":1,\r\n"a" : "\\u00e9" }';
+    const signed = { "x-signature": `sha256=${sign(secret, raw)}` };
+    expect((await deliver(hook, raw, signed)).body.outcome).toBe("accepted");
+    for (const [body, headers] of [
+      [raw, {}],
+      [`${raw} `, signed],
+      [raw, { "x-signature": sign(secret, raw) }],
+      [raw, { "x-signature": `sha256=${sign("other", raw)}` }],
+    ] as const) {
+      const { status, body: answer } = await deliver(hook, body, headers);
+      expect({ status, error: answer.error }).toEqual({
+        status: 401,
+        error: expect.stringContaining("signature") as string,
+      });
+    }
+    expect(await entriesOf(hook)).toHaveLength(1);
+    expect((await metrics.scrape()).text).toMatch(/offstage_received_deliveries_total\{outcome="refused"\} 4/u);
+  });
+
+  test("keeps its secret over an update, takes the old one for a day after a rotation, and never shows it again", async () => {
+    const hook = await addHook({ verify });
+    const old = hook.secret ?? "";
+    const { triggers } = (await api.get(`/automation/${hook.automationId}`)).body;
+    expect(JSON.stringify(triggers)).not.toContain(old);
+    const updated = await api.post(`/automation/${hook.automationId}/update`, { triggers });
+    expect(updated.body.triggers[1]).toMatchObject({ id: hook.id });
+    expect(updated.body.triggers[1].secret).toBeUndefined();
+    const rotated = await api.post(`/automation/${hook.automationId}/trigger/${hook.id}/rotate`, {});
+    expect(rotated).toMatchObject({ status: 200, body: { id: hook.id } });
+    const fresh = rotated.body.secret;
+    expect(fresh).not.toBe(old);
+    for (const secret of [old, fresh]) {
+      const raw = JSON.stringify({ secret: sign(secret, "x") });
+      expect((await deliver(hook, raw, { "x-signature": `sha256=${sign(secret, raw)}` })).body.outcome).toBe(
+        "accepted",
+      );
+    }
+    const { rows } = await api.database.pool.query("select 1 from trigger where sealed::text like $1", [`%${fresh}%`]);
+    expect(rows).toEqual([]);
+  });
+
+  test("by Standard Webhooks needs a fresh time", async () => {
+    const hook = await addHook({ verify: { type: "standardWebhooks" } });
+    const key = Buffer.from((hook.secret ?? "").replace("whsec_", ""), "base64");
+    const headers = (at: number, id: string): Record<string, string> => ({
+      "webhook-id": id,
+      "webhook-timestamp": String(at),
+      "webhook-signature": `v1,${createHmac("sha256", key).update(`${id}.${at}.{}`).digest("base64")}`,
+    });
+    const now = Math.floor(Date.now() / 1_000);
+    expect((await deliver(hook, "{}", headers(now, "a"))).body.outcome).toBe("accepted");
+    expect((await deliver(hook, "{}", headers(now - 3_600, "b"))).status).toBe(401);
+  });
+
+  test("can have the sender's own secret", async () => {
+    const hook = await addHook({ verify, secret: "the sender's" });
+    expect(hook.secret).toBeUndefined();
+    expect((await deliver(hook, "{}", { "x-signature": `sha256=${sign("the sender's", "{}")}` })).status).toBe(202);
+  });
+
+  test("without a secret gets another address by a rotation", async () => {
+    const hook = await addHook();
+    const { body } = await api.post(`/automation/${hook.automationId}/trigger/${hook.id}/rotate`, {});
+    expect(body.id).not.toBe(hook.id);
+    expect((await deliver(hook, "{}")).status).toBe(404);
+    expect((await deliver({ path: `/hook/${body.id}` }, "{}")).status).toBe(202);
+  });
+});
+
+describe("a second delivery", () => {
+  test("with the same id starts nothing, however many come at once", async () => {
+    const hook = await addHook();
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => deliver(hook, `{"n":${index}}`, { "webhook-id": "one" })),
+    );
+    const accepted = answers.filter(({ body }) => body.outcome === "accepted");
+    expect(accepted).toHaveLength(1);
+    const first = accepted[0]?.body.ledgerId;
+    for (const { body } of answers) expect(body.ledgerId).toBe(first);
+    const entries = await entriesOf(hook);
+    expect(entries.filter(({ outcome }: { outcome: string }) => outcome === "duplicate")).toHaveLength(9);
+  });
+
+  test("with the same body and no id is told apart from one with another body", async () => {
+    const hook = await addHook();
+    const outcomes = [];
+    for (const raw of ['{"a":1}', '{"a":1}', '{"a":2}']) outcomes.push((await deliver(hook, raw)).body.outcome);
+    expect(outcomes).toEqual(["accepted", "duplicate", "accepted"]);
+    // Of another day it is news.
+    await api.database.pool.query("delete from received_key where scope = $1", [hook.id]);
+    expect((await deliver(hook, '{"a":1}')).body.outcome).toBe("accepted");
+  });
+});
+
+describe("a condition", () => {
+  test("decides with the event, and its reason is in the ledger", async () => {
+    const hook = await addHook({ condition: "event.issue.labels.exists(l, l == 'bug') && event.issue.number > 5" });
+    const yes = await deliver(hook, '{"issue":{"number":7,"labels":["bug"]}}');
+    expect(yes.body.outcome).toBe("accepted");
+    const no = await deliver(hook, '{"issue":{"number":7,"labels":["task"]}}');
+    expect(no.body.outcome).toBe("filtered");
+    expect(await entry(no.body.ledgerId)).toMatchObject({
+      outcome: "filtered",
+      reason: "its condition does not hold",
+      payload: { issue: { number: 7, labels: ["task"] } },
+    });
+  });
+
+  test("that can't be evaluated starts nothing, and says why on the automation until it can", async () => {
+    const hook = await addHook({ condition: "event.count + 1 > 2" });
+    const problem = async () => (await api.get(`/automation/${hook.automationId}`)).body.triggers[1].problem;
+    const bad = await deliver(hook, '{"count":"two"}');
+    expect(bad.body.outcome).toBe("filtered");
+    expect((await entry(bad.body.ledgerId)).reason).toMatch(/^condition: no such overload/u);
+    expect(await problem()).toMatch(/^condition: no such overload/u);
+    expect((await deliver(hook, '{"count":2}')).body.outcome).toBe("accepted");
+    expect(await problem()).toBeNull();
+  });
+
+  test("that would take hours is ended, and others go on", async () => {
+    const nested = "event.x.exists(a, event.x.exists(b, event.x.exists(c, event.x.exists(d, a + b + c + d < 0))))";
+    const hook = await addHook({ condition: nested });
+    const other = await addHook({ condition: "event.x.size() == 400" });
+    const raw = JSON.stringify({ x: Array.from({ length: 400 }, () => 1) });
+    const [slow, quick] = await Promise.all([deliver(hook, raw), deliver(other, raw)]);
+    expect((await entry(slow.body.ledgerId)).reason).toContain("processor time");
+    expect(quick.body.outcome).toBe("accepted");
+  });
+
+  test.each([
+    ["event.a ==", "condition: Unexpected token"],
+    ["unknown == 1", "condition: Unknown variable: unknown"],
+    ["'text'", "condition: gives a string, and must give a bool"],
+  ])("is checked when it is saved: %s", async (condition, error) => {
+    const { status, body } = await api.post("/automation/create", {
+      name: "a",
+      macro: `m-${randomUUID().slice(0, 13)}`,
+      instructions: "x",
+      triggers: [{ type: "webhook" }, { type: "webhook", condition }],
+    });
+    expect({ status, error: body.error }).toEqual({
+      status: 400,
+      error: expect.stringContaining(`triggers[1].${error}`) as string,
+    });
+  });
+});
+
+describe("a policy", () => {
+  const byIssue = (policy: string) => ({ concurrency: { key: "'issue ' + string(event.issue)", policy } });
+  const send = async (hook: Hook, issue: number, more = 0): Promise<string> =>
+    (await deliver(hook, JSON.stringify({ issue, more: more + Math.random() }))).body.ledgerId;
+
+  /** Claims what may be claimed, of all automations, and gives each a session. */
+  async function runAll(): Promise<string[]> {
+    const ids: string[] = [];
+    await releaseHeldJobs(api.database);
+    for (;;) {
+      const job = await claimJob(api.database, { worker: "worker", leaseMs: 60_000 });
+      if (job === null) return ids;
+      const session = await addSession(api.database, api.organizationId, {
+        automationId: job.automation.id,
+        jobId: job.id,
+      });
+      await completeJob(api.database, job, session.id);
+      ids.push(job.id);
+    }
+  }
+  const endOf = (jobId: string): Promise<unknown> =>
+    api.database.pool.query(
+      "update session set status = 'completed', finished_at = now() where id = (select session_id from job where id = $1)",
+      [jobId],
+    );
+
+  test("skip starts nothing while a run of its key is under way", async () => {
+    const hook = await addHook(byIssue("skip"));
+    const first = await send(hook, 1);
+    await runAll();
+    expect(await entry(await send(hook, 1))).toMatchObject({
+      outcome: "filtered",
+      reason: 'a run of "issue 1" is under way (concurrency: skip)',
+    });
+    expect((await entry(await send(hook, 2))).outcome).toBeNull();
+    await endOf(first);
+    expect((await entry(await send(hook, 1))).outcome).toBeNull();
+  });
+
+  test("queue runs one after the other, in the order in which they came", async () => {
+    const hook = await addHook(byIssue("queue"));
+    const ids = [await send(hook, 1), await send(hook, 1), await send(hook, 1), await send(hook, 2)];
+    const ran = (await runAll()).filter((id) => ids.includes(id));
+    expect(new Set(ran)).toEqual(new Set([ids[0], ids[3]]));
+    expect((await runAll()).filter((id) => ids.includes(id))).toEqual([]);
+    await endOf(ids[0] ?? "");
+    expect((await runAll()).filter((id) => ids.includes(id))).toEqual([ids[1]]);
+    await endOf(ids[1] ?? "");
+    expect((await runAll()).filter((id) => ids.includes(id))).toEqual([ids[2]]);
+  });
+
+  test("cancelOlder ends what is under way, and what waits", async () => {
+    const hook = await addHook(byIssue("cancelOlder"));
+    const first = await send(hook, 1);
+    await runAll();
+    const second = await send(hook, 1);
+    const third = await send(hook, 1);
+    expect(await entry(first)).toMatchObject({ outcome: "superseded" });
+    expect(await entry(second)).toMatchObject({ outcome: "superseded", sessionId: null });
+    expect((await runAll()).includes(third)).toBe(false);
+    const { sessionId } = await entry(first);
+    expect((await supersededSessions(api.database)).map(({ id }) => id)).toContain(sessionId);
+    await endOf(first);
+    expect(await runAll()).toContain(third);
+  });
+
+  test("skip, queue and cancelOlder hold for deliveries at once", async () => {
+    for (const policy of ["skip", "queue", "cancelOlder"]) {
+      const hook = await addHook(byIssue(policy));
+      const ids = await Promise.all(Array.from({ length: 8 }, () => send(hook, 1)));
+      expect([policy, (await runAll()).filter((id) => ids.includes(id)).length]).toEqual([policy, 1]);
+    }
+  });
+
+  test("debounce runs the newest once it is quiet", async () => {
+    const hook = await addHook({ debounceSeconds: 60, concurrency: { key: "string(event.issue)", policy: "queue" } });
+    const ids = [await send(hook, 1), await send(hook, 1), await send(hook, 1), await send(hook, 2)];
+    expect((await runAll()).filter((id) => ids.includes(id))).toEqual([]);
+    for (const id of ids.slice(0, 2)) expect(await entry(id)).toMatchObject({ outcome: "superseded" });
+    const { rows } = await api.database.pool.query<{ seconds: number }>(
+      "select extract(epoch from held_until - created_at)::float8 as seconds from job where id = $1",
+      [ids[2]],
+    );
+    expect(rows[0]?.seconds).toBeCloseTo(60, 0);
+    await api.database.pool.query(
+      "update job set held_until = now() where trigger_id = $1 and held_until is not null",
+      [hook.id],
+    );
+    expect(new Set((await runAll()).filter((id) => ids.includes(id)))).toEqual(new Set([ids[2], ids[3]]));
+  });
+
+  test("debounce puts off ten times at most", async () => {
+    const hook = await addHook({ debounceSeconds: 60 });
+    await send(hook, 1);
+    await api.database.pool.query("update job set held_since = now() - interval '590 seconds' where trigger_id = $1", [
+      hook.id,
+    ]);
+    const last = await send(hook, 1);
+    const { rows } = await api.database.pool.query<{ seconds: number }>(
+      "select extract(epoch from held_until - now())::float8 as seconds from job where id = $1",
+      [last],
+    );
+    expect(rows[0]?.seconds).toBeLessThan(11);
+  });
+
+  test("maxPerHour holds for deliveries at once", async () => {
+    const hook = await addHook({ maxPerHour: 3 });
+    const answers = await Promise.all(Array.from({ length: 9 }, (_, n) => deliver(hook, `{"n":${n}}`)));
+    expect(answers.filter(({ body }) => body.outcome === "accepted")).toHaveLength(3);
+    const filtered = answers.find(({ body }) => body.outcome === "filtered");
+    expect((await entry(filtered?.body.ledgerId)).reason).toContain("maxPerHour");
+  });
+});
+
+describe("the trigger of the API", () => {
+  async function withApiTrigger(trigger: object): Promise<string> {
+    const { body } = await api.post("/automation/create", {
+      name: "a",
+      macro: `m-${randomUUID().slice(0, 13)}`,
+      instructions: "x",
+      triggers: [{ type: "api", ...trigger }],
+    });
+    return body.id;
+  }
+
+  test("is always there, and has the automation's id", async () => {
+    const { body } = await api.post("/automation/create", { name: "a", macro: "plain-one", instructions: "x" });
+    expect(body.triggers).toEqual([
+      {
+        id: body.id,
+        type: "api",
+        enabled: true,
+        condition: "",
+        concurrency: null,
+        debounceSeconds: null,
+        maxPerHour: null,
+        problem: null,
+      },
+    ]);
+  });
+
+  test("can be disabled", async () => {
+    const id = await withApiTrigger({ enabled: false });
+    const { status, body } = await api.post(`/automation/${id}/trigger`, {});
+    expect({ status, error: body.error }).toEqual({
+      status: 409,
+      error: expect.stringContaining("disabled") as string,
+    });
+  });
+
+  test("can have a condition: what does not hold is a cancelled job, and filtered in the ledger", async () => {
+    const id = await withApiTrigger({ condition: "event.go" });
+    expect((await api.post(`/automation/${id}/trigger`, { go: true })).body.status).toBe("pending");
+    const { status, body } = await api.post(`/automation/${id}/trigger`, { go: false });
+    expect({ status, job: body.status }).toEqual({ status: 200, job: "cancelled" });
+    expect((await entry(body.id)).outcome).toBe("filtered");
+  });
+});
+
+describe("a ledger entry", () => {
+  test("that was filtered can be replayed, and then runs whatever the condition says", async () => {
+    const hook = await addHook({ condition: "false" });
+    const { ledgerId } = (await deliver(hook, '{"a":1}')).body;
+    const { status, body } = await api.post(`/ledger/${ledgerId}/replay`, {});
+    expect({ status, job: body.status }).toEqual({ status: 200, job: "pending" });
+    expect(await entry(body.id)).toMatchObject({
+      originalId: ledgerId,
+      payload: { a: 1 },
+      automationId: hook.automationId,
+    });
+  });
+
+  test("is shown without the organization's secrets", async () => {
+    await api.post("/secret/create", { name: "TOKEN", value: "swordfish-9000", phases: ["setup"] });
+    const hook = await addHook();
+    const { ledgerId } = (await deliver(hook, '{"a":{"b":["x swordfish-9000 y"]}}')).body;
+    expect((await entry(ledgerId)).payload).toEqual({ a: { b: ["x [secret] y"] } });
+  });
+});
+
+test("triggers are changed as a whole: kept by id, added without one, removed if they are missing", async () => {
+  const hook = await addHook();
+  const change = (triggers: unknown) => api.post(`/automation/${hook.automationId}/update`, { triggers });
+  const added = await change([{ type: "webhook", id: hook.id, maxPerHour: 5 }, { type: "webhook" }]);
+  expect(added.body.triggers).toMatchObject([{ type: "api" }, { id: hook.id, maxPerHour: 5 }, { type: "webhook" }]);
+  const removed = await change([{ type: "webhook", id: added.body.triggers[2].id }]);
+  expect(removed.body.triggers).toHaveLength(2);
+  expect((await deliver(hook, "{}")).status).toBe(404);
+  for (const [triggers, error] of [
+    [[{ type: "webhook", id: randomUUID() }], "triggers[0].id"],
+    [[{ type: "schedule", cron: "* * *" }], "triggers.0.cron"],
+    [[{ type: "schedule", cron: "0 9 * * *", timeZone: "Mars/Olympus" }], "triggers.0.timeZone"],
+    [[{ type: "forge", events: ["issue.eaten"] }], "triggers.0.events"],
+    [[{ type: "api", id: randomUUID() }], "triggers[0].id"],
+    [[{ type: "nothing" }], "triggers.0"],
+  ] as const) {
+    const { status, body } = await change(triggers);
+    expect({ status, error: body.error }).toEqual({ status: 400, error: expect.stringContaining(error) as string });
+  }
+});
