@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { readProgramTexts } from "../programs/program-text.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
 import { createRemovalOfDeleted } from "../worker/background/deleted-sessions.ts";
+import { createEventDecisions } from "../worker/background/decide-events.ts";
 import { createErasures } from "../worker/background/erasures.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
+import { createHeldJobs } from "../worker/background/held-jobs.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
 import { startPullRequestPolling } from "../worker/background/pull-request-polling.ts";
 import { createWebhookSender } from "../worker/background/webhook-sender.ts";
@@ -82,6 +84,8 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   const erased = { environmentsDirectory: environmentsDirectory(config), markFile: join(config.data, "erased") };
   await shutdown.start(createErasures({ ...house, ...erased, untilOver }));
   const { vault, forges } = dependencies;
+  await shutdown.start(createHeldJobs({ database, logger }));
+  await shutdown.start(createEventDecisions({ database, logger, templates, worker: id, keyOf: forges.keyOf }));
   const publicUrl = () => url;
   await shutdown.start(
     createWebhookSender({

@@ -40,9 +40,16 @@ export function checkCel(expression: string, gives: "bool" | "string"): void {
   }
 }
 
-/** Evaluates a condition and the key of runs with the variables of one event; what can't be evaluated says why. */
-export function evaluateCel({ condition, key }: Expression, variables: Readonly<Record<string, unknown>>): Verdict {
+/**
+ * Evaluates a condition and the key of runs with the variables of one event; what can't be evaluated says why.
+ * @param shared of `celVariables`
+ */
+export function evaluateCel(
+  { condition, key, trigger }: Expression,
+  shared: Readonly<Record<string, unknown>>,
+): Verdict {
   let part = "condition";
+  const variables = { ...shared, trigger };
   try {
     const passes = condition === "" ? true : compile(condition)(variables);
     if (typeof passes !== "boolean") return { problem: `${part}: gave a ${typeof passes}, and must give a bool` };
@@ -62,10 +69,7 @@ export function evaluateCel({ condition, key }: Expression, variables: Readonly<
  * @param given as JSON.parse gives them
  */
 export function celVariables(given: ConditionVariables): Readonly<Record<string, unknown>> {
-  return celValue({ event: given.event, trigger: given.trigger, repository: given.repository }) as Record<
-    string,
-    unknown
-  >;
+  return { event: celValue(given.event), repository: celValue(given.repository) };
 }
 
 function celValue(value: unknown): unknown {

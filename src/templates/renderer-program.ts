@@ -57,8 +57,8 @@ function warmUp(): void {
   checkCel(condition, "bool");
   for (let count = 0; count < 100; count += 1) {
     evaluateCel(
-      { condition, key: "event.items[0].name" },
-      celVariables({ event, trigger: { id: "", type: "api" }, repository: null }),
+      { condition, key: "event.items[0].name", trigger: { id: "", type: "api" } },
+      celVariables({ event, repository: null }),
     );
   }
 }

@@ -1,15 +1,13 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { EventContext } from "../../domain/automations/automation.ts";
-import type { ConditionVariables } from "../../domain/automations/condition.ts";
 import { receivedSchema, type Received } from "../../domain/automations/trigger.ts";
 import { NotFoundError, UnauthenticatedError } from "../../domain/errors/errors.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
 import type { Delivery } from "../../inbound/delivery.ts";
 import { readWebhook, verifyWebhook, webhookDeliveryId } from "../../inbound/webhook.ts";
 import { fireTrigger } from "../../store/automations/firings.ts";
-import { findReceivingTrigger } from "../../store/automations/triggers.ts";
+import { expressionOf, findReceivingTrigger } from "../../store/automations/triggers.ts";
 import { createAdmission, type Admission } from "../http/admission.ts";
 import type { ApiOptions, App } from "../http/context.ts";
 import { errorSchema } from "../http/errors.ts";
@@ -86,8 +84,8 @@ async function receive(
   checkNesting(payload, "the body");
   const deliveryId = webhookDeliveryId(delivery);
   const [verdict] = await options.templates.evaluate(
-    [{ condition: trigger.condition, key: trigger.concurrency?.key ?? null }],
-    variablesOf(trigger, payload),
+    [expressionOf(trigger)],
+    { event: payload, repository: null },
     { organizationId: fireable.organizationId, id: triggerId },
   );
   const fired = await fireTrigger(database, fireable, verdict ?? { passes: true, key: null }, {
@@ -99,15 +97,6 @@ async function receive(
   });
   return { outcome: fired.outcome, ledgerId: fired.ledgerId };
 }
-
-const variablesOf = (
-  trigger: { readonly id: string; readonly type: string },
-  event: EventContext,
-): ConditionVariables => ({
-  event,
-  trigger: { id: trigger.id, type: trigger.type },
-  repository: null,
-});
 
 /** Time within which an equal body of a sender without delivery ids is the same delivery, in ms; at most twice as long. */
 const sameContentMs = 60_000;

@@ -7,7 +7,7 @@ import type { Principal } from "../../domain/people/key.ts";
 import { getAutomation, type AutomationRecord } from "../../store/automations/automations.ts";
 import { fireTrigger } from "../../store/automations/firings.ts";
 import { getJob } from "../../store/automations/jobs.ts";
-import { rotateTrigger, type NewSecrets, type TriggerRecord } from "../../store/automations/triggers.ts";
+import { expressionOf, rotateTrigger, type NewSecrets, type TriggerRecord } from "../../store/automations/triggers.ts";
 import type { Requester } from "../../templates/fair-queue.ts";
 import { principalOfRequest } from "../http/auth.ts";
 import type { ApiOptions, App } from "../http/context.ts";
@@ -167,8 +167,8 @@ async function triggerByPolicy(
   if (!own.enabled)
     throw new ConflictError(`automation ${automation.macro} can't be triggered by the API: its trigger is disabled`);
   const [verdict] = await templates.evaluate(
-    [{ condition: own.condition, key: own.concurrency?.key ?? null }],
-    { event: call.payload, trigger: { id: own.id, type: own.type }, repository: null },
+    [expressionOf(own)],
+    { event: call.payload, repository: null },
     askerOf(principal),
   );
   const fireable = {

@@ -6,13 +6,13 @@ export interface Expression {
   readonly condition: string;
   /** CEL that gives the key of runs that do not run at once; null: there is none. */
   readonly key: string | null;
+  /** What they see as `trigger`. */
+  readonly trigger: { readonly id: string; readonly type: string };
 }
 
-/** What expressions can use. */
+/** What expressions can use beside their own trigger. */
 export interface ConditionVariables {
   readonly event: EventContext;
-  /** The trigger's id and type. */
-  readonly trigger: { readonly id: string; readonly type: string };
   /** The repository that the event is about; null if it is about none. */
   readonly repository: { readonly name: string; readonly url: string } | null;
 }

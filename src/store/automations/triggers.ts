@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Database, Queryable } from "../../database/database.ts";
+import type { Expression } from "../../domain/automations/condition.ts";
 import { nextTick } from "../../domain/automations/schedule.ts";
 import { oldSecretMs, type Trigger, type TriggerInput, type TriggerType } from "../../domain/automations/trigger.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
@@ -281,6 +282,11 @@ export interface FireableTrigger {
   readonly trigger: TriggerRecord;
   /** Whether the automation names repositories of its own. */
   readonly hasRepositories: boolean;
+}
+
+/** What a trigger has to be evaluated with an event. */
+export function expressionOf({ id, type, condition, concurrency }: TriggerRecord): Expression {
+  return { condition, key: concurrency?.key ?? null, trigger: { id, type } };
 }
 
 /** SQL for the columns of a `FireableTrigger`. */

@@ -1,0 +1,180 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createForges } from "../../src/forges/forges.ts";
+import { createLogger } from "../../src/observability.ts";
+import { receiveEvent, type ReceivedEvent } from "../../src/store/automations/inbound-events.ts";
+import { claimJob } from "../../src/store/automations/jobs.ts";
+import { decideNext } from "../../src/worker/background/decide-events.ts";
+import { createTestApp, type TestApp } from "../api/app.ts";
+
+let api: TestApp;
+const connectionId = randomUUID();
+
+beforeAll(async () => {
+  api = await createTestApp();
+});
+afterAll(() => api.close());
+
+async function addAutomation(trigger: object, more: object = {}): Promise<string> {
+  const macro = `m-${randomUUID().slice(0, 13)}`;
+  const { status, body } = await api.post("/automation/create", {
+    name: macro,
+    macro,
+    instructions: "Work",
+    triggers: [{ type: "forge", ...trigger }],
+    ...more,
+  });
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body.id;
+}
+
+const repository = { url: "https://git.example.com/acme/one", fullName: "acme/one", defaultBranch: "main" };
+
+function receive(payload: Record<string, unknown>, more: Partial<ReceivedEvent> = {}) {
+  return receiveEvent(api.database, {
+    id: randomUUID(),
+    organizationId: api.organizationId,
+    connectionId,
+    scope: connectionId,
+    keys: [],
+    name: "issue.opened",
+    deliveryId: null,
+    contentKey: null,
+    subject: "issue 1",
+    payload: { repository, ...payload },
+    traceParent: null,
+    ...more,
+  });
+}
+
+async function decideAll(worker = "one"): Promise<void> {
+  const { database, templates } = api;
+  const options = { database, templates, worker, logger: createLogger("silent"), keyOf: createForges([]).keyOf };
+  while (await decideNext(options)) continue;
+}
+const entry = async (id: string) => (await api.get(`/ledger/${id}`)).body;
+const runsOf = async (automationId: string) => (await api.get(`/automation/${automationId}/runs`)).body.runs;
+
+test("an event fires each trigger that listens to it and whose condition holds, on the event's repository", async () => {
+  const yes = await addAutomation({
+    events: ["issue.opened"],
+    condition: "event.issue.number == 7 && repository.name == 'acme/one'",
+  });
+  const no = await addAutomation({ events: ["issue.opened"], condition: "event.issue.number == 8" });
+  const broken = await addAutomation({ events: ["issue.opened"], condition: "event.none.at == 1" });
+  const deaf = await addAutomation({ events: ["issue.closed"] });
+  const elsewhere = await addAutomation({ events: ["issue.opened"], repositories: ["git.example.com/other/*"] });
+  const near = await addAutomation({ events: ["issue.opened"], repositories: ["git.example.com/acme/*"] });
+  const foreign = await addAutomation({ events: ["issue.opened"], connectionId: randomUUID() });
+
+  const { outcome, ledgerId } = await receive({ issue: { number: 7 } });
+  expect(outcome).toBe("accepted");
+  expect((await entry(ledgerId)).outcome).toBeNull();
+  await decideAll();
+
+  const whole = await entry(ledgerId);
+  expect(whole).toMatchObject({ outcome: "fired", name: "issue.opened", subject: "issue 1", automationId: null });
+  const decided = new Map(whole.decisions.map((each: { automationId: string }) => [each.automationId, each]));
+  expect(decided.get(yes)).toMatchObject({ outcome: "fired", reason: null });
+  expect(decided.get(near)).toMatchObject({ outcome: "fired" });
+  expect(decided.get(no)).toMatchObject({ outcome: "filtered", reason: "its condition does not hold" });
+  expect(decided.get(broken)).toMatchObject({
+    outcome: "filtered",
+    reason: expect.stringContaining("No such key") as string,
+  });
+  for (const other of [deaf, elsewhere, foreign]) expect(decided.has(other)).toBe(false);
+
+  const [run] = await runsOf(yes);
+  expect(await entry(run.id)).toMatchObject({ eventId: ledgerId, outcome: null });
+  for (const other of [no, broken, deaf, elsewhere, foreign]) expect(await runsOf(other)).toEqual([]);
+  const jobs = [];
+  for (let job = await claimJob(api.database, { worker: "w", leaseMs: 60_000 }); job !== null;) {
+    jobs.push(job);
+    job = await claimJob(api.database, { worker: "w", leaseMs: 60_000 });
+  }
+  expect(jobs.map(({ automation }) => automation.repositories.map(({ url }) => url))).toEqual([
+    ["https://git.example.com/acme/one"],
+    ["https://git.example.com/acme/one"],
+  ]);
+});
+
+test("an event that nothing listens to is filtered at once", async () => {
+  const { outcome, ledgerId } = await receive({}, { name: "release.published" });
+  expect(outcome).toBe("filtered");
+  expect((await entry(ledgerId)).reason).toBe("no trigger listens to release.published");
+});
+
+test("an event that is delivered twice, at once, by another delivery id, is decided once", async () => {
+  const automation = await addAutomation({ events: ["push"] });
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      receive({}, { name: "push", keys: [`delivery:${index % 2}-${connectionId}`, `content:same-${connectionId}`] }),
+    ),
+  );
+  expect(answers.filter(({ outcome }) => outcome === "accepted")).toHaveLength(1);
+  await Promise.all([decideAll("one"), decideAll("two")]);
+  expect(await runsOf(automation)).toHaveLength(1);
+});
+
+test("an event whose worker died while it decided fires each trigger once", async () => {
+  const first = await addAutomation({ events: ["issue.closed"] });
+  const second = await addAutomation({ events: ["issue.closed"] });
+  const { ledgerId } = await receive({}, { name: "issue.closed" });
+  await decideAll();
+  // As if it had died before it wrote what it decided, and after it had fired one of the two.
+  const { pool } = api.database;
+  await pool.query("delete from job where automation_id = $1", [second]);
+  await pool.query(
+    "update arrival set outcome = null, decisions = null, lease_until = now() - interval '1 second' where id = $1",
+    [ledgerId],
+  );
+  await decideAll("two");
+  expect(await runsOf(first)).toHaveLength(1);
+  expect(await runsOf(second)).toHaveLength(1);
+  expect(await entry(ledgerId)).toMatchObject({ outcome: "fired" });
+});
+
+test("an event whose workers die again and again is dead-lettered", async () => {
+  await addAutomation({ events: ["checks.failed"] });
+  const { ledgerId } = await receive({}, { name: "checks.failed" });
+  await api.database.pool.query(
+    "update arrival set attempt = 10, lease_until = now() - interval '1 second' where id = $1",
+    [ledgerId],
+  );
+  await decideAll();
+  expect(await entry(ledgerId)).toMatchObject({
+    outcome: "dead-lettered",
+    reason: expect.stringContaining("10 times") as string,
+  });
+});
+
+test("a repository that the organization does not allow is not connected", async () => {
+  const automation = await addAutomation({ events: ["pullRequest.opened"] });
+  await api.post("/organization/update", { repositories: ["git.example.com/acme/*"] });
+  const stranger = { url: "https://git.example.com/evil/one", fullName: "evil/one", defaultBranch: null };
+  const { ledgerId } = await receive({ repository: stranger }, { name: "pullRequest.opened" });
+  await decideAll();
+  await api.post("/organization/update", { repositories: null });
+  expect(await runsOf(automation)).toEqual([]);
+  expect((await entry(ledgerId)).decisions[0].reason).toBe("the organization does not allow the event's repository");
+});
+
+test("a folder of this machine is never an event's repository", async () => {
+  const automation = await addAutomation({ events: ["pullRequest.closed"] });
+  await receive({ repository: { ...repository, url: "/etc" } }, { name: "pullRequest.closed" });
+  await decideAll();
+  const [run] = await runsOf(automation);
+  const { rows } = await api.database.pool.query("select repository_ids from job where id = $1", [run.id]);
+  expect(rows).toEqual([{ repository_ids: null }]);
+});
+
+test("an event can be replayed, and those that listen now decide", async () => {
+  const { ledgerId } = await receive({ issue: { number: 9 } }, { name: "pullRequest.merged" });
+  expect((await entry(ledgerId)).outcome).toBe("filtered");
+  const automation = await addAutomation({ events: ["pullRequest.merged"] });
+  const { body } = await api.post(`/ledger/${ledgerId}/replay`, {});
+  expect(body.outcome).toBe("accepted");
+  await decideAll();
+  expect(await entry(body.ledgerId)).toMatchObject({ outcome: "fired", originalId: ledgerId });
+  expect(await runsOf(automation)).toHaveLength(1);
+});
