@@ -48,6 +48,8 @@ export interface ClaimedEvent {
   readonly payload: EventContext;
   readonly attempt: number;
   readonly traceParent: string | null;
+  /** The automation whose session it tells of, if it is an event of Offstage itself. */
+  readonly causedBy: string | null;
 }
 
 /** An event is given up after this many attempts that did not end. */
@@ -71,7 +73,8 @@ export async function claimEvent(
              select id from arrival where outcome is null and (lease_until is null or lease_until < now())
              order by created_at for update skip locked limit 1)
            returning id, organization_id as "organizationId", connection_id as "connectionId", name, subject, payload, attempt,
-             trace_parent as "traceParent", outcome is not null as "isDead"`,
+             trace_parent as "traceParent", outcome is not null as "isDead",
+             case when connection_id is null then (payload -> 'session' ->> 'automationId')::uuid end as "causedBy"`,
     values: [worker, leaseMs, attemptLimit],
   });
   const [row] = rows;
@@ -83,7 +86,12 @@ export async function claimEvent(
 /** The enabled triggers that listen to an event by name and connection, in a fixed order, from the one after `after`. */
 export async function listeningTriggers(
   database: Database,
-  { organizationId, connectionId, name }: Pick<ClaimedEvent, "organizationId" | "connectionId" | "name">,
+  {
+    organizationId,
+    connectionId,
+    name,
+    causedBy,
+  }: Pick<ClaimedEvent, "organizationId" | "connectionId" | "name" | "causedBy">,
   { after, limit }: { readonly after: string | null; readonly limit: number },
 ): Promise<FireableTrigger[]> {
   const { rows } = await database.pool.query<FireableTrigger>({
@@ -93,9 +101,11 @@ export async function listeningTriggers(
            where trigger.organization_id = $1 and trigger.type = 'forge' and trigger.enabled and trigger.deleted_at is null
              and trigger.settings -> 'events' ? $2
              and (trigger.settings ->> 'connectionId' is null or trigger.settings ->> 'connectionId' = $3)
+             -- What a session did never starts its own automation again.
+             and trigger.automation_id is distinct from $6
              and ($4::uuid is null or trigger.id > $4)
            order by trigger.id limit $5`,
-    values: [organizationId, name, connectionId, after, limit],
+    values: [organizationId, name, connectionId, after, limit, causedBy],
   });
   return rows;
 }

@@ -81,6 +81,8 @@ alter table arrival
   add column payload jsonb,
   -- What each listening trigger made of it, up to a bound.
   add column decisions jsonb,
+  -- How many runs led to it, each started by an event of the one before: events of Offstage itself end such a chain.
+  add column depth integer not null default 0,
   add column updated_at timestamptz,
   add column worker text,
   add column lease_until timestamptz,

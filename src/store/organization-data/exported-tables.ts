@@ -200,6 +200,7 @@ export const organizationTables: readonly ExportedTable[] = [
     leftOut: {
       organization_id: "in the manifest",
       content_key: "follows from the payload",
+      depth: "follows from the runs before",
       worker: ofWorkers,
       lease_until: ofWorkers,
       attempt: ofWorkers,

@@ -1,9 +1,13 @@
--- needs: enqueue_webhooks
--- Tells the organization's webhooks of a pull request.
+-- needs: enqueue_webhooks, tell_triggers_of_pull_request
+-- Tells the organization's webhooks, and the triggers that listen, of a pull request.
 -- @param change the end of the event's type: `opened` or the new state
 create or replace function enqueue_pull_request_webhooks(changed pull_request, change text) returns void language plpgsql as $$
 begin
   perform enqueue_webhooks(changed.organization_id, 'pullRequest.' || change, jsonb_build_object(
     'sessionId', changed.session_id, 'repositoryId', changed.repository_id, 'number', changed.number,
     'url', changed.url, 'head', changed.head, 'target', changed.target, 'state', changed.state));
+  if change in ('opened', 'conflicted') then
+    perform tell_triggers_of_pull_request(changed,
+      case change when 'opened' then 'pullRequest.openedByOffstage' else 'pullRequest.conflicted' end);
+  end if;
 end $$;

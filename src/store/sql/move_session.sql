@@ -1,4 +1,4 @@
--- needs: enqueue_session_webhooks
+-- needs: enqueue_session_webhooks, tell_triggers
 -- The only place that changes a session's status, claims included. It checks that the move is allowed, sets everything that
 -- belongs to the move (who holds the session, its fence, what it waits for, what failed before, its times), and writes
 -- the event and the webhook deliveries that report it, in one transaction. src/domain/sessions/status.ts has the picture of
@@ -71,6 +71,9 @@ begin
         'reason', retried -> 'reason', 'code', retried -> 'code', 'attempt', retried -> 'attempt')) end);
   if exists (select from webhook where organization_id = changed.organization_id and enabled) then
     perform enqueue_session_webhooks(changed);
+  end if;
+  if to_status in ('completed', 'failed', 'waiting') then
+    perform tell_triggers('session.' || to_status, changed, '{}');
   end if;
   return changed;
 end $$;

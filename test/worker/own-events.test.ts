@@ -1,0 +1,89 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createForges } from "../../src/forges/forges.ts";
+import { createLogger } from "../../src/observability.ts";
+import { claimJob, completeJob } from "../../src/store/automations/jobs.ts";
+import { decideNext } from "../../src/worker/background/decide-events.ts";
+import { createTestApp, type TestApp } from "../api/app.ts";
+import { addSession, requireClaim } from "../store/fixtures.ts";
+
+let api: TestApp;
+
+beforeEach(async () => {
+  api = await createTestApp();
+});
+afterEach(() => api.close());
+
+async function addAutomation(trigger: object): Promise<string> {
+  const macro = `m-${randomUUID().slice(0, 13)}`;
+  const { status, body } = await api.post("/automation/create", {
+    name: macro,
+    macro,
+    instructions: "Work",
+    triggers: [{ type: "forge", ...trigger }],
+  });
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body.id;
+}
+
+async function decideAll(): Promise<void> {
+  const { database, templates } = api;
+  const options = { database, templates, worker: "w", logger: createLogger("silent"), keyOf: createForges([]).keyOf };
+  while (await decideNext(options)) continue;
+}
+const entry = async (id: string) => (await api.get(`/ledger/${id}`)).body;
+const runsOf = async (automationId: string) => (await api.get(`/automation/${automationId}/runs`)).body.runs;
+
+async function runSession(automationId: string, status: "completed" | "failed"): Promise<string> {
+  await api.post(`/automation/${automationId}/trigger`, {});
+  return runNext(status);
+}
+
+/** Gives the next job a session, and ends it as a worker does. */
+async function runNext(status: "completed" | "failed"): Promise<string> {
+  const { database } = api;
+  const job = await claimJob(database, { worker: "w", leaseMs: 60_000 });
+  if (job === null) throw new Error("no job was pending");
+  const session = await addSession(database, api.organizationId, { automationId: job.automation.id, jobId: job.id });
+  await completeJob(database, job, session.id);
+  expect((await requireClaim(database)).sessionId).toBe(session.id);
+  await database.pool.query("select move_session($1, $2, null, null, null, false, waits_for => null)", [
+    session.id,
+    status,
+  ]);
+  return job.automation.id;
+}
+
+test("an event of Offstage itself starts the automations that listen to it, but never its own", async () => {
+  const watched = await addAutomation({ events: ["session.failed"] });
+  const watcher = await addAutomation({ events: ["session.failed"], condition: "event.session.status == 'failed'" });
+  await runSession(watched, "completed");
+  await decideAll();
+  expect(await runsOf(watcher)).toEqual([]);
+  await runSession(watched, "failed");
+  await decideAll();
+  expect(await runsOf(watched)).toHaveLength(2);
+  const [run] = await runsOf(watcher);
+  expect((await entry(run.id)).payload.session).toMatchObject({ automationId: watched, status: "failed" });
+  await runNext("completed");
+});
+
+test("events of Offstage itself end a chain of automations that start each other", async () => {
+  const first = await addAutomation({ events: ["session.completed"] });
+  const second = await addAutomation({ events: ["session.completed"] });
+  await runSession(first, "completed");
+  let runs = 0;
+  for (; runs < 50; runs += 1) {
+    await decideAll();
+    const { rows } = await api.database.pool.query("select 1 from job where status = 'pending'");
+    if (rows.length === 0) break;
+    await runNext("completed");
+  }
+  // The positive control: they do start each other.
+  expect(await runsOf(second)).not.toEqual([]);
+  expect(runs).toBe(5);
+  const { entries } = (await api.get("/ledger/list?outcome=filtered&limit=100")).body;
+  expect(entries.map(({ reason }: { reason: string }) => reason)).toContain(
+    "it ends a chain of 5 runs of which each started the next",
+  );
+});
