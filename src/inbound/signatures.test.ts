@@ -68,6 +68,16 @@ describe("hasStandardSignature", () => {
   });
 });
 
+test("an empty secret, or one that makes an empty key, accepts nothing", () => {
+  const options = { algorithm: "sha256", encoding: "hex" } as const;
+  const unkeyed = createHmac("sha256", "").update("body").digest("hex");
+  expect(hasHmac(unkeyed, "body", [""], options)).toBe(false);
+  expect(hasToken("", [""])).toBe(false);
+  const signature = createHmac("sha256", "").update("msg.1.{}").digest("base64");
+  const headers = { "webhook-id": "msg", "webhook-timestamp": "1", "webhook-signature": `v1,${signature}` };
+  expect(hasStandardSignature({ headers, body: Buffer.from("{}") }, ["whsec_", "---"], 1_000)).toBe(false);
+});
+
 test("a token is compared as a whole", () => {
   expect(hasToken("secret", ["other", "secret"])).toBe(true);
   expect(hasToken("secre", ["secret"])).toBe(false);
