@@ -7,6 +7,7 @@ const sourceSuites = [
   "test/dashboards.test.ts",
   "test/deployment.test.ts",
   "test/documentation.test.ts",
+  "test/inbound/**/*.test.ts",
   "test/programs/*.test.ts",
 ];
 

@@ -137,6 +137,9 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     github: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
     gitea: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
   },
+  inbound: {
+    forges: ["delivery.ts", "signatures.ts"],
+  },
   agents: {
     acp: ["harness.ts"],
     basic: ["harness.ts", "models.ts"],
@@ -197,7 +200,7 @@ const homes: readonly { readonly packages: RegExp; readonly parts: readonly stri
   { packages: /^pino/u, parts: ["observability"] },
   { packages: /^prom-client$/u, parts: ["metrics"] },
   { packages: /^@opentelemetry\//u, parts: ["traces"] },
-  { packages: /^@octokit\//u, parts: ["forges"] },
+  { packages: /^@octokit\//u, parts: ["forges", "inbound"] },
   { packages: /^(?:react|@tanstack\/|radix-ui|@pierre\/diffs|ansi_up|remark-)/u, parts: ["web"] },
 ];
 

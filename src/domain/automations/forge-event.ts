@@ -24,9 +24,9 @@ export const forgeEventNames = [
 export type ForgeEventName = (typeof forgeEventNames)[number];
 
 const text = z.string();
-/** A person or a program on a forge. */
+/** A person, a team or a program on a forge. */
 const account = z.object({
-  /** The forge's stable id of it, as text. */
+  /** The forge's stable id of it, as text; empty if the delivery does not say it. */
   id: text,
   login: text,
   isBot: z.boolean(),
@@ -52,8 +52,10 @@ const pullRequest = z.object({
   url: text,
   state: z.enum(["open", "merged", "closed"]),
   draft: z.boolean(),
-  head: z.object({ branch: text, sha: text, repositoryUrl: text.nullable().describe("null if it is gone") }),
-  target: text,
+  /** null if the delivery does not say it, as on a comment on GitHub. */
+  head: z.object({ branch: text, sha: text, repositoryUrl: text.nullable().describe("null if it is gone") }).nullable(),
+  /** null if the delivery does not say it. */
+  target: text.nullable(),
   labels: z.array(text),
   author: account.nullable(),
 });
@@ -83,10 +85,13 @@ export const forgeEventSchema = z.object({
   actor: account.nullable(),
   issue: issue.optional(),
   pullRequest: pullRequest.optional(),
+  /** Of `issue.opened` and `pullRequest.opened`: whether it is new, was closed before, or was a draft. */
+  transition: z.enum(["opened", "reopened", "readyForReview"]).optional(),
   comment: comment.optional(),
   review: z
     .object({
-      id: text,
+      /** null if the forge does not say it. */
+      id: text.nullable(),
       state: z.enum(["approved", "changesRequested", "commented", "dismissed"]),
       body: text,
       url: text.nullable(),

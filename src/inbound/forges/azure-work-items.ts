@@ -1,0 +1,136 @@
+import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
+import { account, type Identity } from "./azure-form.ts";
+import { accountOf, longest, most } from "./event.ts";
+import type { Happening } from "./event.ts";
+import { identifier, integer, present, required, text, type Untrusted } from "./payload.ts";
+
+/**
+ * A work item. In events of changes `fields` has what changed, with the old and the new value, and `revision` the whole item; in
+ * others `fields` has all values.
+ */
+type WorkItem = NonNullable<
+  Untrusted<{
+    id: unknown;
+    workItemId?: unknown;
+    rev: unknown;
+    fields?: Record<string, object>;
+    revision?: { fields?: Record<string, object> };
+    _links?: { html?: { href: unknown } };
+    url?: unknown;
+  }>
+>;
+type Fields = Readonly<Record<string, unknown>> | null | undefined;
+
+/** States in which no work is expected any more, in the processes that Azure DevOps comes with. */
+const closedStates = new Set<unknown>(["Closed", "Done", "Resolved", "Completed", "Removed"]);
+
+/** A work item was made: an issue. Its tags and its person are told like later ones. */
+export function workItemCreated(resource: object, told: object): Happening[] {
+  const given = resource as WorkItem;
+  const about = issue(given, given.fields);
+  const base = baseOf(given, about, told);
+  return [
+    { ...base, name: "issue.opened", fields: { ...base.fields, transition: "opened" } },
+    ...about.labels.map((label) => labelled(base, label)),
+    ...about.assignees.map((assignee) => assigned(base, assignee)),
+  ];
+}
+
+/** A work item changed. */
+export function workItemChanged(resource: object, told: object): Happening[] {
+  const given = resource as WorkItem;
+  const about = issue(given, given.revision?.fields);
+  const base = baseOf(given, about, told);
+  const change = (name: string): { before: unknown; after: unknown } => {
+    const both: Untrusted<{ oldValue?: unknown; newValue?: unknown }> = given.fields?.[name];
+    return { before: both?.oldValue, after: both?.newValue };
+  };
+  const state = change("System.State");
+  const isEnd = closedStates.has(state.after);
+  const turn: Happening[] =
+    typeof state.after !== "string" || isEnd === closedStates.has(state.before)
+      ? []
+      : [
+          isEnd
+            ? { ...base, name: "issue.closed" }
+            : { ...base, name: "issue.opened", fields: { ...base.fields, transition: "reopened" } },
+        ];
+  const tags = change("System.Tags");
+  const before = new Set(tagsOf(tags.before));
+  const assignee = person(change("System.AssignedTo").after);
+  return [
+    ...turn,
+    ...tagsOf(tags.after).flatMap((tag) => (before.has(tag) ? [] : [labelled(base, tag)])),
+    ...(assignee === null ? [] : [assigned(base, assignee)]),
+  ];
+}
+
+/** Somebody wrote in the discussion of a work item: it has no id here, but the item's revision has a number. */
+export function workItemCommented(resource: object, told: object): Happening[] {
+  const given = resource as WorkItem;
+  const about = issue(given, given.fields);
+  const base = baseOf(given, about, told);
+  const fields: Fields = given.fields;
+  const comment = {
+    id: required(identifier(given.rev), "resource.rev"),
+    body: text(fields?.["System.History"], longest.body) ?? "",
+    url: null,
+    author: person(fields?.["System.ChangedBy"]),
+    path: null,
+    line: null,
+    hunk: null,
+    threadId: null,
+  };
+  return [{ ...base, name: "issue.commented", fields: { ...base.fields, comment } }];
+}
+
+function issue(given: WorkItem, all: Fields): NonNullable<ForgeEvent["issue"]> {
+  const number = required(integer(given.workItemId) ?? integer(given.id), "resource.id");
+  return {
+    number,
+    title: text(all?.["System.Title"], longest.title) ?? "",
+    body: text(all?.["System.Description"], longest.body) ?? "",
+    url: text(given._links?.html?.href, longest.url) ?? text(given.url, longest.url) ?? `#workitem/${number}`,
+    state: closedStates.has(all?.["System.State"]) ? "closed" : "open",
+    labels: tagsOf(all?.["System.Tags"]),
+    assignees: present([person(all?.["System.AssignedTo"])]),
+    author: person(all?.["System.CreatedBy"]),
+  };
+}
+
+/** The revision tells one change from another; ids of work items are unique in an organization, which the container names. */
+function baseOf(given: WorkItem, about: NonNullable<ForgeEvent["issue"]>, told: object) {
+  const all: Fields = given.revision?.fields ?? given.fields;
+  const actor = person(all?.["System.ChangedBy"]) ?? about.author;
+  const { resourceContainers: containers } = told as NonNullable<
+    Untrusted<{ resourceContainers?: { collection?: { id: unknown } } }>
+  >;
+  const organization = identifier(containers?.collection?.id) ?? "";
+  return {
+    key: [organization, about.number, identifier(given.rev)],
+    subject: about.url,
+    fields: { issue: about, actor },
+  } as const;
+}
+
+type Base = ReturnType<typeof baseOf>;
+
+function labelled(base: Base, label: string): Happening {
+  return { ...base, name: "issue.labeled", key: [...base.key, label], fields: { ...base.fields, label } };
+}
+
+function assigned(base: Base, assignee: ForgeAccount): Happening {
+  return { ...base, name: "issue.assigned", key: [...base.key, assignee.login], fields: { ...base.fields, assignee } };
+}
+
+/** Tags are one text, with semicolons between. */
+function tagsOf(value: unknown): string[] {
+  const tags = (text(value, longest.body) ?? "").split(";").map((tag) => text(tag.trim(), longest.name));
+  return present(tags.filter((tag) => tag !== "")).slice(0, most.labels);
+}
+
+/** A person: an identity, or its names as one text: `Jamal Hartnett <fabrikamfiber4@hotmail.com>`. */
+function person(value: unknown): ForgeAccount | null {
+  if (typeof value !== "string") return account(value as Untrusted<Identity>);
+  return accountOf(null, /<(?<unique>[^<>]{1,500})>\s*$/u.exec(value)?.groups?.["unique"] ?? value, false);
+}

@@ -1,0 +1,291 @@
+import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
+import type { DeliveryReader } from "../delivery.ts";
+import { hasToken } from "../signatures.ts";
+import { account, labels, pullRequest, repository, reviewers } from "./azure-form.ts";
+import type { Identity, PullRequest, Repository } from "./azure-form.ts";
+import { workItemChanged, workItemCommented, workItemCreated } from "./azure-work-items.ts";
+import { branchOf, checksOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
+import type { Happening } from "./event.ts";
+import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
+
+type Envelope = NonNullable<
+  Untrusted<{
+    id: unknown;
+    eventType: unknown;
+    message?: { text?: unknown };
+    createdDate?: unknown;
+    resource: object;
+  }>
+>;
+
+/**
+ * Service hooks of Azure DevOps, of the kind "Web Hooks" (https://learn.microsoft.com/azure/devops/service-hooks/events). They are
+ * not signed: the secret is the password of basic authentication (with any user name), or the header `X-Offstage-Token`.
+ */
+export const azure: DeliveryReader = {
+  verify({ headers }, secrets) {
+    return hasToken(passwordOf(headers["authorization"]), secrets) || hasToken(headers["x-offstage-token"], secrets);
+  },
+  read(delivery) {
+    const payload = readPayload(delivery);
+    const told = payload as Envelope;
+    const resource = (told.resource ?? {}) as Resource;
+    const of = repository(resource.repository ?? resource.pullRequest?.repository);
+    const read = choice(told.eventType, readers);
+    const happenings = read?.(resource, told, of) ?? [];
+    const actor = account(resource.pushedBy ?? resource.comment?.author ?? resource.requestedFor) ?? named(told);
+    return {
+      deliveryId: identifier(told.id),
+      events: inboundEvents({ forge: "azure", repository: of, actor, payload }, happenings),
+    };
+  },
+};
+
+/** Who changed a pull request: only the message says it, which begins with a name, perhaps of somebody whom the delivery knows. */
+function named(told: Envelope): ForgeAccount | null {
+  const { createdBy, reviewers: asked } = (told.resource ?? {}) as Resource;
+  const message = text(told.message?.text, longest.title) ?? "";
+  const is = (who: Untrusted<Identity>): boolean =>
+    typeof who?.displayName === "string" && who.displayName !== "" && message.startsWith(`${who.displayName} `);
+  return account([createdBy, ...list(asked, most.accounts)].find(is));
+}
+
+/** The password of basic authentication (RFC 7617), undefined if there is none. */
+function passwordOf(authorization: string | undefined): string | undefined {
+  const encoded = /^Basic +(?<encoded>[A-Za-z0-9+/]+={0,2})$/iu.exec(authorization ?? "")?.groups?.["encoded"];
+  if (encoded === undefined) return undefined;
+  const credentials = Buffer.from(encoded, "base64").toString("utf8");
+  const colon = credentials.indexOf(":");
+  return colon === -1 ? undefined : credentials.slice(colon + 1);
+}
+
+/** What is read of resources of all events but work items'. */
+type Resource = NonNullable<
+  Untrusted<
+    PullRequest & {
+      pullRequest?: PullRequest;
+      pushedBy?: Identity;
+      requestedFor?: Identity;
+      refUpdates?: { name: unknown; oldObjectId: unknown; newObjectId: unknown }[];
+      commits?: { commitId: unknown; comment: unknown; author?: { name: unknown } }[];
+      comment?: Comment;
+      repository?: Repository;
+    }
+  >
+>;
+interface Comment {
+  id: unknown;
+  parentCommentId?: unknown;
+  author: Identity;
+  content: unknown;
+  commentType?: unknown;
+  isDeleted?: unknown;
+  publishedDate?: unknown;
+  lastContentUpdatedDate?: unknown;
+  _links?: { self?: { href: unknown }; threads?: { href: unknown } };
+}
+
+const readers: Readonly<
+  Record<string, (resource: Resource, told: Envelope, of: ForgeEvent["repository"]) => Happening[]>
+> = {
+  "git.push": (resource, _told, of) => push(resource, of),
+  "git.pullrequest.created": pullRequestCreated,
+  "git.pullrequest.updated": pullRequestUpdated,
+  // Sent for each attempt to merge, that by which mergeability is found out too.
+  "git.pullrequest.merged": (resource) => pullRequestEnded(resource),
+  "ms.vss-code.git-pullrequest-comment-event": commented,
+  "build.complete": build,
+  "workitem.created": (resource, told) => workItemCreated(resource, told),
+  "workitem.updated": (resource, told) => workItemChanged(resource, told),
+  "workitem.commented": (resource, told) => workItemCommented(resource, told),
+};
+
+/** One push may change several branches. Its commits are those of a single change. */
+function push(resource: Resource, of: ForgeEvent["repository"]): Happening[] {
+  const updates = list(resource.refUpdates, most.changes);
+  return updates.flatMap((update) => {
+    const branch = branchOf(update?.name);
+    if (branch === null) return [];
+    const [before, after] = [commitOf(update?.oldObjectId), commitOf(update?.newObjectId)];
+    const commits = updates.length === 1 ? commitsOf(resource.commits) : [];
+    const state = { branch, before, after, created: before === null, deleted: after === null };
+    return [pushOf(of?.url ?? null, { ...state, commits })];
+  });
+}
+
+function commitsOf(given: Resource["commits"]): NonNullable<ForgeEvent["push"]>["commits"] {
+  return present(
+    list(given, most.commits).map((commit) => {
+      const sha = text(commit?.commitId, longest.name);
+      const message = text(commit?.comment, longest.commitMessage) ?? "";
+      return sha === null ? null : { sha, message, author: text(commit?.author?.name, longest.name) ?? "" };
+    }),
+  ).toReversed();
+}
+
+function pullRequestCreated(resource: Resource): Happening[] {
+  const about = pullRequest(resource);
+  const base = { subject: about.url, fields: { pullRequest: about } };
+  const opened: Happening = {
+    ...base,
+    name: "pullRequest.opened",
+    key: [about.number],
+    fields: { pullRequest: about, transition: "opened" },
+  };
+  return [opened, ...reviewersAsked(resource), ...labelled(resource)];
+}
+
+/**
+ * A change of a pull request. Only the message says in words what changed; its end may hold the title, so only what stands before
+ * the words "pull request" counts.
+ */
+function pullRequestUpdated(resource: Resource, told: Envelope): Happening[] {
+  const about = pullRequest(resource);
+  if (about.state !== "open") return pullRequestEnded(resource);
+  const message = text(told.message?.text, longest.title) ?? "";
+  const [change = ""] = message.split(/ pull request\b/u, 1);
+  const at = text(told.createdDate, longest.name);
+  const base = { subject: about.url, fields: { pullRequest: about } };
+  if (change.includes("updated the source branch")) {
+    return [{ ...base, name: "pullRequest.updated", key: [about.number, about.head?.sha ?? null] }];
+  }
+  if (/changed the reviewer list|as a(?: required| optional)? reviewer/u.test(change)) return reviewersAsked(resource);
+  if (change.endsWith("tagged the")) return labelled(resource);
+  const transition = change.endsWith("reactivated the")
+    ? "reopened"
+    : /(?:published|marked) the$/u.test(change) && !about.draft
+      ? "readyForReview"
+      : null;
+  if (transition !== null) {
+    const fields = { pullRequest: about, transition } as const;
+    return [{ ...base, name: "pullRequest.opened", key: [about.number, transition, at], fields }];
+  }
+  return voted(resource, change, at);
+}
+
+function pullRequestEnded(resource: Resource): Happening[] {
+  const about = pullRequest(resource);
+  const base = { subject: about.url, fields: { pullRequest: about } };
+  if (about.state === "merged") return [{ ...base, name: "pullRequest.merged", key: [about.number] }];
+  if (about.state === "open") return [];
+  return [{ ...base, name: "pullRequest.closed", key: [about.number, text(resource.closedDate, longest.name)] }];
+}
+
+/** All reviewers: nothing says who is new, so each one counts once for a pull request. */
+function reviewersAsked(resource: Resource): Happening[] {
+  const about = pullRequest(resource);
+  return reviewers(resource).map(({ account: assignee }) => ({
+    name: "pullRequest.reviewRequested",
+    key: [about.number, assignee.id, assignee.login],
+    subject: about.url,
+    fields: { pullRequest: about, assignee },
+  }));
+}
+
+/** All labels: nothing says which one is new, so each one counts once for a pull request. */
+function labelled(resource: Resource): Happening[] {
+  const about = pullRequest(resource);
+  return labels(resource).map(({ key, label }) => ({
+    name: "pullRequest.labeled",
+    key: [about.number, key],
+    subject: about.url,
+    fields: { pullRequest: about, label },
+  }));
+}
+
+/**
+ * A vote of the reviewer with whose name the message begins
+ * (https://learn.microsoft.com/rest/api/azure/devops/git/pull-request-reviewers: 10 and 5 approve, -5 and -10 ask for changes).
+ */
+function voted(resource: Resource, change: string, at: string | null): Happening[] {
+  const voter = reviewers(resource).find(
+    ({ displayName }) => displayName !== "" && change.startsWith(`${displayName} `),
+  );
+  const words = voter === undefined ? "" : change.slice(voter.displayName.length);
+  if (voter === undefined || voter.vote === 0 || !/approved|waiting for the author|rejected/u.test(words)) return [];
+  const about = pullRequest(resource);
+  const state = voter.vote > 0 ? "approved" : "changesRequested";
+  const review = { id: null, state, body: "", url: null, author: voter.account } as const;
+  const key = [about.number, voter.account.id, voter.vote, at];
+  return [{ name: "pullRequest.reviewSubmitted", key, subject: about.url, fields: { pullRequest: about, review } }];
+}
+
+/** A comment of a person or program, not one of those by which Azure DevOps notes changes, nor an edited or deleted one. */
+function commented(resource: Resource): Happening[] {
+  const { comment: given, pullRequest: on } = resource;
+  const published = text(given?.publishedDate, longest.name);
+  const edited = text(given?.lastContentUpdatedDate, longest.name);
+  if (given?.commentType === "system" || given?.isDeleted === true) return [];
+  if (published !== null && edited !== null && published !== edited) return [];
+  const about = pullRequest(on);
+  const id = required(identifier(given?.id), "resource.comment.id");
+  const href = text(given?._links?.threads?.href ?? given?._links?.self?.href, longest.url) ?? "";
+  const threadId = /\/threads\/(?<id>\d{1,15})(?:\/|$)/iu.exec(href)?.groups?.["id"] ?? null;
+  const comment = {
+    id,
+    body: text(given?.content, longest.body) ?? "",
+    url: threadId === null ? null : `${about.url}?discussionId=${threadId}`,
+    author: account(given?.author),
+    // The delivery does not have the place: the thread does.
+    path: null,
+    line: null,
+    hunk: null,
+    threadId,
+  };
+  const fields = { pullRequest: about, comment };
+  return [
+    { name: "pullRequest.commented", key: [about.number, threadId ?? published, id], subject: about.url, fields },
+  ];
+}
+
+type Build = NonNullable<
+  Untrusted<{
+    id: unknown;
+    uri?: unknown;
+    buildNumber: unknown;
+    status?: unknown;
+    result?: unknown;
+    finishTime?: unknown;
+    definition?: { name: unknown };
+    sourceBranch?: unknown;
+    sourceVersion?: unknown;
+    sourceGetVersion?: unknown;
+    project?: { id: unknown };
+    _links?: { web?: { href: unknown } };
+    url?: unknown;
+  }>
+>;
+
+/** A build ended. The result is `status` in version 1.0 of the resource. */
+function build(resource: object, told: Envelope, of: ForgeEvent["repository"]): Happening[] {
+  const given = resource as Build;
+  const outcome = choice(given.result ?? given.status, { succeeded: "passed", failed: "failed" } as const);
+  // Version 1.0 has branch and commit in one: LG:refs/heads/main:0123…
+  const old = /^LG:(?<ref>.*):(?<sha>[0-9a-f]+)$/u.exec(text(given.sourceGetVersion, longest.name) ?? "")?.groups;
+  const sha = text(given.sourceVersion, longest.name) ?? old?.["sha"] ?? null;
+  // A build of something else than git.
+  if (outcome === null || sha === null) return [];
+  const ref = text(given.sourceBranch, longest.name) ?? old?.["ref"] ?? "";
+  const number = /^refs\/pull\/(?<number>\d{1,9})\//u.exec(ref)?.groups?.["number"];
+  const id = required(identifier(given.id), "resource.id");
+  const checks = {
+    kind: "build",
+    id,
+    name: text(given.definition?.name, longest.name) ?? text(given.buildNumber, longest.name) ?? "",
+    url: text(given._links?.web?.href ?? given.url, longest.url),
+    sha,
+    branch: branchOf(ref),
+    pullRequests: number === undefined ? [] : [Number(number)],
+  };
+  const project = identifier(given.project?.id) ?? projectOf(told);
+  // The stages of a build can be run again, after which it ends again.
+  const run = [project ?? "", id, text(given.finishTime, longest.name) ?? ""];
+  return [checksOf(of?.url ?? null, outcome, checks, run, "/pullrequest/")];
+}
+
+function projectOf(told: object): string | null {
+  const { resourceContainers: containers } = told as NonNullable<
+    Untrusted<{ resourceContainers?: { project?: { id: unknown } } }>
+  >;
+  return identifier(containers?.project?.id);
+}

@@ -1,0 +1,238 @@
+import type { ForgeAccount, ForgeEvent } from "../../domain/automations/forge-event.ts";
+import type { DeliveryReader } from "../delivery.ts";
+import { hasHmac } from "../signatures.ts";
+import { accountOf, branchOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
+import type { Happening } from "./event.ts";
+import { choice, identifier, integer, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
+
+interface User {
+  id?: unknown;
+  name: unknown;
+  type?: unknown;
+}
+interface Links {
+  self?: ({ href: unknown } | null)[];
+}
+interface Repository {
+  id: unknown;
+  slug: unknown;
+  project: { key: unknown; type?: unknown };
+  links?: Links;
+}
+interface Ref {
+  id?: unknown;
+  displayId: unknown;
+  latestCommit: unknown;
+  repository: Repository;
+}
+interface PullRequest {
+  id: unknown;
+  title: unknown;
+  description?: unknown;
+  state: unknown;
+  draft?: unknown;
+  updatedDate?: unknown;
+  closedDate?: unknown;
+  fromRef: Ref;
+  toRef: Ref;
+  author: { user: User };
+  reviewers?: { user: User }[];
+}
+type Payload = NonNullable<
+  Untrusted<{
+    date?: unknown;
+    actor: User;
+    repository?: Repository;
+    pullRequest?: PullRequest;
+    participant?: { user: User; lastReviewedCommit?: unknown };
+    addedReviewers?: User[];
+    previousFromHash?: unknown;
+    previousDraft?: unknown;
+    comment?: {
+      id: unknown;
+      text: unknown;
+      author: User;
+      anchor?: { path?: unknown; line?: unknown };
+    };
+    commentParentId?: unknown;
+    changes?: {
+      ref: { id: unknown; displayId: unknown; type: unknown };
+      fromHash: unknown;
+      toHash: unknown;
+      type: unknown;
+    }[];
+    commits?: { id: unknown; message: unknown; author?: { name: unknown } }[];
+  }>
+>;
+
+/**
+ * Webhooks of Bitbucket Data Center, of a repository or a project
+ * (https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html). It tells of no builds, and has no issues.
+ */
+export const bitbucketDataCenter: DeliveryReader = {
+  verify({ headers, body }, secrets) {
+    const options = { algorithm: "sha256", encoding: "hex", prefix: "sha256=" } as const;
+    return hasHmac(headers["x-hub-signature"], body, secrets, options);
+  },
+  read(delivery) {
+    const payload = readPayload(delivery);
+    const told = payload as Payload;
+    const of = repository(told.repository ?? told.pullRequest?.toRef?.repository);
+    const read = choice(delivery.headers["x-event-key"], readers);
+    const happenings = read?.(told, of?.url ?? null) ?? [];
+    return {
+      deliveryId: identifier(delivery.headers["x-request-id"]),
+      events: inboundEvents(
+        { forge: "bitbucketDataCenter", repository: of, actor: account(told.actor), payload },
+        happenings,
+      ),
+    };
+  },
+};
+
+const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string | null) => Happening[]>> = {
+  "repo:refs_changed": push,
+  "pr:opened": opened,
+  "pr:modified": modified,
+  "pr:from_ref_updated": (payload) => [
+    happening(payload, "pullRequest.updated", [
+      text(payload.previousFromHash, longest.name) ?? "",
+      text(payload.pullRequest?.fromRef?.latestCommit, longest.name),
+    ]),
+  ],
+  "pr:reviewer:updated": (payload) => reviewersAsked(payload, payload.addedReviewers, text(payload.date, longest.name)),
+  "pr:reviewer:approved": (payload) => review(payload, "approved"),
+  "pr:reviewer:needs_work": (payload) => review(payload, "changesRequested"),
+  // What the same is called since 8.
+  "pr:reviewer:changes_requested": (payload) => review(payload, "changesRequested"),
+  "pr:comment:added": commented,
+  "pr:merged": (payload) => [happening(payload, "pullRequest.merged", [])],
+  "pr:declined": (payload) => [happening(payload, "pullRequest.closed", [endOf(payload)])],
+  "pr:deleted": (payload) => [happening(payload, "pullRequest.closed", ["deleted"])],
+};
+
+/** An account; those that only programs use are of type SERVICE. */
+function account(given: Untrusted<User>): ForgeAccount | null {
+  return accountOf(identifier(given?.id), given?.name, given?.type === "SERVICE");
+}
+
+/**
+ * A repository. Deliveries of versions before 7 don't say where the server is: the address is then a path on it.
+ */
+function repository(given: Untrusted<Repository>): ForgeEvent["repository"] {
+  const key = text(given?.project?.key, longest.name);
+  const slug = text(given?.slug, longest.name);
+  if (key === null || slug === null) return null;
+  const home = given?.project?.type === "PERSONAL" ? `users/${key.replace(/^~/u, "")}` : `projects/${key}`;
+  const path = `/${home}/repos/${slug}`;
+  const self = text(list(given?.links?.self, 1)[0]?.href, longest.url);
+  const url = self === null ? path : self.replace(/\/browse$/u, "");
+  return { url, fullName: `${key}/${slug}`, defaultBranch: null };
+}
+
+function pullRequest(given: Untrusted<PullRequest>): NonNullable<ForgeEvent["pullRequest"]> {
+  const number = required(integer(given?.id), "pullRequest.id");
+  const into = required(repository(given?.toRef?.repository), "pullRequest.toRef.repository");
+  const branch = text(given?.fromRef?.displayId, longest.name);
+  const sha = text(given?.fromRef?.latestCommit, longest.name);
+  return {
+    number,
+    title: text(given?.title, longest.title) ?? "",
+    body: text(given?.description, longest.body) ?? "",
+    url: `${into.url}/pull-requests/${number}`,
+    state: choice(given?.state, { MERGED: "merged", DECLINED: "closed" } as const) ?? "open",
+    draft: given?.draft === true,
+    head:
+      branch === null || sha === null
+        ? null
+        : { branch, sha, repositoryUrl: repository(given?.fromRef?.repository)?.url ?? null },
+    target: text(given?.toRef?.displayId, longest.name),
+    labels: [],
+    author: account(given?.author?.user),
+  };
+}
+
+/** A happening about the payload's pull request. Its number is in each key. */
+function happening(
+  { pullRequest: given }: Payload,
+  name: Happening["name"],
+  key: readonly (string | null)[],
+  more: Happening["fields"] = {},
+): Happening {
+  const about = pullRequest(given);
+  return { name, key: [about.number, ...key], subject: about.url, fields: { pullRequest: about, ...more } };
+}
+
+/** When a pull request was closed: it may be opened and closed again. */
+function endOf({ pullRequest: given, date }: Payload): string | null {
+  return identifier(given?.closedDate) ?? text(date, longest.name);
+}
+
+function opened(payload: Payload): Happening[] {
+  const reviewers = list(payload.pullRequest?.reviewers, most.accounts).map((each) => each?.user);
+  return [
+    happening(payload, "pullRequest.opened", ["opened"], { transition: "opened" }),
+    ...reviewersAsked(payload, reviewers, "opened"),
+  ];
+}
+
+/** Of what else changes, only that a pull request is no draft any more is of interest. */
+function modified(payload: Payload): Happening[] {
+  if (payload.previousDraft !== true || payload.pullRequest?.draft !== false) return [];
+  const at = identifier(payload.pullRequest.updatedDate) ?? text(payload.date, longest.name);
+  return [happening(payload, "pullRequest.opened", ["ready", at], { transition: "readyForReview" })];
+}
+
+function reviewersAsked(payload: Payload, reviewers: Untrusted<User[]>, at: string | null): Happening[] {
+  const asked = present(list(reviewers, most.accounts).map(account));
+  return asked.map((assignee) =>
+    happening(payload, "pullRequest.reviewRequested", [assignee.id, assignee.login, at], { assignee }),
+  );
+}
+
+function review(payload: Payload, state: "approved" | "changesRequested"): Happening[] {
+  const author = account(payload.participant?.user) ?? account(payload.actor);
+  const key = [state, author?.login ?? null, text(payload.date, longest.name)];
+  const fields = { review: { id: null, state, body: "", url: null, author } };
+  return [happening(payload, "pullRequest.reviewSubmitted", key, fields)];
+}
+
+function commented(payload: Payload): Happening[] {
+  const { comment: given, commentParentId: parent } = payload;
+  const id = required(identifier(given?.id), "comment.id");
+  const about = pullRequest(payload.pullRequest);
+  const comment = {
+    id,
+    body: text(given?.text, longest.body) ?? "",
+    url: `${about.url}/overview?commentId=${encodeURIComponent(id)}`,
+    author: account(given?.author),
+    path: text(given?.anchor?.path, longest.url),
+    line: integer(given?.anchor?.line),
+    hunk: null,
+    threadId: identifier(parent) ?? id,
+  };
+  return [happening(payload, "pullRequest.commented", [id], { comment })];
+}
+
+/** One push may change several branches. Since 7.21 up to 5 of its commits are told, which belong to a single change. */
+function push({ changes, commits: given }: Payload, repositoryUrl: string | null): Happening[] {
+  const changed = list(changes, most.changes);
+  return changed.flatMap((change) => {
+    const branch = branchOf(change?.ref?.id);
+    if (branch === null) return [];
+    const [before, after] = [commitOf(change?.fromHash), commitOf(change?.toHash)];
+    const commits = changed.length === 1 ? commitsOf(given) : [];
+    const state = { created: change?.type === "ADD", deleted: change?.type === "DELETE" };
+    return [pushOf(repositoryUrl, { branch, before, after, ...state, commits })];
+  });
+}
+
+function commitsOf(given: Payload["commits"]): NonNullable<ForgeEvent["push"]>["commits"] {
+  return present(
+    list(given, most.commits).map((commit) => {
+      const sha = text(commit?.id, longest.name);
+      const message = text(commit?.message, longest.commitMessage) ?? "";
+      return sha === null ? null : { sha, message, author: text(commit?.author?.name, longest.name) ?? "" };
+    }),
+  ).toReversed();
+}

@@ -1,0 +1,189 @@
+import type { ForgeEvent } from "../../domain/automations/forge-event.ts";
+import type { DeliveryReader } from "../delivery.ts";
+import { hasHmac } from "../signatures.ts";
+import { account, closedStates, commentOf, issue, pullRequest, repository } from "./bitbucket-form.ts";
+import type { Payload, PullRequest, PushChange } from "./bitbucket-form.ts";
+import { checksOf, commitOf, inboundEvents, longest, most, pushOf } from "./event.ts";
+import type { Happening } from "./event.ts";
+import { choice, identifier, list, present, readPayload, required, text, type Untrusted } from "./payload.ts";
+
+/**
+ * Webhooks of Bitbucket Cloud, of a repository or a workspace (https://support.atlassian.com/bitbucket-cloud/docs/event-payloads/).
+ */
+export const bitbucket: DeliveryReader = {
+  verify({ headers, body }, secrets) {
+    const options = { algorithm: "sha256", encoding: "hex", prefix: "sha256=" } as const;
+    return hasHmac(headers["x-hub-signature"], body, secrets, options);
+  },
+  read(delivery) {
+    const payload = readPayload(delivery);
+    const told = payload as Payload;
+    const of = repository(told.repository);
+    const read = choice(delivery.headers["x-event-key"], readers);
+    const happenings = read?.(told, of?.url ?? null) ?? [];
+    return {
+      // Equal for the attempts at one delivery.
+      deliveryId: identifier(delivery.headers["x-request-uuid"]),
+      events: inboundEvents({ forge: "bitbucket", repository: of, actor: account(told.actor), payload }, happenings),
+    };
+  },
+};
+
+const readers: Readonly<Record<string, (payload: Payload, repositoryUrl: string | null) => Happening[]>> = {
+  "repo:push": push,
+  "repo:commit_status_created": commitStatus,
+  "repo:commit_status_updated": commitStatus,
+  "issue:created": issueCreated,
+  "issue:updated": issueUpdated,
+  "issue:comment_created": issueComment,
+  "pullrequest:created": pullRequestCreated,
+  "pullrequest:updated": pullRequestUpdated,
+  "pullrequest:approved": (payload) => review(payload, "approved"),
+  "pullrequest:changes_request_created": (payload) => review(payload, "changesRequested"),
+  "pullrequest:comment_created": pullRequestComment,
+  "pullrequest:fulfilled": (payload) => pullRequestEnded(payload, "pullRequest.merged"),
+  "pullrequest:rejected": (payload) => pullRequestEnded(payload, "pullRequest.closed"),
+};
+
+function pullRequestCreated({ pullrequest: given }: Payload): Happening[] {
+  const about = pullRequest(given);
+  const fields = { pullRequest: about, transition: "opened" } as const;
+  const opened: Happening = { name: "pullRequest.opened", ...contentOf(about), subject: about.url, fields };
+  return [opened, ...reviewersAsked(given, about)];
+}
+
+/** A change of anything about a pull request. */
+function pullRequestUpdated({ pullrequest: given }: Payload): Happening[] {
+  const about = pullRequest(given);
+  const fields = { pullRequest: about };
+  const updated: Happening = { name: "pullRequest.updated", ...contentOf(about), subject: about.url, fields };
+  return [updated, ...reviewersAsked(given, about)];
+}
+
+/**
+ * No delivery says what changed, so what is new about a pull request is its commit, and whether it is a draft. A delivery for a
+ * change of the text has the key of the one that told of the commit, be that the first one, and is a repetition of it.
+ */
+function contentOf(about: ReturnType<typeof pullRequest>): Pick<Happening, "key" | "keyName"> {
+  return {
+    keyName: "pullRequest.updated",
+    key: [about.number, about.head?.sha ?? null, about.draft ? "draft" : "ready"],
+  };
+}
+
+/** All reviewers: nothing says who is new, so each one counts once for a pull request. */
+function reviewersAsked(given: Untrusted<PullRequest>, about: NonNullable<ForgeEvent["pullRequest"]>): Happening[] {
+  return present(list(given?.reviewers, most.accounts).map(account)).map((assignee) => ({
+    name: "pullRequest.reviewRequested",
+    key: [about.number, assignee.id],
+    subject: about.url,
+    fields: { pullRequest: about, assignee },
+  }));
+}
+
+function review(payload: Payload, state: "approved" | "changesRequested"): Happening[] {
+  const about = pullRequest(payload.pullrequest);
+  const given = state === "approved" ? payload.approval : payload.changes_request;
+  const author = account(given?.user) ?? account(payload.actor);
+  const key = [about.number, state, author?.id ?? null, text(given?.date, longest.name)];
+  const fields = { pullRequest: about, review: { id: null, state, body: "", url: null, author } };
+  return [{ name: "pullRequest.reviewSubmitted", key, subject: about.url, fields }];
+}
+
+function pullRequestComment({ pullrequest: given, comment: said }: Payload): Happening[] {
+  const about = pullRequest(given);
+  const comment = commentOf(said);
+  return [
+    {
+      name: "pullRequest.commented",
+      key: [comment.id],
+      subject: about.url,
+      fields: { pullRequest: about, comment },
+    },
+  ];
+}
+
+function pullRequestEnded(
+  { pullrequest: given }: Payload,
+  name: "pullRequest.merged" | "pullRequest.closed",
+): Happening[] {
+  const about = pullRequest(given);
+  // A declined pull request can't be opened again.
+  return [{ name, key: [about.number], subject: about.url, fields: { pullRequest: about } }];
+}
+
+function issueCreated({ issue: given }: Payload): Happening[] {
+  const about = issue(given);
+  const [assignee] = about.assignees;
+  const base = { key: [about.number], subject: about.url };
+  const assigned: Happening[] =
+    assignee === undefined ? [] : [{ ...base, name: "issue.assigned", fields: { issue: about, assignee } }];
+  return [{ ...base, name: "issue.opened", fields: { issue: about, transition: "opened" } }, ...assigned];
+}
+
+/** A change of an issue, which comes with a comment that stands for it. */
+function issueUpdated({ issue: given, comment, changes }: Payload): Happening[] {
+  const about = issue(given);
+  const change = identifier(comment?.id) ?? text(given?.updated_on, longest.name);
+  const base = { key: [about.number, change], subject: about.url };
+  const [before, after] = [changes?.status?.old, changes?.status?.new];
+  const isChanged = typeof after === "string" && closedStates.has(before) !== closedStates.has(after);
+  const ended: Happening = closedStates.has(after)
+    ? { ...base, name: "issue.closed", fields: { issue: about } }
+    : { ...base, name: "issue.opened", fields: { issue: about, transition: "reopened" } };
+  const assignee = account(changes?.assignee?.new);
+  return [
+    ...(isChanged ? [ended] : []),
+    ...(assignee === null ? [] : [{ ...base, name: "issue.assigned" as const, fields: { issue: about, assignee } }]),
+  ];
+}
+
+function issueComment({ issue: given, comment: said }: Payload): Happening[] {
+  const about = issue(given);
+  const comment = commentOf(said);
+  return [{ name: "issue.commented", key: [comment.id], subject: about.url, fields: { issue: about, comment } }];
+}
+
+/** One push may change several branches; tags are passed over. */
+function push({ push: given }: Payload, repositoryUrl: string | null): Happening[] {
+  return list(given?.changes, most.changes).flatMap((change) => {
+    const ref = change?.new ?? change?.old;
+    const branch = text(ref?.name, longest.name);
+    if (ref?.type !== "branch" || branch === null || branch === "") return [];
+    const [before, after] = [commitOf(change?.old?.target?.hash), commitOf(change?.new?.target?.hash)];
+    const state = { branch, before, after, created: before === null, deleted: change?.new == null };
+    return [pushOf(repositoryUrl, { ...state, commits: commits(change) })];
+  });
+}
+
+function commits(change: Untrusted<PushChange>): NonNullable<ForgeEvent["push"]>["commits"] {
+  // The newest comes first.
+  return present(
+    list(change?.commits, most.commits).map((commit) => {
+      const sha = text(commit?.hash, longest.name);
+      const message = text(commit?.message, longest.commitMessage) ?? "";
+      return sha === null ? null : { sha, message, author: text(commit?.author?.raw, longest.name) ?? "" };
+    }),
+  ).toReversed();
+}
+
+function commitStatus({ commit_status: given }: Payload, repositoryUrl: string | null): Happening[] {
+  const outcome = choice(given?.state, { SUCCESSFUL: "passed", FAILED: "failed" } as const);
+  if (outcome === null) return [];
+  const href = text(given?.links?.commit?.href, longest.url);
+  const linked = href === null ? null : (/\/commit\/(?<sha>[0-9a-f]{7,64})$/u.exec(href)?.groups?.["sha"] ?? null);
+  const sha = required(text(given?.commit?.hash, longest.name) ?? linked, "commit_status.commit.hash");
+  const key = identifier(given?.key) ?? "";
+  const url = text(given?.url, longest.url);
+  const checks = {
+    kind: "status",
+    id: key,
+    name: text(given?.name, longest.name) ?? key,
+    url,
+    sha,
+    branch: text(given?.refname, longest.name),
+    pullRequests: [],
+  };
+  // A build has its own address; a status of it may be set again with other words.
+  return [checksOf(repositoryUrl, outcome, checks, [sha, key, url ?? ""], "/pull-requests/")];
+}

@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import type { ForgeAccount, ForgeEvent, ForgeEventName } from "../../domain/automations/forge-event.ts";
+import type { InboundEvent } from "../../domain/automations/inbound-event.ts";
+import { text } from "./payload.ts";
+
+/** How long texts of an event may be, in UTF-16 units; longer ones are cut. The payload has them whole. */
+export const longest = {
+  /** Bodies of issues, pull requests, comments, reviews and releases: GitHub's own limit. */
+  body: 65_536,
+  title: 1_000,
+  /** Names of people, labels, branches, checks, repositories. */
+  name: 1_000,
+  url: 2_000,
+  /** The end of a hunk is next to the line that the comment is on. */
+  hunk: 10_000,
+  commitMessage: 2_000,
+} as const;
+
+/** How many entries lists of an event may have. */
+export const most = { labels: 100, accounts: 50, commits: 100, pullRequests: 50, changes: 50 } as const;
+
+/** What an event of a delivery says beside what all events of the delivery have. */
+export interface Happening {
+  readonly name: ForgeEventName;
+  /**
+   * What tells this happening from all others of its name in the repository: ids, commits, times of changes. Times of the
+   * delivery and its id are no part of it. A null among them: the payload does not identify it.
+   */
+  readonly key: readonly (string | number | null)[];
+  /** The name under which the key counts, if happenings of several names are the same one; its own if omitted. */
+  readonly keyName?: ForgeEventName;
+  /** What it is about: a web address, of a pull request if there is one. */
+  readonly subject: string | null;
+  /** With `actor` if it is not the delivery's. */
+  readonly fields: Partial<Omit<ForgeEvent, "name" | "forge" | "repository" | "payload">>;
+}
+
+/** What all events of a delivery have. */
+export type Surroundings = Pick<ForgeEvent, "forge" | "repository" | "actor" | "payload">;
+
+/** The events of a delivery in the form that is the same for all senders. */
+export function inboundEvents(surroundings: Surroundings, happenings: readonly Happening[]): InboundEvent[] {
+  return happenings.map(({ name, key, keyName = name, subject, fields }) => {
+    const event: ForgeEvent = { name, ...surroundings, ...fields };
+    return { name, contentKey: contentKey(surroundings, keyName, key), subject, event };
+  });
+}
+
+/** A hash, so that it is short whatever the payload holds. */
+function contentKey(
+  { forge, repository }: Surroundings,
+  name: ForgeEventName,
+  key: readonly (string | number | null)[],
+): string | null {
+  if (key.includes(null)) return null;
+  const parts = JSON.stringify([forge, repository?.url ?? null, name, ...key]);
+  return `${name} ${createHash("sha256").update(parts).digest("hex")}`;
+}
+
+/** An account of a payload; null if it has no name. @param id null if the payload does not say it */
+export function accountOf(id: string | null, login: unknown, isBot: boolean): ForgeAccount | null {
+  const name = text(login, longest.name);
+  return name === null || name === "" ? null : { id: id ?? "", login: name, isBot };
+}
+
+/** The branch of a ref; null for a tag or anything else. */
+export function branchOf(ref: unknown): string | null {
+  const name = text(ref, longest.name + "refs/heads/".length);
+  return name !== null && /^refs\/heads\/./u.test(name) ? name.slice("refs/heads/".length) : null;
+}
+
+/** A commit's name; null for the zeros by which git says that there is none. */
+export function commitOf(sha: unknown): string | null {
+  const name = text(sha, 64);
+  return name === null || /^0*$/u.test(name) ? null : name;
+}
+
+/** What a push is about: the branch, by an address that no forge gives a page to. */
+function branchSubject(repositoryUrl: string | null, branch: string): string | null {
+  return repositoryUrl === null ? null : `${repositoryUrl}#refs/heads/${branch}`;
+}
+
+/** A push to a branch: one happening for each way from one commit to another, whoever goes it again. */
+export function pushOf(repositoryUrl: string | null, push: NonNullable<ForgeEvent["push"]>): Happening {
+  const { branch, before, after } = push;
+  // A deletion that does not say what the branch was at can't be told from the next one.
+  const key = before === null && after === null ? null : `${before ?? ""}..${after ?? ""}`;
+  return { name: "push", key: [branch, key], subject: branchSubject(repositoryUrl, branch), fields: { push } };
+}
+
+/**
+ * A check that ended.
+ * @param run what tells this run of the check from all others
+ * @param pullRequestPath what stands between the repository's address and a pull request's number
+ */
+export function checksOf(
+  repositoryUrl: string | null,
+  outcome: "failed" | "passed",
+  checks: NonNullable<ForgeEvent["checks"]>,
+  run: readonly (string | number | null)[],
+  pullRequestPath: string,
+): Happening {
+  const [pullRequest, ...others] = checks.pullRequests;
+  const isOfOne = pullRequest !== undefined && others.length === 0;
+  const place = checks.branch === null ? `#${checks.sha}` : `#refs/heads/${checks.branch}`;
+  const subject =
+    repositoryUrl === null ? null : `${repositoryUrl}${isOfOne ? `${pullRequestPath}${pullRequest}` : place}`;
+  return { name: `checks.${outcome}`, key: run, subject, fields: { checks } };
+}

@@ -1,0 +1,263 @@
+import type { components } from "@octokit/openapi-webhooks-types";
+import { branchOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
+import type { Happening } from "./event.ts";
+import { account, comment, commits, issue, place, pullRequest, pullRequestOfIssue, repository } from "./github-form.ts";
+import type { IsBot } from "./github-form.ts";
+import { checkSuite, status, workflowRun } from "./github-checks.ts";
+import { choice, identifier, readPayload, required, text, type Untrusted } from "./payload.ts";
+import type { DeliveryReader } from "../delivery.ts";
+import { hasHmac } from "../signatures.ts";
+
+type Schemas = components["schemas"];
+type Payload<Name extends keyof Schemas> = NonNullable<Untrusted<Schemas[Name]>>;
+
+/**
+ * Webhooks of GitHub and GitHub Enterprise Server, of a repository, an organization or an App
+ * (https://docs.github.com/webhooks/webhook-events-and-payloads).
+ */
+export const github: DeliveryReader = {
+  verify({ headers, body }, secrets) {
+    const options = { algorithm: "sha256", encoding: "hex", prefix: "sha256=" } as const;
+    return hasHmac(headers["x-hub-signature-256"], body, secrets, options);
+  },
+  read(delivery) {
+    const payload = readPayload(delivery);
+    const { repository: of, sender } = payload as Pick<Payload<"webhook-issues-opened">, "repository" | "sender">;
+    const surroundings = {
+      forge: "github",
+      repository: repository(of),
+      actor: account(sender, isBot),
+      payload,
+    } as const;
+    const read = choice(delivery.headers["x-github-event"], readers);
+    const happenings = read?.(payload, surroundings.repository?.url ?? null) ?? [];
+    return {
+      deliveryId: identifier(delivery.headers["x-github-delivery"]),
+      events: inboundEvents(surroundings, happenings),
+    };
+  },
+};
+
+const isBot: IsBot = ({ type, login }) => type === "Bot" || (typeof login === "string" && login.endsWith("[bot]"));
+
+/**
+ * One reader for each event that is listened to. Runs of GitHub Actions are told by `workflow_run`, which has their name and
+ * attempt, so their `check_suite` is passed over; `check_run` and `workflow_job` are parts of what is told.
+ */
+const readers: Readonly<Record<string, (payload: object, repositoryUrl: string | null) => Happening[]>> = {
+  issues,
+  issue_comment: issueComment,
+  pull_request: pullRequests,
+  pull_request_review: review,
+  pull_request_review_comment: reviewComment,
+  push,
+  check_suite: checkSuite,
+  workflow_run: workflowRun,
+  status,
+  release,
+};
+
+function issues(payload: object): Happening[] {
+  const { action, issue: given } = payload as Payload<"webhook-issues-opened">;
+  const read = choice(action, issueActions);
+  if (read === null) return [];
+  const id = identifier(given?.id);
+  return read({ payload, about: issue(given, isBot), id, changedAt: text(given?.updated_at, longest.name) });
+}
+
+interface Read<About> {
+  readonly payload: object;
+  readonly about: About;
+  readonly id: string | null;
+  readonly changedAt: string | null;
+}
+
+const issueActions: Readonly<Record<string, (given: Read<ReturnType<typeof issue>>) => Happening[]>> = {
+  opened: ({ about, id }) => [
+    { name: "issue.opened", key: [id], subject: about.url, fields: { issue: about, transition: "opened" } },
+  ],
+  reopened: ({ about, id, changedAt }) => [
+    {
+      name: "issue.opened",
+      key: [id, changedAt],
+      subject: about.url,
+      fields: { issue: about, transition: "reopened" },
+    },
+  ],
+  labeled: ({ payload, about, id, changedAt }) => {
+    const { label } = payload as Payload<"webhook-issues-labeled">;
+    return labeled("issue.labeled", label, [id, changedAt], about.url, { issue: about });
+  },
+  assigned: ({ payload, about, id, changedAt }) => {
+    const assignee = account((payload as Payload<"webhook-issues-assigned">).assignee, isBot);
+    if (assignee === null) return [];
+    const fields = { issue: about, assignee };
+    return [{ name: "issue.assigned", key: [id, assignee.id, changedAt], subject: about.url, fields }];
+  },
+  closed: ({ payload, about, id, changedAt }) => {
+    const closedAt = text((payload as Payload<"webhook-issues-closed">).issue?.closed_at, longest.name);
+    return [{ name: "issue.closed", key: [id, closedAt ?? changedAt], subject: about.url, fields: { issue: about } }];
+  },
+};
+
+function labeled(
+  name: "issue.labeled" | "pullRequest.labeled",
+  label: Untrusted<{ id: number; name: string }>,
+  key: (string | null)[],
+  subject: string,
+  fields: Happening["fields"],
+): Happening[] {
+  const labelName = text(label?.name, longest.name);
+  if (labelName === null) return [];
+  return [
+    { name, key: [...key, identifier(label?.id) ?? labelName], subject, fields: { ...fields, label: labelName } },
+  ];
+}
+
+function issueComment(payload: object): Happening[] {
+  const { action, comment: given, issue: on } = payload as Payload<"webhook-issue-comment-created">;
+  if (action !== "created") return [];
+  const said = comment(given, isBot);
+  if (on?.pull_request != null) {
+    const about = pullRequestOfIssue(on, isBot);
+    return [
+      {
+        name: "pullRequest.commented",
+        key: ["conversation", said.id],
+        subject: about.url,
+        fields: { pullRequest: about, comment: said },
+      },
+    ];
+  }
+  const about = issue(on, isBot);
+  return [{ name: "issue.commented", key: [said.id], subject: about.url, fields: { issue: about, comment: said } }];
+}
+
+function pullRequests(payload: object): Happening[] {
+  const { action, pull_request: given } = payload as Payload<"webhook-pull-request-synchronize">;
+  const read = choice(action, pullRequestActions);
+  if (read === null) return [];
+  const id = identifier(given?.id);
+  return read({ payload, about: pullRequest(given, isBot), id, changedAt: text(given?.updated_at, longest.name) });
+}
+
+const pullRequestActions: Readonly<Record<string, (given: Read<ReturnType<typeof pullRequest>>) => Happening[]>> = {
+  opened: ({ about, id }) => pullRequestOpened(about, [id], "opened"),
+  reopened: ({ about, id, changedAt }) => pullRequestOpened(about, [id, changedAt], "reopened"),
+  ready_for_review: ({ about, id, changedAt }) => pullRequestOpened(about, [id, changedAt], "readyForReview"),
+  synchronize: ({ payload, about, id }) => {
+    const { before, after } = payload as Payload<"webhook-pull-request-synchronize">;
+    const key = [id, text(before, longest.name) ?? "", text(after, longest.name) ?? about.head?.sha ?? null];
+    return [{ name: "pullRequest.updated", key, subject: about.url, fields: { pullRequest: about } }];
+  },
+  labeled: ({ payload, about, id, changedAt }) => {
+    const { label } = payload as Payload<"webhook-pull-request-labeled">;
+    return labeled("pullRequest.labeled", label, [id, changedAt], about.url, { pullRequest: about });
+  },
+  review_requested: ({ payload, about, id, changedAt }) => {
+    const assignee = requestedReviewer(payload);
+    if (assignee === null) return [];
+    const fields = { pullRequest: about, assignee };
+    return [{ name: "pullRequest.reviewRequested", key: [id, assignee.id, changedAt], subject: about.url, fields }];
+  },
+  closed: ({ payload, about, id, changedAt }) => {
+    const closedAt = text((payload as Payload<"webhook-pull-request-closed">).pull_request?.closed_at, longest.name);
+    const fields = { pullRequest: about };
+    return about.state === "merged"
+      ? [{ name: "pullRequest.merged", key: [id], subject: about.url, fields }]
+      : [{ name: "pullRequest.closed", key: [id, closedAt ?? changedAt], subject: about.url, fields }];
+  },
+};
+
+function pullRequestOpened(
+  about: ReturnType<typeof pullRequest>,
+  key: (string | null)[],
+  transition: "opened" | "reopened" | "readyForReview",
+): Happening[] {
+  const fields = { pullRequest: about, transition };
+  return [{ name: "pullRequest.opened", key: [transition, ...key], subject: about.url, fields }];
+}
+
+/** A person, or a team by its short name. */
+function requestedReviewer(payload: object) {
+  const asked = payload as {
+    requested_reviewer?: Untrusted<Schemas["simple-user"]>;
+    requested_team?: Untrusted<Schemas["team-simple"]>;
+  };
+  const person = account(asked.requested_reviewer, isBot);
+  const team = asked.requested_team;
+  return person ?? account({ id: `team ${identifier(team?.id) ?? ""}`, login: team?.slug }, () => false);
+}
+
+const reviewStates = {
+  approved: "approved",
+  changes_requested: "changesRequested",
+  commented: "commented",
+  dismissed: "dismissed",
+} as const;
+
+/**
+ * A submitted review. One without words that neither approves nor asks for changes only holds comments on lines (each answer in a
+ * thread comes in such a one), and these are told one by one.
+ */
+function review(payload: object): Happening[] {
+  const { action, review: given, pull_request: on } = payload as Payload<"webhook-pull-request-review-submitted">;
+  if (action !== "submitted") return [];
+  const about = pullRequest(on, isBot);
+  const state = choice(text(given?.state, longest.name)?.toLowerCase(), reviewStates) ?? "commented";
+  const body = text(given?.body, longest.body) ?? "";
+  if (state === "commented" && body === "") return [];
+  const id = identifier(given?.id);
+  const author = account(given?.user, isBot);
+  const fields = { pullRequest: about, review: { id, state, body, url: text(given?.html_url, longest.url), author } };
+  return [{ name: "pullRequest.reviewSubmitted", key: [id], subject: about.url, fields }];
+}
+
+function reviewComment(payload: object): Happening[] {
+  const {
+    action,
+    comment: given,
+    pull_request: on,
+  } = payload as Payload<"webhook-pull-request-review-comment-created">;
+  if (action !== "created") return [];
+  const about = pullRequest(on, isBot);
+  const written = comment(given, isBot);
+  const said = {
+    ...written,
+    // The line is null if the change no longer has it.
+    ...place(given?.path, given?.line ?? given?.original_line, given?.diff_hunk),
+    threadId: identifier(given?.in_reply_to_id) ?? written.id,
+  };
+  const fields = { pullRequest: about, comment: said };
+  return [{ name: "pullRequest.commented", key: ["lines", said.id], subject: about.url, fields }];
+}
+
+function push(payload: object, repositoryUrl: string | null): Happening[] {
+  const { ref, before, after, created, deleted, commits: given } = payload as Payload<"webhook-push">;
+  const branch = branchOf(ref);
+  if (branch === null) return [];
+  return [
+    pushOf(repositoryUrl, {
+      branch,
+      before: commitOf(before),
+      after: commitOf(after),
+      created: created === true,
+      deleted: deleted === true,
+      commits: commits(given),
+    }),
+  ];
+}
+
+function release(payload: object): Happening[] {
+  const { action, release: given } = payload as Payload<"webhook-release-published">;
+  if (action !== "published") return [];
+  const told = {
+    tag: required(text(given?.tag_name, longest.name), "release.tag_name"),
+    name: text(given?.name, longest.title) ?? "",
+    body: text(given?.body, longest.body) ?? "",
+    url: required(text(given?.html_url, longest.url), "release.html_url"),
+    prerelease: given?.prerelease === true,
+  };
+  const key = [identifier(given?.id), text(given?.published_at, longest.name) ?? ""];
+  return [{ name: "release.published", key, subject: told.url, fields: { release: told } }];
+}

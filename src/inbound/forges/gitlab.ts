@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import type { ForgeAccount } from "../../domain/automations/forge-event.ts";
+import type { Delivery, DeliveryReader } from "../delivery.ts";
+import { hasStandardSignature, hasToken } from "../signatures.ts";
+import { branchOf, checksOf, commitOf, inboundEvents, longest, pushOf } from "./event.ts";
+import type { Happening } from "./event.ts";
+import { commits } from "./github-form.ts";
+import { issues, mergeRequests, note } from "./gitlab-conversations.ts";
+import { account, repository } from "./gitlab-form.ts";
+import type { Around, Project, User } from "./gitlab-form.ts";
+import { choice, identifier, integer, readPayload, required, text } from "./payload.ts";
+import type { Untrusted } from "./payload.ts";
+
+/** What GitLab calls signing tokens: 32 bytes in base64. Other secrets are secret tokens, which it sends as they are. */
+const signingToken = /^whsec_[A-Za-z0-9+/]{43}=?$/u;
+
+/**
+ * Webhooks of GitLab, of a project, a group or the whole server (https://docs.gitlab.com/user/project/integrations/webhook_events/).
+ * With a signing token they are signed as Standard Webhooks are; else the secret token is a header.
+ */
+export const gitlab: DeliveryReader = {
+  verify(delivery, secrets, now) {
+    const keys = secrets.filter((secret) => signingToken.test(secret));
+    const tokens = secrets.filter((secret) => !signingToken.test(secret));
+    return hasStandardSignature(delivery, keys, now) || hasToken(delivery.headers["x-gitlab-token"], tokens);
+  },
+  read(delivery) {
+    const payload = readPayload(delivery);
+    const told = payload as NonNullable<Untrusted<{ object_kind: unknown; project: Project; user: User }>>;
+    const project = repository(told.project);
+    const read = choice(told.object_kind, readers);
+    const actor = account(told.user) ?? pusher(payload);
+    // Epics and the like of a group have no project: nothing that a run could work in.
+    const happenings = project === null || read === null ? [] : read(payload, { projectUrl: project.url, actor });
+    return {
+      deliveryId: deliveryIdOf(delivery),
+      events: inboundEvents({ forge: "gitlab", repository: project, actor, payload }, happenings),
+    };
+  },
+};
+
+/**
+ * The same for each attempt at a delivery. Versions before 17.4 have only an id for the request that set off the event, and one
+ * request can set off several (a comment that closes an issue), so the body counts too.
+ */
+function deliveryIdOf({ headers, body }: Delivery): string | null {
+  const id = identifier(headers["idempotency-key"]) ?? identifier(headers["webhook-id"]);
+  const event = identifier(headers["x-gitlab-event-uuid"]);
+  if (id !== null || event === null) return id;
+  return `${event} ${createHash("sha256").update(body).digest("hex").slice(0, 32)}`;
+}
+
+/** By `object_kind`. Jobs are parts of pipelines, deployments follow them, and emoji and wikis are nothing to act on. */
+const readers: Readonly<Record<string, (payload: object, around: Around) => Happening[]>> = {
+  issue: issues,
+  // Tasks, incidents and the like: issues of another type.
+  work_item: issues,
+  merge_request: mergeRequests,
+  note,
+  push,
+  pipeline,
+  release,
+};
+
+type PushPayload = NonNullable<
+  Untrusted<{
+    ref: unknown;
+    before: unknown;
+    after: unknown;
+    user_id: unknown;
+    user_username: unknown;
+    commits: { id: unknown; message: unknown; author: { name: unknown } }[];
+  }>
+>;
+
+/** Who pushed: such deliveries have no `user`. */
+function pusher(payload: object): ForgeAccount | null {
+  const { user_id: id, user_username: username } = payload as PushPayload;
+  return account({ id, username });
+}
+
+function push(payload: object, { projectUrl }: Around): Happening[] {
+  const { ref, before, after, commits: given } = payload as PushPayload;
+  const branch = branchOf(ref);
+  if (branch === null) return [];
+  const [from, to] = [commitOf(before), commitOf(after)];
+  const change = { branch, before: from, after: to, created: from === null, deleted: to === null };
+  return [pushOf(projectUrl, { ...change, commits: commits(given) })];
+}
+
+type PipelinePayload = NonNullable<
+  Untrusted<{
+    object_attributes: {
+      id: unknown;
+      name?: unknown;
+      ref: unknown;
+      tag: unknown;
+      sha: unknown;
+      status: unknown;
+      finished_at?: unknown;
+      url?: unknown;
+    };
+    merge_request?: {
+      iid: unknown;
+      source_branch: unknown;
+      source_project_id?: unknown;
+      target_project_id?: unknown;
+    };
+  }>
+>;
+
+/** A pipeline ended. Its jobs can be run again, after which it ends again. */
+function pipeline(payload: object, { projectUrl }: Around): Happening[] {
+  const { object_attributes: given, merge_request: into } = payload as PipelinePayload;
+  const outcome = choice(given?.status, { success: "passed", failed: "failed" } as const);
+  if (outcome === null) return [];
+  const id = required(identifier(given?.id), "object_attributes.id");
+  const number = integer(into?.iid);
+  // The ref of a merge request's pipeline may be refs/merge-requests/1/head.
+  const ref = text(into?.source_branch ?? given?.ref, longest.name);
+  // A fork's branch may be called like one of ours, by anybody.
+  const isFork = identifier(into?.source_project_id) !== identifier(into?.target_project_id);
+  const checks = {
+    kind: "pipeline",
+    id,
+    name: text(given?.name, longest.name) ?? "",
+    url: text(given?.url, longest.url) ?? `${projectUrl}/-/pipelines/${id}`,
+    sha: required(text(given?.sha, longest.name), "object_attributes.sha"),
+    branch: given?.tag === true || isFork ? null : ref,
+    pullRequests: number === null ? [] : [number],
+  };
+  const run = [id, text(given?.finished_at, longest.name) ?? ""];
+  return [checksOf(projectUrl, outcome, checks, run, "/-/merge_requests/")];
+}
+
+type ReleasePayload = NonNullable<
+  Untrusted<{ id: unknown; action: unknown; tag: unknown; name: unknown; description: unknown; url: unknown }>
+>;
+
+function release(payload: object, { projectUrl }: Around): Happening[] {
+  const { id, action, tag, name, description, url } = payload as ReleasePayload;
+  if (action !== "create") return [];
+  const tagName = required(text(tag, longest.name), "tag");
+  const told = {
+    tag: tagName,
+    name: text(name, longest.title) ?? "",
+    body: text(description, longest.body) ?? "",
+    url: text(url, longest.url) ?? `${projectUrl}/-/releases/${encodeURIComponent(tagName)}`,
+    prerelease: false,
+  };
+  return [{ name: "release.published", key: [identifier(id), tagName], subject: told.url, fields: { release: told } }];
+}
