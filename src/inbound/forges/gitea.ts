@@ -74,7 +74,7 @@ interface Label {
 }
 interface Changes {
   title?: { from: unknown };
-  /** Since Gitea 1.26; before that, and in Forgejo, all labels stand in the issue and nothing says which one is new. */
+  /** In newer versions of Gitea. In others, and in Forgejo, all labels stand in the issue and nothing says which one is new. */
   added_labels?: Label[];
 }
 type IssuePayload = NonNullable<Untrusted<{ action: unknown; changes?: Changes }>> & {

@@ -162,11 +162,11 @@ export const giteaSamples: readonly Sample[] = [
   ofIssue("labelled", "label_updated", ["issue.labeled", "issue.labeled"], {
     issue: { ...issue, labels: [bug, agent] },
   }),
-  ofIssue("labelled, since 1.26", "label_updated", ["issue.labeled"], {
+  ofIssue("labelled, and said which", "label_updated", ["issue.labeled"], {
     issue: { ...issue, labels: [bug, agent] },
     changes: { added_labels: [agent], removed_labels: [] },
   }),
-  ofIssue("label removed, since 1.26", "label_updated", [], {
+  ofIssue("label removed, and said which", "label_updated", [], {
     changes: { added_labels: [], removed_labels: [agent] },
   }),
   ofIssue("labels cleared", "label_cleared", []),
