@@ -142,7 +142,7 @@ function addedLabels(
 
 type CommentPayload = NonNullable<Untrusted<{ action: unknown; is_pull: unknown }>> & {
   issue?: Issue;
-  /** Since Gitea 1.22. */
+  /** Older versions leave it out. */
   pull_request?: PullRequest;
   comment?: Comment;
 };

@@ -201,7 +201,7 @@ export const giteaSamples: readonly Sample[] = [
     sender: user,
     is_pull: true,
   }),
-  sample("a comment on a pull request, since 1.22", "issue_comment", ["pullRequest.commented"], {
+  sample("a comment on a pull request, which the delivery has whole", "issue_comment", ["pullRequest.commented"], {
     action: "created",
     issue: { ...issue, number: 4, html_url: pullRequest.html_url },
     pull_request: pullRequest,
