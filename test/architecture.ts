@@ -139,6 +139,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
   },
   inbound: {
     forges: ["delivery.ts", "signatures.ts"],
+    sources: ["delivery.ts", "signatures.ts"],
   },
   agents: {
     acp: ["harness.ts"],
