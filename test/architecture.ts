@@ -68,6 +68,7 @@ export const parts: Readonly<Record<string, Part>> = {
   gateway: { imports: ["programs", "outbound", ...foundation], types: ["config"] },
   forges: driver,
   inbound: { imports: ["domain"] },
+  replies: { imports: ["domain"] },
   "sign-in": driver,
   templates: { imports: ["programs", "domain"] },
   client: { imports: ["domain"] },

@@ -1,0 +1,25 @@
+import { z } from "zod";
+
+const text = z.string().min(1).max(2_000);
+
+/** Where the answer to an event is written: the thread of a message in Slack, or an issue in Linear. */
+export const replyTargetSchema = z.discriminatedUnion("service", [
+  z.object({ service: z.literal("slack"), channel: text, threadId: text }),
+  z.object({ service: z.literal("linear"), issueId: text }),
+]);
+/** See `replyTargetSchema`. */
+export type ReplyTarget = z.infer<typeof replyTargetSchema>;
+
+/** What of an event in the form of `sourceEventSchema` says where its answer goes. */
+const answerableSchema = z.discriminatedUnion("source", [
+  z.object({ source: z.literal("slack"), message: z.object({ channel: text, threadId: text }) }),
+  z.object({ source: z.literal("linear"), issue: z.object({ id: text }) }),
+]);
+
+/** Where the answer to an event is written; null if its source takes none. @param event as conditions and templates see it */
+export function replyTargetOf(event: unknown): ReplyTarget | null {
+  const { data } = answerableSchema.safeParse(event);
+  if (data === undefined) return null;
+  if (data.source === "linear") return { service: "linear", issueId: data.issue.id };
+  return { service: "slack", channel: data.message.channel, threadId: data.message.threadId };
+}
