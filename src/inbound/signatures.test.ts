@@ -59,6 +59,15 @@ describe("hasStandardSignature", () => {
   test("refuses another body", () => {
     expect(hasStandardSignature({ headers, body: Buffer.from("{}") }, [secret], at * 1_000)).toBe(false);
   });
+  test.each(["", "whsec_", "!!!", "秘密の鍵", "秘密AAAA", "a b", "A"])(
+    "refuses what is signed with what is left of the secret %j, which is no base64",
+    (weak) => {
+      const key = Buffer.from(weak.replace(/^whsec_/u, ""), "base64");
+      const forged = createHmac("sha256", key).update(`msg.${at}.`).update(body).digest("base64");
+      const weakly = { "webhook-id": "msg", "webhook-timestamp": String(at), "webhook-signature": `v1,${forged}` };
+      expect(hasStandardSignature({ headers: weakly, body }, [weak], at * 1_000)).toBe(false);
+    },
+  );
   test("refuses a time that is no number of seconds, although it was signed", () => {
     const key = Buffer.from(secret.slice("whsec_".length), "base64");
     const time = `${at}.5`;

@@ -54,12 +54,21 @@ export function hasStandardSignature(
     .filter((each) => each.startsWith("v1,"))
     .map((each) => Buffer.from(each.slice(3), "base64"));
   return matchesOne(secrets, (secret) => {
-    const key = Buffer.from(secret.replace(/^whsec_/u, ""), "base64");
-    // What is no base64 makes an empty key, by which anybody can sign.
-    if (key.length === 0) return false;
+    const key = keyOf(secret);
+    if (key === null) return false;
     const signed = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(delivery.body).digest();
     return matchesOne(signatures, (signature) => isSame(signed, signature));
   });
+}
+
+/**
+ * The key that a secret is in base64; null if it is none. Decoding passes over what is no base64, and a secret of other letters
+ * would become a key that anybody can guess.
+ */
+function keyOf(secret: string): Buffer | null {
+  const encoded = secret.replace(/^whsec_/u, "");
+  const key = /^[\w+/-]+={0,2}$/u.test(encoded) ? Buffer.from(encoded, "base64") : Buffer.alloc(0);
+  return key.length === 0 ? null : key;
 }
 
 /** Whether a time that a sender signed is at most `withinMs` from now, in ms since the epoch; signatures must not be kept for later. */

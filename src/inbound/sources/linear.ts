@@ -42,6 +42,7 @@ const sampleIssue: Payload = {
   description: "Steps: sign in as `O'Brien`. Expected: a session. Actual: 500.",
   priority: 2,
   priorityLabel: "High",
+  prioritySortOrder: -1_204.5,
   sortOrder: -1_204.5,
   url: "https://linear.app/acme/issue/ENG-42/sign-in-fails-for-names-with-an-apostrophe",
   teamId: "9cfb482a-81e3-4154-b5b9-2c805e70a02d",
@@ -62,6 +63,7 @@ const sampleIssue: Payload = {
   subscriberIds: [person.id],
   previousIdentifiers: [],
   reactionData: [],
+  releases: [],
 };
 const sampleFrame: Payload = {
   type: "Issue",

@@ -52,12 +52,15 @@ export function decodeUtf8(bytes: Buffer): string | null {
 }
 
 function checkNesting(value: unknown): void {
-  const left: { value: unknown; depth: number }[] = [{ value, depth: 1 }];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const { value: inner, depth } = next;
-    if (typeof inner !== "object" || inner === null) continue;
+  const left: { readonly value: object; readonly depth: number }[] = [];
+  const add = (inner: unknown, depth: number): void => {
+    if (typeof inner !== "object" || inner === null) return;
     if (depth > deepest) throw new InvalidInputError(`the body is nested deeper than ${deepest} levels`);
-    for (const item of Object.values(inner)) left.push({ value: item, depth: depth + 1 });
+    left.push({ value: inner, depth });
+  };
+  add(value, 1);
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    for (const item of Object.values(next.value)) add(item, next.depth + 1);
   }
 }
 

@@ -133,6 +133,17 @@ it("hears other bots only under a name of their own, mentions included", () => {
   expect(namesOf(withEvent(reply, { user: "USLACKBOT" }))).toEqual(["message.postedByBot"]);
 });
 
+it("reads a program's message in its attachments, if that is where it is", () => {
+  const attachments = [
+    { fallback: "Checkout is down", title: "<https://status.example|Checkout>", text: "answers 500" },
+    { fallback: "see the log" },
+  ];
+  const [event] = read(withEvent(bot, { text: "", attachments })).events;
+  expect(event?.event["message"]).toMatchObject({
+    text: "Checkout (https://status.example)\nanswers 500\n\nsee the log",
+  });
+});
+
 it("hears files and replies that are sent to the channel too, and nothing of edits, deletions and people who join", () => {
   for (const subtype of ["file_share", "thread_broadcast", "me_message"]) {
     expect(namesOf(withEvent(reply, { subtype }))).toEqual(["message.posted"]);

@@ -8,6 +8,7 @@ import {
   deliveryIdOf,
   listAt,
   type Payload,
+  prose,
   proseAt,
   readPayload,
   requiredText,
@@ -162,7 +163,7 @@ function messageOf(payload: Payload, user: SourceAccount | null): NonNullable<So
   const threadId = textAt(data, "thread_ts") ?? id;
   return {
     id,
-    text: readableText(proseAt(data, "text"), botUserOf(payload)),
+    text: readableText(markupOf(data), botUserOf(payload)),
     channel: requiredText(payload, "event", "channel"),
     channelType: textAt(data, "channel_type"),
     threadId,
@@ -171,6 +172,17 @@ function messageOf(payload: Payload, user: SourceAccount | null): NonNullable<So
     team: textAt(payload, "team_id"),
     user,
   };
+}
+
+/** A message's markup: its text, or that of its attachments, in which many programs have all that they say. */
+function markupOf(data: unknown): string {
+  const text = proseAt(data, "text");
+  if (text !== "") return text;
+  const parts = listAt(data, "attachments").map((attachment) => {
+    const lines = ["pretext", "title", "text"].map((name) => proseAt(attachment, name)).filter((line) => line !== "");
+    return lines.length === 0 ? proseAt(attachment, "fallback") : lines.join("\n");
+  });
+  return prose(parts.join("\n\n"));
 }
 
 /** Whether the app to which Slack sent this wrote the message. */
