@@ -1,60 +1,27 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startService, type ServiceCall, type ServiceServer } from "../../test/replies/service-server.ts";
+import { linearError, type LinearService, startLinear } from "../../test/replies/linear-service.ts";
 import { createLinearReply } from "./linear.ts";
 import { createReplies } from "./replies.ts";
 import { ReplyRefused } from "./reply.ts";
 
 const id = "6f0f9a52-9c57-4a0f-8f0e-3b6d0a8f7c21";
-const issueId = "2174add1-f7c8-44e3-bbf3-2d60b5ea8bc9";
-const token = "lin_api_right";
-let server: ServiceServer;
-let comments: { id: string; issueId: string; body: string }[];
+let server: LinearService;
 
 beforeEach(async () => {
-  comments = [];
-  server = await startService(linear);
+  server = await startLinear();
 });
 afterEach(() => server.close());
 
-const failed = (message: string, type: string, status = 200) => ({
-  status,
-  body: { data: null, errors: [{ message, extensions: { type, userPresentableMessage: message } }] },
-});
-const shown = (comment: { id: string; issueId: string }) => ({
-  id: comment.id,
-  url: `https://linear.app/acme/issue/ENG-42#comment-${comment.id.slice(0, 8)}`,
-  issue: { id: comment.issueId },
-});
-
-/** As https://linear.app/developers/graphql has it: errors stand in `errors`, each with its type. */
-function linear({ headers, body }: ServiceCall): { status?: number; body: unknown } {
-  const accepted = [token, "Bearer lin_oauth_right"];
-  if (!accepted.includes(headers.authorization ?? ""))
-    return failed("It looks like you are trying to use a wrong key", "authentication error", 400);
-  const { query, variables } = body as {
-    query: string;
-    variables: { id?: string; input?: { id: string; issueId: string; body: string } };
-  };
-  const known = comments.find((comment) => comment.id === (variables.input?.id ?? variables.id));
-  if (query.includes("comment(id: $id)")) {
-    return known === undefined
-      ? failed("Entity not found: Comment", "invalid input")
-      : { body: { data: { comment: shown(known) } } };
-  }
-  const { input } = variables;
-  if (!query.includes("commentCreate(input: $input)") || input === undefined)
-    return failed("Cannot query field", "graphql error", 400);
-  if (input.issueId !== issueId) return failed("Entity not found: Issue", "invalid input");
-  if (known !== undefined) return failed("conflict on insert of Comment", "invalid input");
-  comments.push(input);
-  return { body: { data: { commentCreate: { success: true, comment: shown(input) } } } };
-}
-
 const send = (options: { token?: string; issueId?: string; text?: string; id?: string } = {}) =>
-  createLinearReply(`${server.url}/graphql`).send(
-    { service: "linear", issueId: options.issueId ?? issueId },
+  createLinearReply(server.apiUrl).send(
+    { service: "linear", issueId: options.issueId ?? server.target.issueId },
     options.text ?? "Done.",
-    { id: options.id ?? id, token: options.token ?? token, isRepeated: false, signal: new AbortController().signal },
+    {
+      id: options.id ?? id,
+      token: options.token ?? server.token,
+      isRepeated: false,
+      signal: new AbortController().signal,
+    },
   );
 const failureOf = (sent: Promise<unknown>): Promise<unknown> =>
   sent.then(
@@ -64,20 +31,20 @@ const failureOf = (sent: Promise<unknown>): Promise<unknown> =>
 
 it("comments on the issue under our id, with a person's key or an OAuth token", async () => {
   await expect(send()).resolves.toEqual({ id, url: "https://linear.app/acme/issue/ENG-42#comment-6f0f9a52" });
-  expect(comments).toEqual([{ id, issueId, body: "Done." }]);
-  await send({ token: "lin_oauth_right", id: "0d3f6b9f-5fd1-4f0f-8b7d-2a1a4c9e7b10" });
-  expect(comments).toHaveLength(2);
+  expect(server.comments).toEqual([{ id, issueId: server.target.issueId, body: "Done." }]);
+  await send({ token: server.oauthToken, id: "0d3f6b9f-5fd1-4f0f-8b7d-2a1a4c9e7b10" });
+  expect(server.comments).toHaveLength(2);
 });
 
 it("finds the comment of an attempt whose answer was lost, and makes no other", async () => {
   server.faults.push({ kind: "lost" });
   expect(await failureOf(send())).toMatchObject({ code: "reply_unavailable", isOpen: true });
   await expect(send()).resolves.toMatchObject({ id });
-  expect(comments).toHaveLength(1);
+  expect(server.comments).toHaveLength(1);
 });
 
 it("takes no other issue's comment for its own", async () => {
-  comments.push({ id, issueId: "another", body: "x" });
+  server.comments.push({ id, issueId: "another", body: "x" });
   const failure = await failureOf(send());
   expect(failure).toBeInstanceOf(ReplyRefused);
   expect(String(failure)).toContain("conflict on insert of Comment");
@@ -85,12 +52,12 @@ it("takes no other issue's comment for its own", async () => {
 
 it("cuts what is too long in its middle", async () => {
   await send({ text: `begin ${"x".repeat(100_000)} end` });
-  expect(comments[0]?.body.length).toBeLessThan(21_000);
-  expect(comments[0]?.body).toMatch(/^begin [^]* end$/u);
+  expect(server.comments[0]?.body.length).toBeLessThan(21_000);
+  expect(server.comments[0]?.body).toMatch(/^begin [^]* end$/u);
 });
 
 describe("what passes", () => {
-  const limited = JSON.stringify(failed("Rate limit exceeded", "ratelimited").body);
+  const limited = JSON.stringify(linearError("Rate limit exceeded", "ratelimited").body);
   it("is a rate limit, answered with 400 and the time of its end in ms", async () => {
     const reset = String(Date.now() + 90_000);
     const headers = {
@@ -122,7 +89,7 @@ describe("what passes", () => {
     ["lock timeout", 400],
     ["network error", 200],
   ])("is %s with %i", async (type, status) => {
-    server.faults.push({ kind: "answer", status, body: JSON.stringify(failed("oh", type).body) });
+    server.faults.push({ kind: "answer", status, body: JSON.stringify(linearError("oh", type).body) });
     expect(await failureOf(send())).toMatchObject({ code: "reply_unavailable", isOpen: true });
   });
   it.each(["<html>", "null", "{}", '{"data":null}', '{"data":{"commentCreate":null}}'])(
@@ -143,14 +110,14 @@ describe("what does not pass", () => {
     expect(failure).toBeInstanceOf(ReplyRefused);
     expect(String(failure)).toContain(words);
     expect(String(failure)).not.toContain("lin_api");
-    expect(comments).toEqual([]);
+    expect(server.comments).toEqual([]);
   });
 });
 
 it("goes to the service of the target", async () => {
-  const replies = createReplies({ slack: `${server.url}/api/`, linear: `${server.url}/graphql` });
-  const call = { id, token, isRepeated: false, signal: new AbortController().signal };
-  await replies.send({ service: "linear", issueId }, "Done.", call);
+  const replies = createReplies({ slack: `${server.url}/api/`, linear: server.apiUrl });
+  const call = { id, token: server.token, isRepeated: false, signal: new AbortController().signal };
+  await replies.send(server.target, "Done.", call);
   await failureOf(replies.send({ service: "slack", channel: "C1", threadId: "1.2" }, "Done.", call));
   expect(server.calls.map(({ path }) => path)).toEqual(["/graphql", "/api/chat.postMessage"]);
 });

@@ -1,49 +1,25 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startService, type ServiceCall, type ServiceServer } from "../../test/replies/service-server.ts";
+import { type SlackService, startSlack } from "../../test/replies/slack-service.ts";
 import { ReplyRefused, ReplyUnavailable } from "./reply.ts";
 import { createSlackReply } from "./slack.ts";
 
-const token = "xoxb-right";
 const id = "6f0f9a52-9c57-4a0f-8f0e-3b6d0a8f7c21";
-const target = { service: "slack", channel: "C1", threadId: "100.000001" } as const;
-let server: ServiceServer;
-/** What the thread has: Slack shows metadata only if it is asked for them. */
-let thread: { ts: string; text: string; metadata?: unknown }[];
+let server: SlackService;
 
 beforeEach(async () => {
-  thread = [{ ts: target.threadId, text: "please fix it" }];
-  server = await startService(slack);
+  server = await startSlack();
 });
 afterEach(() => server.close());
-
-/** As https://docs.slack.dev/reference/methods has it: errors are answered with 200 and `ok: false`. */
-function slack({ path, query, headers, body }: ServiceCall): { body: unknown } {
-  if (headers.authorization !== `Bearer ${token}`) return { body: { ok: false, error: "invalid_auth" } };
-  const message = body as { channel?: string; thread_ts?: string; text?: string; metadata?: unknown } | null;
-  if ((message?.channel ?? query.get("channel")) !== "C1") return { body: { ok: false, error: "channel_not_found" } };
-  if (path === "/api/chat.postMessage" && message !== null) {
-    const ts = `200.${String(thread.length).padStart(6, "0")}`;
-    thread.push({ ts, text: message.text ?? "", metadata: message.metadata });
-    return { body: { ok: true, channel: "C1", ts } };
-  }
-  if (path !== "/api/conversations.replies") return { body: { ok: false, error: "unknown_method" } };
-  const from = Number(query.get("cursor") ?? 0);
-  const to = from + Number(query.get("limit"));
-  const page = thread.slice(from, to);
-  const messages = query.get("include_all_metadata") === "true" ? page : page.map(({ ts, text }) => ({ ts, text }));
-  const cursor = to < thread.length ? String(to) : "";
-  return { body: { ok: true, messages, has_more: cursor !== "", response_metadata: { next_cursor: cursor } } };
-}
 
 const send = (
   options: { isRepeated?: boolean; token?: string; signal?: AbortSignal; text?: string; channel?: string } = {},
 ) =>
-  createSlackReply(`${server.url}/api/`).send(
-    { ...target, channel: options.channel ?? "C1" },
+  createSlackReply(server.apiUrl).send(
+    { ...server.target, channel: options.channel ?? "C1" },
     options.text ?? "Done.",
     {
       id,
-      token: options.token ?? token,
+      token: options.token ?? server.token,
       isRepeated: options.isRepeated ?? false,
       signal: options.signal ?? new AbortController().signal,
     },
@@ -61,20 +37,20 @@ it("writes into the thread once, and gives the message's id", async () => {
   expect(server.calls).toHaveLength(1);
   expect(server.calls[0]).toMatchObject({
     headers: { "content-type": "application/json; charset=utf-8" },
-    body: { channel: "C1", thread_ts: target.threadId, text: "Done.", unfurl_links: false },
+    body: { channel: "C1", thread_ts: server.target.threadId, text: "Done.", unfurl_links: false },
   });
 });
 
 it("lets nothing in an agent's words call people", async () => {
   await send({ text: "<!channel> & <@U1> a > b" });
-  expect(thread[1]?.text).toBe("&lt;!channel&gt; &amp; &lt;@U1&gt; a &gt; b");
+  expect(server.thread[1]?.text).toBe("&lt;!channel&gt; &amp; &lt;@U1&gt; a &gt; b");
   expect(server.calls[0]?.body).toMatchObject({ mrkdwn: false, parse: "none", link_names: false });
 });
 
 it("cuts what is too long in its middle, and keeps both ends", async () => {
   await send({ text: `begin ${"x".repeat(50_000)} end` });
-  expect(thread[1]?.text.length).toBeLessThanOrEqual(4_000);
-  expect(thread[1]?.text).toMatch(/^begin [^]* end$/u);
+  expect(server.thread[1]?.text.length).toBeLessThanOrEqual(4_000);
+  expect(server.thread[1]?.text).toMatch(/^begin [^]* end$/u);
 });
 
 describe("an attempt whose answer was lost", () => {
@@ -82,19 +58,19 @@ describe("an attempt whose answer was lost", () => {
     server.faults.push({ kind: "lost" });
     expect(await failureOf(send())).toMatchObject({ code: "reply_unavailable", isOpen: true });
     await expect(send({ isRepeated: true })).resolves.toEqual({ id: "200.000001", url: null });
-    expect(thread).toHaveLength(2);
+    expect(server.thread).toHaveLength(2);
   });
   it("is found on a later page of a long thread", async () => {
-    thread.push(...Array.from({ length: 450 }, (_, index) => ({ ts: `150.${index}`, text: "talk" })));
+    server.thread.push(...Array.from({ length: 450 }, (_, index) => ({ ts: `150.${index}`, text: "talk" })));
     await send();
     await expect(send({ isRepeated: true })).resolves.toEqual({ id: "200.000451", url: null });
-    expect(thread).toHaveLength(452);
+    expect(server.thread).toHaveLength(452);
   });
   it("is written if it never arrived", async () => {
     server.faults.push({ kind: "answer", status: 503, body: "" });
     await failureOf(send());
     await expect(send({ isRepeated: true })).resolves.toEqual({ id: "200.000001", url: null });
-    expect(thread).toHaveLength(2);
+    expect(server.thread).toHaveLength(2);
   });
   it("is never written twice because the thread can't be read", async () => {
     server.faults.push(says({ ok: false, error: "missing_scope", needed: "channels:history", provided: "chat:write" }));
@@ -103,7 +79,7 @@ describe("an attempt whose answer was lost", () => {
     expect(String(failure)).toContain("missing_scope: the app needs the scope channels:history");
     server.faults.push({ kind: "answer", status: 429, headers: { "retry-after": "30" }, body: "" });
     expect(await failureOf(send({ isRepeated: true }))).toMatchObject({ isOpen: true, retryAfterMs: 30_000 });
-    expect(thread).toHaveLength(1);
+    expect(server.thread).toHaveLength(1);
   });
 });
 
