@@ -101,7 +101,7 @@ const cloudEvent = z.object({
 
 /**
  * An event of a source as conditions and templates see it. Fields that an event is not about are absent; a field that the sender
- * left out is null, or the empty text. `payload` is the delivery as it was sent: of a batch, the one event.
+ * left out is null, or the empty text. `payload` is the delivery as it was sent: of a batch, the one event; without credentials.
  */
 export const sourceEventSchema = z.object({
   name: text,

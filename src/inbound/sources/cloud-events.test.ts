@@ -114,6 +114,14 @@ describe("binary mode", () => {
     expect(dataOf(read({ ...ce, "ce-subject": String.raw`"a \"b\" %25"` }, ""))).toMatchObject({ subject: 'a "b" %' });
     expect(dataOf(read({ ...ce, "ce-subject": "100% of %7a" }, ""))).toMatchObject({ subject: "100% of z" });
   });
+  it("reads what the SDK for JavaScript (10.0.0) sends, which encodes no attribute", () => {
+    const sent = { ...ce, "ce-subject": 'a "q" 100%', "ce-time": "2026-08-19T15:16:27.000Z", "ce-ext1": "v w" };
+    expect(dataOf(read({ ...sent, "content-type": "application/json; charset=utf-8" }, '{"a":1}'))).toMatchObject({
+      subject: 'a "q" 100%',
+      extensions: { ext1: "v w" },
+      data: { a: 1 },
+    });
+  });
   it.each(["%C0%A0", "%ff", "a%00b", "%ED%A0%80"])("refuses %s, which is no UTF-8 that can be stored", (value) => {
     expect(() => read({ ...ce, "ce-subject": value }, "")).toThrow("the header ce-subject");
   });

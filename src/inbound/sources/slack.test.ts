@@ -111,6 +111,11 @@ it("knows a mention and the message that it is as one happening", () => {
   expect(read(withEvent(mention, { ts: "1787140800.000101" })).events[0]?.contentKey).not.toBe(one?.contentKey);
 });
 
+it("carries no verification token of Slack's to an agent", () => {
+  const [event] = read({ ...mention, token: "one-long-verification-token" }).events;
+  expect(event?.event["payload"]).toEqual(mention);
+});
+
 it("gives all replies of a thread the subject of the thread", () => {
   expect(read(reply).events[0]).toMatchObject({
     subject: read(mention).events[0]?.subject,

@@ -18,7 +18,6 @@ import { readableText } from "./slack-text.ts";
 import { deliveryOf, type Happening, type Source, type SourceSample } from "./source.ts";
 
 const sampleFrame: Payload = {
-  token: "one-long-verification-token",
   team_id: "T061EG9R6",
   api_app_id: "A0KRD7HC3",
   type: "event_callback",
@@ -149,7 +148,7 @@ function happeningOf(payload: Payload): Happening | null {
   const user = userOf(data);
   const name = user?.isBot === true ? "message.postedByBot" : type === "app_mention" ? "mention" : "message.posted";
   const message = messageOf(payload, user);
-  const event: SourceEvent = { name, source: "slack", actor: user, message, payload };
+  const event: SourceEvent = { name, source: "slack", actor: user, message, payload: withoutToken(payload) };
   return {
     event,
     contentKey: contentKey("slack", message.channel, message.id),
@@ -172,6 +171,14 @@ function messageOf(payload: Payload, user: SourceAccount | null): NonNullable<So
     team: textAt(payload, "team_id"),
     user,
   };
+}
+
+/**
+ * The payload without Slack's old verification token, by which apps that don't check signatures still know Slack: no event may
+ * carry a credential to an agent.
+ */
+function withoutToken({ token: _token, ...payload }: Payload): Payload {
+  return payload;
 }
 
 /** A message's markup: its text, or that of its attachments, in which many programs have all that they say. */
