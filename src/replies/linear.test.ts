@@ -31,9 +31,14 @@ const failureOf = (sent: Promise<unknown>): Promise<unknown> =>
 
 it("comments on the issue under our id, with a person's key or an OAuth token", async () => {
   await expect(send()).resolves.toEqual({ id, url: "https://linear.app/acme/issue/ENG-42#comment-6f0f9a52" });
-  expect(server.comments).toEqual([{ id, issueId: server.target.issueId, body: "Done." }]);
+  expect(server.comments).toMatchObject([{ id, issueId: server.target.issueId, body: "Done." }]);
   await send({ token: server.oauthToken, id: "0d3f6b9f-5fd1-4f0f-8b7d-2a1a4c9e7b10" });
   expect(server.comments).toHaveLength(2);
+});
+
+it("makes nobody follow the issue, which would be an update of it", async () => {
+  await send();
+  expect(server.comments[0]).toMatchObject({ doNotSubscribeToIssue: true });
 });
 
 it("finds the comment of an attempt whose answer was lost, and makes no other", async () => {

@@ -23,7 +23,9 @@ export function createLinearReply(apiUrl: string): Reply<Issue> {
   return {
     async send(target, text, call) {
       try {
-        const input = { id: call.id, issueId: target.issueId, body: cutMiddle(text, longestText) };
+        const body = cutMiddle(text, longestText);
+        // Who follows an issue is part of it: an answer must not be an update that a trigger hears.
+        const input = { id: call.id, issueId: target.issueId, body, doNotSubscribeToIssue: true };
         const data = await ask(apiUrl, createComment, { input }, call);
         return sentOf(at(data, "commentCreate", "comment"));
       } catch (error) {

@@ -68,6 +68,13 @@ it("has nothing to tell of an issue that was only dragged to another place, of i
   }
 });
 
+it("has nothing to tell of who follows an issue: commenting on it alone makes somebody follow it", () => {
+  expect(
+    read({ ...assigned, updatedFrom: { subscriberIds: [], updatedAt: "2026-08-19T12:00:00.000Z" } }).events,
+  ).toEqual([]);
+  expect(read({ ...assigned, updatedFrom: { reactionData: [] } }).events).toEqual([]);
+});
+
 it("knows an app or an integration from a person", () => {
   const actorOf = (actor: object) => read({ ...created, actor }).events[0]?.event["actor"];
   expect(actorOf({ id: "1", type: "oauthClient", name: "Agent" })).toEqual({ id: "1", name: "Agent", isBot: true });

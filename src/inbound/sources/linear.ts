@@ -165,8 +165,19 @@ function happening(name: string, payload: Payload, changes: SourceEvent["changes
   return { event, contentKey: isUpdate ? update : contentKey("linear", id, "created"), subject: `linear:${id}` };
 }
 
-/** Names in `updatedFrom` that say nothing of the issue: when it was changed, and its places in lists. */
-const unsaid = new Set(["updatedAt", "sortOrder", "prioritySortOrder", "subIssueSortOrder", "boardOrder"]);
+/**
+ * Names in `updatedFrom` that say nothing of the issue: when it was changed, its places in lists, who follows it, reactions. Who
+ * comments follows it from then on, so an answer would be an update, whose answer would be the next.
+ */
+const unsaid = new Set([
+  "updatedAt",
+  "sortOrder",
+  "prioritySortOrder",
+  "subIssueSortOrder",
+  "boardOrder",
+  "subscriberIds",
+  "reactionData",
+]);
 
 /** What an update changed: the names in `updatedFrom` have the values before it. */
 function changesOf(payload: Payload): NonNullable<SourceEvent["changes"]> {
