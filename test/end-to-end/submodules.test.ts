@@ -173,7 +173,7 @@ test("a credential goes to no server, and to no owner's repository, that .gitmod
   );
   expect(notices).toHaveLength(1);
   expect(notices[0]).toContain("connect it as a repository");
-  expect(notices[0]).toContain("; 2 more");
+  expect(notices[0]).toContain("; and 2 more");
   expect(asked.length).toBeGreaterThan(0);
   expect(asked.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
   expect(prompts.some((text) => text.includes('"stranger"') && text.includes("folders are empty"))).toBe(true);

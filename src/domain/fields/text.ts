@@ -52,3 +52,9 @@ export function cutMiddle(value: string, maximumLength: number): string {
   const tail = clean.slice(-Math.ceil(maximumLength / 2));
   return `${head}\n[… ${clean.length - maximumLength} characters left out …]\n${tail}`.toWellFormed();
 }
+
+/** The first of several texts for a sentence, and how many more there are: `a, b, and 3 more`. */
+export function firstOf(texts: readonly string[], most: number, separator = ", "): string {
+  const first = texts.slice(0, most);
+  return (texts.length > most ? [...first, `and ${texts.length - most} more`] : first).join(separator);
+}

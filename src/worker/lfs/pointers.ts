@@ -1,3 +1,4 @@
+import { firstOf } from "../../domain/fields/text.ts";
 import { parsePointer, pointerBytes, workUsesLfs, type LfsPointer } from "../git/lfs.ts";
 import { pushedObjects } from "../push/pushed-objects.ts";
 
@@ -48,8 +49,12 @@ export async function newLfsFiles(
   return { files: [...files.values()], large };
 }
 
-/** Names of files for a sentence: the first few. */
-export function listed(paths: readonly string[], most = 5): string {
-  const names = paths.slice(0, most).map((path) => Buffer.from(path, "latin1").toString("utf8").slice(0, 200));
-  return `${names.join(", ")}${paths.length > most ? `, and ${paths.length - most} more` : ""}`;
+/** Most files, and most characters of each name, in a sentence. */
+const namedFiles = 5;
+const nameLength = 200;
+
+/** Names of files for a sentence: the first few. @param paths as bytes in Latin-1 */
+export function listed(paths: readonly string[]): string {
+  const names = paths.map((path) => Buffer.from(path, "latin1").toString("utf8").slice(0, nameLength));
+  return firstOf(names, namedFiles);
 }

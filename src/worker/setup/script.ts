@@ -4,6 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { StringDecoder } from "node:string_decoder";
 import { forwardOutput } from "../../agents/acp/forward-output.ts";
 import { messageOf } from "../../domain/errors/errors.ts";
+import { firstOf } from "../../domain/fields/text.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { programText } from "../../programs/program-text.ts";
 import type { Exceeded, SandboxRequest } from "../../sandboxes/sandbox.ts";
@@ -163,7 +164,7 @@ export async function unpackSetup(
       throw new Error(`the result of a setup could not be unpacked: ${output.trim().slice(-500)}`);
     if (!skippedFiles.test(output)) continue;
     const files = output.split("\n").filter((line) => line.startsWith("tar: ") && !skippedFiles.test(line));
-    const text = `Not all files that the setup of ${name} made could be added to what is there: ${files.slice(0, namedFiles).join("; ")}`;
+    const text = `Not all files that the setup of ${name} made could be added to what is there: ${firstOf(files, namedFiles, "; ")}`;
     await emit({ type: "notice", data: { level: "warning", text } });
   }
 }

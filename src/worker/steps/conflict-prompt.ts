@@ -1,4 +1,6 @@
+import { firstOf } from "../../domain/fields/text.ts";
 import type { Collision } from "../git/join.ts";
+import { asPointers } from "./prompt.ts";
 
 /** Where others' commits came into a clone. */
 interface Side {
@@ -49,8 +51,7 @@ export function resolvePrompt(conflicts: readonly Conflict[], left: readonly Lef
   return [...conflicts.map(conflictText), ...left.map(leftText)].join("\n\n");
 }
 
-const pointersText =
-  " Some of their files in LFS could not be fetched: you see short pointer texts in their place, which begin with `version https://git-lfs.github.com/spec/v1`. Do not change those.";
+const pointersText = ` Some of their files in LFS could not be fetched: ${asPointers} Do not change those.`;
 
 function takenInText({ directory, branch, isTarget, hasPointers = false, from, to }: TakenIn): string {
   const what = isTarget ? `The target branch ${branch} was merged into your branch` : `Others committed to ${branch}`;
@@ -91,9 +92,8 @@ function leftText({ directory, paths, isUnderWay }: LeftConflict): string {
 
 /** Names of files are data of the repository's: quoted, so that one can't end the sentence. */
 export function named(paths: readonly string[]): string {
-  const more = paths.length - namedLimit;
-  const shown = paths.slice(0, namedLimit).map((path) => JSON.stringify(path.slice(0, nameLength)));
-  return `${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const quoted = paths.map((path) => JSON.stringify(path.slice(0, nameLength)));
+  return firstOf(quoted, namedLimit);
 }
 
 function short(sha: string): string {

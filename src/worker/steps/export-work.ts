@@ -1,3 +1,4 @@
+import { firstOf } from "../../domain/fields/text.ts";
 import { requesterOf } from "../../store/queue/claims.ts";
 import {
   recordedWork,
@@ -92,12 +93,11 @@ async function reportSubmodules(
   { changedSubmodules }: ExportedWork,
 ): Promise<void> {
   if (changedSubmodules.length === 0) return;
-  const named = changedSubmodules.slice(0, namedSubmodules).map((path) => {
+  const named = changedSubmodules.map((path) => {
     const url = submodules.find((each) => each.path === path)?.url ?? null;
     return url === null ? path : `${path} (${url})`;
   });
-  const more = changedSubmodules.length > named.length ? [`${changedSubmodules.length - named.length} more`] : [];
-  const text = `What was changed inside submodules of ${repository.name} can't be pushed with it, and is not in the pull request, which keeps their commits as they were: ${[...named, ...more].join(", ")}. To change a submodule, start a session on its own repository.`;
+  const text = `What was changed inside submodules of ${repository.name} can't be pushed with it, and is not in the pull request, which keeps their commits as they were: ${firstOf(named, namedSubmodules)}. To change a submodule, start a session on its own repository.`;
   await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
 }
 

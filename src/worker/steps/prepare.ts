@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import { SessionError } from "../../domain/errors/errors.ts";
+import { firstOf } from "../../domain/fields/text.ts";
 import { allowsRepository } from "../../domain/repositories/repository-pattern.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../../domain/repositories/repository.ts";
 import { allowedRepositories } from "../../store/people/organizations.ts";
@@ -130,10 +131,8 @@ async function reportSparse({ emit, signal }: Attempt, clones: readonly Clone[])
   for (const { sparse = [], repository, mirror, headSha } of clones) {
     if (sparse.length === 0) continue;
     const missing = await missingFolders(sparse, headSha, { cwd: mirror.path, signal });
-    const named = (folders: readonly string[]): string =>
-      `${folders.slice(0, namedFolders).join(", ")}${folders.length > namedFolders ? ` and ${folders.length - namedFolders} more` : ""}`;
-    const without = missing.length === 0 ? "" : ` Not in the commit: ${named(missing)}.`;
-    const text = `The clone of ${repository.name} has only these folders, as its environment says: ${named(sparse)}. Everything else stays as it is.${without}`;
+    const without = missing.length === 0 ? "" : ` Not in the commit: ${firstOf(missing, namedFolders)}.`;
+    const text = `The clone of ${repository.name} has only these folders, as its environment says: ${firstOf(sparse, namedFolders)}. Everything else stays as it is.${without}`;
     const level = missing.length === 0 ? "info" : "warning";
     await emit({ type: "notice", data: { level, text: text.slice(0, 2_000) } });
   }
@@ -144,9 +143,8 @@ async function reportSubmodules({ emit }: Pick<Attempt, "emit">, clones: readonl
   for (const { submodules = [], repository } of clones) {
     const missing = submodules.filter(({ problem }) => problem !== null);
     if (missing.length === 0) continue;
-    const named = missing.slice(0, namedSubmodules).map(({ path, problem }) => `${path}: ${problem}`);
-    const more = missing.length > named.length ? [`${missing.length - named.length} more`] : [];
-    const text = `Submodules of ${repository.name} could not be checked out, and their folders are empty. ${[...named, ...more].join("; ")}`;
+    const named = missing.map(({ path, problem }) => `${path}: ${problem}`);
+    const text = `Submodules of ${repository.name} could not be checked out, and their folders are empty. ${firstOf(named, namedSubmodules, "; ")}`;
     await emit({ type: "notice", data: { level: "warning", text: text.slice(0, 2_000) } });
   }
 }

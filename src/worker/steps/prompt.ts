@@ -26,6 +26,10 @@ function situation(session: ClaimedSession): string {
   ].join(" ");
 }
 
+/** What an agent sees of a file in LFS whose content is not there (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). */
+export const asPointers =
+  "you see short pointer texts in their place, which begin with `version https://git-lfs.github.com/spec/v1`.";
+
 /** The part of a clone that the prompt names. */
 type NamedClone = Pick<Clone, "repository" | "submodules" | "lfsProblem" | "sparse">;
 
@@ -50,7 +54,7 @@ function submodulesOf(
       `These folders are submodules, which are other repositories: ${named(there)}. They are checked out at their recorded commits. What is changed or committed inside them can't be pushed: leave them as they are, and say in your last message what should be changed there.`,
     missing.length > 0 && `These submodules could not be fetched, and their folders are empty: ${named(missing)}.`,
     (lfsProblem !== null || submodules.some((each) => (each.lfsProblem ?? null) !== null)) &&
-      "Files in LFS could not be fetched: you see short pointer texts in their place, which begin with `version https://git-lfs.github.com/spec/v1`. Do not change those files, and say in your last message what you could not see.",
+      `Files in LFS could not be fetched: ${asPointers} Do not change those files, and say in your last message what you could not see.`,
   ];
   return sentences.filter((sentence) => sentence !== false).join(" ");
 }
@@ -77,7 +81,7 @@ const fromCheckpoint =
 const whatIsLeft = {
   disk: "The folder is as you left it: look at what is already done (git status, git log), do not repeat it, and finish the task.",
   checkpoint: fromCheckpoint,
-  "checkpoint without contents": `${fromCheckpoint} The contents of some files in LFS are lost: you see short pointer texts in their place, which begin with \`version https://git-lfs.github.com/spec/v1\`. Make those again that you had made, and leave the others as they are.`,
+  "checkpoint without contents": `${fromCheckpoint} The contents of some files in LFS are lost: ${asPointers} Make those again that you had made, and leave the others as they are.`,
   remote:
     "You go on on another machine, and what you had not finished could not be kept: begin this task from what the folder has.",
 } as const;

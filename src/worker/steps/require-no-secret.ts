@@ -1,4 +1,5 @@
 import { NotFoundError, SessionError } from "../../domain/errors/errors.ts";
+import { firstOf } from "../../domain/fields/text.ts";
 import { notReadRule, type AllowedFinding } from "../../domain/repositories/finding.ts";
 import { saveRepository } from "../../store/queue/progress.ts";
 import { getAllowedFindings } from "../../store/repositories/repositories.ts";
@@ -151,6 +152,5 @@ function locationText({ path, commit, inName }: FindingLocation): string {
 }
 
 function listed(locations: readonly string[]): string {
-  const more = locations.length - namedLimit;
-  return `${locations.slice(0, namedLimit).join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+  return firstOf(locations, namedLimit, "; ");
 }

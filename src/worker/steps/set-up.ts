@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { SessionError } from "../../domain/errors/errors.ts";
+import { firstOf } from "../../domain/fields/text.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone, SessionRepository } from "../clones/clone.ts";
@@ -172,8 +173,7 @@ async function reportLeftOut(
   files: readonly string[],
 ): Promise<void> {
   if (files.length === 0) return;
-  const others = files.length > namedFiles ? ` and ${files.length - namedFiles} more` : "";
-  const text = `The setup of ${name} wrote a setup secret into ${files.slice(0, namedFiles).join(", ")}${others}: agents do not get that. For them to have the secret, an admin gives it the phase agent too.`;
+  const text = `The setup of ${name} wrote a setup secret into ${firstOf(files, namedFiles)}: agents do not get that. For them to have the secret, an admin gives it the phase agent too.`;
   await attempt.emit({ type: "notice", data: { level: "warning", text } });
 }
 

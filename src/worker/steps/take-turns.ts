@@ -1,5 +1,6 @@
 import type { TurnResult } from "../../agents/harness.ts";
 import { SessionError } from "../../domain/errors/errors.ts";
+import { firstOf } from "../../domain/fields/text.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { ClaimedSession } from "../../store/queue/claims.ts";
 import {
@@ -142,11 +143,13 @@ export async function resolveTurn(
   return turn;
 }
 
+/** Most files that a notice names. */
+const namedFiles = 10;
+
 /** Says on the session that what others committed collides with its work. */
 export async function noticeConflicts({ emit }: Pick<Attempt, "emit">, conflicts: readonly Conflict[]): Promise<void> {
   for (const { directory, branch, paths } of conflicts) {
-    const files = `${paths.slice(0, 10).join(", ")}${paths.length > 10 ? ` and ${paths.length - 10} more` : ""}`;
-    const text = `What others committed to ${branch} of ${directory} collides with the session's work in ${files}: the agent resolves that first.`;
+    const text = `What others committed to ${branch} of ${directory} collides with the session's work in ${firstOf(paths, namedFiles)}: the agent resolves that first.`;
     await emit({ type: "notice", data: { level: "info", text: text.slice(0, 2_000) } });
   }
 }
