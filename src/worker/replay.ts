@@ -1,11 +1,12 @@
+import { join } from "node:path";
 import { ConflictError, NotFoundError } from "../domain/errors/errors.ts";
 import type { NewEvent } from "../domain/sessions/event.ts";
+import { recordingName } from "../domain/sessions/recording.ts";
 import { openGateway } from "../gateway/gateway.ts";
 import { readRecording, type Exchange } from "../gateway/models/recording.ts";
 import { createReplay } from "../gateway/models/replay.ts";
 import { readRecordedSession, type RecordedSession } from "../store/checkpoints/recorded-session.ts";
 import { beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
-import { recordingFile } from "./attempt/session-gateway.ts";
 import { cloneSource } from "./attempt/session-repositories.ts";
 import { makeClonesAgain, removeSession } from "./clones/clones.ts";
 import { readEnvironments } from "./setup/repository-environment.ts";
@@ -40,7 +41,7 @@ export async function replaySession(
   options: { readonly onEvent: (event: NewEvent) => void; readonly signal: AbortSignal },
 ): Promise<ReplayResult> {
   const original = await readRecordedSession(services.database, session.organizationId, session.id);
-  const recording = await recordingOf(recordingFile(services.recordingsDirectory, session.id), session.id);
+  const recording = await recordingOf(join(services.recordingsDirectory, recordingName(session.id)), session.id);
   if (!services.sandbox.isolates) {
     throw new ConflictError(
       "a replay needs a sandbox, so that its folders have the session's paths: set OFFSTAGE_SANDBOX to bubblewrap or container",

@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../database/database.ts";
+import { recordingName } from "../../domain/sessions/recording.ts";
 import { getOrganization } from "../people/organizations.ts";
 import {
   eventTable,
@@ -215,7 +216,7 @@ async function* recordingsOf(
 ): AsyncGenerator<Buffer, void, void> {
   if (recordingsDirectory === null) return;
   for (const id of sessionIds) {
-    const recording = await open(join(recordingsDirectory, `${id}.jsonl`)).catch((error: NodeJS.ErrnoException) => {
+    const recording = await open(join(recordingsDirectory, recordingName(id))).catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return null;
       throw error;
     });
@@ -223,7 +224,7 @@ async function* recordingsOf(
     try {
       // It may grow meanwhile: exactly as much as its header says is in the archive.
       const { size } = await recording.stat();
-      yield tarHeader(`recordings/${id}.jsonl`, size, takenAt);
+      yield tarHeader(`recordings/${recordingName(id)}`, size, takenAt);
       if (size > 0) yield* recording.createReadStream({ end: size - 1, autoClose: false });
       yield tarPadding(size);
       written.recordings += 1;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { widenEgress } from "../../domain/environments/egress.ts";
 import { SessionError } from "../../domain/errors/errors.ts";
+import { recordingName } from "../../domain/sessions/recording.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { admitAll } from "../../gateway/models/admission.ts";
@@ -65,7 +66,7 @@ export async function openSessionGateway(
   const recording =
     recordingsDirectory === null
       ? null
-      : { file: recordingFile(recordingsDirectory, session.sessionId), secrets: mask.secrets };
+      : { file: join(recordingsDirectory, recordingName(session.sessionId)), secrets: mask.secrets };
   const task = { ...taskOf(attempt, services, session.repositories), models, recording };
   const gateway = await gateways.open(task, { ...listenersOf(attempt, services, onOver), admit });
   return {
@@ -75,11 +76,6 @@ export async function openSessionGateway(
       await stored();
     },
   };
-}
-
-/** Path of the recording of a session's model traffic (JSON lines). */
-export function recordingFile(directory: string, sessionId: string): string {
-  return join(directory, `${sessionId}.jsonl`);
 }
 
 /** Emits without waiting. If the lease was lost, the turn's own events report that. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Database } from "../../database/database.ts";
 import type { Subscription } from "../../database/notifications.ts";
 import { isUuid } from "../../domain/fields/uuid.ts";
+import { recordingName } from "../../domain/sessions/recording.ts";
 import { createService, type Service } from "../../lifecycle/service.ts";
 import type { Logger } from "../../observability.ts";
 import { deletedChannel, existingSessions } from "../../store/sessions/delete-session.ts";
@@ -58,7 +59,7 @@ async function removeDeleted(place: Place, id: string, stopping: AbortSignal): P
   // A notification says only what to look at.
   if ((await existingSessions(database, [id])).has(id)) return;
   if (!(await removeWhenOver({ folders, mirrors, untilOver }, id, stopping))) return;
-  await rm(join(recordingsDirectory, `${id}.jsonl`), { force: true });
+  await rm(join(recordingsDirectory, recordingName(id)), { force: true });
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { Database } from "../../database/database.ts";
-import { isUuid } from "../../domain/fields/uuid.ts";
+import { recordedSession, recordingName } from "../../domain/sessions/recording.ts";
 import { existingSessions } from "../../store/sessions/delete-session.ts";
 
 /** Recordings that one query looks up. */
@@ -37,13 +37,13 @@ export async function pruneRecordingsOfDeleted(
   signal: AbortSignal,
 ): Promise<number> {
   const names = await readdir(directory).catch(() => []);
-  const ids = names.map((name) => basename(name, ".jsonl")).filter((id) => isUuid(id));
+  const ids = names.map(recordedSession).filter((id) => id !== null);
   let count = 0;
   for (let at = 0; at < ids.length && !signal.aborted; at += batchSize) {
     const batch = ids.slice(at, at + batchSize);
     const existing = await existingSessions(database, batch);
     for (const id of batch.filter((candidate) => !existing.has(candidate))) {
-      await rm(join(directory, `${id}.jsonl`), { force: true });
+      await rm(join(directory, recordingName(id)), { force: true });
       count += 1;
     }
   }
