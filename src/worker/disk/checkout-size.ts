@@ -2,8 +2,9 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { diskUsage } from "../../sandboxes/process/disk-usage.ts";
 import { watchUsage } from "../../sandboxes/process/watch.ts";
 import type { ResourceLimits } from "../../sandboxes/sandbox.ts";
+import { entriesOf, pathIn } from "../git/entries.ts";
 import { mustGit } from "../git/git.ts";
-import { pathIn, sparseHas } from "../git/sparse-checkout.ts";
+import { sparseHas } from "../git/sparse-checkout.ts";
 
 /** The disk bounds of all of a session's folders together. */
 export type DiskBounds = Pick<ResourceLimits, "diskBytes" | "files">;
@@ -38,13 +39,10 @@ export async function addCheckout(
   const has = sparseHas(sparse);
   const isThere = (entry: string): boolean => sparse.length === 0 || has(pathIn(entry));
   const tooMuch = new AbortController();
-  let rest = "";
-  const onOutput = (chunk: Buffer): void => {
-    const entries = `${rest}${chunk.toString("latin1")}`.split("\0");
-    rest = entries.pop() ?? "";
-    for (const entry of entries) addEntry(written, entry, isThere(entry));
+  const onOutput = entriesOf((entry) => {
+    addEntry(written, entry, isThere(entry));
     if (isTooLarge(written, bounds)) tooMuch.abort(tooLarge(bounds));
-  };
+  });
   // Folders are listed too (-t): each takes an inode.
   await mustGit(["ls-tree", "-r", "-t", "-l", "-z", "--full-tree", sha], {
     cwd: mirror,

@@ -1,3 +1,4 @@
+import { entriesOf, pathIn } from "./entries.ts";
 import { git, mustGit, type GitOptions } from "./git.ts";
 
 /** A folder of a commit in which another repository's commit belongs (gitsubmodules(7)). */
@@ -21,20 +22,12 @@ export async function gitlinksIn(
 ): Promise<{ readonly links: readonly Gitlink[]; readonly count: number }> {
   const links: Gitlink[] = [];
   let count = 0;
-  let rest = "";
-  const onOutput = (chunk: Buffer): void => {
-    const entries = `${rest}${chunk.toString("latin1")}`.split("\0");
-    rest = entries.pop() ?? "";
-    for (const entry of entries) {
-      // Else no submodule, or one outside of a sparse checkout, which is marked with S.
-      if (!entry.startsWith("H 160000 ")) continue;
-      count += 1;
-      if (links.length >= limit) continue;
-      const tab = entry.indexOf("\t");
-      const path = Buffer.from(entry.slice(tab + 1), "latin1").toString("utf8");
-      links.push({ path, sha: entry.split(" ")[2] ?? "" });
-    }
-  };
+  const onOutput = entriesOf((entry) => {
+    // Else no submodule, or one outside of a sparse checkout, which is marked with S.
+    if (!entry.startsWith("H 160000 ")) return;
+    count += 1;
+    if (links.length < limit) links.push({ path: pathIn(entry), sha: entry.split(" ")[2] ?? "" });
+  });
   await mustGit(["ls-files", "--stage", "-t", "-z"], { ...clone, onOutput });
   return { links, count };
 }

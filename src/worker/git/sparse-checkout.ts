@@ -2,6 +2,7 @@ import { appendFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { entriesOf, pathIn } from "./entries.ts";
 import { git, mustGit, type GitOptions } from "./git.ts";
 
 // A clone may have some folders of its repository only: git's sparse checkout, in cone mode (git-sparse-checkout(1)). It has the
@@ -97,12 +98,9 @@ export async function sparseCommit(
   const named = new Set(paths);
   const isThere = (path: string): boolean => isInFolders(path) || named.has(path);
   const kept: string[] = [];
-  let rest = "";
-  const onOutput = (chunk: Buffer): void => {
-    const entries = `${rest}${chunk.toString("latin1")}`.split("\0");
-    rest = entries.pop() ?? "";
-    for (const entry of entries) if (isThere(pathIn(entry))) kept.push(`${entry}\0`);
-  };
+  const onOutput = entriesOf((entry) => {
+    if (isThere(pathIn(entry))) kept.push(`${entry}\0`);
+  });
   await mustGit(["ls-tree", "-r", "-z", "--full-tree", sha], { ...mirror, onOutput });
   const folder = await mkdtemp(join(tmpdir(), "offstage-index-"));
   try {
@@ -119,9 +117,4 @@ export async function sparseCommit(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** The path in an entry of `ls-tree` whose bytes were read as Latin-1. */
-export function pathIn(entry: string): string {
-  return Buffer.from(entry.slice(entry.indexOf("\t") + 1), "latin1").toString("utf8");
 }

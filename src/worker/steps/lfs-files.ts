@@ -7,7 +7,8 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
-import { git, mustGit, type GitOptions } from "../git/git.ts";
+import { entriesOf } from "../git/entries.ts";
+import { mustGit, type GitOptions } from "../git/git.ts";
 import { fetchContents, lfsPath, lfsStore } from "../git/lfs.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import { sparseCommit } from "../git/sparse-checkout.ts";
@@ -107,7 +108,7 @@ async function inLfsByAttributes(
     const paths = await pathsOf(files, options);
     await mustGit(["read-tree", head], options);
     const input = Readable.from([Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1")]);
-    const fields = await latin1Parts(["check-attr", "--cached", "-z", "--stdin", "filter"], { ...options, input });
+    const fields = await latin1Entries(["check-attr", "--cached", "-z", "--stdin", "filter"], { ...options, input });
     return paths.filter((_, position) => fields[position * 3 + 2] === "lfs");
   } finally {
     await rm(index, { force: true });
@@ -119,7 +120,7 @@ async function pathsOf(files: readonly FileInGit[], options: GitOptions): Promis
   const paths = new Set<string>();
   for (const commit of new Set(files.map((file) => file.commit))) {
     const wanted = new Set(files.filter((file) => file.commit === commit).map(({ sha }) => sha));
-    for (const entry of await latin1Parts(["ls-tree", "-r", "-z", commit], options)) {
+    for (const entry of await latin1Entries(["ls-tree", "-r", "-z", commit], options)) {
       const [, sha = "", path = ""] = /^\d+ \w+ ([0-9a-f]+)\t(.+)$/su.exec(entry) ?? [];
       if (wanted.has(sha)) paths.add(path);
     }
@@ -127,12 +128,11 @@ async function pathsOf(files: readonly FileInGit[], options: GitOptions): Promis
   return [...paths];
 }
 
-/** What git writes, cut at its zero bytes; as bytes in Latin-1. @throws Error if git fails */
-async function latin1Parts(parameters: readonly string[], options: GitOptions): Promise<string[]> {
-  const chunks: Buffer[] = [];
-  const { code, stderr } = await git(parameters, { ...options, onOutput: (chunk) => chunks.push(chunk) });
-  if (code !== 0) throw new Error(`git ${parameters[0]} failed: ${stderr.trim().slice(-2_000)}`);
-  return Buffer.concat(chunks).toString("latin1").split("\0").slice(0, -1);
+/** What git writes, cut at its zero bytes; as bytes in Latin-1. @throws as `mustGit` */
+async function latin1Entries(parameters: readonly string[], options: GitOptions): Promise<string[]> {
+  const entries: string[] = [];
+  await mustGit(parameters, { ...options, onOutput: entriesOf((entry) => entries.push(entry)) });
+  return entries;
 }
 
 function misplacedFiles(paths: readonly string[]): SessionError {
