@@ -4,15 +4,15 @@ import {
   pullRequestText,
   withFurtherTurn,
 } from "../../domain/repositories/pull-request-text.ts";
-import type { Forge, ForgePullRequest } from "../../forges/forge.ts";
-import { saveAsked, savePullRequest } from "../../store/queue/progress.ts";
-import { closePullRequest } from "../../store/repositories/pull-requests.ts";
+import type { Forge } from "../../forges/forge.ts";
+import { saveAsked } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
 import { readCommittedFile } from "../clones/commit-contents.ts";
 import { git } from "../git/git.ts";
 import { knownOf } from "../git/remote-repository.ts";
 import type { PushedWork } from "./push.ts";
+import { recordPullRequest } from "./record-pull-request.ts";
 
 const templateLimit = 20_000;
 /** Bytes of the list of commits, and columns of each subject in it. */
@@ -79,7 +79,7 @@ async function openPullRequest(
     forge.openPullRequest(address, request, signal),
   );
   if (!opened.created && opened.state === "open") await tellOfTurn(attempt, forge, work, opened.number, finalMessage);
-  await record(attempt, services, work, opened);
+  await recordPullRequest(attempt, services, { ...opened, clone, headSha: pushedSha });
 }
 
 /** Most commits that the text of a pull request lists. */
@@ -123,22 +123,6 @@ async function tellOfTurn(
     const text = `The text of the pull request of ${repository.name} does not tell of this turn: ${error.message}`;
     await emit({ type: "notice", data: { level: "warning", text: mask.text(text) } });
   }
-}
-
-/** Saves a pull request on the session, and how it ended if it did so meanwhile. */
-async function record(
-  { session, emit }: Attempt,
-  { database }: Services,
-  { clone, pushedSha }: PushedWork,
-  { number, url, state, created }: ForgePullRequest & { readonly created: boolean },
-): Promise<void> {
-  const { sessionId, organizationId, branchName: head } = session;
-  const { id: repositoryId } = clone.repository;
-  const saved = { repositoryId, head, target: clone.targetBranch, headSha: pushedSha, number, url, state };
-  const { id } = await savePullRequest(database, session, saved);
-  await emit({ type: "pullRequest.opened", data: { repositoryId, number, url, created } });
-  if (state === "open") return;
-  await closePullRequest(database, { id, organizationId, sessionId, repositoryId, number }, state);
 }
 
 /** The repository's pull request template in a commit, its first 20,000 characters; null if there is none. */

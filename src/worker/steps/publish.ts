@@ -147,7 +147,7 @@ async function beginMerges(
   for (const { work, collision } of collided) {
     const index = current.findIndex(({ repository }) => repository.position === work.clone.repository.position);
     const clone = current[index];
-    if (clone === undefined) continue;
+    if (clone === undefined) throw new Error(`no clone of ${work.clone.repository.name} is left to join in`);
     const { branch } = clone.remote;
     current[index] = { ...clone, theirs: [...new Set([...(clone.theirs ?? []), collision.theirs])] };
     const join = { branch, isTarget: false, ...collision, ours: work.headSha };

@@ -1,13 +1,13 @@
-import { theirsRef } from "../clones/export-repository.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import { underClaim } from "../../store/queue/lease.ts";
-import { savePullRequest, saveRepository } from "../../store/queue/progress.ts";
-import { closePullRequest } from "../../store/repositories/pull-requests.ts";
+import { saveRepository } from "../../store/queue/progress.ts";
 import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import { theirsRef } from "../clones/export-repository.ts";
 import type { Collision } from "../git/join.ts";
 import { uploadContents } from "../git/lfs.ts";
 import { pushBranch, type PushEnd } from "../git/push.ts";
 import type { ClonedWork } from "./export-work.ts";
+import { recordPullRequest } from "./record-pull-request.ts";
 import { requireNoSecret } from "./require-no-secret.ts";
 import { whereToPush, type PushTarget } from "./where-to-push.ts";
 
@@ -104,24 +104,20 @@ async function recordPush(
  * request was merged or closed, or the forge has none. That pull request is then recorded.
  */
 async function mayRecreate(
-  { session, signal, emit }: Attempt,
-  { database, forgeOf }: Services,
+  attempt: Attempt,
+  services: Services,
   { clone, recorded }: ClonedWork,
   fork: RepositoryAddress | undefined,
 ): Promise<boolean> {
+  const { session, signal, emit } = attempt;
   const { repository, address, targetBranch: target } = clone;
   const head = session.branchName;
-  const forge = forgeOf(address);
+  const forge = services.forgeOf(address);
   const found = forge.opensPullRequests ? await forge.findPullRequest(address, head, target, signal, fork) : null;
   if (forge.opensPullRequests && (found === null || found.state === "open")) return true;
   if (found !== null) {
-    const { number, url, state } = found;
     const headSha = recorded.pushedSha ?? clone.headSha;
-    const saved = { repositoryId: repository.id, head, target, headSha, number, url, state };
-    const { id } = await savePullRequest(database, session, saved);
-    const { organizationId, sessionId } = session;
-    const closed = { id, organizationId, sessionId, repositoryId: repository.id, number };
-    if (state !== "open") await closePullRequest(database, closed, state);
+    await recordPullRequest(attempt, services, { ...found, clone, headSha });
   }
   const why =
     found === null ? "it was deleted" : `it was deleted after pull request #${found.number} was ${found.state}`;

@@ -1,0 +1,32 @@
+import type { ForgePullRequest } from "../../forges/forge.ts";
+import { savePullRequest } from "../../store/queue/progress.ts";
+import { closePullRequest } from "../../store/repositories/pull-requests.ts";
+import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import type { Clone } from "../clones/clone.ts";
+
+/** A pull request of a clone's work, as the forge has it. */
+export interface FoundPullRequest extends Pick<ForgePullRequest, "number" | "url" | "state"> {
+  readonly clone: Clone;
+  /** The commit of the work branch that it was opened or found for. */
+  readonly headSha: string;
+  /** Whether it was opened by this attempt, for the event that shows it; omitted: there is no event. */
+  readonly created?: boolean;
+}
+
+/**
+ * Saves a pull request on the session, and how it ended if it did so meanwhile.
+ * @throws LeaseLostError
+ */
+export async function recordPullRequest(
+  { session, emit }: Pick<Attempt, "session" | "emit">,
+  { database }: Pick<AttemptServices, "database">,
+  { clone, headSha, number, url, state, created }: FoundPullRequest,
+): Promise<void> {
+  const { sessionId, organizationId, branchName: head } = session;
+  const { id: repositoryId } = clone.repository;
+  const saved = { repositoryId, head, target: clone.targetBranch, headSha, number, url, state };
+  const { id } = await savePullRequest(database, session, saved);
+  if (created !== undefined) await emit({ type: "pullRequest.opened", data: { repositoryId, number, url, created } });
+  if (state === "open") return;
+  await closePullRequest(database, { id, organizationId, sessionId, repositoryId, number }, state);
+}
