@@ -8,6 +8,7 @@ import { createReplay } from "../gateway/models/replay.ts";
 import { readRecordedSession, type RecordedSession } from "../store/checkpoints/recorded-session.ts";
 import { beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
 import { cloneSource } from "./attempt/session-repositories.ts";
+import type { Clone } from "./clones/clone.ts";
 import { makeClonesAgain, removeSession } from "./clones/clones.ts";
 import { readEnvironments } from "./setup/repository-environment.ts";
 import { agentTurn, variablesOf, type AgentTurn } from "./steps/agent-turn.ts";
@@ -97,7 +98,7 @@ async function replay(
     answers: answers.gateway,
   });
   try {
-    await takeTurns(attempt, services, original, {
+    await replayTurns(attempt, services, original, clones, {
       gateway,
       variables: variablesOf(attempt, environments),
       image: environments[0]?.image ?? null,
@@ -110,10 +111,11 @@ async function replay(
   return { different: different.map(({ clone }) => clone.repository.name), unused: answers.left() };
 }
 
-async function takeTurns(
+async function replayTurns(
   attempt: Attempt,
   services: AttemptServices,
   original: RecordedSession,
+  clones: readonly Clone[],
   environment: Pick<AgentTurn, "gateway" | "variables" | "image">,
 ): Promise<void> {
   const { provider, model, reasoning } = await chooseAgent(attempt, services);
@@ -125,7 +127,7 @@ async function takeTurns(
       model,
       reasoning,
       ...environment,
-      message: index === 0 ? firstPrompt(attempt.session, message) : message,
+      message: index === 0 ? firstPrompt(attempt.session, message, clones) : message,
       transcript: transcriptText(conversation),
       resume,
       onSession: (id) => Promise.resolve(void (resume = id)),

@@ -85,6 +85,17 @@ function cloneOf(mirrors: Mirrors, workspace: string, source: CloneSource, start
   return { ...source, ...startOf(start), mirror: mirrors.of(source.remote), folder };
 }
 
+/**
+ * A session's clones with one of them changed.
+ * @throws Error if they have no clone of its repository
+ */
+export function withClone(clones: readonly Clone[], changed: Clone): Clone[] {
+  const { position, name } = changed.repository;
+  const index = clones.findIndex(({ repository }) => repository.position === position);
+  if (index === -1) throw new Error(`the session has no clone of ${name}`);
+  return clones.with(index, changed);
+}
+
 /** Records that a session's clones are complete: to be called last, since clones without this record are made again. */
 export function completeClones(
   { folders }: Pick<CloneServices, "folders">,

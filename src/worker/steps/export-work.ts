@@ -67,8 +67,7 @@ export async function exportWork(
   const recorded = await recordedWork(database, session);
   const works: ClonedWork[] = [];
   for (const { clone, work } of exported) {
-    const known = recorded.find(({ position }) => position === clone.repository.position);
-    if (known === undefined) throw new Error(`session ${session.sessionId} has no row for ${clone.repository.name}`);
+    const known = recordedOf(recorded, clone);
     const decision = whatToPush({
       ...work,
       ...known,
@@ -84,6 +83,13 @@ export async function exportWork(
     works.push({ ...work, clone, recorded: known, isChanged, lfs });
   }
   return works;
+}
+
+/** What earlier exports and pushes recorded of a clone's work. @throws Error if the session has no row for its repository */
+export function recordedOf(recorded: readonly RecordedWork[], { repository }: Clone): RecordedWork {
+  const row = recorded.find(({ position }) => position === repository.position);
+  if (row === undefined) throw new Error(`the session has no row for ${repository.name}`);
+  return row;
 }
 
 /** Says which submodules the agent changed, whose changes stay behind: they belong to other repositories. */

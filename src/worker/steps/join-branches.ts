@@ -2,14 +2,14 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { recordedWork, saveRepository, type RecordedWork } from "../../store/queue/progress.ts";
 import type { Attempt } from "../attempt/attempt.ts";
 import type { Clone } from "../clones/clone.ts";
-import { completeClones } from "../clones/clones.ts";
+import { completeClones, withClone } from "../clones/clones.ts";
 import { exportedHead, exportedRef, theirsRef } from "../clones/export-repository.ts";
 import { git } from "../git/git.ts";
 import { isWithin, joinCommits, type Join } from "../git/join.ts";
 import { askRemote, fetchBranch, remoteOptions, type Mirror } from "../git/mirror.ts";
 import type { Conflict, TakenIn } from "./conflict-prompt.ts";
 import { bringIn, fetchTheirFiles, noticeLeftOut, type JoinServices } from "./bring-in.ts";
-import { exportClones, recordCommits } from "./export-work.ts";
+import { exportClones, recordCommits, recordedOf } from "./export-work.ts";
 import { beginJoin, recordJoin } from "./joins-by-hand.ts";
 import { whereBranchIs } from "./where-to-push.ts";
 
@@ -26,7 +26,7 @@ export interface JoinedClones {
 
 /** The same while it is collected. */
 interface Joined {
-  readonly clones: Clone[];
+  clones: readonly Clone[];
   readonly takenIn: TakenIn[];
   readonly conflicts: Conflict[];
   isUnfinished: boolean;
@@ -61,21 +61,22 @@ export async function joinBranches(
 ): Promise<JoinedClones> {
   const works = clones.length === 0 ? [] : await recordedWork(services.database, attempt.session);
   const joined: Joined = {
-    clones: [...clones],
+    clones,
     takenIn: [],
     conflicts: [...unfinished],
     isUnfinished: withTarget && unfinished.some(({ isTarget }) => !isTarget),
   };
-  for (const [index, clone] of clones.entries()) {
-    const recorded = works.find(({ position }) => position === clone.repository.position);
-    if (recorded === undefined || recorded.pushedSha === null) continue;
+  for (const clone of clones) {
+    const recorded = recordedOf(works, clone);
+    if (recorded.pushedSha === null) continue;
     if (unfinished.some(({ directory }) => directory === clone.remote.directory)) continue;
     const { mirrors } = services;
     await mirrors.use.whileUsed(clone.mirror.path, async () => {
       const tips = await lookAt(attempt, services, clone);
-      joined.clones[index] = { ...clone, remoteSha: tips.branch };
+      const seen = { ...clone, remoteSha: tips.branch };
+      joined.clones = withClone(joined.clones, seen);
       if (await hasAll(attempt, clone, recorded, tips, withTarget)) return;
-      await joinClone(attempt, services, joined, { index, recorded, tips, withTarget, published });
+      await joinClone(attempt, services, joined, { seen, recorded, tips, withTarget, published });
     });
   }
   return joined;
@@ -115,20 +116,20 @@ async function joinClone(
   services: JoinServices,
   joined: Joined,
   {
-    index,
+    seen,
     recorded,
     tips,
     withTarget,
     published,
   }: {
-    readonly index: number;
+    readonly seen: Clone;
     readonly recorded: RecordedWork;
     readonly tips: BranchTips;
     readonly withTarget: boolean;
     readonly published: ReadonlyMap<string, string>;
   },
 ): Promise<void> {
-  let clone = joined.clones[index] as Clone;
+  let clone = seen;
   const { branch } = clone.remote;
   const conflictsBefore = joined.conflicts.length;
   const sides = [
@@ -141,14 +142,14 @@ async function joinClone(
       joined.isUnfinished = true;
       break;
     }
-    clone = await withTheirs(attempt, services, joined.clones, index, { ...tips, branch: side.sha, name: side.name });
+    clone = await withTheirs(attempt, services, joined, clone, { ...tips, branch: side.sha, name: side.name });
     const ours = await exportHead(attempt, services, clone);
     if (ours === null) {
       await noticeLeftOut(attempt, clone, side.name);
       continue;
     }
-    if (clone.joining != null) await recordJoin(attempt, services, joined.clones, index, null);
-    clone = joined.clones[index] as Clone;
+    if (clone.joining != null) joined.clones = await recordJoin(attempt, services, joined.clones, clone, null);
+    clone = { ...clone, joining: null };
     const theirs = { branch: side.name, theirs: side.sha, pushed: side.pushed, own: recorded.commits };
     const join = (await isPublishedIn(attempt, clone, published.get(ours), side.sha))
       ? ({ kind: "joined", sha: side.sha } as const)
@@ -161,9 +162,9 @@ async function joinClone(
       joined.takenIn.push({ ...said, hasPointers, from: ours, to: join.sha });
       continue;
     }
-    const conflict = await beginJoin(attempt, services, joined.clones, index, { ...said, ...join, ours });
-    clone = joined.clones[index] as Clone;
-    if (conflict !== null) joined.conflicts.push(conflict);
+    const begun = await beginJoin(attempt, services, joined.clones, clone, { ...said, ...join, ours });
+    joined.clones = begun.clones;
+    if (begun.conflict !== null) joined.conflicts.push(begun.conflict);
   }
 }
 
@@ -174,8 +175,8 @@ async function joinClone(
 async function withTheirs(
   { session, signal }: Attempt,
   services: JoinServices,
-  clones: Clone[],
-  index: number,
+  joined: Joined,
+  clone: Clone,
   {
     mirror: branchMirror,
     branch,
@@ -183,7 +184,6 @@ async function withTheirs(
     name,
   }: Pick<BranchTips, "mirror" | "target"> & { readonly branch: string; readonly name: string },
 ): Promise<Clone> {
-  const clone = clones[index] as Clone;
   const { mirror, remote, targetBranch } = clone;
   const pin = theirsRef(session.sessionId, remote.directory);
   const place = name === targetBranch ? mirror : branchMirror;
@@ -198,8 +198,8 @@ async function withTheirs(
   const baseSha = base !== "" && (await isWithin(clone.baseSha, base, options)) ? base : clone.baseSha;
   const theirs = [...new Set([...(clone.theirs ?? []), ...tips.map(({ sha }) => sha)])];
   const taken = { ...clone, baseSha, theirs };
-  clones[index] = taken;
-  await completeClones(services, session.sessionId, clones);
+  joined.clones = withClone(joined.clones, taken);
+  await completeClones(services, session.sessionId, joined.clones);
   if (baseSha !== clone.baseSha)
     await saveRepository(services.database, session, clone.repository.position, { baseSha });
   return taken;

@@ -2,7 +2,7 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import type { Attempt } from "../attempt/attempt.ts";
 import { commandFoldersOf } from "../attempt/session-repositories.ts";
 import type { Clone } from "../clones/clone.ts";
-import { completeClones } from "../clones/clones.ts";
+import { completeClones, withClone } from "../clones/clones.ts";
 import { readJoinState, type JoinState } from "../clones/merge-state.ts";
 import type { Joining } from "../git/remote-repository.ts";
 import { bringIn, fetchTheirFiles, type JoinServices } from "./bring-in.ts";
@@ -14,37 +14,40 @@ const recordedPaths = 1_000;
 /**
  * Brings a clone into the middle of a join that the agent is to do by hand, and records that before: until it is done, nothing of
  * the clone counts as both sides' work, whatever ends the turn.
- * @param clones of the session; the one at `index` is replaced
+ * @param clones of the session
+ * @param clone one of them, as it is now
  * @param join.at the commit that the clone is at, if that is not the session's
- * @returns the conflict; null if the clone could not be brought there, which a notice says
+ * @returns the clones, and the conflict; null if the clone could not be brought there, which a notice says
  */
 export async function beginJoin(
   attempt: Attempt,
   services: JoinServices,
-  clones: Clone[],
-  index: number,
+  clones: readonly Clone[],
+  clone: Clone,
   { at, theirs, onto, paths, ours, branch, isTarget }: Joining & { readonly at?: string },
-): Promise<Conflict | null> {
+): Promise<{ readonly clones: readonly Clone[]; readonly conflict: Conflict | null }> {
   const joining = { ours, theirs, onto, paths: paths.slice(0, recordedPaths), branch, isTarget };
-  await recordJoin(attempt, services, clones, index, joining);
-  const clone = clones[index] as Clone;
+  const begun = await recordJoin(attempt, services, clones, clone, joining);
   const conflict = await conflictOf(attempt, clone, joining);
   if (await bringIn(attempt, services, clone, { from: ours, at, to: { theirs, onto, paths }, theirs: branch }))
-    return conflict;
-  await recordJoin(attempt, services, clones, index, null);
-  return null;
+    return { clones: begun, conflict };
+  return { clones: await recordJoin(attempt, services, begun, clone, null), conflict: null };
 }
 
-/** Records the join that the agent is to do by hand in a clone; null: there is none any more. */
+/**
+ * Records the join that the agent is to do by hand in a clone; null: there is none any more.
+ * @returns the session's clones with it
+ */
 export async function recordJoin(
-  { session }: Attempt,
-  services: JoinServices,
-  clones: Clone[],
-  index: number,
+  { session }: Pick<Attempt, "session">,
+  services: Pick<JoinServices, "folders">,
+  clones: readonly Clone[],
+  clone: Clone,
   joining: Joining | null,
-): Promise<void> {
-  clones[index] = { ...(clones[index] as Clone), joining };
-  await completeClones(services, session.sessionId, clones);
+): Promise<readonly Clone[]> {
+  const recorded = withClone(clones, { ...clone, joining });
+  await completeClones(services, session.sessionId, recorded);
+  return recorded;
 }
 
 /** What the agent is told of a join, once the contents of the other side's files in LFS are there. */
@@ -70,9 +73,9 @@ export async function resumeJoins(
   clones: readonly Clone[],
   isInterrupted: boolean,
 ): Promise<{ readonly clones: readonly Clone[]; readonly conflicts: readonly Conflict[] }> {
-  const current = [...clones];
+  let current = clones;
   const conflicts: Conflict[] = [];
-  for (const [index, clone] of clones.entries()) {
+  for (const clone of clones) {
     const { joining = null } = clone;
     if (joining === null) continue;
     const state = await stateOf(attempt, services, clone, joining);
@@ -84,17 +87,17 @@ export async function resumeJoins(
     }
     // Nothing of the work is in the clone: the next commit on top of theirs would be taken for all of it.
     const isEmptied = state.kind === "undone" && state.isEmptied;
-    const again = { ...joining, at: joining.theirs };
     if (!isEmptied) {
-      await recordJoin(attempt, services, current, index, null);
+      current = await recordJoin(attempt, services, current, clone, null);
       continue;
     }
-    const conflict = await beginJoin(attempt, services, current, index, again);
-    if (conflict === null) {
-      await recordJoin(attempt, services, current, index, joining);
+    const again = await beginJoin(attempt, services, current, clone, { ...joining, at: joining.theirs });
+    current = again.clones;
+    if (again.conflict === null) {
+      await recordJoin(attempt, services, current, clone, joining);
       throw emptied(clone, joining);
     }
-    conflicts.push(conflict);
+    conflicts.push(again.conflict);
   }
   return { clones: current, conflicts };
 }
@@ -108,17 +111,19 @@ function emptied({ remote }: Clone, { branch }: Joining): SessionError {
   });
 }
 
-/** Takes joins by hand off the record of clones that were exported, so that what they joined is one commit now. */
+/**
+ * Takes joins by hand off the record of clones that were exported, so that what they joined is one commit now.
+ * @returns the clones of the exported work, in its order
+ */
 export async function endJoins(
-  attempt: Attempt,
-  services: JoinServices,
-  clones: readonly Clone[],
+  attempt: Pick<Attempt, "session">,
+  services: Pick<JoinServices, "folders">,
   exported: readonly { readonly clone: Clone; readonly unfinished: readonly string[] | null }[],
 ): Promise<readonly Clone[]> {
-  const current = [...clones];
-  for (const [index, { joining = null, remote }] of clones.entries()) {
-    const work = exported.find(({ clone }) => clone.remote.directory === remote.directory);
-    if (joining !== null && work?.unfinished === null) await recordJoin(attempt, services, current, index, null);
+  let current: readonly Clone[] = exported.map(({ clone }) => clone);
+  for (const { clone, unfinished } of exported) {
+    const { joining = null } = clone;
+    if (joining !== null && unfinished === null) current = await recordJoin(attempt, services, current, clone, null);
   }
   return current;
 }

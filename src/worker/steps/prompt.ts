@@ -6,7 +6,7 @@ import type { Submodule } from "../git/remote-repository.ts";
  * The prompt of a session's first turn: the situation, the trigger's event if there is one, and the user's message.
  * @param clones whose submodules the agent is told of
  */
-export function firstPrompt(session: ClaimedSession, message: string, clones: readonly NamedClone[] = []): string {
+export function firstPrompt(session: ClaimedSession, message: string, clones: readonly NamedClone[]): string {
   const submodules = clones.map((clone) => submodulesOf(clone, clones.length > 1));
   return [situation(session), ...submodules, untrustedEvent(session.payload), message]
     .filter((part) => part !== "")

@@ -1,5 +1,5 @@
 import { SessionError } from "../../domain/errors/errors.ts";
-import type { Attempt, AttemptServices } from "../attempt/attempt.ts";
+import type { Attempt } from "../attempt/attempt.ts";
 import { isFailure } from "../attempt/end.ts";
 import type { RunStep } from "../attempt/named-step.ts";
 import type { Clone } from "../clones/clone.ts";
@@ -8,9 +8,16 @@ import { named, type Conflict, type LeftConflict } from "./conflict-prompt.ts";
 import { exportWork, type ClonedWork } from "./export-work.ts";
 import { joinBranches } from "./join-branches.ts";
 import { beginJoin, endJoins, resumeJoins } from "./joins-by-hand.ts";
-import { push, type CollidedWork, type PushedWork } from "./push.ts";
+import { push, type CollidedWork, type PushedWork, type PushServices } from "./push.ts";
 import { requireWorkflowRight } from "./require-writable.ts";
-import { noticeConflicts, resolveLimit, resolveTurn, type Turns, type TurnsTaken } from "./take-turns.ts";
+import {
+  noticeConflicts,
+  resolveLimit,
+  resolveTurn,
+  type AgentServices,
+  type Turns,
+  type TurnsTaken,
+} from "./take-turns.ts";
 
 /** The work of an attempt after it was exported and pushed. */
 export interface PublishedWork {
@@ -18,6 +25,19 @@ export interface PublishedWork {
   readonly works: readonly ClonedWork[];
   /** What is on the remote now; null if there was nothing to push. */
   readonly pushed: readonly PushedWork[] | null;
+}
+
+/** What publishing needs of the worker. */
+export type PublishServices = AgentServices & PushServices;
+
+/** What keeps work from being pushed. */
+interface Unresolved {
+  readonly clones: readonly Clone[];
+  /** Merges under way that the agent was to finish. */
+  readonly conflicts: readonly Conflict[];
+  /** Work that the push collided with. */
+  readonly collided: readonly CollidedWork[];
+  readonly left: readonly LeftConflict[];
 }
 
 /**
@@ -28,65 +48,73 @@ export interface PublishedWork {
  */
 export async function publish(
   attempt: Attempt,
-  services: AttemptServices,
+  services: PublishServices,
   step: RunStep,
   turns: Turns,
   taken: TurnsTaken,
 ): Promise<PublishedWork> {
-  let { clones, harness, hasEnded } = taken;
+  let { clones, conflicts, harness } = taken;
   for (let turnsLeft = resolveLimit; ; turnsLeft -= 1) {
-    const resumed = await resumeJoins(attempt, services, clones, !hasEnded);
-    clones = resumed.clones;
-    const open = resumed.conflicts.length > 0 ? withConflicts(resumed.conflicts) : await tryToPush();
-    if ("works" in open) return open;
-    if (turnsLeft === 0) throw unresolved(open);
-    const { harness: next } = await step("agent", async () => {
-      const joining = await beginMerges(attempt, services, clones, open.collided);
-      clones = joining.clones;
-      turns.checkpointer.start(clones);
-      const conflicts = [...open.conflicts, ...joining.conflicts];
-      await noticeConflicts(attempt, conflicts);
-      // Nothing to ask the agent for: the clone could not be brought into the merge.
-      if (conflicts.length + open.left.length === 0) throw unresolved(open);
-      turns.safePoints.enter();
-      const turn = await resolveTurn(attempt, services, turns, harness, conflicts, open.left);
-      turns.safePoints.leave();
-      return turn;
-    });
-    harness = next;
-    hasEnded = true;
-  }
-
-  async function tryToPush(): Promise<PublishedWork | Unresolved> {
-    const works = await step("commit", () => exportWork(attempt, services, clones));
-    clones = await endJoins(attempt, services, clones, works);
-    turns.checkpointer.start(clones);
-    // With this checkpoint another worker that takes over pushes the same commits.
-    await turns.checkpointer.take();
-    const changes = works.filter(({ isChanged }) => isChanged);
-    const left = [...leftUnderWay(works), ...(await leftMarkers(attempt, changes))];
-    if (left.length > 0) return { ...withConflicts([]), left };
-    if (changes.length === 0) return { works, pushed: null };
-    const { pushed, collided } = await step("push", async () => {
-      await requireWorkflowRight(attempt, services, changes);
-      return push(attempt, services, changes);
-    });
-    if (collided.length > 0) return { ...withConflicts([]), collided };
-    await followPush(attempt, services, turns, clones, pushed);
-    return { works, pushed };
+    const end =
+      conflicts.length > 0
+        ? { clones, conflicts, collided: [], left: [] }
+        : await exportAndPush(attempt, services, step, turns, clones);
+    if ("works" in end) return end;
+    if (turnsLeft === 0) throw unresolved(end);
+    const last = harness;
+    ({ clones, conflicts, harness } = await step("agent", () => resolve(attempt, services, turns, last, end)));
   }
 }
 
-/** What keeps work from being pushed. */
-interface Unresolved {
-  /** Merges under way that the agent was to finish. */
-  readonly conflicts: readonly Conflict[];
-  /** Work that the push collided with. */
-  readonly collided: readonly CollidedWork[];
-  readonly left: readonly LeftConflict[];
+async function exportAndPush(
+  attempt: Attempt,
+  services: PublishServices,
+  step: RunStep,
+  turns: Turns,
+  taken: readonly Clone[],
+): Promise<PublishedWork | Unresolved> {
+  const { works, clones, changes, left } = await step("commit", () => exportAll(attempt, services, taken));
+  turns.checkpointer.start(clones);
+  // With this checkpoint another worker that takes over pushes the same commits.
+  await turns.checkpointer.take();
+  if (left.length > 0) return { clones, conflicts: [], collided: [], left };
+  if (changes.length === 0) return { works, pushed: null };
+  const { pushed, collided } = await step("push", async () => {
+    await requireWorkflowRight(attempt, services, changes);
+    return push(attempt, services, changes);
+  });
+  if (collided.length > 0) return { clones, conflicts: [], collided, left: [] };
+  await followPush(attempt, services, turns, clones, pushed);
+  return { works, pushed };
 }
 
-const withConflicts = (conflicts: readonly Conflict[]): Unresolved => ({ conflicts, collided: [], left: [] });
+/** @returns the clones' work, the clones as they are recorded now, what is to be pushed, and what is left that keeps it from that */
+async function exportAll(attempt: Attempt, services: PublishServices, taken: readonly Clone[]) {
+  const works = await exportWork(attempt, services, taken);
+  const clones = await endJoins(attempt, services, works);
+  const changes = works.filter(({ isChanged }) => isChanged);
+  return { works, clones, changes, left: [...leftUnderWay(works), ...(await leftMarkers(attempt, changes))] };
+}
+
+/** A further turn of the agent, in which it resolves what keeps its work from being pushed. */
+async function resolve(
+  attempt: Attempt,
+  services: PublishServices,
+  turns: Turns,
+  last: TurnsTaken["harness"],
+  open: Unresolved,
+): Promise<TurnsTaken> {
+  const begun = await beginMerges(attempt, services, open);
+  turns.checkpointer.start(begun.clones);
+  const conflicts = [...open.conflicts, ...begun.conflicts];
+  await noticeConflicts(attempt, conflicts);
+  // Nothing to ask the agent for: the clone could not be brought into the merge.
+  if (conflicts.length + open.left.length === 0) throw unresolved(open);
+  turns.safePoints.enter();
+  const { harness } = await resolveTurn(attempt, services, turns, last, conflicts, open.left);
+  turns.safePoints.leave();
+  return { ...(await resumeJoins(attempt, services, begun.clones, false)), harness };
+}
 
 /** Merges that the agent began by itself, and in which it left files unresolved. */
 function leftUnderWay(works: readonly ClonedWork[]): LeftConflict[] {
@@ -101,7 +129,7 @@ function leftUnderWay(works: readonly ClonedWork[]): LeftConflict[] {
  */
 async function followPush(
   attempt: Attempt,
-  services: AttemptServices,
+  services: PublishServices,
   { checkpointer }: Pick<Turns, "checkpointer">,
   clones: readonly Clone[],
   pushed: readonly PushedWork[],
@@ -138,21 +166,20 @@ async function leftMarkers(
 /** Brings the clones whose work collided into the middle of the merge. */
 async function beginMerges(
   attempt: Attempt,
-  services: AttemptServices,
-  clones: readonly Clone[],
-  collided: readonly CollidedWork[],
+  services: PublishServices,
+  { clones, collided }: Unresolved,
 ): Promise<{ readonly clones: readonly Clone[]; readonly conflicts: readonly Conflict[] }> {
-  const current = [...clones];
+  let current = clones;
   const conflicts: Conflict[] = [];
   for (const { work, collision } of collided) {
-    const index = current.findIndex(({ repository }) => repository.position === work.clone.repository.position);
-    const clone = current[index];
-    if (clone === undefined) throw new Error(`no clone of ${work.clone.repository.name} is left to join in`);
-    const { branch } = clone.remote;
-    current[index] = { ...clone, theirs: [...new Set([...(clone.theirs ?? []), collision.theirs])] };
-    const join = { branch, isTarget: false, ...collision, ours: work.headSha };
-    const conflict = await beginJoin(attempt, services, current, index, join);
-    if (conflict !== null) conflicts.push(conflict);
+    const { repository, remote } = work.clone;
+    const clone = clones.find((each) => each.repository.position === repository.position);
+    if (clone === undefined) throw new Error(`the session has no clone of ${repository.name}`);
+    const fetched = { ...clone, theirs: [...new Set([...(clone.theirs ?? []), collision.theirs])] };
+    const join = { branch: remote.branch, isTarget: false, ...collision, ours: work.headSha };
+    const begun = await beginJoin(attempt, services, current, fetched, join);
+    current = begun.clones;
+    if (begun.conflict !== null) conflicts.push(begun.conflict);
   }
   return { clones: current, conflicts };
 }

@@ -25,7 +25,11 @@ export interface CollidedWork {
   readonly collision: Collision;
 }
 
-type Services = Pick<AttemptServices, "database" | "traces" | "author" | "committer" | "signer" | "forgeOf" | "forks">;
+/** What pushing needs of the worker. */
+export type PushServices = Pick<
+  AttemptServices,
+  "database" | "traces" | "author" | "committer" | "signer" | "forgeOf" | "forks"
+>;
 
 /**
  * Pushes each changed repository's work branch from the mirror, joined with what others committed to it. A branch that is at the
@@ -34,7 +38,7 @@ type Services = Pick<AttemptServices, "database" | "traces" | "author" | "commit
  */
 export async function push(
   attempt: Attempt,
-  services: Services,
+  services: PushServices,
   changes: readonly ClonedWork[],
 ): Promise<{ readonly pushed: PushedWork[]; readonly collided: CollidedWork[] }> {
   const pushed: PushedWork[] = [];
@@ -51,7 +55,7 @@ export async function push(
 
 async function pushWork(
   attempt: Attempt,
-  services: Services,
+  services: PushServices,
   work: ClonedWork,
   { mirror, fork }: PushTarget,
 ): Promise<PushEnd> {
@@ -85,7 +89,7 @@ async function pushWork(
 
 async function recordPush(
   { session, emit }: Attempt,
-  { database }: Services,
+  { database }: PushServices,
   work: ClonedWork,
   { sha, fork }: { readonly sha: string; readonly fork: RepositoryAddress | undefined },
 ): Promise<PushedWork> {
@@ -105,7 +109,7 @@ async function recordPush(
  */
 async function mayRecreate(
   attempt: Attempt,
-  services: Services,
+  services: PushServices,
   { clone, recorded }: ClonedWork,
   fork: RepositoryAddress | undefined,
 ): Promise<boolean> {

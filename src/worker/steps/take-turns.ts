@@ -37,19 +37,25 @@ export interface Turns {
   readonly safePoints: SafePoints;
 }
 
-type Services = TurnServices &
+/** What taking turns needs of the worker. */
+export type AgentServices = TurnServices &
   JoinServices &
   GatewayServicesOfAttempt &
   Pick<AttemptServices, "workerId" | "database" | "providers" | "defaultAgent">;
 
 type Harness = ClaimedSession["harness"];
 
-/** What the turns of an attempt left. */
+/** What turns of an attempt left. */
 export interface TurnsTaken {
-  /** The agent's last message: of this attempt, or of an earlier one that had answered all; null if there is none. */
-  readonly answer: string | null;
   readonly clones: readonly Clone[];
+  /** Merges that the agent was to finish, and that are still under way. */
+  readonly conflicts: readonly Conflict[];
+  /** The harness's session that the last turn left; null if there was none. */
   readonly harness: Harness;
+}
+
+/** The same between two turns. */
+interface Between extends Pick<TurnsTaken, "clones" | "harness"> {
   /** Whether the last turn ended by itself in this attempt: false if there was none. */
   readonly hasEnded: boolean;
 }
@@ -57,9 +63,15 @@ export interface TurnsTaken {
 /**
  * Runs one turn for each message that is not answered yet, in order. What others committed to a branch that was pushed is in the
  * clones before a turn begins.
+ * @returns what the turns left, and the agent's last message: of this attempt, or of an earlier one that had answered all; null if
+ *   there is none
  * @throws SessionError if a turn fails, BudgetUsedUp if the budget does
  */
-export async function takeTurns(attempt: Attempt, services: Services, turns: Turns): Promise<TurnsTaken> {
+export async function takeTurns(
+  attempt: Attempt,
+  services: AgentServices,
+  turns: Turns,
+): Promise<TurnsTaken & { readonly answer: string | null }> {
   const { database } = services;
   const { session, mask } = attempt;
   const { checkpointer, safePoints } = turns;
@@ -67,7 +79,7 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
   // From here on this disk has the newest state of the session.
   await saveWorkspaceWorker(database, session, services.workerId);
   let answer = session.summary;
-  let taken: Omit<TurnsTaken, "answer"> = { clones: turns.clones, harness: session.harness, hasEnded: false };
+  let taken: Between = { clones: turns.clones, harness: session.harness, hasEnded: false };
   safePoints.enter();
   for (;;) {
     // A message that is marked as running counts as interrupted in the next attempt, so none is once this one is to end.
@@ -90,7 +102,8 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
   }
   // The remaining steps are short: finishing them here costs less than handing the session over.
   safePoints.leave();
-  return { ...taken, answer: answer || null };
+  const { clones, conflicts } = await resumeJoins(attempt, services, taken.clones, !taken.hasEnded);
+  return { clones, conflicts, harness: taken.harness, answer: answer || null };
 }
 
 /**
@@ -98,7 +111,7 @@ export async function takeTurns(attempt: Attempt, services: Services, turns: Tur
  * earlier turn comes first. An interrupted turn goes on with the folders as they are, also in the middle of a merge, of which the
  * agent is told again: what others committed is joined with the work when that is pushed.
  */
-async function joinBeforeTurn(attempt: Attempt, services: Services, turns: Turns, taken: Omit<TurnsTaken, "answer">) {
+async function joinBeforeTurn(attempt: Attempt, services: AgentServices, turns: Turns, taken: Between) {
   let { clones, harness, hasEnded } = taken;
   const upcoming = await upcomingMessage(services.database, attempt.session);
   if (upcoming === null) return { taken, takenIn: [], conflicts: [] };
@@ -130,7 +143,7 @@ export const resolveLimit = 2;
  */
 export async function resolveTurn(
   attempt: Attempt,
-  services: Services,
+  services: AgentServices,
   turns: Turns,
   harness: Harness,
   conflicts: readonly Conflict[],
@@ -157,7 +170,7 @@ export async function noticeConflicts({ emit }: Pick<Attempt, "emit">, conflicts
 /** Asks the agent again what it had answered, if the changes that it made then are lost. @returns how many messages */
 async function reopenLost(
   { session }: Pick<Attempt, "session">,
-  { database }: Pick<Services, "database">,
+  { database }: Pick<AgentServices, "database">,
   { clones, origin }: Pick<Turns, "clones" | "origin">,
 ): Promise<number> {
   if (origin === "disk" || isOnRemote(clones)) return 0;
@@ -184,7 +197,7 @@ interface Message {
 
 async function takeTurn(
   attempt: Attempt,
-  services: Services,
+  services: AgentServices,
   { clones, environments, checkpointer, safePoints }: Turns,
   message: Message,
 ): Promise<{ readonly result: TurnResult; readonly harness: Harness }> {

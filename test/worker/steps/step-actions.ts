@@ -1,10 +1,14 @@
 import { execFileSync } from "node:child_process";
+import { createGatewayProcesses } from "../../../src/gateway/process/process.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
-import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
+import { createSafePoints } from "../../../src/worker/attempt/safe-points.ts";
+import { createCheckpointer, type Checkpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
 import type { Clone } from "../../../src/worker/clones/clone.ts";
 import { exportWork } from "../../../src/worker/steps/export-work.ts";
 import { openPullRequests } from "../../../src/worker/steps/open-pull-requests.ts";
+import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
 import { push } from "../../../src/worker/steps/push.ts";
+import type { AgentServices, Turns } from "../../../src/worker/steps/take-turns.ts";
 import type { StepServices } from "./step-world.ts";
 
 /** The folder of a session's first clone. */
@@ -26,6 +30,40 @@ export async function publish(attempt: Attempt, services: StepServices, clones: 
   );
   await openPullRequests(attempt, services, pushed, "");
   return { works, pushed, collided };
+}
+
+/** A worker's services with what the turns need besides; no agent can run on it. */
+export function withoutAgents(services: StepServices): StepServices & AgentServices {
+  return {
+    ...services,
+    defaultAgent: () => Promise.resolve(null),
+    stallMs: 1_000,
+    turnLimitMs: 1_000,
+    permissions: "allow",
+    gateways: createGatewayProcesses(),
+    egress: { open: false, rules: [] },
+    registryHosts: [],
+    sandboxAuthorities: [],
+    socketDirectory: "/nonexistent",
+    modelPermits: [],
+    models: {},
+    prices: {},
+    allowedModels: ["*"],
+    recordingsDirectory: null,
+  };
+}
+
+/** Turns whose checkpointer the test stops. */
+export interface PreparedTurns extends Turns {
+  readonly checkpointer: Checkpointer;
+}
+
+/** Makes or finds the clones, for turns of which none has to be handed over. */
+export async function prepareTurns(attempt: Attempt, services: StepServices): Promise<PreparedTurns> {
+  const { clones, environments } = await prepareWorkspace(attempt, services);
+  const checkpointer = createCheckpointer(attempt, services);
+  const safePoints = createSafePoints(new AbortController().signal, () => undefined);
+  return { clones, environments, origin: "disk", checkpointer, safePoints };
 }
 
 /** Takes one checkpoint. @returns whether everything is stored */

@@ -1,46 +1,26 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createGatewayProcesses } from "../../../src/gateway/process/process.ts";
 import { completeMessage, nextMessage, saveRepository } from "../../../src/store/queue/progress.ts";
 import type { Attempt } from "../../../src/worker/attempt/attempt.ts";
 import { createSafePoints } from "../../../src/worker/attempt/safe-points.ts";
 import { WorkerDraining } from "../../../src/worker/attempt/stop-reasons.ts";
-import { createCheckpointer } from "../../../src/worker/checkpoints/checkpointer.ts";
-import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
-import { takeTurns, type Turns } from "../../../src/worker/steps/take-turns.ts";
-import { createStepWorld, type StepWorld } from "./step-world.ts";
+import { takeTurns, type AgentServices, type Turns } from "../../../src/worker/steps/take-turns.ts";
+import { prepareTurns, withoutAgents, type PreparedTurns } from "./step-actions.ts";
+import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;
-let services: ReturnType<StepWorld["worker"]> & Parameters<typeof takeTurns>[1];
+let services: StepServices & AgentServices;
 
 beforeEach(async () => {
   world = await createStepWorld();
-  services = {
-    ...world.worker("one"),
-    defaultAgent: () => Promise.resolve(null),
-    stallMs: 1_000,
-    turnLimitMs: 1_000,
-    permissions: "allow",
-    gateways: createGatewayProcesses(),
-    egress: { open: false, rules: [] },
-    registryHosts: [],
-    sandboxAuthorities: [],
-    socketDirectory: "/nonexistent",
-    modelPermits: [],
-    models: {},
-    prices: {},
-    allowedModels: ["*"],
-    recordingsDirectory: null,
-  };
+  services = withoutAgents(world.worker("one"));
 });
 
 afterEach(() => world.close());
 
-async function turnsOf(attempt: Attempt, origin: Turns["origin"]): Promise<Turns> {
-  const { clones, environments } = await prepareWorkspace(attempt, services);
-  const checkpointer = createCheckpointer(attempt, services);
-  const safePoints = createSafePoints(new AbortController().signal, () => undefined);
-  return { clones, environments, origin, checkpointer, safePoints };
-}
+const turnsOf = async (attempt: Attempt, origin: Turns["origin"]): Promise<PreparedTurns> => ({
+  ...(await prepareTurns(attempt, services)),
+  origin,
+});
 
 /** An earlier attempt answered the first message; no checkpoint has what it changed, unless `isKept`. */
 async function answered(isKept: boolean): Promise<Attempt> {
