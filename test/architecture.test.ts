@@ -52,6 +52,18 @@ describe("the source", () => {
 });
 
 describe("docs/architecture.md", () => {
+  it("has the same table of parts as the check", async () => {
+    const document = await readFile(join(src, "../docs/architecture.md"), "utf8");
+    const rows = [...document.matchAll(/^\| `([\w-]+)(?:\/|\.ts)` \| .+ \| ([^|]+) \|$/gmu)];
+    const documented = rows.filter(([, part]) => part !== "main").map(([, part, imports]) => [part, imports]);
+    const checked = Object.entries(parts).map(([part, { imports, types = [] }]) => {
+      // The settings' types are named once, in the picture.
+      const typesOf = types.filter((type) => type !== "config").join(" and ");
+      return [part, `${imports.join(", ") || "nothing"}${typesOf === "" ? "" : `; types of ${typesOf}`}`];
+    });
+    expect(documented.toSorted()).toEqual(checked.toSorted());
+  });
+
   it("has the same table of folders as the check", async () => {
     const document = await readFile(join(src, "../docs/architecture.md"), "utf8");
     const rows = [...document.matchAll(/^\| `(\w[\w/-]*)\/` \| [^|]+ \| ([^|]+) \|$/gmu)].filter(([, folder]) =>
