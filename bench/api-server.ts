@@ -28,7 +28,7 @@ export const benchKey = "bench-admin-key-0123456789abcdefghijklmnop";
 async function serve(): Promise<void> {
   const logger = createLogger("error");
   const directory = await mkdtemp(join(tmpdir(), "offstage-bench-"));
-  // The database runs as an unprivileged user where we are root, and must reach its folder.
+  // The database runs as an unprivileged user if we are root, and must reach its folder.
   await chmod(directory, 0o711);
   const embedded = await startEmbeddedServer({ directory: join(directory, "postgres"), beside: false, logger });
   const database = await openDatabase({ url: embedded.url, directory, logger });

@@ -198,7 +198,7 @@ async function measure(place: Place, name: string, count: number): Promise<strin
 
 const logger = createLogger("error");
 const directory = await mkdtemp(join(tmpdir(), "offstage-stall-"));
-// The database runs as an unprivileged user where we are root, and must reach its folder.
+// The database runs as an unprivileged user if we are root, and must reach its folder.
 await chmod(directory, 0o711);
 const probeFile = join(directory, "probe");
 const embedded = await startEmbeddedServer({ directory: join(directory, "postgres"), beside: false, logger });

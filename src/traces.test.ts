@@ -17,7 +17,7 @@ function loadsSdk(settings: unknown): boolean {
   return JSON.parse(execFileSync(process.execPath, ["--input-type=module", "-e", source], { encoding: "utf8" }));
 }
 
-test("the SDK is loaded only where spans have somewhere to go", () => {
+test("the SDK is loaded only if spans have somewhere to go", () => {
   expect(loadsSdk(null)).toBe(false);
   expect(loadsSdk({ endpoint: "http://127.0.0.1:1", headers: {}, serviceName: "x", share: 1 })).toBe(true);
 });

@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
  * What takes longest, by the beginnings of the paths, the longest first: a file that runs for minutes must not begin when the
- * others are done. Where nothing is remembered of an earlier run, Vitest goes by the size of a file, and the suites of some lines
+ * others are done. If nothing is remembered of an earlier run, Vitest goes by the size of a file, and the suites of some lines
  * that take minutes come last.
  */
 const longest = [

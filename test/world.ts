@@ -74,6 +74,12 @@ export async function startInProcess(
   return { offstage, client: createClient({ baseUrl: offstage.url, key: adminKey }) };
 }
 
+/** What a session's notices say, in their order. */
+export async function noticesOf(client: Client, id: string): Promise<string[]> {
+  const { events } = await client.session.events(id, { limit: 1_000 });
+  return events.flatMap((event) => (event.type === "notice" ? [event.data.text] : []));
+}
+
 /** Follows a session's events until it is over, and returns it as it is then. */
 export async function untilOver(client: Client, id: string): Promise<SessionDetail> {
   for await (const event of client.streamEvents(id, {})) void event;

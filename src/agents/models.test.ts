@@ -12,13 +12,13 @@ describe("who is asked for a model", () => {
     ["anthropic/claude-opus-5", { anthropic, compatible }, "anthropic", "claude-opus-5"],
     ["qwen3", { anthropic, compatible }, "compatible", "qwen3"],
     ["meta/llama-4", { compatible }, "compatible", "meta/llama-4"],
-    // A family whose own provider has no key is asked for where there is one that may know it.
+    // A family whose own provider has no key is asked for if there is one that may know it.
     ["claude-opus-5", { compatible }, "compatible", "claude-opus-5"],
   ] as const)("%s", (name, models, provider, model) => {
     expect(chooseModel(models, name)).toMatchObject({ provider, model });
   });
 
-  it("is nobody where nothing is configured", () => {
+  it("is nobody if nothing is configured", () => {
     expect(chooseModel({}, "gpt-5.6")).toBeNull();
     expect(defaultModelOf({})).toBeNull();
   });

@@ -63,7 +63,7 @@ async function program(argv: string[], given: Partial<Commands> = {}, environmen
 }
 
 describe("offstage", () => {
-  it("starts the service where no command is named, with the flags given", async () => {
+  it("starts the service if no command is named, with the flags given", async () => {
     const { code, calls, signal } = await program(["--data", "/srv/offstage", "--port", "0"]);
     expect(code).toBe(0);
     expect(calls).toEqual([["start", { data: "/srv/offstage", port: "0" }, signal, "all"]]);
@@ -123,13 +123,13 @@ describe("offstage doctor", () => {
   const absent: Check = { name: "gemini", ok: false, detail: "not installed", remedy: "npm i -g it", optional: true };
   const missing: Check = { name: "sandbox", ok: false, detail: "no bwrap", remedy: "apt-get install bubblewrap" };
 
-  it("prints each check with its remedy, and is content where only something optional is absent", async () => {
+  it("prints each check with its remedy, and is content if only something optional is absent", async () => {
     const { code, out } = await program(["doctor"], { doctor: () => Promise.resolve([found, absent]) });
     expect(code).toBe(0);
     expect(out).toBe("ok       git     2.39.5\nabsent   gemini  not installed\n                 → npm i -g it\n");
   });
 
-  it("ends with 1 where something is missing", async () => {
+  it("ends with 1 if something is missing", async () => {
     const { code, out } = await program(["doctor"], { doctor: () => Promise.resolve([found, missing]) });
     expect(code).toBe(1);
     expect(out).toContain("→ apt-get install bubblewrap");
@@ -194,7 +194,7 @@ describe("offstage backup, restore and move", () => {
     expect(move.out).toContain("OFFSTAGE_MASTER_KEY to the lines of /data/master.key");
   });
 
-  it("name the variable where the key is in one", async () => {
+  it("name the variable if the key is in one", async () => {
     const masterKey = { source: "OFFSTAGE_MASTER_KEY", inFile: false, isThere: false };
     const report = { tables: 2, rows: 3, takenAt: "2026-01-01T00:00:00.000Z", migration: 30, masterKey, bytes: 1 };
     const backUp = (): Promise<typeof report> => Promise.resolve(report);

@@ -40,7 +40,7 @@ describe("instructions", () => {
     );
   });
 
-  it("are refused where they are nested too deeply", () => {
+  it("are refused if they are nested too deeply", () => {
     expect(() => render("{% if true %}".repeat(8_000))).toThrow(/^instructions:/u);
   });
 

@@ -48,7 +48,7 @@ interface Stream {
 }
 
 interface StreamCall {
-  /** The admin's where none is given. */
+  /** The admin's if none is given. */
   readonly headers?: Record<string, string>;
   readonly after?: number;
   readonly lastEventId?: string;
@@ -297,7 +297,7 @@ test("a server that closes ends its streams, and the next one goes on where they
   expect([...stream.seen(), ...next.seen()]).toEqual(upTo((await stored(held.sessionId)).length));
 });
 
-test("where nothing happens the stream gives signs of life", async () => {
+test("if nothing happens the stream gives signs of life", async () => {
   const app = await api.another({ heartbeatMs: 10 });
   await app.listen({ host: "127.0.0.1", port: 0 });
   const held = await running();
@@ -454,7 +454,7 @@ test("without the Accept header the same address gives a page", async () => {
   expect(body.nextCursor).toBe("2");
 });
 
-test("where older events were removed, the page and the stream begin at the first that is there", async () => {
+test("if older events were removed, the page and the stream begin at the first that is there", async () => {
   const { id } = await addSession(api.database, api.organizationId);
   const events: NewEvent[] = Array.from({ length: 1_500 }, (_, index) => ({
     type: "notice",

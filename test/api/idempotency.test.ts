@@ -157,7 +157,7 @@ test("a fault of the server leaves the key free", async () => {
   expect(await sessionsWith("fault")).toBe(1);
 });
 
-test("two organizations' keys are apart even where they are spelt alike", async () => {
+test("two organizations' keys are apart even if they are spelt alike", async () => {
   const other = await addOrganization(api.database);
   const { key } = await createKey(api.database, other, { name: "other", scopes: ["write"] });
   const first = await create("alike", "alike");

@@ -100,7 +100,7 @@ describe("the cookie", () => {
     expect(attributes.toSorted()).toEqual(["HttpOnly", "Max-Age=2592000", "Path=/", "SameSite=Strict"]);
   });
 
-  test("is sent over HTTPS alone where the server has an HTTPS address", async () => {
+  test("is sent over HTTPS alone if the server has an HTTPS address", async () => {
     const secure = await api.another({ publicUrl: () => "https://offstage.test" });
     const answer = await secure.inject({ method: "POST", url: "/login/create", payload: { token: await link() } });
     expect(String(answer.headers["set-cookie"])).toContain("; Secure");
@@ -132,7 +132,7 @@ describe("the cookie", () => {
     expect((await api.post("/login/delete", {}, { key: null })).status).toBe(200);
   });
 
-  test("a key that is sent beside it counts, even where it is wrong", async () => {
+  test("a key that is sent beside it counts, even if it is wrong", async () => {
     const headers = { cookie: await signedIn() };
     expect((await api.get("/session/list", { key: "ofs_wrong", headers })).status).toBe(401);
   });

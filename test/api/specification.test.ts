@@ -200,7 +200,7 @@ test("a trigger without a body, or with an empty one, has the empty object for i
   }
 });
 
-test("a body is 400 where it is nested too deep, under an Idempotency-Key as well", async () => {
+test("a body is 400 if it is nested too deep, under an Idempotency-Key as well", async () => {
   const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
   for (const url of ["/session/create", "/automation/fix-it/trigger"]) {
     for (const headers of [{}, { "idempotency-key": `deep${url}` }]) {
@@ -245,7 +245,7 @@ test("a work branch is refused that is the repository's own branch, whatever the
   }
 });
 
-test("where the prompt is blank the title is the description's", async () => {
+test("if the prompt is blank the title is the description's", async () => {
   const { body } = await post("/session/create", { prompt: " \n", description: "Fix it" });
   expect(body).toMatchObject({ title: "Fix it", description: "Fix it" });
 });

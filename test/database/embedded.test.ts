@@ -38,7 +38,7 @@ function recordingLogger(): { logger: pino.Logger; lines: Ending[] } {
   return { logger: pino({}, { write: (line) => lines.push(JSON.parse(line) as Ending) }), lines };
 }
 
-/** @returns null where it does not answer */
+/** @returns null if it does not answer */
 async function ask<T>(url: string, question: (client: pg.Client) => Promise<T>): Promise<T | null> {
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => undefined);

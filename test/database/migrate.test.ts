@@ -29,14 +29,14 @@ afterEach(async () => {
 const addMigration = (number: string, sql: string): Promise<void> =>
   writeFile(join(folder, `${number}_newer.sql`), sql);
 
-test("a program starts on a database that a newer one has migrated, where the migration says that it may", async () => {
+test("a program starts on a database that a newer one has migrated, if the migration says that it may", async () => {
   await addMigration("9001", "-- works-from: 0001\nalter table session add column newer text;\n");
   await addMigration("9002", "-- works-from: 0001\nalter table job add column newer text;\n");
   await migrate(pool, folder);
   await expect(migrate(pool, migrations)).resolves.toBeUndefined();
 });
 
-test("a program does not start where a newer migration asks for more than it knows", async () => {
+test("a program does not start if a newer migration asks for more than it knows", async () => {
   await addMigration("9001", "-- works-from: 0001\nalter table session add column newer text;\n");
   await addMigration("9002", "-- works-from: 9001\nalter table session drop column newer;\n");
   await migrate(pool, folder);

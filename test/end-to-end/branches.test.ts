@@ -6,7 +6,7 @@ import type { Offstage } from "../../src/server/offstage.ts";
 import type { Script } from "../model/server.ts";
 import { inOtherClone } from "../other-clone.ts";
 import { waitFor } from "../wait-for.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
 import { script as ordered } from "./script.ts";
 
 /** Branches that others move: before a follow-up, during a turn, by force, and away. */
@@ -83,10 +83,7 @@ async function say({ id, name }: Begun, order: string, status = "completed", mea
   return session;
 }
 
-const notices = async ({ id }: Begun): Promise<string[]> => {
-  const { events } = await client.session.events(id, { limit: 1_000 });
-  return events.flatMap((event) => (event.type === "notice" ? [event.data.text] : []));
-};
+const notices = ({ id }: Begun): Promise<string[]> => noticesOf(client, id);
 const turns = (): number => told.length;
 
 describe("before a follow-up", () => {

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { afterEach, expect, test } from "vitest";
 import type { SessionDetail } from "../../src/domain/sessions/session.ts";
 import type { RepositoryFacts } from "../forge/state.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
 let world: World;
@@ -52,9 +52,9 @@ test.each(["github", "gitea"] as const)(
     expect(again).toMatchObject({ status: "completed", pullRequests: [{ number: 1 }] });
     expect(show("tester", "show", `${done.branchName}:b.txt`)).toBe("b");
     expect(await pulls()).toHaveLength(1);
-    const { events } = await client.session.events(done.id, { after: "0", limit: 100 });
-    const notices = events.flatMap((event) => (event.type === "notice" ? [event.data.text] : []));
-    expect(notices).toContainEqual(expect.stringContaining("the work is in the fork tester/app"));
+    expect(await noticesOf(client, done.id)).toContainEqual(
+      expect.stringContaining("the work is in the fork tester/app"),
+    );
   },
 );
 

@@ -90,7 +90,7 @@ for (const { id, program, model, resumes } of harnesses) {
       expect(JSON.stringify(events.filter(({ type }) => type === "agent.tool"))).toContain("printed-42");
     });
 
-    test("fails with what the model said where it answers only errors", async () => {
+    test("fails with what the model said if it answers only errors", async () => {
       const session = await client.session.create({ prompt: "fail 400", agent: await agentName() });
       expect(await untilOver(client, session.id)).toMatchObject({ status: "failed", failure: { code: "model_error" } });
     });

@@ -87,7 +87,7 @@ test("what an agent rewrites or takes back in follow-ups is so on the branch, on
   expect(await world.forge.pullRequests("acme", name)).toHaveLength(1);
 });
 
-test("what a turn that failed had committed is pushed, also where the next finds nothing more to do", async () => {
+test("what a turn that failed had committed is pushed, also if the next finds nothing more to do", async () => {
   const { name, url } = await repository();
   const commit = `${identity} && echo b > b.txt && git add . && git commit -qm B`;
   const first = await run(url, `shell test -e b.txt || { ${commit}; }, then fail once`);
@@ -165,7 +165,7 @@ test("a session that begins anew after the target moved on has only its own chan
   expect(patch).not.toContain("theirs.txt");
 });
 
-test("what a session without a repository had made is made again where its folder is lost and nothing else has it", async () => {
+test("what a session without a repository had made is made again if its folder is lost and nothing else has it", async () => {
   const other = await createWorld(script);
   const settings = { OFFSTAGE_DEFAULT_AGENT: "basic:scripted", OFFSTAGE_CHECKPOINT_MB: "0" };
   try {
@@ -198,7 +198,7 @@ test("a session whose target was rewritten since goes on, on a machine that neve
   expect(await followUp(first, "shell echo b > b.txt")).toMatchObject({ status: "completed", failure: null });
 });
 
-test("a follow-up goes to the pull request that is open, also where the default branch is another by now", async () => {
+test("a follow-up goes to the pull request that is open, also if the default branch is another by now", async () => {
   const { name, url } = await repository();
   const first = await run(url, "shell echo b > b.txt");
   await world.forge.commit("acme", name, "develop", { "d.txt": "d\n" });

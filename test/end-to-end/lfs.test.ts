@@ -8,8 +8,8 @@ import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import { seedRepository } from "../forge/seed-repository.ts";
 import { inOtherClone } from "../other-clone.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
-import { script } from "./script.ts";
+import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
+import { recordedScript } from "./script.ts";
 
 /** Files in Git LFS with the real git-lfs, from the request to the pull request. */
 const isInstalled = spawnSync("git", ["lfs", "version"]).status === 0;
@@ -21,10 +21,7 @@ let client: Client;
 const prompts: string[] = [];
 
 beforeAll(async () => {
-  world = await createWorld((message, conversation) => {
-    prompts.push(conversation.everything);
-    return typeof script === "function" ? script(message, conversation) : script;
-  });
+  world = await createWorld(recordedScript(prompts));
   ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
 });
 
@@ -52,11 +49,8 @@ async function repository(name: string, content: string, commands = "true") {
 async function run(url: string, prompt: string) {
   const { id } = await client.session.create({ prompt, repositories: [url] });
   const session = await untilOver(client, id);
-  const { events } = await client.session.events(id, { limit: 1_000 });
-  const notices = events.flatMap((event) =>
-    event.type === "notice" && /LFS/u.test(event.data.text) ? [event.data.text] : [],
-  );
-  return { session, notices };
+  const notices = await noticesOf(client, id);
+  return { session, notices: notices.filter((text) => text.includes("LFS")) };
 }
 
 describe.runIf(isInstalled)("with git-lfs, a session", () => {

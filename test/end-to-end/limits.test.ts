@@ -9,7 +9,7 @@ import type { Offstage } from "../../src/server/offstage.ts";
 import { imageProblem } from "../../src/worker/disk/session-disk.ts";
 import { callApi } from "../call.ts";
 import { waitFor } from "../wait-for.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
 let world: World;
@@ -17,7 +17,7 @@ let offstage: Offstage;
 let client: Client;
 const noImages = await imageProblem();
 
-// Control groups are root's to make; `offstage doctor` says where they are not kept.
+// Control groups are root's to make; `offstage doctor` says if they are not kept.
 describe.skipIf(!canLimit())("a session that takes too much", () => {
   beforeAll(async () => {
     world = await createWorld(script);
@@ -61,9 +61,7 @@ describe.skipIf(!canLimit())("a session that takes too much", () => {
     const { id } = await client.session.create({ prompt: `shell ${fill}` });
     expect(await untilOver(client, id)).toMatchObject({ status: "failed", failure: { code: "resources_exhausted" } });
     expect(existsSync(join(world.data, "sessions", id))).toBe(false);
-    const { events } = await client.session.events(id, { limit: 1_000 });
-    const notices = events.flatMap((event) => (event.type === "notice" ? [event.data.text] : []));
-    expect(notices).toContainEqual(expect.stringContaining("did not keep them"));
+    expect(await noticesOf(client, id)).toContainEqual(expect.stringContaining("did not keep them"));
     // What stays within it is kept, for a follow-up.
     const small = await client.session.create({ prompt: "shell echo small > file" });
     await untilOver(client, small.id);

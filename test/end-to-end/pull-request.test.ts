@@ -22,7 +22,7 @@ const agent = "opencode:scripted";
 
 beforeAll(async () => {
   world = await createWorld(script);
-  // Where the harness does not matter, the one that starts soonest.
+  // If the harness does not matter, the one that starts soonest.
   ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
 });
 

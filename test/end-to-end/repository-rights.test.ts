@@ -3,7 +3,7 @@ import type { Client } from "../../src/client.ts";
 import type { SessionDetail } from "../../src/domain/sessions/session.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
 import type { RepositoryFacts } from "../forge/state.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
+import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
 import { script } from "./script.ts";
 
 let world: World;
@@ -32,9 +32,7 @@ async function runOn(
   const before = world.model.requests.length;
   const { id } = await client.session.create({ prompt, repositories: [url] });
   const done = await untilOver(client, id);
-  const { events } = await client.session.events(id, { after: "0", limit: 100 });
-  const notices = events.flatMap((event) => (event.type === "notice" ? [event.data.text] : []));
-  return { name, asked: world.model.requests.length - before, done, notices };
+  return { name, asked: world.model.requests.length - before, done, notices: await noticesOf(client, id) };
 }
 
 test.each<[string, RepositoryFacts, string, string]>([

@@ -6,6 +6,14 @@ import type { Action, Script } from "../model/server.ts";
  */
 export const script: Script = obey;
 
+/** The same, which adds to a list what each request says. */
+export function recordedScript(requests: string[]): Script {
+  return (message, conversation) => {
+    requests.push(conversation.everything);
+    return obey(message);
+  };
+}
+
 /** What `script` does on one message. */
 export function obey(message: string): Action[] {
   const order = /^(?:write|shell|say|fail) [^\n]*/mu.exec(message)?.[0];

@@ -202,7 +202,7 @@ describe("a setup-phase secret", () => {
     expect(`${second.output}${second.notices}`).toContain(mark);
   });
 
-  test("does not meet what an agent left at home, where a script is set after it worked", async () => {
+  test("does not meet what an agent left at home, if a script is set after it worked", async () => {
     const made = await repository({}, {});
     const plant =
       "echo poisoned > ~/planted; echo 'printf %s $NPM_TOKEN | rev > ~/stolen' | tee ~/.bashrc ~/.profile > ~/.bash_env; mkdir -p ~/bin .git/hooks; printf '#!/bin/sh\\nprintf %%s $NPM_TOKEN | rev > ~/stolen\\n' | tee ~/bin/npm .git/hooks/post-checkout > helper.sh; chmod +x ~/bin/npm .git/hooks/post-checkout; git config --global core.fsmonitor ~/bin/npm";
@@ -391,7 +391,7 @@ describe("the kept result of a setup", () => {
     expect(done.output).toContain("ano");
   });
 
-  test("comes without another repository's, where a session has both", async () => {
+  test("comes without another repository's, if a session has both", async () => {
     // As package managers do: files and folders that even their owner may not change, the same in both.
     const modules = "mkdir -p ~/modules/one && echo module > ~/modules/one/file && chmod -R a-w ~/modules";
     const plant = "mkdir -p ~/bin; echo poisoned > ~/bin/tool; echo poisoned > ~/.profile";

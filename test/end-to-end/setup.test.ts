@@ -316,7 +316,7 @@ describe("devcontainer.json", () => {
     "containerEnv": { "WHERE": "\${containerWorkspaceFolder}", "HOSTS": "\${localEnv:HOME}", "PATH": "/evil" },
   }`;
 
-  test("says how to set up where the repository's settings do not", async () => {
+  test("says how to set up if the repository's settings do not", async () => {
     const made = await repository({ ".devcontainer/devcontainer.json": devcontainer });
     const { setup, output } = await run('shell echo "where=$WHERE hosts=$HOSTS"', made);
     expect(setup).toContain("one\ntwo\nthree's\n");

@@ -11,8 +11,8 @@ import { mirrorPath } from "../../src/worker/git/mirror.ts";
 import { callApi } from "../call.ts";
 import { seedRepository } from "../forge/seed-repository.ts";
 import { inOtherClone } from "../other-clone.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
-import { script } from "./script.ts";
+import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
+import { recordedScript } from "./script.ts";
 
 /** Repositories of which clones have some folders, from the request to the pull request. */
 let world: World;
@@ -22,10 +22,7 @@ const prompts: string[] = [];
 const hasLfs = spawnSync("git", ["lfs", "version"]).status === 0;
 
 beforeAll(async () => {
-  world = await createWorld((message, conversation) => {
-    prompts.push(conversation.everything);
-    return typeof script === "function" ? script(message, conversation) : script;
-  });
+  world = await createWorld(recordedScript(prompts));
   ({ offstage, client } = await startInProcess(world, { OFFSTAGE_DEFAULT_AGENT: "basic:scripted" }));
 });
 
@@ -54,11 +51,6 @@ async function run(url: string, prompt: string) {
   return session;
 }
 
-const noticesOf = async (id: string): Promise<string[]> =>
-  (await client.session.events(id, { limit: 1_000 })).events.flatMap((event) =>
-    event.type === "notice" ? [event.data.text] : [],
-  );
-
 const changes = (url: string, branch: string): Promise<string> =>
   inOtherClone(world, url, `git diff --name-status --no-renames origin/main origin/${branch}`);
 
@@ -80,7 +72,7 @@ test("a session has the folders of its repository's environment, and its pull re
   const { repositories } = await client.session.diff(session.id);
   expect(repositories[0]?.patch).toContain("services/api/seen");
   expect(repositories[0]?.patch).not.toContain("deleted file");
-  expect(await noticesOf(session.id)).toEqual([
+  expect(await noticesOf(client, session.id)).toEqual([
     expect.stringMatching(/acme\/some has only these folders, .*: services\/api, gone\. .* Not in the commit: gone\./u),
   ]);
   expect(prompts.some((text) => text.includes("sparse-checkout add"))).toBe(true);
@@ -131,7 +123,7 @@ test("submodules outside of the folders are left out, and a setup is reused only
     "A\tdocs/missing",
     "A\tdocs/seen",
   ]);
-  expect(await noticesOf(session.id)).toEqual([expect.stringContaining("only these folders")]);
+  expect(await noticesOf(client, session.id)).toEqual([expect.stringContaining("only these folders")]);
   const reused = async (id: string): Promise<boolean> =>
     (await client.session.events(id, { limit: 1_000 })).events.some(
       (event) => event.type === "setup.output" && event.data.text.includes("Reused"),

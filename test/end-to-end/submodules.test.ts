@@ -11,8 +11,8 @@ import type { Offstage } from "../../src/server/offstage.ts";
 import { callApi } from "../call.ts";
 import { seedRepository } from "../forge/seed-repository.ts";
 import { inOtherClone } from "../other-clone.ts";
-import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
-import { script } from "./script.ts";
+import { createWorld, noticesOf, startInProcess, untilOver, type World } from "../world.ts";
+import { recordedScript } from "./script.ts";
 
 /** Repositories with submodules, from the request to the pull request. */
 let world: World;
@@ -25,10 +25,7 @@ const asked: { path: string; authorization: string | undefined }[] = [];
 const prompts: string[] = [];
 
 beforeAll(async () => {
-  world = await createWorld((message, conversation) => {
-    prompts.push(conversation.everything);
-    return typeof script === "function" ? script(message, conversation) : script;
-  });
+  world = await createWorld(recordedScript(prompts));
   stranger = createServer((request, response) => {
     asked.push({ path: request.url ?? "", authorization: request.headers.authorization });
     response.writeHead(401, { "WWW-Authenticate": 'Basic realm="give me"' }).end();
@@ -68,11 +65,8 @@ function submodule(path: string, url: string, sha: string, name = path): string 
 async function run(url: string, prompt: string) {
   const { id } = await client.session.create({ prompt, repositories: [url] });
   const session = await untilOver(client, id);
-  const { events } = await client.session.events(id, { limit: 1_000 });
-  const notices = events.flatMap((event) =>
-    event.type === "notice" && /submodules/iu.test(event.data.text) ? [event.data.text] : [],
-  );
-  return { session, notices };
+  const notices = await noticesOf(client, id);
+  return { session, notices: notices.filter((text) => /submodules/iu.test(text)) };
 }
 
 test("submodules of every spelling are there at their recorded commits, and those in them", async () => {
@@ -230,6 +224,5 @@ test("a submodule's files come back in a follow-up, and in a setup script's clon
   const session = await untilOver(client, draft.id);
   expect(session).toMatchObject({ status: "completed", failure: null });
   expect(await inOtherClone(world, url, `git show origin/${session.branchName}:seen.txt`)).toBe("one\none\none");
-  const { events } = await client.session.events(draft.id, { limit: 1_000 });
-  expect(events.filter((event) => event.type === "notice" && event.data.text.includes("submodules"))).toEqual([]);
+  expect((await noticesOf(client, draft.id)).filter((text) => text.includes("submodules"))).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { type Place, nextLagMs, tokenUser, type ForgeState, type KeptPullRequest } from "./state.ts";
 import { bareOf, bringFrom, copyTo, tipOf } from "./commits.ts";
 
-/** An answer of the API; no status where the connection is cut instead. */
+/** An answer of the API; no status if the connection is cut instead. */
 export interface Answer {
   readonly status: number | null;
   readonly headers?: Readonly<Record<string, string>>;

@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => forge?.close());
 
-/** What is wrong with a body by the description; nothing where it holds. */
+/** What is wrong with a body by the description; nothing if it holds. */
 function problems(operation: string, status: number, body: unknown): readonly string[] {
   const schema = description.operations[operation]?.responses[String(status)];
   if (schema === undefined) return [`${operation} never answers ${status}`];

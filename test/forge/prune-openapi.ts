@@ -63,7 +63,7 @@ function resolve(value: Json | undefined): JsonObject {
   return typeof reference === "string" ? at(description, reference.slice(2).split("/")) : value;
 }
 
-/** The JSON schema of a body; true, which takes anything, where it has none. */
+/** The JSON schema of a body; true, which takes anything, if it has none. */
 function schemaOf(body: JsonObject): Json {
   const content = body["content"];
   const json = isObject(content) ? content["application/json"] : undefined;

@@ -28,7 +28,7 @@ export interface TestForge {
   readonly token: string;
   /** Makes a repository with one commit on `main`, of files given or of a folder; of no files, without a commit. */
   createRepository(owner: string, name: string, files: Record<string, string> | string): Promise<{ url: string }>;
-  /** Adds a commit to a branch, which is made from `main` where it is not there. */
+  /** Adds a commit to a branch, which is made from `main` if it is not there. */
   commit(owner: string, name: string, branch: string, files: Record<string, string>): Promise<void>;
   /** The bare repository itself. */
   pathOf(owner: string, name: string): string;

@@ -274,7 +274,7 @@ describe("what a provider would do for an agent beside answering", () => {
     expect(answer.status).toBe(403);
     expect(answer.body).toContain(`OFFSTAGE_MODEL_ALLOW=${permit}`);
     expect(seen).toEqual([]);
-    // Without it the same passes; and with it, where the operator allowed it by that name.
+    // Without it the same passes; and with it, if the operator allowed it by that name.
     expect((await sendTo(path, {})).status).toBe(200);
     expect((await sendTo(path, more, { permits: ["source:*", "block:*", "field:video_url", permit] })).status).toBe(
       200,

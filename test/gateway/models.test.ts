@@ -260,12 +260,12 @@ describe("a model", () => {
     expect(priceOf(model, {})?.input).toBe(input);
   });
 
-  it("has the operator's price first, and none where nobody knows it", () => {
+  it("has the operator's price first, and none if nobody knows it", () => {
     expect(priceOf("claude-sonnet-5-5", { "claude-*": { input: 9, output: 9 } })).toEqual({ input: 9, output: 9 });
     expect(priceOf("scripted", {})).toBeNull();
   });
 
-  it("is counted by what it was asked as, where its server calls it by a name without a price", () => {
+  it("is counted by what it was asked as, if its server calls it by a name without a price", () => {
     const own = { fast: { input: 1, output: 1 } };
     expect(priceOfAny(["vendor/some-model", "fast"], own)).toEqual(own.fast);
     expect(priceOfAny([null, "unknown"], own)).toBeNull();

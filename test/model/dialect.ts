@@ -14,7 +14,7 @@ export interface Reply {
 
 /** One provider's protocol. */
 export interface Dialect {
-  /** True where a path is this dialect's. */
+  /** True if a path is this dialect's. */
   serves(path: string): boolean;
   parse(body: Json, path: string): { readonly conversation: Conversation; readonly stream: boolean };
   /** The whole answer, for a request that does not stream. */

@@ -45,7 +45,7 @@ export interface Conversation {
   /** All that the harness sent: its own instructions, what the user said, and the output of tools. */
   readonly everything: string;
   readonly tools: readonly OfferedTool[];
-  /** Folder that the harness says it works in, where it says so. */
+  /** Folder that the harness says it works in, if it says so. */
   readonly workingDirectory: string | null;
 }
 

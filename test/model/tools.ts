@@ -23,7 +23,7 @@ const properties = {
   command: ["command", "cmd", "script"],
 } as const;
 
-/** @throws where the harness offers no tool that can do it */
+/** @throws if the harness offers no tool that can do it */
 export function toolCallFor(action: ToolAction, conversation: Conversation): ToolCall {
   const { kind, values } = valuesOf(action, conversation);
   const tool = conversation.tools.find((offered) => names[kind].test(offered.name));

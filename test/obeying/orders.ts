@@ -76,7 +76,7 @@ export interface Attempt {
   readonly exitCode: number;
 }
 
-/** @returns null where no shell ran the order to its end */
+/** @returns null if no shell ran the order to its end */
 export function attemptIn(text: string, id: string): Attempt | null {
   const product = randomPart(id) * factor;
   const begin = `[${id} begins ${product}]\n`;

@@ -98,14 +98,14 @@ it("tries again what may pass by itself: faults, too many requests, connections 
   expect(s3.requests).toHaveLength(5 + 3 + 3);
 });
 
-it("tries again where there is no answer, also to what was carried out", async () => {
+it("tries again if there is no answer, also to what was carried out", async () => {
   const objects = store({}, { requestMs: 300, totalMs: 60_000, putMs: 60_000 });
   s3.failNext("PUT", "no answer", "no answer after all");
   await objects.put("a", Buffer.from("content"), never);
   expect((await get(objects, "a"))?.toString()).toBe("content");
 });
 
-it("gives up where the store stays down, and says why", async () => {
+it("gives up if the store stays down, and says why", async () => {
   const objects = store({}, { requestMs: 20_000, totalMs: 100, putMs: 100 });
   s3.fail("PUT", 503);
   const error = await problemOf(objects.put("a", Buffer.from("a"), never));
@@ -119,7 +119,7 @@ it("gives up where the store stays down, and says why", async () => {
   expect((await problemOf(get(nowhere, "a"))).message).toMatch(/ could not be reached \(ECONNREFUSED\)$/u);
 });
 
-it("ends at once where what asked is cancelled, with its reason, and with the store's fault where its time is over", async () => {
+it("ends at once if what asked is cancelled, with its reason, and with the store's fault if its time is over", async () => {
   const objects = store();
   s3.fail("GET", "no answer");
   const cancelled = new AbortController();

@@ -22,7 +22,7 @@ const mac = (key: string | Buffer, text: string): Buffer => createHmac("sha256",
 
 /**
  * Checks AWS Signature Version 4 as a store does, by the description that AWS publishes; written apart from what signs.
- * @returns what is wrong; null where all is well
+ * @returns what is wrong; null if all is well
  */
 export function signatureProblem(
   { method, target, headers }: SignedRequest,

@@ -7,7 +7,7 @@ export interface Sample {
 
 export interface Scrape {
   readonly samples: readonly Sample[];
-  /** The value of the one sample that has this name and these labels; undefined where there is none. */
+  /** The value of the one sample that has this name and these labels; undefined if there is none. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
 }
 

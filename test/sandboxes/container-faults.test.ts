@@ -230,7 +230,7 @@ describe.skipIf(reason !== "")(`a container engine${reason === "" ? "" : ` (not 
       },
     );
 
-    it("is believed from afar too where all is as it was asked for", async () => {
+    it("is believed from afar too if all is as it was asked for", async () => {
       proxy.meddling.answer = liesFromAfar;
       expect(await outcome(begin("cat; echo up"))).toEqual({ said: "up\n", complained: "", code: 0 });
     });

@@ -58,7 +58,7 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     return { said, complained, code };
   }
 
-  it("is removed in the background where it could not be at once, and told of", async () => {
+  it("is removed in the background if it could not be at once, and told of", async () => {
     const told: string[] = [];
     const note = (_: unknown, message: string) => void told.push(message);
     const logger = { warn: note, info: note, debug: note } as never;
@@ -72,7 +72,7 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     expect(refused).toBe(4);
   });
 
-  it("is removed by the sweep where it could not be for long", async () => {
+  it("is removed by the sweep if it could not be for long", async () => {
     const sandbox = behind(proxy.socket, { retries: { ...retries, most: 1, sweepMs: 100 } });
     proxy.meddling.refuse = (call) => (call.startsWith("DELETE ") ? 500 : null);
     const child = sandbox.start(place.request("true"));
@@ -141,7 +141,7 @@ describe.skipIf(reason !== "")(`what is left on an engine${reason === "" ? "" : 
     expect(await containers()).toBe(0);
   });
 
-  it("is removed where it was renamed or paused", async () => {
+  it("is removed if it was renamed or paused", async () => {
     const children = await Promise.all([otherServer(), otherServer()]);
     const [one, other] = await containersOf(found.socket);
     await askEngineFor(found.socket, "POST", `/containers/${one?.Id}/rename`, { name: "somebody-elses" });

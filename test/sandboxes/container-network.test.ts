@@ -86,7 +86,7 @@ describe.skipIf(!isRoot)("the trial of the network", () => {
       expect(tried).toEqual(expected);
     });
 
-    it.each(networks)("finds one where %s", async (_what, setup, words) => {
+    it.each(networks)("finds one if %s", async (_what, setup, words) => {
       const { attempt } = inside(setup);
       await expect(requireNoNetwork(attempt)).rejects.toThrow(words);
     });
@@ -113,7 +113,7 @@ describe.skipIf(!isRoot)("the trial of the network", () => {
     );
   });
 
-  it("asks node where bash was built without connections", async () => {
+  it("asks node if bash was built without connections", async () => {
     const said = (by: NetworkProbe): string[] =>
       ["1.1.1.1/443", "169.254.169.254/80", "2606:4700:4700::1111/443"].map(
         (at) => `/dev/tcp/${at}: ${by === "bash" ? "No such file or directory" : "ENETUNREACH"}`,

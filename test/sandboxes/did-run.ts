@@ -16,7 +16,7 @@ export interface MarkedScript {
 }
 
 /**
- * Puts marks around a script that only a shell which runs it can print on stderr, since it works them out. Where nothing
+ * Puts marks around a script that only a shell which runs it can print on stderr, since it works them out. If nothing
  * runs, nothing is reached either: without a mark a test of an attack would pass with no sandbox at all.
  */
 export function marked(script: string): MarkedScript {

@@ -23,7 +23,7 @@ const programs =
 /**
  * A container engine of the suite's own, in its own folder and network namespace, with an image made of this machine's own
  * programs, since no registry need be reached. Another engine is tried by its socket in OFFSTAGE_TEST_ENGINE.
- * @returns why there is none, where there can't be
+ * @returns why there is none, if there can't be
  */
 export async function startEngine(): Promise<TestEngine | string> {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "only root on Linux can start an engine";

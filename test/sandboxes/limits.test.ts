@@ -145,7 +145,7 @@ describe.skipIf(!canLimit())("a bound of processor cores", () => {
       .map((file) => Number(/^nr_throttled (\d+)$/mu.exec(readFileSync(file, "utf8"))?.[1] ?? 0))
       .reduce((sum, count) => sum + count, 0);
 
-  it("comes after the server where both want a core", async () => {
+  it("comes after the server if both want a core", async () => {
     await inSandbox("true", {});
     const share = ["/sys/fs/cgroup/offstage/cpu.weight", "/sys/fs/cgroup/cpu/offstage/cpu.shares"].find(existsSync);
     expect(Number(readFileSync(share ?? "", "utf8"))).toBe(share?.endsWith("weight") === true ? 20 : 204);
@@ -173,7 +173,7 @@ describe.skipIf(!canLimit())("a bound of processor cores", () => {
   });
 });
 
-/** What bounds memory and processes where the kernel can't be asked to. */
+/** What bounds memory and processes if the kernel can't be asked to. */
 describe("looking", () => {
   async function look(command: string, limits: Partial<ResourceLimits>): Promise<Exceeded | null> {
     const child = startProcess(

@@ -67,7 +67,7 @@ describe.skipIf(process.getuid?.() !== 0)("under root, each session's folders", 
     expect(ownerOf(file)).toBe(0);
   });
 
-  it("get another where somebody took theirs while the machine's memory of it was gone, links unfollowed", async () => {
+  it("get another if somebody took theirs while the machine's memory of it was gone, links unfollowed", async () => {
     const before = await make("slept", server());
     await rm(join(folder, "claims"), { recursive: true });
     const outside = join(folder, "outside");

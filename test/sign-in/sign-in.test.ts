@@ -228,7 +228,7 @@ describe("a sign-in that was tampered with comes to nothing", () => {
     expect(await comeBack(callback, cookie)).toMatchObject({ to: "/sign-in?problem=expired", session: null });
   });
 
-  it("where the provider says no, without a word of its own on our page", async () => {
+  it("if the provider says no, without a word of its own on our page", async () => {
     const { address, cookie } = await begin("oidc");
     const state = new URL(address).searchParams.get("state") ?? "";
     const query = new URLSearchParams({

@@ -39,7 +39,7 @@ it("counts what requests cost, on the session and in the month, when they come a
   expect((await updateOrganization(database, organizationId, {})).spentUsd).toBe(1);
 });
 
-it("has no limit where none is set", async () => {
+it("has no limit if none is set", async () => {
   const { id } = await addSession(database, organizationId);
   expect(await budgetLeft(database, id)).toEqual({ session: null, month: null });
 });

@@ -102,7 +102,7 @@ it("can be opened after the master key was rotated, and without the right key it
   await expect(read(later, stranger)).rejects.toThrow(/the master key [0-9a-f]{16}, which sealed/u);
 });
 
-it("tells where a piece was changed behind its back", async () => {
+it("tells if a piece was changed behind its back", async () => {
   const id = await save(Buffer.from("kept"));
   await test.database.pool.query(
     "update checkpoint_piece set sealed = set_byte(sealed, 30, 255 - get_byte(sealed, 30)) where id = $1",

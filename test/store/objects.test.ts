@@ -205,7 +205,7 @@ it("keeps a worker that slept between an upload and the checkpoint from referrin
   expect((await read(before)).length).toBe(300_000);
 });
 
-it("leaves the last checkpoint where the store fails in the middle, and a row for each object that got there", async () => {
+it("leaves the last checkpoint if the store fails in the middle, and a row for each object that got there", async () => {
   const before = await save(randomBytes(300_000));
   s3.failNext("PUT", 503, "no answer after all");
   const overtime = new AbortController();
@@ -295,7 +295,7 @@ it("tells apart what is gone from what can't be asked for: only the first loses 
   await expect(read(id)).rejects.toThrow(/is gone/u);
 });
 
-it("ends in the middle where the worker stops, and leaves the rest for the next time", async () => {
+it("ends in the middle if the worker stops, and leaves the rest for the next time", async () => {
   await save(randomBytes(300_000));
   await save(Buffer.from("small"));
   await pass("2 hours");

@@ -81,7 +81,7 @@ it("keeps the master key in a file that others can't read, and refuses one that 
   await expect(opened()).rejects.toThrow(InvalidInputError);
 });
 
-it("says which master key is missing, where it is not the one that sealed", async () => {
+it("says which master key is missing, if it is not the one that sealed", async () => {
   await add("TOKEN", "value");
   await writeFile(vault.keyring.source, `${randomBytes(32).toString("base64")}\n`);
   await expect(opened()).rejects.toThrow(/the master key [0-9a-f]{16}, which sealed a secret, is missing/u);

@@ -89,7 +89,7 @@ test.each(poisons)("%s end with a limit by name, not with the server", async (_,
   expect(performance.now() - began).toBeLessThan(generousMs);
 });
 
-test("the attack of nested loops is one: where nothing limits it, it is not over ten times later", async () => {
+test("the attack of nested loops is one: if nothing limits it, it is not over ten times later", async () => {
   const module = JSON.stringify(join(import.meta.dirname, "../../src/templates/liquid.ts"));
   const [, loops] = poisons[0] ?? [];
   const source = `import(${module}).then(({ renderLiquid }) => {

@@ -15,7 +15,7 @@ import { createWorld, untilOver, type World } from "../world.ts";
 
 /**
  * A fleet that is upgraded node by node: `npm run upgrade -- --from v0.1.0`. Nodes of that version and of this tree run side
- * by side on one database, which this tree migrates under the feet of the other. Ends with 1 where a session was lost, or
+ * by side on one database, which this tree migrates under the feet of the other. Ends with 1 if a session was lost, or
  * has not exactly one pull request with all its work.
  */
 const { values } = parseArgs({ options: { from: { type: "string", default: "HEAD~1" } } });

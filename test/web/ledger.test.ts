@@ -42,7 +42,7 @@ async function trigger(macro: string, event: unknown, idempotencyKey?: string): 
   return id;
 }
 
-test("where nothing was triggered, the ledger says what will stand there", async () => {
+test("if nothing was triggered, the ledger says what will stand there", async () => {
   const page = await site.signedIn();
   await page.goto("/");
   await page.getByRole("link", { name: "Ledger" }).click();

@@ -287,7 +287,7 @@ describe("what can't be looked through", () => {
     expect((await look(base)).notRead).toEqual([]);
   });
 
-  test("takes no more memory than it may, where a few bytes stand for endless folders", async () => {
+  test("takes no more memory than it may, if a few bytes stand for endless folders", async () => {
     const base = await commit({ base: "base" });
     const entry = async (lines: (index: number) => string): Promise<string> =>
       mustGit(["mktree"], {

@@ -87,7 +87,7 @@ describe("the engine's one stream", () => {
     frames.destroy();
   });
 
-  it("goes on for the other output where one was destroyed", async () => {
+  it("goes on for the other output if one was destroyed", async () => {
     const [stdout, stderr] = [new PassThrough({ highWaterMark: 1 }), new PassThrough()];
     const source = new PassThrough();
     const done = pipeline(source, createDemultiplexer({ stdout, stderr }));
@@ -102,7 +102,7 @@ describe("the engine's one stream", () => {
     expect(String(await buffer(stderr))).toBe("heard");
   });
 
-  it("is refused where it is none of frames", async () => {
+  it("is refused if it is none of frames", async () => {
     const outputs = { stdout: new PassThrough(), stderr: new PassThrough() };
     await expect(pipeline(Readable.from([Buffer.from("plain text")]), createDemultiplexer(outputs))).rejects.toThrow(
       /not in frames/u,

@@ -40,7 +40,7 @@ secretLintProfiler.setEnabled(false);
 
 /**
  * Finds what looks like a token or a private key, by secretlint's recommended rules. The time depends on the text, which an
- * agent chose: call it only where it can be ended.
+ * agent chose: call it only in a thread that can be ended.
  */
 export async function findTokenShapes(content: string): Promise<TokenShape[]> {
   const { messages } = await lintSource({

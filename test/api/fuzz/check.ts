@@ -105,7 +105,7 @@ function problemOf({ method }: FuzzRequest, { status, text, type }: Reply, forbi
   return "an error that is not in the form of errors";
 }
 
-/** Sends one request and reads its answer, of a stream only the head. @throws where there is no answer */
+/** Sends one request and reads its answer, of a stream only the head. @throws if there is no answer */
 function send(origin: string, agent: Agent, { method, target, headers, body }: FuzzRequest): Promise<Reply> {
   const { hostname, port, host } = new URL(origin);
   return new Promise((resolve, reject) => {

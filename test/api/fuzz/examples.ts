@@ -53,7 +53,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
 
 interface ExampleParts {
   readonly repository: string;
-  /** Another each time, where two of the same name can't be. */
+  /** Another each time, if two of the same name can't be. */
   readonly word: string;
   readonly key: string;
 }

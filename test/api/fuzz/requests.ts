@@ -165,7 +165,7 @@ function requestWith(operation: Operation, around: Surroundings, odd: ReadonlySe
     });
 }
 
-/** @returns undefined where none is sent */
+/** @returns undefined if none is sent */
 function bodyOf(operation: Operation, around: Surroundings, odd: ReadonlySet<Oddity>): fc.Arbitrary<unknown> {
   const { body, operationId } = operation;
   if (odd.has("body")) return awkward;
