@@ -30,7 +30,7 @@ async function serve(): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), "offstage-bench-"));
   // The database runs as an unprivileged user if we are root, and must reach its folder.
   await chmod(directory, 0o711);
-  const embedded = await startEmbeddedServer({ directory: join(directory, "postgres"), beside: false, logger });
+  const embedded = await startEmbeddedServer({ directory: join(directory, "postgres"), logger });
   const database = await openDatabase({ url: embedded.url, directory, logger });
   await bootstrap(database, { adminKey: benchKey });
   const templates = createTemplates();

@@ -122,7 +122,7 @@ const logger = createLogger("error");
 const folder = await mkdtemp(join(tmpdir(), "offstage-pickup-"));
 // The unprivileged user that the database runs as under root must be able to pass.
 await chmod(folder, 0o755);
-const server = await startEmbeddedServer({ directory: join(folder, "postgres"), beside: false, logger });
+const server = await startEmbeddedServer({ directory: join(folder, "postgres"), logger });
 try {
   const database = await openDatabase({ url: server.url, directory: "", logger });
   const { organizationId } = await bootstrap(database, { adminKey: null });

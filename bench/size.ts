@@ -175,7 +175,6 @@ const folder = options.folder ?? (await mkdtemp(join(tmpdir(), "offstage-size-")
 await chmod(folder, 0o755);
 const server = await startEmbeddedServer({
   directory: join(folder, "postgres"),
-  beside: false,
   logger: createLogger("warn"),
 });
 const stores: Store[] = [];

@@ -201,7 +201,7 @@ const directory = await mkdtemp(join(tmpdir(), "offstage-stall-"));
 // The database runs as an unprivileged user if we are root, and must reach its folder.
 await chmod(directory, 0o711);
 const probeFile = join(directory, "probe");
-const embedded = await startEmbeddedServer({ directory: join(directory, "postgres"), beside: false, logger });
+const embedded = await startEmbeddedServer({ directory: join(directory, "postgres"), logger });
 const world = await createWorld(() => [{ say: "nothing" }], { embedded: true });
 const hostile = {
   id: "hostile",

@@ -27,7 +27,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const named = process.env["OFFSTAGE_TEST_POSTGRES"];
   const server =
     named === undefined
-      ? await startEmbeddedServer({ directory: join(folder, "postgres"), beside: false, logger })
+      ? await startEmbeddedServer({ directory: join(folder, "postgres"), logger })
       : { url: named, stop: () => Promise.resolve() };
   const administration = await openDatabase({ url: server.url, directory: folder, logger });
   if (named === undefined) {

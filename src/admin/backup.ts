@@ -88,8 +88,8 @@ export async function move(
   }
 }
 
-function open({ databaseDirectory: directory }: Config, url: string | null, beside: boolean): Promise<Database> {
-  return openDatabase({ url, directory, logger: createLogger("error"), attach: beside, migrated: false });
+function open({ databaseDirectory: directory }: Config, url: string | null, attach: boolean): Promise<Database> {
+  return openDatabase({ url, directory, logger: createLogger("error"), attach, migrated: false });
 }
 
 /** Passes a dump's parts on until `signal` aborts, and keeps its header and totals. */

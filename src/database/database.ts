@@ -45,7 +45,7 @@ export async function openDatabase(options: {
   const { logger } = options;
   const server =
     options.url === null
-      ? await startEmbeddedServer({ directory: options.directory, beside: options.attach ?? false, logger })
+      ? await startEmbeddedServer({ directory: options.directory, attach: options.attach ?? false, logger })
       : null;
   const url = server?.url ?? options.url ?? "";
   // A process that freezes inside a transaction must not hold its locks for ever.

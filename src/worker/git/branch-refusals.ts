@@ -43,25 +43,25 @@ function refusal(reason: string, remedy: string): SessionError {
 }
 
 /** Patterns for ls-remote(1) of the branches beside which git can't store a branch: its folders, and what is below it. */
-export function besidePatterns(branch: string): string[] {
+export function clashingPatterns(branch: string): string[] {
   return [...foldersOf(branch).map((folder) => `refs/heads/${folder}`), `refs/heads/${branch}/*`];
 }
 
 /**
  * Rejects a work branch whose name is a folder of another branch's name, or the other way round: git stores both at one path, so
  * the push would be refused after the agent's work.
- * @param names the remote's branches that match `besidePatterns`, and any others
+ * @param names the remote's branches that match `clashingPatterns`, and any others
  * @throws SessionError push_rejected
  */
 export function requireRoomFor(branch: string, names: readonly string[]): void {
   const folders = foldersOf(branch);
-  const beside = names.find((name) => folders.includes(name) || name.startsWith(`${branch}/`));
-  if (beside === undefined) return;
+  const clashing = names.find((name) => folders.includes(name) || name.startsWith(`${branch}/`));
+  if (clashing === undefined) return;
   throw new SessionError({
     code: "push_rejected",
-    reason: `The repository has a branch ${beside}, beside which the work branch ${branch} can't exist: one name is a folder of the other.`,
+    reason: `The repository has a branch ${clashing}, beside which the work branch ${branch} can't exist: one name is a folder of the other.`,
     retryable: false,
-    remedy: `Start a session with another branchName, or delete the branch ${beside}.`,
+    remedy: `Start a session with another branchName, or delete the branch ${clashing}.`,
   });
 }
 

@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { SessionError } from "../../domain/errors/errors.ts";
 import type { GitCredentials } from "../../forges/forge.ts";
 import { fetchObjects, type FetchLimits } from "./fetch.ts";
-import { besidePatterns, requireRoomFor, targetNotFound } from "./branch-refusals.ts";
+import { clashingPatterns, requireRoomFor, targetNotFound } from "./branch-refusals.ts";
 import {
   git,
   hasCommit,
@@ -150,7 +150,7 @@ export async function lookUpHeads(
     configured,
     `refs/heads/${wanted.branch}`,
     ...(formerTarget === null ? [] : [`refs/heads/${formerTarget}`]),
-    ...besidePatterns(wanted.branch),
+    ...clashingPatterns(wanted.branch),
   ];
   const { defaultBranch, branches, shaOf } = await askRemote(mirror, refs, options);
   const formerSha = formerTarget === null ? null : shaOf(`refs/heads/${formerTarget}`);

@@ -28,7 +28,7 @@ export interface PushScan extends ObjectsOptions {
   /** Commits whose contents are not new. */
   readonly known: readonly string[];
   /** Contents that are pushed beside git's objects. */
-  readonly beside?: AsyncIterable<PushedObject>;
+  readonly further?: AsyncIterable<PushedObject>;
   /** Values of known secrets. */
   readonly secrets: readonly string[];
   /** Findings that the repository allows. */
@@ -59,7 +59,7 @@ export async function scanPush(push: PushScan): Promise<PushFindings> {
   };
   const scanner = createContentScanner(secrets, signal, push.chunkMs);
   try {
-    for await (const object of both(pushedObjects(head, known, push), push.beside)) {
+    for await (const object of both(pushedObjects(head, known, push), push.further)) {
       if (found.known.length + found.shapes.length + found.notRead.length >= findingLimit) break;
       const path = Buffer.from(object.path, "latin1").toString("utf8");
       const location: FindingLocation = { path, commit: object.commit, inName: object.type !== "blob" };
@@ -85,9 +85,9 @@ export async function scanPush(push: PushScan): Promise<PushFindings> {
   }
 }
 
-async function* both(objects: AsyncIterable<PushedObject>, beside: AsyncIterable<PushedObject> | undefined) {
+async function* both(objects: AsyncIterable<PushedObject>, further: AsyncIterable<PushedObject> | undefined) {
   yield* objects;
-  if (beside !== undefined) yield* beside;
+  if (further !== undefined) yield* further;
 }
 
 /** Searches one object. @returns what was found; a text, the end of a sentence, if it could not be searched */

@@ -68,7 +68,7 @@ async function scanCommits(
       cwd: clone.mirror.path,
       known: knownOf(clone),
       head,
-      beside: lfsObjects(clone.mirror.path, lfs),
+      further: lfsObjects(clone.mirror.path, lfs),
       secrets: mask.secrets,
       allowed,
       signal,
