@@ -13,7 +13,7 @@ let store: string;
 beforeEach(async () => {
   repository = await createRepository(folder.path);
   store = join(repository.mirror, "lfs");
-  const program = textOf("worker/git/lfs-filter.cjs").replaceAll("'", "'\\''");
+  const program = textOf("worker/git/until-ready.cjs", "worker/git/lfs-filter.cjs").replaceAll("'", "'\\''");
   const filter = `echo started >> '${join(folder.path, "starts")}'; '${process.execPath}' --no-warnings -e '${program}' -- '${store}'`;
   await repository.git("config", "filter.lfs.process", filter);
   await repository.git("config", "filter.lfs.required", "true");
@@ -83,7 +83,11 @@ describe("lfs-filter.cjs", () => {
 
 describe("take-contents.cjs and keep-contents.cjs", () => {
   const inClone = (program: string, input: string | Buffer, path = repository.path) =>
-    runProgram(`worker/lfs/${program}`, { cwd: path, environment: repository.environment, input });
+    runProgram(["worker/git/until-ready.cjs", `worker/lfs/${program}`], {
+      cwd: path,
+      environment: repository.environment,
+      input,
+    });
 
   test("take what is there out of one clone and put it into another", async () => {
     const contents = [Buffer.from("one"), Buffer.alloc(3_000_000, "two\n"), Buffer.from("\n")];

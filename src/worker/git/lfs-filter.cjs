@@ -2,7 +2,7 @@
  * git's filter for files in LFS (gitattributes(5), "Long Running Filter Process"; git-lfs-spec(7)), without the program git-lfs,
  * which an image need not have. One process filters all files of a git command. It makes pointers of contents (clean), and contents
  * of pointers (smudge). New contents are kept in the clone, from where they are uploaded before the push; others are in the mirror's
- * store, which is not writable here. A pointer whose content is in neither stays a pointer.
+ * store, which is not writable here. A pointer whose content is in neither stays a pointer. Needs until-ready.cjs.
  *
  * Environment: OFFSTAGE_LFS_OWN, the folder for new contents; `lfs` in the clone's repository if it is not set
  * Argument: the mirror's store. stdin and stdout: packets of git's protocol (gitprotocol-common(5))
@@ -23,6 +23,7 @@ const {
 } = require("node:fs");
 const { dirname, join, resolve } = require("node:path");
 
+const { untilReady } = globalThis;
 const shared = process.argv[1];
 const own = process.env.OFFSTAGE_LFS_OWN ?? resolve(commonFolder(), "lfs");
 /** Most bytes of a packet's content, and of a pointer. */
@@ -31,18 +32,6 @@ const pointerBytes = 1024;
 
 function commonFolder() {
   return execFileSync("git", ["rev-parse", "--git-common-dir"], { encoding: "utf8" }).trim();
-}
-
-/** Repeats a read or write of a pipe that does not block, until it can be done. */
-function untilReady(act) {
-  for (;;) {
-    try {
-      return act();
-    } catch (error) {
-      if (error.code !== "EAGAIN") throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
-    }
-  }
 }
 
 const input = { chunk: Buffer.allocUnsafe(1024 * 1024), start: 0, end: 0 };

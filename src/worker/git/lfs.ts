@@ -154,8 +154,12 @@ async function setFilter(mirror: string, clone: GitOptions): Promise<void> {
 export function filterCommand(mirror: string): string {
   // An image may have its own Node, and this one may be gone after an upgrade.
   const node = `node=${shellQuote(process.execPath)}; [ -x "$node" ] || node=node; unset NODE_OPTIONS; exec "$node" --no-warnings`;
-  return `${node} -e ${shellQuote(programText(import.meta.url, "lfs-filter.cjs"))} -- ${shellQuote(lfsStore(mirror))}`;
+  const program = `${pipeFunctions()}\n${programText(import.meta.url, "lfs-filter.cjs")}`;
+  return `${node} -e ${shellQuote(program)} -- ${shellQuote(lfsStore(mirror))}`;
 }
+
+/** The function `untilReady`, for programs that read or write pipes: it goes before their text. */
+export const pipeFunctions = (): string => programText(import.meta.url, "until-ready.cjs");
 
 /**
  * Downloads the contents of a commit's files by git-lfs. What the server has is kept also if it lacks others.

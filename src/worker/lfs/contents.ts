@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { programText } from "../../programs/program-text.ts";
-import { lfsPath, markMade, type LfsPointer } from "../git/lfs.ts";
+import { pipeFunctions, lfsPath, markMade, type LfsPointer } from "../git/lfs.ts";
 import { runCommand, type SandboxFolders, type SandboxedRun } from "../sandboxed/run-command.ts";
 
 // Contents travel as a stream: for each a line `<oid> <bytes>` with the content after it.
@@ -51,8 +51,9 @@ async function runTake(
   wanted: readonly LfsPointer[],
   use: (stdout: Readable) => Promise<void>,
 ): Promise<void> {
-  const program = ["--no-warnings", "-e", programText(import.meta.url, "take-contents.cjs"), "--", ...parameters];
-  await runCommand(run, folders, { command: process.execPath, arguments: program }, async (child) => {
+  const program = `${pipeFunctions()}\n${programText(import.meta.url, "take-contents.cjs")}`;
+  const command = { command: process.execPath, arguments: ["--no-warnings", "-e", program, "--", ...parameters] };
+  await runCommand(run, folders, command, async (child) => {
     const asked = pipeline(Readable.from(wanted.map(headerOf)), child.stdin);
     // If the program ends early, its exit code tells why.
     asked.catch(() => undefined);
@@ -141,8 +142,9 @@ export async function storeMade(store: string, pointer: LfsPointer, content: Asy
  */
 export async function keepContents(run: SandboxedRun, folders: SandboxFolders, contents: Readable): Promise<string[]> {
   let kept = "";
-  const program = ["--no-warnings", "-e", programText(import.meta.url, "keep-contents.cjs")];
-  await runCommand(run, folders, { command: process.execPath, arguments: program }, async (child) => {
+  const program = `${pipeFunctions()}\n${programText(import.meta.url, "keep-contents.cjs")}`;
+  const command = { command: process.execPath, arguments: ["--no-warnings", "-e", program] };
+  await runCommand(run, folders, command, async (child) => {
     [kept] = await Promise.all([text(child.stdout), pipeline(contents, child.stdin)]);
   });
   return kept.split("\n").filter((oid) => oid !== "");

@@ -1,5 +1,6 @@
 /*
- * Puts contents of files in LFS where the clone's LFS filter looks for them. It runs in the clone.
+ * Puts contents of files in LFS where the clone's LFS filter looks for them. It runs in the clone. Needs
+ * until-ready.cjs.
  * stdin: for each a line `<oid> <bytes>` with the content after it
  * stdout: a line `<oid>` for each
  */
@@ -7,25 +8,18 @@ const { execFileSync } = require("node:child_process");
 const { closeSync, mkdirSync, openSync, readSync, renameSync, writeSync } = require("node:fs");
 const { dirname, join } = require("node:path");
 
+const { untilReady } = globalThis;
 const common = execFileSync("git", ["rev-parse", "--git-common-dir"], { encoding: "utf8" }).trim();
 const unfinished = join(common, "lfs/incoming");
 const part = Buffer.alloc(1024 * 1024);
 const kept = [];
 let buffered = Buffer.alloc(0);
 
-/** Reads more of stdin, which may be a pipe that does not block. @returns whether there was any */
+/** Reads more of stdin. @returns whether there was any */
 function more() {
-  for (;;) {
-    try {
-      const count = readSync(0, part, 0, part.length, null);
-      buffered = Buffer.concat([buffered, part.subarray(0, count)]);
-      return count > 0;
-    } catch (error) {
-      if (error.code === "EOF") return false;
-      if (error.code !== "EAGAIN") throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-    }
-  }
+  const count = untilReady(() => readSync(0, part, 0, part.length, null));
+  buffered = Buffer.concat([buffered, part.subarray(0, count)]);
+  return count > 0;
 }
 
 mkdirSync(dirname(unfinished), { recursive: true });

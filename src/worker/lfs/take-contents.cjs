@@ -1,6 +1,6 @@
 /*
  * Writes contents that the clone's LFS filter kept to stdout: for each a line `<oid> <bytes>` with the content after it. What is not
- * there, or is not of its size, is left out. It runs in the clone.
+ * there, or is not of its size, is left out. It runs in the clone. Needs until-ready.cjs.
  * Argument: `list` for the lines alone
  * stdin: lines `<oid> <bytes>`
  */
@@ -8,6 +8,7 @@ const { execFileSync } = require("node:child_process");
 const { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } = require("node:fs");
 const { join } = require("node:path");
 
+const { untilReady } = globalThis;
 const isList = process.argv[1] === "list";
 const common = commonFolder();
 const part = Buffer.alloc(1024 * 1024);
@@ -22,16 +23,8 @@ function commonFolder() {
   }
 }
 
-/** stdout may be a pipe that does not block: it is then full for a while. */
 function write(bytes) {
-  for (let rest = bytes; rest.length > 0;) {
-    try {
-      rest = rest.subarray(writeSync(1, rest));
-    } catch (error) {
-      if (error.code !== "EAGAIN") throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
-    }
-  }
+  for (let rest = bytes; rest.length > 0;) rest = rest.subarray(untilReady(() => writeSync(1, rest)));
 }
 
 /** Opens a content; null if there is none. A link leads elsewhere, and a pipe would never end. */
