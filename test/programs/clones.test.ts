@@ -247,3 +247,99 @@ describe.each(shells)("move-to-signed.sh in %s", (shell) => {
     expect(await move(repository, head, head)).toMatchObject({ code: 0 });
   });
 });
+
+/** Takes a commit into the clone, or begins to join it, and reads what became of that. */
+const joining = (repository: Repository, shell: string, theirs: string, onto: string) => {
+  const run = (programs: readonly string[], more: Record<string, string> = {}) =>
+    runProgram(programs, {
+      shell,
+      cwd: repository.path,
+      environment: { ...repository.environment, OFFSTAGE_THEIRS: theirs, OFFSTAGE_ONTO: onto, ...more },
+    });
+  return {
+    takeIn: async (to: string) => {
+      const head = await repository.git("rev-parse", "HEAD");
+      return run(["worker/clones/take-in.sh"], {
+        OFFSTAGE_FROM: head,
+        OFFSTAGE_AT: head,
+        OFFSTAGE_BRANCH: "work",
+        OFFSTAGE_TO: to,
+        OFFSTAGE_MESSAGE: "Join 'both'\n\n$(nothing)",
+      });
+    },
+    async state() {
+      const programs = ["worker/clones/merge-state.sh", "worker/clones/join-state.sh"];
+      const { stderr } = await run(programs, { OFFSTAGE_LFS_FILTER: "" });
+      return { state: /^offstage-join (\S+)$/mu.exec(stderr)?.[1], unresolved: unresolvedIn(stderr) };
+    },
+  };
+};
+
+describe.each(shells)("take-in.sh and join-state.sh in %s", (shell) => {
+  /** Two commits on top of the base that collide in `a`. @returns those of others */
+  async function diverge(repository: Repository): Promise<string> {
+    await repository.run("git checkout -q -b other && echo theirs > a && git commit -qam theirs");
+    const theirs = await repository.git("rev-parse", "HEAD");
+    await repository.run("git checkout -q work && echo mine > a && git commit -qam mine");
+    return theirs;
+  }
+
+  test("bring a clone to a commit, and leave ignored files", async () => {
+    const repository = await createRepository(folder.path);
+    const theirs = await diverge(repository);
+    await repository.run("echo kept > ignored && echo ignored > .git/info/exclude && touch .git/index.lock");
+    const { takeIn, state } = joining(repository, shell, theirs, "");
+    expect((await takeIn(theirs)).stderr).toMatch(/^offstage-taken-in$/mu);
+    expect(await repository.run("git rev-parse work; cat a ignored; git status --porcelain")).toBe(
+      [theirs, "theirs", "kept"].join("\n"),
+    );
+    expect(await state()).toEqual({ state: "done", unresolved: [] });
+  });
+
+  test("leave the clone in the middle of a merge, and say when it is done or thrown away", async () => {
+    const repository = await createRepository(folder.path);
+    const theirs = await diverge(repository);
+    const { takeIn, state } = joining(repository, shell, theirs, "");
+    expect((await takeIn("")).stderr).toMatch(/^offstage-taken-in$/mu);
+    expect(await repository.git("rev-parse", "MERGE_HEAD")).toBe(theirs);
+    expect(await state()).toEqual({ state: "under-way", unresolved: ["a"] });
+    await repository.run("echo both > a");
+    expect(await state()).toEqual({ state: "under-way", unresolved: [] });
+    await repository.run("git merge --abort");
+    expect(await state()).toEqual({ state: "undone", unresolved: [] });
+    expect((await takeIn("")).code).toBe(0);
+    await repository.run("echo both > a && git add a && git commit -q --no-edit");
+    expect(await state()).toEqual({ state: "done", unresolved: [] });
+    expect(await repository.git("log", "-1", "--format=%s")).toBe("Join 'both'");
+  });
+
+  test("put work on top of a rewritten branch, and say if the agent threw it away", async () => {
+    const repository = await createRepository(folder.path);
+    const theirs = await diverge(repository);
+    const { takeIn, state } = joining(repository, shell, theirs, repository.base);
+    expect((await takeIn("")).stderr).toMatch(/^offstage-taken-in$/mu);
+    expect(await repository.run("git rev-parse HEAD; git rev-parse --verify -q CHERRY_PICK_HEAD | wc -l")).toMatch(
+      new RegExp(`^${theirs}\\n\\s*1$`, "u"),
+    );
+    expect(await state()).toEqual({ state: "under-way", unresolved: ["a"] });
+    await repository.run("git cherry-pick --abort");
+    expect(await state()).toEqual({ state: "emptied", unresolved: [] });
+  });
+
+  test("do nothing in a clone that is at another commit", async () => {
+    const repository = await createRepository(folder.path);
+    const theirs = await diverge(repository);
+    const { takeIn } = joining(repository, shell, theirs, "");
+    await repository.run("git checkout -q --detach");
+    const head = await repository.git("rev-parse", "HEAD");
+    const end = await runProgram(["worker/clones/take-in.sh"], {
+      shell,
+      cwd: repository.path,
+      environment: { ...repository.environment, OFFSTAGE_AT: theirs, OFFSTAGE_TO: theirs, OFFSTAGE_ONTO: "" },
+    });
+    expect([end.code === 0, end.stderr.includes("offstage-taken-in")]).toEqual([false, false]);
+    expect(await repository.git("rev-parse", "HEAD")).toBe(head);
+    // The same clone is taken there if it is where it is said to be.
+    expect((await takeIn(theirs)).code).toBe(0);
+  });
+});

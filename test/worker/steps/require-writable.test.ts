@@ -1,0 +1,93 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { SessionError } from "../../../src/domain/errors/errors.ts";
+import { exportWork } from "../../../src/worker/steps/export-work.ts";
+import { prepareWorkspace } from "../../../src/worker/steps/prepare.ts";
+import { requireWorkflowRight, requireWritable } from "../../../src/worker/steps/require-writable.ts";
+import { whereToPush } from "../../../src/worker/steps/where-to-push.ts";
+import type { RepositoryFacts } from "../../forge/state.ts";
+import { folderOf } from "./step-actions.ts";
+import { createStepWorld, type StepServices, type StepWorld } from "./step-world.ts";
+
+let world: StepWorld;
+let services: StepServices;
+
+beforeEach(async () => {
+  world = await createStepWorld();
+  services = world.worker("one");
+});
+
+afterEach(() => world.close());
+
+const facts = (of: RepositoryFacts): void => world.forge.describe("acme", "app", of);
+
+test.each<[string, RepositoryFacts, string]>([
+  ["is archived", { archived: true }, "repository_access_denied"],
+  ["may not be pushed to", { push: false }, "repository_access_denied"],
+  ["has no pull requests", { push: true, hasPullRequests: false }, "pull_request_refused"],
+])("a repository that %s is refused before anything is fetched", async (_, of, code) => {
+  facts(of);
+  const attempt = await world.begin();
+  await expect(requireWritable(attempt, services)).rejects.toMatchObject({ code });
+  await expect(prepareWorkspace(attempt, services)).rejects.toMatchObject({ code });
+});
+
+test("rules of the work branch are said once, and stop nothing", async () => {
+  facts({ push: true, rules: [{ type: "required_signatures" }] });
+  const attempt = await world.begin();
+  const known = await requireWritable(attempt, services);
+  expect(known.get(attempt.session.repositories[0]?.id ?? "")?.mayPush).toBe(true);
+  const next = await world.again(attempt, "one");
+  await requireWritable(next, services);
+  const notices = (await world.events(next)).filter((line) => line.startsWith("notice"));
+  expect(notices).toEqual([expect.stringContaining("has rules for pushes to the branch")]);
+});
+
+test("a forge that can't be asked stops nothing", async () => {
+  const attempt = await world.begin();
+  const failed = world.forge.failNext({ kind: "status", status: 500, at: "repository" });
+  expect((await requireWritable(attempt, services)).size).toBe(0);
+  await failed;
+});
+
+describe("a repository to which the token may not push", () => {
+  test("is accepted if there may be a fork, to which the work goes", async () => {
+    facts({ push: false, allowForking: true });
+    const attempt = await world.begin();
+    const forking = { ...services, forks: true };
+    await requireWritable(attempt, forking);
+    const [clone] = (await prepareWorkspace(attempt, forking)).clones;
+    if (clone === undefined) throw new Error("there is no clone");
+    const { fork, mirror } = await whereToPush(attempt, forking, clone);
+    expect([fork?.path, mirror.url === clone.mirror.url]).toEqual(["tester/app", false]);
+  });
+
+  test("stays the target if the token may push after all", async () => {
+    facts({ push: true });
+    const attempt = await world.begin();
+    const forking = { ...services, forks: true };
+    const [clone] = (await prepareWorkspace(attempt, forking)).clones;
+    if (clone === undefined) throw new Error("there is no clone");
+    expect(await whereToPush(attempt, forking, clone)).toMatchObject({ fork: undefined, mirror: clone.mirror });
+  });
+});
+
+test.each<[string, string | null, string]>([
+  ["is refused if the token has no right to it", "repo", "repository_access_denied"],
+  ["passes if the token has it", "repo, workflow", "passed"],
+  ["passes if the forge does not say", null, "passed"],
+])("a change of workflows %s", async (_, scopes, end) => {
+  world.forge.setScopes(scopes);
+  const attempt = await world.begin();
+  const { clones } = await prepareWorkspace(attempt, services);
+  await mkdir(join(folderOf(clones), ".github/workflows"), { recursive: true });
+  await writeFile(join(folderOf(clones), ".github/workflows/a.yml"), "on: push\n");
+  const checking = requireWorkflowRight(attempt, services, await exportWork(attempt, services, clones));
+  expect(
+    await checking.then(
+      () => "passed",
+      ({ code }: SessionError) => code,
+    ),
+  ).toBe(end);
+});
