@@ -8,7 +8,7 @@ import { createErasures } from "../worker/background/erasures.ts";
 import { createHeartbeat } from "../worker/background/heartbeat.ts";
 import { createHeldJobs } from "../worker/background/held-jobs.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
-import { startPullRequestPolling } from "../worker/background/pull-request-polling.ts";
+import { createPullRequestPolling } from "../worker/background/pull-request-polling.ts";
 import { createWebhookSender } from "../worker/background/webhook-sender.ts";
 import { runAttempt } from "../worker/run-attempt.ts";
 import { runJob } from "../worker/run-job.ts";
@@ -99,5 +99,5 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     }),
   );
   const { pullRequestMinutes: minutes } = config;
-  await shutdown.start(startPullRequestPolling({ database, logger, forgeOf: forges.forgeOf, minutes }));
+  await shutdown.start(createPullRequestPolling({ database, logger, forgeOf: forges.forgeOf, minutes }));
 }

@@ -27,8 +27,8 @@ export interface EventBounds {
 }
 
 /**
- * Deletes events of ended sessions that take more room than they may. The sessions themselves stay, as with `pruneEvents`. Those that
- * run or wait keep theirs, and are not counted.
+ * Deletes events of ended sessions that take more room than they may. The sessions themselves stay, as with `pruneEvents`. Those
+ * that run or wait keep theirs, and are not counted.
  * @returns how many events
  */
 export async function boundEvents(

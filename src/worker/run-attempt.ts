@@ -29,8 +29,8 @@ const cancelPatienceMs = 3_000;
 
 /**
  * Runs one attempt at a claimed session. Each step first checks what is already done, so a later attempt can repeat all of them
- * after a crash at any point. Settles when no process of the attempt is left; the outcome is then recorded on the session, of a cancel
- * perhaps some time before.
+ * after a crash at any point. Settles when no process of the attempt is left; the outcome is then recorded on the session, of a
+ * cancel perhaps some time before.
  * @throws LeaseLostError if another worker holds the session when a failed attempt is recorded
  */
 export async function runAttempt(

@@ -123,7 +123,7 @@ function updateOf(part: TextStreamPart<Tools>, cwd: string): SessionUpdate | nul
       };
     }
     case "tool-error": {
-      const text = part.error instanceof Error ? part.error.message : String(part.error);
+      const text = messageOf(part.error);
       return {
         sessionUpdate: "tool_call_update",
         toolCallId: part.toolCallId,

@@ -120,8 +120,8 @@ export function revokeKey(database: Database, organizationId: string, id: string
 }
 
 /**
- * The principal that a key belongs to; null if the key is unknown, revoked or expired, or its owner is disabled. Records the time of use, at
- * most once a minute.
+ * The principal that a key belongs to; null if the key is unknown, revoked or expired, or its owner is disabled. Records the
+ * time of use, at most once a minute.
  */
 export async function findPrincipal(database: Database, key: string): Promise<Principal | null> {
   const { rows } = await database.pool.query<Omit<Principal, "userId"> & { keyId: string; stale: boolean }>({

@@ -63,7 +63,8 @@ async function removeDeleted(place: Place, id: string, stopping: AbortSignal): P
 }
 
 /**
- * Removes what a worker has of a session that is gone, once no attempt uses it: one that was cancelled may still be saving its diff.
+ * Removes what a worker has of a session that is gone, once no attempt uses it: one that was cancelled may still be saving its
+ * diff.
  * @returns false if the worker stopped before that
  */
 export async function removeWhenOver(

@@ -47,7 +47,7 @@ export function createErasures(place: Place): Service {
       if (!stopping.aborted) await cleanDisk(place, stopping);
     },
     everyMs,
-    onFailure: (error) => logger.warn({ err: error }, "could not erase an organization; will try again"),
+    onFailure: (error) => logger.warn({ err: error }, "could not erase an organization; will retry"),
   });
   return createService({
     async start() {

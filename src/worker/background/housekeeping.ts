@@ -86,6 +86,6 @@ export function createHousekeeping(house: Housekeeping): Service {
     round: async (stopping) => house.logger.debug(await keepHouse(house, stopping), "removed expired data"),
     firstAfterMs,
     everyMs,
-    onFailure: (error) => house.logger.warn({ err: error }, "could not tidy; will try again"),
+    onFailure: (error) => house.logger.warn({ err: error }, "could not tidy; will retry"),
   });
 }

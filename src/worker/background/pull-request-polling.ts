@@ -27,7 +27,7 @@ export interface PullRequestPollOptions {
  * Regularly asks the forges for the state of open pull requests, and records those that were merged or closed, and whether the
  * others can be merged.
  */
-export function startPullRequestPolling(options: PullRequestPollOptions): Service {
+export function createPullRequestPolling(options: PullRequestPollOptions): Service {
   if (options.minutes === 0) return joinServices([]);
   return createPeriodic({
     round: async (stopping) => void (await pollPullRequests(options, stopping)),

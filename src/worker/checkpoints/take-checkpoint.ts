@@ -173,8 +173,8 @@ async function packClone(
 }
 
 /**
- * The files in LFS of packed work, each content once. A side of what collides in a merge that is under way may be in no folder and in
- * no commit of the agent's.
+ * The files in LFS of packed work, each content once. A side of what collides in a merge that is under way may be in no folder
+ * and in no commit of the agent's.
  */
 async function lfsFilesOf(
   { commit, merge }: PackedWork,

@@ -88,7 +88,9 @@ async function exportAndPush(
   return { works, pushed };
 }
 
-/** @returns the clones' work, the clones as they are recorded now, what is to be pushed, and what is left that keeps it from that */
+/**
+ * @returns the clones' work, the clones as they are recorded now, what is to be pushed, and what is left that keeps it from that
+ */
 async function exportAll(attempt: Attempt, services: PublishServices, taken: readonly Clone[]) {
   const works = await exportWork(attempt, services, taken);
   const clones = await endJoins(attempt, services, works);

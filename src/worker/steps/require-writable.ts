@@ -13,7 +13,10 @@ type Looking = Pick<Attempt, "session" | "signal" | "emit" | "logger">;
 /** What is known of each repository, by its id; one whose forge does not say is missing. */
 export type KnownAccess = ReadonlyMap<string, RepositoryAccess>;
 
-/** Only a change here needs more than the right to push: https://docs.github.com/apps/oauth-apps/building-oauth-apps/scopes-for-oauth-apps. */
+/**
+ * Only a change here needs more than the right to push:
+ * https://docs.github.com/apps/oauth-apps/building-oauth-apps/scopes-for-oauth-apps.
+ */
 const workflows = ".github/workflows";
 
 /**

@@ -7,8 +7,8 @@ import { answers, idOf, idParameters } from "../../http/shapes.ts";
 const tags = ["Repositories"];
 
 /**
- * Adds the operations on a repository's setup script, variables and sparse checkout. Only an admin may change them, because the script
- * runs with setup secrets.
+ * Adds the operations on a repository's setup script, variables and sparse checkout. Only an admin may change them, because the
+ * script runs with setup secrets.
  */
 export function addEnvironmentOperations(app: App, { database }: ApiOptions): void {
   app.get(
