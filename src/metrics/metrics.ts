@@ -47,7 +47,7 @@ export interface Metrics extends DeliveryMetrics, CheckpointMetrics {
   /** @param seconds from queueing to the claim */
   sessionClaimed(seconds: number): void;
   /** @param seconds from the claim to the first step */
-  runStarted(seconds: number): void;
+  attemptStarted(seconds: number): void;
   /** @param seconds the step's duration */
   stepEnded(step: StepName, outcome: StepOutcome, seconds: number): void;
   /** @param failure the failure's code, if the attempt failed */
@@ -101,7 +101,7 @@ export function createMetrics(): Metrics {
     streamOpened: () => streams.inc(),
     streamClosed: () => streams.dec(),
     sessionClaimed: (seconds) => work.queueWait.observe(seconds),
-    runStarted: (seconds) => work.claimToStart.observe(seconds),
+    attemptStarted: (seconds) => work.claimToStart.observe(seconds),
     stepEnded: (step, outcome, seconds) => work.steps.observe({ step, outcome }, seconds),
     attemptEnded(outcome, failure) {
       work.runs.inc({ outcome });

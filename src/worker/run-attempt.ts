@@ -81,7 +81,7 @@ async function runToEnd(begun: Attempt, services: AttemptServices, safePoints: S
   let attempt = begun;
   try {
     attempt = await withSecrets(begun, services);
-    services.metrics.runStarted((performance.now() - claimedAt) / 1_000);
+    services.metrics.attemptStarted((performance.now() - claimedAt) / 1_000);
     const summary = await runSteps(attempt, services, safePoints);
     await closeFolders(attempt, services);
     const completed = { status: "completed", summary: attempt.mask.text(summary), failure: null } as const;

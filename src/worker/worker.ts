@@ -10,7 +10,7 @@ import { claimSession, type ClaimedSession } from "../store/queue/claims.ts";
 import { recoverSessions, renewClaim } from "../store/queue/lease.ts";
 import { wakeRetries } from "../store/queue/retry.ts";
 import { attemptLogger } from "./attempt/attempt.ts";
-import { ClaimLost, RunCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
+import { ClaimLost, SessionCancelled, WorkerDraining } from "./attempt/stop-reasons.ts";
 
 /** The two ways in which a worker ends an attempt. */
 export interface AttemptSignals {
@@ -140,31 +140,31 @@ export function createWorker(options: WorkerOptions): WorkerService {
     const controller = new AbortController();
     // An earlier attempt at this session, whose claim was lost, may still be ending here: two attempts must not share one
     // folder.
-    const before = [...running].find((run) => run.session.sessionId === session.sessionId)?.settled;
+    const before = [...running].find((held) => held.session.sessionId === session.sessionId)?.settled;
     const settled = Promise.resolve(before)
       .then(() => options.runSession(session, { signal: controller.signal, draining: draining.signal }))
       .catch((error: unknown) =>
         attemptLogger(logger, session).error({ err: error }, "an attempt ended with an unexpected error"),
       )
       .finally(() => {
-        running.delete(run);
+        running.delete(held);
         sessions.now();
       });
-    const run: Running = { session, controller, settled, heldUntil: askedAt + leaseMs };
-    running.add(run);
+    const held: Running = { session, controller, settled, heldUntil: askedAt + leaseMs };
+    running.add(held);
   }
 
-  async function renew(run: Running): Promise<void> {
+  async function renew(held: Running): Promise<void> {
     // The lease of an attempt that is being ended is not renewed, so that another worker can claim the session meanwhile.
-    if (run.controller.signal.aborted && run.controller.signal.reason instanceof ClaimLost) return;
+    if (held.controller.signal.aborted && held.controller.signal.reason instanceof ClaimLost) return;
     const askedAt = performance.now();
     try {
-      const renewed = await renewClaim(database, run.session, leaseMs);
-      if (renewed === null) run.controller.abort(new ClaimLost());
-      else if (renewed.cancelRequested) run.controller.abort(new RunCancelled());
-      else run.heldUntil = askedAt + leaseMs;
+      const renewed = await renewClaim(database, held.session, leaseMs);
+      if (renewed === null) held.controller.abort(new ClaimLost());
+      else if (renewed.cancelRequested) held.controller.abort(new SessionCancelled());
+      else held.heldUntil = askedAt + leaseMs;
     } catch (error) {
-      attemptLogger(logger, run.session).warn({ err: error }, "could not renew a lease; will retry");
+      attemptLogger(logger, held.session).warn({ err: error }, "could not renew a lease; will retry");
     }
   }
 
@@ -173,7 +173,7 @@ export function createWorker(options: WorkerOptions): WorkerService {
    * The machine's clock, which may be set, decides nothing; the database's refuses what is written too late all the same.
    */
   function letGo(): void {
-    for (const run of running) if (performance.now() >= run.heldUntil) run.controller.abort(new ClaimLost());
+    for (const held of running) if (performance.now() >= held.heldUntil) held.controller.abort(new ClaimLost());
   }
 
   async function recoverOwn(): Promise<void> {
@@ -208,14 +208,14 @@ export function createWorker(options: WorkerOptions): WorkerService {
     });
     subscriptions.push(work);
     const cancels = await database.listen("offstage_cancel", (sessionId) => {
-      for (const run of running) if (sessionId === "" || run.session.sessionId === sessionId) void renew(run);
+      for (const held of running) if (sessionId === "" || held.session.sessionId === sessionId) void renew(held);
     });
     subscriptions.push(cancels);
   }
 
   async function untilOver(sessionId: string): Promise<void> {
-    const own = (): Running | undefined => [...running].find((run) => run.session.sessionId === sessionId);
-    for (let run = own(); run !== undefined; run = own()) await run.settled;
+    const own = (): Running | undefined => [...running].find((held) => held.session.sessionId === sessionId);
+    for (let held = own(); held !== undefined; held = own()) await held.settled;
   }
 
   let renewal: NodeJS.Timeout | undefined;
@@ -225,7 +225,7 @@ export function createWorker(options: WorkerOptions): WorkerService {
       await listen();
       renewal = setInterval(() => {
         letGo();
-        for (const run of running) void renew(run);
+        for (const held of running) void renew(held);
       }, leaseMs / 3);
       await Promise.all([recovery, budgets, retries, jobs, sessions].map((service) => service.start()));
     },
@@ -234,9 +234,9 @@ export function createWorker(options: WorkerOptions): WorkerService {
       await Promise.all([...claiming, ...subscriptions.map((subscription) => subscription.close())]);
       draining.abort();
       const grace = setTimeout(() => {
-        for (const run of running) run.controller.abort(new WorkerDraining());
+        for (const held of running) held.controller.abort(new WorkerDraining());
       }, options.drainMs ?? 0);
-      await Promise.all([...running].map((run) => run.settled));
+      await Promise.all([...running].map((held) => held.settled));
       clearTimeout(grace);
       clearInterval(renewal);
     },

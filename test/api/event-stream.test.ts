@@ -261,7 +261,7 @@ test("20 readers of one session and readers of another each have their own event
   }
 });
 
-test("a follow-up at the end of a run goes on in the same stream or after its end, but is never left out", async () => {
+test("a follow-up at the end of an attempt goes on in the same stream or after its end, but is never left out", async () => {
   const { database, organizationId } = api;
   for (let round = 0; round < 20; round += 1) {
     const held = await running();

@@ -54,7 +54,7 @@ test("every line of a request carries its id", async () => {
   expect(fault).toMatchObject({ requestId: headers["x-request-id"] });
 });
 
-test("every line of a run carries its session, organization and attempt", async () => {
+test("every line of an attempt carries its session, organization and attempt", async () => {
   const { id, organizationId } = await client.session.create({ prompt: "say hello" });
   await untilOver(client, id);
   await untilLogged("an attempt ended");

@@ -46,7 +46,7 @@ const scrapeUntil = (isThere: (found: Scrape) => boolean, what: string): Promise
     return isThere(found) ? found : null;
   }, what);
 
-test("a run is counted, timed by step and priced", async () => {
+test("an attempt is counted, timed by step and priced", async () => {
   const { url } = await world.forge.createRepository("acme", "counted", { "README.md": "# Before\n" });
   const { id } = await client.session.create({ prompt: "write a.txt: alpha", repositories: [url] });
   expect((await untilOver(client, id)).status).toBe("completed");
@@ -72,7 +72,7 @@ test("a run is counted, timed by step and priced", async () => {
   expect(found.value("offstage_model_cost_dollars_total", model)).toBeCloseTo(spentUsd, 4);
 });
 
-test("a run that fails is counted under its code, and a model's errors beside it", async () => {
+test("an attempt that fails is counted under its code, and a model's errors beside it", async () => {
   const missing = `${world.forge.url}/acme/none`;
   const { id } = await client.session.create({ prompt: "write x: y", repositories: [missing] });
   expect((await untilOver(client, id)).failure?.code).toBe("repository_not_found");

@@ -159,7 +159,7 @@ test("a caller's own trace is gone on with, and what is no trace context is left
   expect(other?.parentSpanId).toBe("");
 });
 
-test("a run that fails says so by its code, and not in words", async () => {
+test("an attempt that fails says so by its code, and not in words", async () => {
   const { id } = await client.session.create({ prompt, repositories: [`${world.forge.url}/acme/secret-name`] });
   expect((await untilOver(client, id)).status).toBe("failed");
   const spans = await traceWith("offstage.session.id", id, ["session.attempt"]);

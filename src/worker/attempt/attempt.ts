@@ -27,8 +27,8 @@ import type { Identity } from "../git/git.ts";
 import type { Signer } from "../git/signer.ts";
 
 /**
- * What attempts need of their worker: the same for all sessions. Nothing takes all of it but `runAttempt`: a step's parameter
- * picks what the step uses.
+ * What attempts need of their worker: the same for all sessions. Nothing takes all of it but `runAttempt` and a replay: a
+ * step's parameter picks what the step uses.
  */
 export interface AttemptServices {
   /** Id of this worker, the same over restarts; it tells on which worker's disk a session's folders are. */

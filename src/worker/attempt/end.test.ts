@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { ObjectStoreError, SessionError } from "../../domain/errors/errors.ts";
 import { LeaseLostError } from "../../store/queue/lease.ts";
 import { endOf, isFailure } from "./end.ts";
-import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./stop-reasons.ts";
+import { BudgetUsedUp, ClaimLost, SessionCancelled, WorkerDraining } from "./stop-reasons.ts";
 
 const failed = new SessionError({ code: "agent_crashed", reason: "It ended.", retryable: true, remedy: "Retry." });
 const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect" });
@@ -22,12 +22,12 @@ test.each<[string, unknown, AbortSignal, string]>([
   [
     "a lost lease of a session that is to be cancelled",
     new LeaseLostError("lost"),
-    AbortSignal.abort(new RunCancelled()),
+    AbortSignal.abort(new SessionCancelled()),
     "lost",
   ],
-  ["a cancel, whatever it broke", failed, AbortSignal.abort(new RunCancelled()), "cancelled"],
-  ["a cancel while the object store is away", away, AbortSignal.abort(new RunCancelled()), "cancelled"],
-  ["a cancel that can't be recorded", refused, AbortSignal.abort(new RunCancelled()), "database"],
+  ["a cancel, whatever it broke", failed, AbortSignal.abort(new SessionCancelled()), "cancelled"],
+  ["a cancel while the object store is away", away, AbortSignal.abort(new SessionCancelled()), "cancelled"],
+  ["a cancel that can't be recorded", refused, AbortSignal.abort(new SessionCancelled()), "database"],
   ["a worker that shuts down", failed, AbortSignal.abort(new WorkerDraining()), "draining"],
   ["a worker that shuts down while the database is away", refused, AbortSignal.abort(new WorkerDraining()), "draining"],
 ])("%s ends the attempt for that reason", (_, error, signal, why) => {
@@ -37,7 +37,7 @@ test.each<[string, unknown, AbortSignal, string]>([
 test.each<[string, unknown, AbortSignal, boolean]>([
   ["a failed step", failed, running, true],
   ["an object store that does not answer", away, running, true],
-  ["a failed step of an attempt that is being ended", failed, AbortSignal.abort(new RunCancelled()), false],
+  ["a failed step of an attempt that is being ended", failed, AbortSignal.abort(new SessionCancelled()), false],
   ["a failed step of an attempt whose signal has aborted for whatever reason", failed, AbortSignal.abort(), false],
   ["a write under a lost lease", new LeaseLostError("lost"), running, false],
   ["a database that can't be reached", refused, running, false],

@@ -1,6 +1,6 @@
 import { isConnectionError } from "../../database/connection-errors.ts";
 import { LeaseLostError } from "../../store/queue/lease.ts";
-import { BudgetUsedUp, ClaimLost, RunCancelled, WorkerDraining } from "./stop-reasons.ts";
+import { BudgetUsedUp, ClaimLost, SessionCancelled, WorkerDraining } from "./stop-reasons.ts";
 
 /**
  * Why an attempt ended before its work was done:
@@ -36,7 +36,7 @@ export function endOf(error: unknown, signal: AbortSignal): AttemptEnd {
   if (error instanceof LeaseLostError || reason instanceof ClaimLost) return { why: "lost" };
   if (reason instanceof WorkerDraining) return { why: "draining" };
   if (isConnectionError(error)) return { why: "database" };
-  if (reason instanceof RunCancelled) return { why: "cancelled" };
+  if (reason instanceof SessionCancelled) return { why: "cancelled" };
   if (error instanceof BudgetUsedUp) return { why: "budget", shortage: error };
   return { why: "failed" };
 }

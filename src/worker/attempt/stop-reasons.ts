@@ -3,8 +3,8 @@
  * This and the other classes of this file are the reasons for which an attempt is ended from outside. One AbortSignal carries
  * the reason to every step; it decides what is recorded on the session.
  */
-export class RunCancelled extends Error {
-  override readonly name = "RunCancelled";
+export class SessionCancelled extends Error {
+  override readonly name = "SessionCancelled";
 }
 
 /** The worker is shutting down: the session returns to the queue, and its folders stay. */

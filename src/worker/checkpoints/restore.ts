@@ -147,8 +147,9 @@ async function restoreParts(
     for (const work of pending) {
       const { directory, name } = work.clone.repository;
       const folders = commandFoldersOf(session, services, directory);
-      const pieces = stored.repositories.find((repository) => repository.directory === directory)?.lfs ?? [];
-      const opened = pieces.map((piece) => () => pieceOf(attempt, services, piece));
+      const part = stored.repositories.find((repository) => repository.directory === directory);
+      if (part === undefined) throw new Error(`the checkpoint has nothing of ${name}`);
+      const opened = (part.lfs ?? []).map((piece) => () => pieceOf(attempt, services, piece));
       const problem = await restoreLfs({ ...services, signal: attempt.signal }, folders, work, opened);
       await restoreWork(attempt, services, folders, work);
       if (problem === null) continue;

@@ -218,7 +218,7 @@ async function isPublishedIn(
 /**
  * Takes everything out of the clone, as after a turn.
  * @returns the exported commit; null if the agent left the clone in a state from which nothing can be taken, which the coming turn
- *   may mend
+ *   may repair
  */
 async function exportHead(attempt: Attempt, services: JoinServices, clone: Clone): Promise<string | null> {
   try {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SessionError } from "../../../src/domain/errors/errors.ts";
 import { namedSteps } from "../../../src/worker/attempt/named-step.ts";
-import { BudgetUsedUp, RunCancelled } from "../../../src/worker/attempt/stop-reasons.ts";
+import { BudgetUsedUp, SessionCancelled } from "../../../src/worker/attempt/stop-reasons.ts";
 import { createStepWorld, type StepWorld } from "./step-world.ts";
 
 let world: StepWorld;
@@ -45,7 +45,7 @@ test("no step starts, completes or fails once the attempt is to end", async () =
   const attempt = await world.begin();
   const ended = new AbortController();
   const step = namedSteps({ ...attempt, signal: ended.signal }, world.worker("one"));
-  const reason = new RunCancelled();
+  const reason = new SessionCancelled();
   const work = step("agent", () => {
     ended.abort(reason);
     return Promise.resolve();
