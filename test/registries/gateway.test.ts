@@ -5,17 +5,19 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
-import { crc32 } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { registryFolder } from "../../src/domain/environments/registry.ts";
 import { openGateway, type LocalGateway } from "../../src/gateway/gateway.ts";
 import { useProcessWide } from "../../src/outbound/process-wide.ts";
 import type { HomeFiles } from "../../src/worker/sandboxed/harness-files.ts";
 import { startCompany, type Company } from "../outbound/company.ts";
-import { throughGateway } from "./through-gateway.ts";
+import { zip } from "./archive.ts";
+import { nugetPackage } from "./private-packages.ts";
+import { throughGateway, writeHomeFiles } from "./through-gateway.ts";
 
 let company: Company;
 let upstream: Server;
@@ -29,45 +31,27 @@ const registries = [
   { id: "python", kind: "pypi", url: "https://packages.company.test/pypi/simple/", scope: null, username: "worker" },
   { id: "rust", kind: "cargo", url: "https://packages.company.test/cargo/", scope: null, username: "worker" },
   { id: "java", kind: "maven", url: "https://packages.company.test/maven/", scope: null, username: "worker" },
+  {
+    id: "dotnet",
+    kind: "nuget",
+    url: "https://packages.company.test/nuget/index.json",
+    scope: null,
+    username: "worker",
+  },
 ] as const;
 
-/** A wheel of one module, as a zip without compression. */
-function wheel(): Buffer {
-  const entries: [string, string][] = [
-    ["members_only.py", "word = 'what only members know'\n"],
-    ["members_only-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: members-only\nVersion: 1.0\n"],
-    [
-      "members_only-1.0.dist-info/WHEEL",
-      "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    ],
-    ["members_only-1.0.dist-info/RECORD", ""],
-  ];
-  const bodies: Buffer[] = [];
-  const directory: Buffer[] = [];
-  let offset = 0;
-  for (const [name, content] of entries) {
-    const data = Buffer.from(content);
-    const rest = Buffer.alloc(26);
-    rest.writeUInt16LE(20, 0);
-    rest.writeUInt32LE(crc32(data), 10);
-    rest.writeUInt32LE(data.length, 14);
-    rest.writeUInt32LE(data.length, 18);
-    rest.writeUInt16LE(name.length, 22);
-    const body = Buffer.concat([Buffer.from("PK\u0003\u0004"), rest, Buffer.from(name), data]);
-    const trailer = Buffer.alloc(14);
-    trailer.writeUInt32LE(offset, 10);
-    directory.push(Buffer.concat([Buffer.from("PK\u0001\u0002\u0014\0"), rest, trailer, Buffer.from(name)]));
-    bodies.push(body);
-    offset += body.length;
-  }
-  const all = Buffer.concat(directory);
-  const end = Buffer.alloc(18);
-  end.writeUInt16LE(entries.length, 4);
-  end.writeUInt16LE(entries.length, 6);
-  end.writeUInt32LE(all.length, 8);
-  end.writeUInt32LE(offset, 12);
-  return Buffer.concat([...bodies, all, Buffer.from("PK\u0005\u0006"), end]);
-}
+const nuget = nugetPackage("https://packages.company.test/nuget/", "Members.Only", "1.0.0", "what only members know");
+
+/** A wheel of one module. */
+const wheel = zip([
+  ["members_only.py", "word = 'what only members know'\n"],
+  ["members_only-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: members-only\nVersion: 1.0\n"],
+  [
+    "members_only-1.0.dist-info/WHEEL",
+    "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+  ],
+  ["members_only-1.0.dist-info/RECORD", ""],
+]);
 
 const parentPath = "/maven/org/acme/members/1/members-1.pom";
 const parentPom =
@@ -113,9 +97,11 @@ beforeAll(async () => {
         .writeHead(200, { "content-type": "text/html" })
         .end('<a href="../../files/members_only-1.0-py3-none-any.whl">x</a>');
     if (url.startsWith("/cargo/")) return serveCrates(url, response);
+    const ofNuGet = url.startsWith("/nuget/") ? nuget.get(url.slice("/nuget".length)) : undefined;
+    if (ofNuGet !== undefined) return response.end(ofNuGet);
     if (url === parentPath) return response.end(parentPom);
     if (url === `${parentPath}.sha1`) return response.end(createHash("sha1").update(parentPom).digest("hex"));
-    if (url.endsWith(".whl")) return response.end(wheel());
+    if (url.endsWith(".whl")) return response.end(wheel);
     return response
       .writeHead(200, { "set-cookie": "session=as good as the token", "x-served": url })
       .end(`served ${url}`);
@@ -133,7 +119,13 @@ beforeAll(async () => {
     onRefused: () => undefined,
     proxies,
     registries: [
-      ...registries.map(({ id, url: at }) => ({ id, url: at, authorization, scope: null, mayBePrivate: false })),
+      ...registries.map(({ id, url: at }) => ({
+        id,
+        url: registryFolder(at),
+        authorization,
+        scope: null,
+        mayBePrivate: false,
+      })),
       {
         id: "files",
         url: "https://packages.company.test/pypi/files/",
@@ -266,11 +258,14 @@ it("serves Maven on loopback, by the session's token alone", async () => {
   expect(await get(`${base}../pypi/other`)).toMatch(/^40[03]/u);
 });
 
+const writeSettings = (files: HomeFiles): Promise<void> => writeHomeFiles(home, files);
+
 const hasPip = spawnSync("python3", ["-m", "pip", "--version"]).status === 0;
 if (!hasPip) console.warn("pip is not tested: it is not installed");
 
 it.skipIf(!hasPip)("installs with pip itself", async () => {
   const tools = await throughGateway(gateway, registries, home);
+  await writeSettings(tools.files);
   const target = join(home, "installed");
   const pip = (env: Record<string, string>) =>
     promisify(execFile)(
@@ -310,15 +305,6 @@ if (!hasCargo) console.warn("Cargo is not tested: it is not installed");
 describe("Cargo's settings", () => {
   const own = "[net]\nretry = 0\n\n[build]\njobs = 1";
   const settings = (): Promise<string> => readFile(join(home, ".cargo/config.toml"), "utf8");
-  const writer = join(import.meta.dirname, "../../src/worker/sandboxed/write-files.cjs");
-
-  /** What the worker does inside a sandbox before each turn. */
-  async function writeSettings(files: HomeFiles): Promise<void> {
-    const writing = promisify(execFile)(process.execPath, [writer], { cwd: home });
-    writing.child.stdin?.end(JSON.stringify(files));
-    await writing;
-  }
-
   beforeEach(async () => {
     await rm(join(home, ".cargo"), { recursive: true, force: true });
     await mkdir(join(home, ".cargo"));
@@ -392,11 +378,7 @@ it.skipIf(!hasMaven)("gives Maven itself a project's parent, with the settings t
     join(project, "pom.xml"),
     `<project><modelVersion>4.0.0</modelVersion>${parent}<artifactId>project</artifactId><packaging>pom</packaging></project>`,
   );
-  for (const [path, content] of Object.entries(tools.files)) {
-    if (typeof content !== "string") continue;
-    await mkdir(dirname(join(home, path)), { recursive: true });
-    await writeFile(join(home, path), content);
-  }
+  await writeSettings(tools.files);
   // As Maven 3.9 takes them from the variable itself.
   const named = (tools.environment["MAVEN_ARGS"] ?? "").split(" ");
   // Java takes the home from the system's list of users.
@@ -413,6 +395,41 @@ it.skipIf(!hasMaven)("gives Maven itself a project's parent, with the settings t
     await validate(...named);
     expect(seen.map(({ url }) => url)).toEqual([parentPath, `${parentPath}.sha1`]);
     expect(seen.map(({ headers }) => headers.authorization)).toEqual([authorization, authorization]);
+  } finally {
+    tools.close();
+  }
+});
+
+const hasNuGet = spawnSync("nuget", ["help"]).status === 0;
+if (!hasNuGet) console.warn("NuGet is not tested: it is not installed");
+
+it.skipIf(!hasNuGet)("gives NuGet itself a package, with the additional settings of a person", async () => {
+  const tools = await throughGateway(gateway, registries, home);
+  const run = (env: Record<string, string>, command: string, ...words: string[]) =>
+    promisify(execFile)(command, words, { cwd: home, env, timeout: 60_000 });
+  await writeSettings(tools.files);
+  const install = (env: Record<string, string>) =>
+    run(
+      env,
+      "nuget",
+      "install",
+      "Members.Only",
+      "-Source",
+      "offstage",
+      "-Version",
+      "1.0.0",
+      "-OutputDirectory",
+      join(home, "nuget"),
+    );
+  const { HTTPS_PROXY: origin = "", https_proxy: _own, ...alone } = tools.environment;
+  try {
+    await expect(install(alone)).rejects.toThrow("nuget install");
+    // Mono has a store of certificates of its own, and a proxy by another name: .NET has neither.
+    await run(tools.environment, "cert-sync", "--user", tools.environment["SSL_CERT_FILE"] ?? "");
+    await install({ ...tools.environment, http_proxy: origin });
+    expect(await readFile(join(home, "nuget/Members.Only.1.0.0/content/word.txt"), "utf8")).toBe(
+      "what only members know",
+    );
   } finally {
     tools.close();
   }

@@ -1,4 +1,7 @@
+import { execFile } from "node:child_process";
 import { connect, createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Gateway } from "../../src/gateway/gateway.ts";
 import type { HomeFiles } from "../../src/worker/sandboxed/harness-files.ts";
 import { registrySettings } from "../../src/worker/setup/registry-settings.ts";
@@ -38,4 +41,17 @@ export async function throughGateway(
     files,
     close: () => server.close(),
   };
+}
+
+/** Writes what the worker writes inside a sandbox before each turn. @param environment of the program that writes, as an image sets it */
+export async function writeHomeFiles(
+  home: string,
+  files: HomeFiles,
+  environment: NodeJS.ProcessEnv = {},
+): Promise<void> {
+  const writer = join(import.meta.dirname, "../../src/worker/sandboxed/write-files.cjs");
+  const env = { ...testEnvironment(), ...environment };
+  const writing = promisify(execFile)(process.execPath, [writer], { cwd: home, env });
+  writing.child.stdin?.end(JSON.stringify(files));
+  await writing;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createRegistrySchema } from "./registry.ts";
+import { createRegistrySchema, registryFolder } from "./registry.ts";
 
 const valid = { kind: "npm", url: "https://npm.example.com/a", token: "t" };
 const parse = (changes: Record<string, unknown>) => createRegistrySchema.safeParse({ ...valid, ...changes });
@@ -22,4 +22,19 @@ it.each([
   [{ token: "a\nb" }, "must be printable ASCII"],
 ])("%j is refused", (changes, sentence) => {
   expect(parse(changes).error?.issues[0]?.message).toContain(sentence);
+});
+
+it.each([
+  [
+    "https://nuget.example.com/v3/index.json",
+    "https://nuget.example.com/v3/index.json",
+    "https://nuget.example.com/v3/",
+  ],
+  ["https://nuget.example.com/v2", "https://nuget.example.com/v2/", "https://nuget.example.com/v2/"],
+])("takes NuGet's index %s as a file, with its packages beside it", (url, address, folder) => {
+  const made = createRegistrySchema.parse({ kind: "nuget", url, token: "x" });
+  expect(made.url).toBe(address);
+  expect(registryFolder(made.url)).toBe(folder);
+  // As rows of earlier versions have it.
+  expect(registryFolder("https://nuget.example.com/v3/index.json/")).toBe("https://nuget.example.com/v3/");
 });

@@ -14,16 +14,29 @@ const scopeSchema = z
   .max(200)
   .regex(/^[@A-Za-z0-9][\w.@*/,-]*$/u, "must be letters, digits and . _ - @ * / ,");
 
-/** A registry's address: without credentials, and without a query. Ends with `/`. */
+/** A registry's address: without credentials, and without a query. Ends with `/`, or is NuGet's index. */
 const urlSchema = z
   .string()
   .max(2_000)
   .transform((value, context) => {
     const problem = urlProblem(value);
-    if (problem === null) return `${new URL(value).href.replace(/\/+$/u, "")}/`;
+    if (problem === null) return registryAddress(`${new URL(value).href.replace(/\/+$/u, "")}/`);
     context.addIssue(problem);
     return z.NEVER;
   });
+
+/** The address that a tool is configured with. Rows of earlier versions have a `/` behind NuGet's index. */
+export function registryAddress(url: string): string {
+  return url.replace(/\/index\.json\/$/u, "/index.json");
+}
+
+/**
+ * The address below which everything gets a registry's credential. It ends with `/`. NuGet is configured with a file, and its
+ * packages are beside that (https://learn.microsoft.com/nuget/api/service-index).
+ */
+export function registryFolder(url: string): string {
+  return url.replace(/\/index\.json\/?$/u, "/");
+}
 
 function urlProblem(value: string): string | null {
   // What the parser would encode or leave out could change the tools' settings that the address is written into.
@@ -40,7 +53,8 @@ export const createRegistrySchema = z
   .object({
     kind: z.enum(registryKinds),
     url: urlSchema.meta({
-      description: "Address that its tool is configured with; everything below it gets the credential.",
+      description:
+        "Address that its tool is configured with; everything below it gets the credential. nuget: its index.json, and everything beside that.",
     }),
     scope: scopeSchema.nullish().meta({
       description:

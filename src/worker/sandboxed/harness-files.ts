@@ -6,14 +6,38 @@ const limitMs = 60_000;
 
 /** A part of a file in a session's home whose rest may be a setup's or an agent's own. */
 export interface FilePart {
-  /** Whole lines, below which comments begin with `#`. It comes to the file's end, in the place of what it was before. */
+  /**
+   * Whole lines of a file in which comments begin with `#`. They come to the file's end, in the place of what they were before
+   * unless somebody has changed that. If empty, what they were before is removed.
+   */
   readonly part: string;
   /** A regular expression: if a line of the rest matches it, the rest says it itself, and the part is left out. */
   readonly unless: string;
+  /** Other files, relative to the home or absolute, which count like the rest. */
+  readonly beside?: readonly string[];
+  /** A line below which the part belongs, which is written if there is none. A tool that takes it only once demands that. */
+  readonly section?: string;
+  /** Another name of the file, under which it is written if there is such a file: a tool reads only one of the two. */
+  readonly instead?: string;
+}
+
+/**
+ * A file of ours that a tool reads in the place of an image's own: that with ours put into it, so that neither is lost. Comments
+ * in it are not kept if `ignored` matches them.
+ */
+export interface FileOver {
+  /** Where the image's own may be; the first that there is counts. A path is relative to what a variable names, or to a program. */
+  readonly over: readonly { readonly path: string; readonly variable?: string; readonly program?: string }[];
+  /** The whole content if the image has none. */
+  readonly without: string;
+  /** A regular expression of what is taken out of the image's own first. */
+  readonly ignored?: string;
+  /** What comes before the place that a regular expression finds; the first one that is found counts. */
+  readonly insertions: readonly { readonly before: string; readonly text: string }[];
 }
 
 /** Content, or a part of it, by path relative to the home. */
-export type HomeFiles = Readonly<Record<string, string | FilePart>>;
+export type HomeFiles = Readonly<Record<string, string | FilePart | FileOver>>;
 
 /**
  * Writes a harness's settings into the session's home. It is done inside the sandbox: an earlier turn may have left a symbolic

@@ -1,24 +1,80 @@
 /*
  * Reads `{path: content}` as JSON from stdin and writes each file, relative to the working directory, creating its folders.
- * Content `{part, unless}` is a part of a file that may be somebody else's: it replaces the part of an earlier time at the file's
- * end, and is left out where a line of the rest matches `unless`.
+ * What content can be besides a text is said in harness-files.ts.
  */
-const { existsSync, mkdirSync, readFileSync, writeFileSync } = require("node:fs");
-const { dirname } = require("node:path");
+const { createHash } = require("node:crypto");
+const { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } = require("node:fs");
+const { delimiter, dirname, join } = require("node:path");
 
 const begin = "# Offstage's part begins";
 const end = "# Offstage's part ends";
-const earlier = new RegExp(`^${begin}\n[^]*?^${end}\n?`, "gmu");
+const earlier = new RegExp(`^${begin}(?: [(]([0-9a-f]+)[)])?\n([^]*?)^${end}\n?`, "gmu");
 
-/** A file's content with our part at its end. Nothing of the rest is changed. */
-function withPart(path, { part, unless }) {
-  const rest = existsSync(path) ? readFileSync(path, "utf8").replace(earlier, "") : "";
-  if (new RegExp(unless, "mu").test(rest)) return rest;
-  const separator = rest === "" || rest.endsWith("\n") ? "" : "\n";
-  return `${rest}${separator}${begin}\n${part}${end}\n`;
+const hashOf = (part) => createHash("sha256").update(part).digest("hex").slice(0, 12);
+const textOf = (path) => (existsSync(path) ? readFileSync(path, "utf8") : "");
+
+/** A file without our part of an earlier time. What somebody has changed in it meanwhile is theirs, and stays. */
+function withoutPart(text) {
+  return text.replace(earlier, (_, hash, part) => (hash === undefined || hash === hashOf(part) ? "" : part));
 }
 
-for (const [path, content] of Object.entries(JSON.parse(readFileSync(0, "utf8")))) {
+/** A file's content with our part in its section, or at its end. Nothing of the rest is changed. */
+function withPart(path, { part, unless, beside = [], section }) {
+  const rest = withoutPart(textOf(path));
+  if (part === "") return rest;
+  const said = new RegExp(unless, "mu");
+  if ([rest, ...beside.map(textOf)].some((text) => said.test(text))) return rest;
+  const marked = `${begin} (${hashOf(part)})\n${part}${end}\n`;
+  if (section !== undefined) {
+    const header = rest.split("\n").findIndex((line) => line.trim() === section);
+    if (header >= 0) {
+      const lines = rest.split("\n");
+      return [...lines.slice(0, header + 1), `${marked}${lines.slice(header + 1).join("\n")}`].join("\n");
+    }
+    return withPart(path, { part: `${section}\n${part}`, unless, beside });
+  }
+  const separator = rest === "" || rest.endsWith("\n") ? "" : "\n";
+  return `${rest}${separator}${marked}`;
+}
+
+/** The path of a program's file, links followed; null if it is not installed. */
+function programFile(name) {
+  const found = (process.env.PATH ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((file) => existsSync(file));
+  return found === undefined ? null : realpathSync(found);
+}
+
+/** The first of an image's own files that there is; an empty text if there is none. */
+function imagesOwn(candidates) {
+  for (const { path, variable, program } of candidates) {
+    const base =
+      variable !== undefined ? process.env[variable] : program !== undefined ? programFile(program) : undefined;
+    if (base === null || (variable !== undefined && (base === undefined || base === ""))) continue;
+    const file = program !== undefined ? join(dirname(base), path) : variable !== undefined ? join(base, path) : path;
+    if (existsSync(file)) return readFileSync(file, "utf8");
+  }
+  return "";
+}
+
+/** An image's own file with ours put into it. */
+function within({ over, without, ignored, insertions }) {
+  const own = imagesOwn(over);
+  const base = ignored === undefined ? own : own.replace(new RegExp(ignored, "gu"), "");
+  if (base.trim() === "") return without;
+  for (const { before, text } of insertions) {
+    const at = base.search(new RegExp(before, "u"));
+    if (at >= 0) return base.slice(0, at) + text + base.slice(at);
+  }
+  return without;
+}
+
+for (const [name, content] of Object.entries(JSON.parse(readFileSync(0, "utf8")))) {
+  const { instead } = content;
+  const path = instead !== undefined && existsSync(instead) ? instead : name;
+  const text = typeof content === "string" ? content : "over" in content ? within(content) : withPart(path, content);
+  if (text === "" && !existsSync(path)) continue;
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, typeof content === "string" ? content : withPart(path, content));
+  writeFileSync(path, text);
 }

@@ -1,8 +1,9 @@
 import type { Gateway } from "../../gateway/gateway.ts";
+import { registryAddress } from "../../domain/environments/registry.ts";
 import { gatewayOrigin } from "../../sandboxes/process/relay.ts";
 import { trustVariables } from "../../sandboxes/authorities.ts";
 import type { SandboxRequest } from "../../sandboxes/sandbox.ts";
-import type { FilePart, HomeFiles } from "../sandboxed/harness-files.ts";
+import type { FileOver, FilePart, HomeFiles } from "../sandboxed/harness-files.ts";
 import type { OpenedRegistry } from "../../store/secrets/registries.ts";
 
 /** What a sandbox needs so that its package tools install from private registries; nothing in it is secret. */
@@ -14,8 +15,8 @@ export interface RegistrySettings extends Pick<SandboxRequest, "environment" | "
 const folder = ".offstage/registries";
 
 /**
- * Settings of package tools for a session's registries. They are the tools' weakest ones, if a tool has several: what a
- * repository or a person set goes before them.
+ * Settings of package tools for a session's registries. They are the tools' weakest ones: what a repository, its setup or its
+ * image says goes before them, and stays.
  * @param home as the sandbox sees it
  */
 export function registrySettings(
@@ -38,11 +39,20 @@ export function registrySettings(
     readOnly: authoritiesFile === null ? [] : [authoritiesFile],
     files: Object.assign(
       {},
-      npmrc.length === 0 ? {} : { [`${folder}/npmrc`]: npmrc.join("") },
+      removed,
+      npmrc.length === 0 ? {} : { [`${folder}/npmrc`]: npmSettings(npmrc.join("")) },
       ...parts.map(({ files }) => files),
     ) as HomeFiles,
   };
 }
+
+/** Parts of a person's files, which a registry leaves in a home if it is deleted. */
+const removed: HomeFiles = Object.fromEntries(
+  [".cargo/config.toml", ".config/go/env", ".config/pip/pip.conf", ".config/uv/uv.toml"].map((path) => [
+    path,
+    { part: "", unless: "^", ...(path === ".cargo/config.toml" && { instead: ".cargo/config" }) },
+  ]),
+);
 
 type Settings = Pick<RegistrySettings, "environment" | "files">;
 
@@ -56,11 +66,9 @@ function settingsOf(
     case "npm":
       return { environment: scope === null ? { YARN_NPM_REGISTRY_SERVER: bare } : {}, files: {} };
     case "pypi":
-      return { environment: { PIP_INDEX_URL: url, UV_DEFAULT_INDEX: url }, files: {} };
+      return { environment: {}, files: pythonSettings(url) };
     case "go":
-      return scope === null
-        ? { environment: { GOPROXY: bare }, files: {} }
-        : { environment: { GOPROXY: `${bare},https://proxy.golang.org`, GONOSUMDB: scope }, files: {} };
+      return { environment: {}, files: { ".config/go/env": goSettings(bare, scope) } };
     case "cargo":
       return cargoSettings(url, scope);
     case "maven":
@@ -73,19 +81,71 @@ function settingsOf(
         files: { [`${folder}/maven-settings.xml`]: mavenSettings },
       };
     case "nuget":
-      return {
-        environment: { NUGET_COMMON_APPLICATION_DATA: ours },
-        files: { [`${folder}/NuGet/Config/offstage.config`]: nugetSettings(url) },
-      };
+      return { environment: {}, files: nugetSettings(registryAddress(url)) };
     case "rubygems":
-      return {
-        environment: { GEMRC: `${ours}/gemrc`, BUNDLE_USER_CONFIG: `${ours}/bundle` },
-        files: {
-          [`${folder}/gemrc`]: `---\n:sources:\n- ${url}\n`,
-          [`${folder}/bundle`]: `---\nBUNDLE_MIRROR__HTTPS://RUBYGEMS__ORG/: "${url}"\n`,
-        },
-      };
+      return rubySettings(url, ours);
   }
+}
+
+/** npm's global file. Of several lines that say the same, the last counts: the image's own. */
+function npmSettings(lines: string): FileOver {
+  return {
+    over: [
+      { variable: "NPM_CONFIG_GLOBALCONFIG", path: "." },
+      { program: "node", path: "../etc/npmrc" },
+      { path: "/etc/npmrc" },
+      { path: "/usr/local/etc/npmrc" },
+    ],
+    without: lines,
+    insertions: [{ before: "^", text: lines }],
+  };
+}
+
+/**
+ * Python's tools. A variable would go before their files, so it is a person's own file: the one that also programs read to
+ * which no variables are passed on, such as those of tox.
+ */
+function pythonSettings(url: string): HomeFiles {
+  return {
+    ".config/pip/pip.conf": {
+      part: `index-url = ${url}\n`,
+      section: "[global]",
+      unless: String.raw`^\s*index[-_]url\s*[=:]`,
+      beside: [".pip/pip.conf", "/etc/pip.conf", "/etc/xdg/pip/pip.conf"],
+    },
+    // https://docs.astral.sh/uv/concepts/configuration-files
+    ".config/uv/uv.toml": {
+      part: `[[index]]\nurl = "${url}"\ndefault = true\n`,
+      unless: String.raw`^\s*(?:\[\[\s*index\s*\]\]|(?:index|index-url|default-index)\s*=)`,
+      beside: ["/etc/uv/uv.toml", "/etc/xdg/uv/uv.toml"],
+    },
+  };
+}
+
+/**
+ * Go's own file of what would be variables (https://pkg.go.dev/cmd/go, "go env -w"): a variable would go before it. Modules that
+ * only members get are in no public database of checksums, and Go builds none of which it is not there: without a scope any can
+ * be such a module, and the registry answers for all of them.
+ */
+function goSettings(proxy: string, scope: string | null): FilePart {
+  const part =
+    scope === null
+      ? `GONOSUMDB=*\nGOPROXY=${proxy}\n`
+      : `GONOSUMDB=${scope}\nGOPROXY=${proxy},https://proxy.golang.org\n`;
+  return { part, unless: "^(?:GOPROXY|GONOSUMDB|GOSUMDB|GOPRIVATE)=" };
+}
+
+/**
+ * Ruby's tools. Of several files that GEMRC names, the last that says something counts, so a person's and the image's own come
+ * after ours; they count less where the variable does not name them. Bundler asks a mirror of an address before one of a host.
+ */
+function rubySettings(url: string, ours: string): Settings {
+  const home = ours.slice(0, -folder.length - 1);
+  const gemrc = [`${ours}/gemrc`, "/etc/gemrc", `${home}/.config/gem/gemrc`, `${home}/.gemrc`].join(":");
+  return {
+    environment: { GEMRC: gemrc, BUNDLE_MIRROR__RUBYGEMS__ORG: url },
+    files: { [`${folder}/gemrc`]: `---\n:sources:\n- ${url}\n` },
+  };
 }
 
 /** Cargo asks for a token before it asks a registry that needs one; the gateway puts the true one in its place. */
@@ -101,28 +161,41 @@ function cargoSettings(url: string, scope: string | null): Settings {
   if (scope !== null) return { environment, files: {} };
   // Cargo reads the place of crates.io from files alone.
   const replaced = `[source.crates-io]\nreplace-with = "offstage"\n\n[source.offstage]\nregistry = "sparse+${url}"\n`;
-  const part: FilePart = { part: replaced, unless: ownCratesIo };
+  const part: FilePart = { part: replaced, unless: ownCratesIo, instead: ".cargo/config" };
   return { environment, files: { ".cargo/config.toml": part } };
 }
 
 /** In TOML, the settings of somebody who says themselves where crates.io is. */
 const ownCratesIo = String.raw`^\s*(?:\[\s*source\s*\]|\[?\s*source\s*\.\s*["']?crates-io["']?\s*[\].=])`;
 
-const mavenSettings = `<settings>
-  <mirrors>
-    <mirror>
-      <id>offstage</id>
-      <mirrorOf>*</mirrorOf>
-      <url>\${env.OFFSTAGE_MAVEN_URL}</url>
-    </mirror>
-  </mirrors>
-</settings>
-`;
+const mavenMirror = "<mirror><id>offstage</id><mirrorOf>*</mirrorOf><url>${env.OFFSTAGE_MAVEN_URL}</url></mirror>";
 
-const nugetSettings = (url: string): string => `<?xml version="1.0" encoding="utf-8"?>
+/** Maven's global file. Of several mirrors that fit, the first counts: the image's own. */
+const mavenSettings: FileOver = {
+  over: [
+    { variable: "MAVEN_HOME", path: "conf/settings.xml" },
+    { program: "mvn", path: "../conf/settings.xml" },
+  ],
+  without: `<settings><mirrors>${mavenMirror}</mirrors></settings>\n`,
+  ignored: "<!--[^]*?-->",
+  insertions: [
+    { before: "</mirrors\\s*>", text: mavenMirror },
+    { before: "</settings\\s*>", text: `<mirrors>${mavenMirror}</mirrors>` },
+  ],
+};
+
+/**
+ * A person's additional file, which hides no other. Where it is depends on the tool: .NET's reads the first, NuGet's own on Mono
+ * the second (https://learn.microsoft.com/nuget/consume-packages/configuring-nuget-behavior).
+ */
+function nugetSettings(url: string): HomeFiles {
+  const source = url.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+  const settings = `<?xml version="1.0" encoding="utf-8"?>
 <configuration>
   <packageSources>
-    <add key="offstage" value="${url.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}" />
+    <add key="offstage" value="${source}" />
   </packageSources>
 </configuration>
 `;
+  return { ".nuget/config/offstage.config": settings, ".config/NuGet/config/offstage.config": settings };
+}
