@@ -1,9 +1,11 @@
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Client } from "../../src/client.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
@@ -12,6 +14,7 @@ import { lookUpHeads } from "../../src/worker/git/mirror.ts";
 import { pinPublicHost } from "../../src/worker/git/remote-address.ts";
 import { script } from "../end-to-end/script.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
+import { testEnvironment } from "../test-environment.ts";
 import { createWorld, startInProcess, untilOver, type World } from "../world.ts";
 
 /** Whoever may create a session names a host, and the server itself would ask it. */
@@ -49,13 +52,53 @@ it.each([
   ["a private network, by ssh", () => "ssh://git@192.168.1.1/a/b"],
   ["a private network, written as scp does", () => "git@172.16.0.1:a/b"],
 ])("a session on a repository of %s asks nobody, and says what to do", async (_, url) => {
-  const { id } = await client.session.create({ prompt: "say x", repositories: [url()] });
-  expect(await untilOver(client, id)).toMatchObject({
-    status: "failed",
-    failure: { code: "repository_unreachable", remedy: expect.stringContaining("OFFSTAGE_FORGES") as string },
+  await withoutRemotes(async (asked) => {
+    const { id } = await client.session.create({ prompt: "say x", repositories: [url()] });
+    expect(await untilOver(client, id)).toMatchObject({
+      status: "failed",
+      failure: { code: "repository_unreachable", remedy: expect.stringContaining("OFFSTAGE_FORGES") as string },
+    });
+    expect(visits).toEqual([]);
+    expect(await asked()).not.toContain(url());
+    // The control: if the operator had named it, git would be sent there.
+    const mirror = { path: "/", url: url(), named: true, local: false, credentials: () => Promise.resolve(null) };
+    const wanted = { targetBranch: "main", branch: "work" };
+    await expect(lookUpHeads(mirror, wanted, AbortSignal.timeout(hangTimeoutMs))).rejects.toThrow(Error);
+    expect(await asked()).toContain(url());
   });
-  expect(visits).toEqual([]);
 });
+
+/** Does something with a git that goes to no remote, and only notes what it was asked. Nothing of this network is contacted. */
+async function withoutRemotes(use: (asked: () => Promise<string>) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "offstage-noting-git-"));
+  const notes = join(folder, "asked");
+  const path = process.env["PATH"];
+  const { stdout } = await promisify(execFile)("sh", ["-c", "command -v git"], { env: { ...testEnvironment() } });
+  await writeFile(notes, "");
+  const noting = `#!/bin/sh\necho "$@" >> ${notes}\ncase " $* " in *" --version "*) exec ${stdout.trim()} "$@" ;; esac\nexit 1\n`;
+  await writeFile(join(folder, "git"), noting, { mode: 0o755 });
+  process.env["PATH"] = `${folder}:${path}`;
+  try {
+    await use(() => readFile(notes, "utf8"));
+  } finally {
+    process.env["PATH"] = path;
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Git as it is, without anything that holds it. */
+const plainGit = (...parameters: string[]): Promise<unknown> =>
+  promisify(execFile)("git", parameters, { env: { ...testEnvironment(), GIT_TERMINAL_PROMPT: "0" } }).catch(
+    (error: unknown) => error,
+  );
+
+it.each(["127.0.0.1", "localhost", "0x7f.1", "[::ffff:127.0.0.1]"])(
+  "%s leads to the server that nobody may ask",
+  async (host) => {
+    await plainGit("ls-remote", `http://${host}:${port}/a/b`);
+    expect(visits.splice(0)[0]).toBe("/a/b/info/refs?service=git-upload-pack");
+  },
+);
 
 it("a server that the operator named is asked wherever it is", async () => {
   const { url } = await world.forge.createRepository("acme", "named", { "README.md": "x\n" });
@@ -88,13 +131,16 @@ it("a redirect is not followed to another place", async () => {
     signal: AbortSignal.timeout(hangTimeoutMs),
     remote: { url, credentials: null, pinned },
   });
+  expect(visits).toEqual([]);
+  // The control: a git that follows redirects gets there.
+  await plainGit("-c", "http.followRedirects=true", "ls-remote", `http://127.0.0.1:${awayPort}/a/b`);
+  expect(visits.splice(0)[0]).toContain("/secret/");
   away.close();
   expect(code).not.toBe(0);
   expect(remoteError(url, stderr)).toMatchObject({
     code: "repository_not_found",
     remedy: expect.stringContaining("new address") as string,
   });
-  expect(visits).toEqual([]);
 });
 
 it("a public address is pinned with its port", async () => {
