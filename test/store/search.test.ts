@@ -128,6 +128,8 @@ const scripts = [
   ["ΣΥΣΤΗΜΑ", ["συστημα"]],
   ["Οδός προς ΚΟΣΜΟΣ", ["ΟΔΌΣ", "οδός", "κοσμος", "κοσμοσ"]],
   ["İstanbul", ["istanbul", "İSTANBUL"]],
+  ["STRASSE nach MASSENHEIM", ["Straße", "straße", "STRASSE nach Maßenheim", "straß"]],
+  ["Eine Straße nach Gießen", ["STRASSE", "STRASSE NACH GIESSEN", "GIESS"]],
   ["“double” ‘single’ «guillemets» „low“ 「corner」", ["double", "single", "guillemets", "low", "corner"]],
   ["don’t—ever…stop", ["don", "ever", "stop"]],
   ["ログイン画面の検索機能を修正", ["検索", "画面", "機能を", "修正", "正", "ログイン", "検"]],

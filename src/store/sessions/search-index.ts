@@ -25,12 +25,31 @@ function cut(word: string): { word: string; isPrefix: boolean } {
   return { word: Array.from(word).slice(0, longestWord).join(""), isPrefix: true };
 }
 
+/** Most of a word's places that are asked for in both spellings. */
+const variedAtMost = 3;
+
+/**
+ * A word as it may be written otherwise: ß in capitals is SS, in either direction. Folding by the database keeps ß, and the index
+ * has what it keeps.
+ */
+function spellings(word: string, sharpened: boolean): string[] {
+  let all = [""];
+  let varied = 0;
+  for (const part of word.split(/(ß|ss)/u)) {
+    const varies = (part === "ß" || (sharpened && part === "ss")) && varied < variedAtMost;
+    if (varies) varied += 1;
+    all = all.flatMap((begun) => (varies ? ["ss", "ß"] : [part]).map((next) => begun + next));
+  }
+  return all;
+}
+
 /**
  * Converts search text to a tsquery of its words. Only the last word may be a prefix, because the index must collect all words for
  * each prefix. In scripts without spaces each two characters that follow each other are asked for, a single one as a prefix.
  * @param folded what the SQL function `search_fold` returns for the text
+ * @param sharpened whether SS in it may be a capital ß
  */
-export function searchWords(folded: string): string {
+export function searchWords(folded: string, sharpened: boolean): string {
   const parts: { word: string; isPrefix: boolean }[] = [];
   for (const { 0: segment, groups } of folded.matchAll(segments)) {
     const characters = groups?.["unspaced"] === undefined ? null : Array.from(segment);
@@ -39,7 +58,11 @@ export function searchWords(folded: string): string {
     else characters.slice(1).forEach((next, at) => parts.push({ word: `${characters[at]}${next}`, isPrefix: false }));
   }
   return parts
-    .map(({ word, isPrefix }, at) => `'${word}'${isPrefix || at === parts.length - 1 ? ":*" : ""}`)
+    .map(({ word, isPrefix }, at) => {
+      const mark = isPrefix || at === parts.length - 1 ? ":*" : "";
+      const [first = "", ...others] = spellings(word, sharpened).map((spelling) => `'${spelling}'${mark}`);
+      return others.length === 0 ? first : `(${[first, ...others].join(" | ")})`;
+    })
     .join(" & ");
 }
 

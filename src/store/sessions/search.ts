@@ -78,7 +78,7 @@ export async function searchSessions(
 /** The words of a search, which the database folds as it folds those of sessions. */
 async function wordsOf(database: Database, q: string): Promise<string> {
   const { rows } = await database.pool.query<{ folded: string }>("select search_fold($1) as folded", [storable(q)]);
-  return searchWords(rows[0]?.folded ?? "");
+  return searchWords(rows[0]?.folded ?? "", q.includes("SS"));
 }
 
 /** The id that `q` is, or an empty list. */
