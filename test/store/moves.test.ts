@@ -60,7 +60,7 @@ test.each(sessionStatuses)(
 );
 
 /** What belongs to a move; a lease is renewed in its own place. */
-const columns = "status|worker|attempt|waiting|queued_at|started_at|finished_at|failure|retry|retry_at";
+const columns = "status|worker|attempt|waiting|queued_at|started_at|finished_at|failure|retry|retry_at|interrupted_at";
 
 test("nothing but move_session writes what belongs to a move of a session", async () => {
   const files = await readdir(src, { recursive: true });
@@ -102,6 +102,7 @@ const order = [
   "failure",
   "waiting",
   "retry_at",
+  "interrupted_at",
   "retry",
   "worker",
 ];

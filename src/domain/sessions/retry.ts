@@ -15,6 +15,8 @@ export interface RetryRecord {
   readonly counts: Readonly<Partial<Record<FailureCode, number>>>;
   /** Time of the first failure, in ms since 1970. */
   readonly since: number;
+  /** The last worker that died with the session, and when that was found, in ms since 1970. */
+  readonly lost?: { readonly worker: string; readonly at: number };
 }
 
 /** A retry: what is remembered, and after how many ms the session may be claimed again. */
@@ -50,6 +52,19 @@ const ownDoing: Readonly<Partial<Record<FailureCode, OwnDoing>>> = {
   worker_lost: { retries: 9, atOnce: 3 },
 };
 
+/** What is taken off the count of dead workers for a death that was probably not the session's doing. */
+export const unlikelyItsDoing = 0.75;
+
+/**
+ * What is remembered of a session whose worker died, if other workers died without it since the last time: then workers die whatever
+ * they work on, as they do when machines are replaced or a release is broken, and this death counts for a quarter. Else ten deaths
+ * within a minute or two would fail each session of such a fleet.
+ */
+export function withSharedBlame(record: RetryRecord): RetryRecord {
+  const counted = record.counts.worker_lost ?? 0;
+  return { ...record, counts: { ...record.counts, worker_lost: Math.max(0, counted - unlikelyItsDoing) } };
+}
+
 /**
  * Plans the retry of a session whose attempt failed.
  * @param before what is remembered of earlier failures; null if there were none
@@ -75,5 +90,5 @@ export function planRetry(
   const pauseMs = attempt <= atOnce ? 0 : backoffMs(attempt - atOnce, backoff, random);
   const delayMs = Math.max(pauseMs, retryAfterMs);
   if (now + delayMs >= since + forMs) return null;
-  return { code, reason, attempt, counts: { ...before?.counts, [code]: count }, since, delayMs };
+  return { ...before, code, reason, attempt, counts: { ...before?.counts, [code]: count }, since, delayMs };
 }

@@ -243,7 +243,6 @@ export const sessionTable: ExportedTable = {
     "summary",
     "failure",
     "waiting",
-    "retry",
     "budget_usd",
     "spent_usd",
     "last_event",
@@ -254,6 +253,8 @@ export const sessionTable: ExportedTable = {
     "created_at",
     "updated_at",
   ],
+  // Without the worker that is remembered in it.
+  computed: { retry: "retry - 'lost'" },
   order: byTime,
   leftOut: {
     organization_id: "in the manifest",
@@ -271,7 +272,9 @@ export const sessionTable: ExportedTable = {
     event_bytes: ofWorkers,
     event_bytes_at: ofWorkers,
     settled_messages: ofWorkers,
+    retry: "computed",
     retry_at: "in retry",
+    interrupted_at: ofWorkers,
   },
 };
 

@@ -1,6 +1,6 @@
 import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, type Failure } from "../../domain/errors/errors.ts";
-import { planRetry, type RetryRecord } from "../../domain/sessions/retry.ts";
+import { planRetry, unlikelyItsDoing, withSharedBlame, type RetryRecord } from "../../domain/sessions/retry.ts";
 import type { SessionStatus } from "../../domain/sessions/status.ts";
 import { lockSession, moveSession, notifyChange, type LockedSession } from "../sessions/transition.ts";
 
@@ -50,7 +50,11 @@ export async function recoverSessions(database: Database, options: { readonly wo
       const session = await lockSession(transaction, organization_id, id);
       const { rows: fresh } = await transaction.query<Lost>(
         `select status in ('running', 'waiting') and (lease_until < now() or worker = $2) as lost, retry,
-           extract(epoch from now())::float8 * 1000 as now from session where id = $1`,
+           extract(epoch from now())::float8 * 1000 as now,
+           exists (select from worker_node where id <> session.worker
+             and lost_at > to_timestamp((retry #>> '{lost,at}')::float8 / 1000)
+               + case when id = retry #>> '{lost,worker}' then interval '${sameDeath}' else '0' end) as "othersDied"
+         from session where id = $1`,
         [id, options.worker ?? null],
       );
       return fresh[0]?.lost === true ? recover(transaction, session, fresh[0]) : null;
@@ -62,10 +66,15 @@ export async function recoverSessions(database: Database, options: { readonly wo
   return recovered;
 }
 
+/** The sessions of a dead worker are found within this time: later, it has died once more. */
+const sameDeath = "20 seconds";
+
 /** What decides what becomes of a session whose worker died. */
 interface Lost {
   readonly lost: boolean;
   readonly retry: RetryRecord | null;
+  /** Whether a worker died without this session since the last one that died with it. */
+  readonly othersDied: boolean;
   /** In ms since 1970. */
   readonly now: number;
 }
@@ -81,8 +90,9 @@ const workerLost: Failure = {
 async function recover(
   transaction: Queryable,
   lost: LockedSession,
-  { retry: before, now }: Lost,
+  { retry, othersDied, now }: Lost,
 ): Promise<SessionStatus> {
+  await transaction.query("update worker_node set lost_at = now() where id = $1", [lost.worker]);
   if (lost.cancelRequested) {
     await moveSession(transaction, lost, "cancelled");
     return "cancelled";
@@ -90,19 +100,21 @@ async function recover(
   // A session that waits has no worker, so that none can die. If a row has one all the same, it works again before it ends.
   if (lost.status === "waiting") await moveSession(transaction, lost, "running");
   // How long ago the first failure was says nothing of a worker's death.
-  const retry = planRetry(workerLost, before, now, { forMs: Infinity });
-  if (retry === null) {
+  const before = retry !== null && othersDied ? withSharedBlame(retry) : retry;
+  const planned = planRetry(workerLost, before, now, { forMs: Infinity });
+  if (planned === null) {
     const deaths = Math.ceil(before?.counts.worker_lost ?? 0) + 1;
     const failure: Failure = {
       code: "too_many_attempts",
-      reason: `Workers died ${deaths} times while they worked on this session.`,
+      reason: `Workers died at least ${deaths} times while they worked on this session.`,
       retryable: true,
       remedy: "Find the reason in the worker's log (usually memory), then retry.",
     };
     await moveSession(transaction, lost, "failed", { failure });
     return "failed";
   }
-  await moveSession(transaction, lost, "queued", { reason: workerLost.reason, retry, keepsQueuePosition: true });
+  const found = lost.worker === null ? planned : { ...planned, lost: { worker: lost.worker, at: now } };
+  await moveSession(transaction, lost, "queued", { reason: workerLost.reason, retry: found, keepsQueuePosition: true });
   return "queued";
 }
 
@@ -129,9 +141,6 @@ export async function underClaim<T>(
   return database.transaction(async (transaction) => work(transaction, await holdClaim(transaction, claim)));
 }
 
-/** What is taken off the count of dead workers for one that outlived its attempt. */
-const survived = 0.75;
-
 /**
  * Records that a worker outlived an attempt whose lease it lost: the session did not kill it. It still counts a little, because a
  * session may keep its worker too busy to renew leases. Not fenced, because the claim is lost; it changes nothing else.
@@ -139,7 +148,7 @@ const survived = 0.75;
 export async function recordSurvival(database: Database, { sessionId }: Claim): Promise<void> {
   await database.pool.query(
     `update session set retry = jsonb_set(retry, '{counts,worker_lost}',
-       to_jsonb(greatest(0, (retry #>> '{counts,worker_lost}')::numeric - ${survived})))
+       to_jsonb(greatest(0, (retry #>> '{counts,worker_lost}')::numeric - ${unlikelyItsDoing})))
      where id = $1 and retry #> '{counts,worker_lost}' is not null`,
     [sessionId],
   );

@@ -1,4 +1,4 @@
--- needs: claimable, fairest_organization, fairest_session, lane, month_budget_left, move_session, read_claimed, session_budget_left
+-- needs: claimable, fairest_organization, fairest_session, lane, month_budget_left, move_session, place_is_kept, read_claimed, session_budget_left
 -- Claims the session whose turn it is, of the organization whose turn it is, and reserves its budget; no row: there is nothing
 -- to claim. It tries one organization, so that nobody who has locked one waits for another: if it returns no session, the
 -- caller asks again without that organization.
@@ -19,6 +19,10 @@ create or replace function claim_session(
 ) language plpgsql rows 1 set plan_cache_mode to force_generic_plan as $$
 declare
   last_organization uuid;
+  -- How many sessions the organization runs, and how many of them have a lease that should have been renewed by now.
+  counted bigint[];
+  -- Whether it has sessions that were interrupted, claimable or not.
+  has_interrupted boolean;
   held record;
   picked record;
   claimed session;
@@ -43,8 +47,10 @@ begin
     -- this session's turn.
     select session.id, automation_id, budget_usd,
         case when status = 'queued' then extract(epoch from clock_timestamp() - updated_at)::float8 end as queued_seconds,
-        (select count(*) from session as other
-          where other.organization_id = organization and other.status = 'running') as running,
+        (select array[count(*), count(*) filter (where other.lease_until < now() + lease / 2)] from session as other
+          where other.organization_id = organization and other.status = 'running') as counted,
+        exists (select from session as other where other.organization_id = organization and interrupted_at is not null)
+          as has_interrupted,
         lane(session) <> (
           select lane(other) from session as other where other.organization_id = organization and claimable(other)
           order by lane(other) desc limit 1)
@@ -55,15 +61,18 @@ begin
       into picked from session
       where organization_id = organization and claimable(session)
       order by lane(session), priority, queued_at, id limit 1;
-    if picked.id is not null and picked.running >= held.most then
+    counted := picked.counted;
+    has_interrupted := picked.has_interrupted;
+    if picked.id is not null and counted[1] >= held.most then
       return next;
       return;
     end if;
-    if picked.has_rivals then
+    if picked.has_rivals or has_interrupted then
       -- The same types as above: the plans that read `picked` are made once.
       select * into picked from fairest_session(organization, repository_limit);
     end if;
-    if picked.id is null then
+    -- Only if something is about to go on is there a question whether its place is this one.
+    if picked.id is null or ((counted[2] > 0 or has_interrupted) and place_is_kept(picked.id, claimer, lease)) then
       return next;
       return;
     end if;

@@ -53,6 +53,9 @@ begin
     reserved_usd = case when is_claim then reserved when to_status = 'running' then reserved_usd else 0 end,
     waiting = case when to_status = 'waiting' then waits_for end, ready = false,
     retry_at = retried_at,
+    -- It did nothing wrong itself: it goes on before others begin. Its place was free only because of what happened to its worker.
+    interrupted_at = case when to_status = 'queued' and from_status = 'running' and keeps_place
+      and coalesce(retried ->> 'code', 'worker_lost') = 'worker_lost' then now() end,
     -- It is kept while attempts are interrupted, so that failures of one reason are counted over them.
     retry = case when to_status = 'running' or (to_status = 'queued' and from_status = 'running') then coalesce(retried, retry) end,
     worker = case when is_claim then claimer when to_status = 'running' then worker end,
