@@ -9,6 +9,7 @@ export interface DatabaseLink {
   cut(): void;
   /** What was held up goes through now, however late it is. */
   repair(): void;
+  isCut(): boolean;
   close(): Promise<void>;
 }
 
@@ -52,6 +53,7 @@ export async function createDatabaseLink(server: string, folder: string): Promis
       isCut = false;
       for (const socket of sockets) socket.resume();
     },
+    isCut: () => isCut,
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => listener.close(resolve));

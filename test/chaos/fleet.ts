@@ -22,6 +22,7 @@ export interface ChaosWorker extends ChaosNode {
   readonly link: DatabaseLink;
   /** Leaves no room on its disk for a while; false where it has no disk of its own. */
   fillDisk(forMs: number): Promise<boolean>;
+  diskIsFull(): boolean;
 }
 
 /** A whole fleet with everything around it, as processes that can be hurt. */
@@ -38,11 +39,15 @@ export interface ChaosFleet {
 
 const diskMegabytes = 256;
 
-/** @param counts.namespaces whether workers reach the database over networks of their own, which can be cut */
+/**
+ * @param counts.places of each worker; 4 if omitted
+ * @param counts.namespaces whether workers reach the database over networks of their own, which can be cut
+ */
 export async function startChaosFleet(counts: {
   readonly apis: number;
   readonly workers: number;
   readonly namespaces?: boolean;
+  readonly places?: number;
 }): Promise<ChaosFleet> {
   const folder = await mkdtemp(join(tmpdir(), "offstage-chaos-"));
   // The database's unprivileged user must be able to pass.
@@ -72,7 +77,7 @@ export async function startChaosFleet(counts: {
     OFFSTAGE_LOG_LEVEL: "info",
     OFFSTAGE_RATE_LIMIT_PER_MINUTE: "1000000",
     OFFSTAGE_MAX_RUNNING_PER_ORGANIZATION: "100",
-    OFFSTAGE_CONCURRENCY: "4",
+    OFFSTAGE_CONCURRENCY: String(counts.places ?? 4),
     // Of the workers' small disks.
     OFFSTAGE_MIN_FREE_MB: "32",
     OFFSTAGE_DRAIN_SECONDS: "2",
@@ -107,17 +112,24 @@ export async function startChaosFleet(counts: {
       environment: { ...shared, DATABASE_URL: link.url },
     });
     const filler = join(data, "filler");
+    let fills = 0;
     return {
       ...node,
       link,
       async fillDisk(forMs) {
         if (!mounted) return false;
+        fills += 1;
         await writeFile(filler, Buffer.alloc(diskMegabytes * 1024 * 1024)).catch((error: NodeJS.ErrnoException) => {
           if (error.code !== "ENOSPC") throw error;
         });
-        setTimeout(() => void truncate(filler).catch(() => undefined), forMs);
+        setTimeout(() => {
+          void truncate(filler)
+            .catch(() => undefined)
+            .then(() => (fills -= 1));
+        }, forMs);
         return true;
       },
+      diskIsFull: () => fills > 0,
     };
   }
 

@@ -61,10 +61,16 @@ export async function createNetworkLink(index: number, server: string): Promise<
     await close();
     throw error;
   }
+  let isCut = false;
+  const set = (state: "up" | "down"): void => {
+    ip("-n", namespace, "link", "set", far, state);
+    isCut = state === "down";
+  };
   return {
     url: `postgres://offstage@${farAddress}:${port}/postgres`,
-    cut: () => ip("-n", namespace, "link", "set", far, "down"),
-    repair: () => ip("-n", namespace, "link", "set", far, "up"),
+    cut: () => set("down"),
+    repair: () => set("up"),
+    isCut: () => isCut,
     close,
   };
 }

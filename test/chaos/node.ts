@@ -12,6 +12,8 @@ export interface ChaosNode {
   readonly name: string;
   readonly data: string;
   pid(): number | null;
+  /** When the process that works now was started, in ms since 1970; null if it is down or frozen. */
+  workingSince(): number | null;
   /** Ends it at once; it comes back after so many milliseconds. */
   kill(downMs: number): void;
   freeze(forMs: number): void;
@@ -37,12 +39,16 @@ export async function startChaosNode(options: {
   let child: ChildProcess | null = null;
   let killed: ChildProcess | null = null;
   let downUntil = 0;
+  let startedAt = 0;
+  /** Those that overlap end with the first, as SIGCONT has it. */
+  let frozen: ChildProcess | null = null;
   let stopping = false;
 
   async function keepRunning(): Promise<void> {
     while (!stopping) {
       await pause(Math.max(0, downUntil - Date.now()));
       if (stopping) return;
+      startedAt = Date.now();
       child = spawn(process.execPath, [main, command], {
         env: { ...environment, OFFSTAGE_DATA: data },
         stdio: ["ignore", output, output],
@@ -62,15 +68,20 @@ export async function startChaosNode(options: {
     name,
     data,
     pid,
+    workingSince: () => (pid() === null || (frozen !== null && frozen === child) ? null : startedAt),
     kill(downMs) {
       downUntil = Date.now() + downMs;
       killed = child;
       child?.kill("SIGKILL");
     },
     freeze(forMs) {
-      const frozen = child;
-      frozen?.kill("SIGSTOP");
-      setTimeout(() => frozen?.kill("SIGCONT"), forMs);
+      const stopped = child;
+      frozen = stopped;
+      stopped?.kill("SIGSTOP");
+      setTimeout(() => {
+        stopped?.kill("SIGCONT");
+        if (frozen === stopped) frozen = null;
+      }, forMs);
     },
     workerId: () => readFile(join(data, "worker-id"), "utf8").catch(() => null),
     async stop() {

@@ -5,6 +5,7 @@ import { startChaosFleet, type ChaosFleet } from "./fleet.ts";
 import { descendantsOf } from "./processes.ts";
 import { instructions, post, send, type Accepted } from "./requests.ts";
 import { createSchedule, type Mishap } from "./schedule.ts";
+import { describeRecovery, recoveries, watchPlaces, type Kill, type Recovery } from "./recoveries.ts";
 import { brokenPromises } from "./verify.ts";
 
 export interface ChaosOptions {
@@ -14,6 +15,8 @@ export interface ChaosOptions {
   readonly workers: number;
   /** Whether the network between workers and database is one that the kernel cuts; else a proxy stalls. */
   readonly namespaces?: boolean;
+  /** Sessions that each worker runs at once; 4 if omitted. */
+  readonly places?: number;
   /** By how much the pauses between mishaps are longer than the schedule says; 1 if omitted. */
   readonly pauseFactor?: number;
   /** After so many nothing more goes wrong, so that a slow machine comes to the end as well; by default there is no end. */
@@ -28,8 +31,8 @@ export interface ChaosReport {
   readonly broken: readonly string[];
   /** How often each kind of mishap happened: one that found nothing to hurt is not counted. */
   readonly mishaps: Readonly<Record<string, number>>;
-  /** From a worker's SIGKILL to its sessions running again, in milliseconds, in rising order. */
-  readonly recoveriesMs: readonly number[];
+  /** From each worker's SIGKILL to its sessions' next attempts, in rising order of the time. */
+  readonly recoveries: readonly Recovery[];
   /** How often a session was tried again by itself after a passing failure, by its code. */
   readonly retried: Readonly<Record<string, number>>;
   readonly tookMs: number;
@@ -52,6 +55,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const over = new AbortController();
     const mishaps: Record<string, number> = {};
     const kills: Kill[] = [];
+    const places = watchPlaces(fleet, over.signal);
     const breaking = breakThings(fleet, options, { mishaps, kills, signal: over.signal });
     const sent = sendAll(fleet, options.sessions, names);
     await untilAllOver(fleet, options, sent.accepted, sent.done);
@@ -60,7 +64,14 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const codes = await Promise.all(
       [...fleet.workers, ...fleet.apis].map(async (node) => [node.name, await node.stop()]),
     );
-    const broken = [...(await brokenPromises(fleet, sent.accepted)), ...(await unforeseen(fleet))];
+    const recovered = await recoveries(fleet, kills, places);
+    const broken = [
+      ...(await brokenPromises(fleet, sent.accepted)),
+      ...(await unforeseen(fleet)),
+      ...recovered
+        .filter(({ overtaken }) => overtaken > 0)
+        .map((recovery) => `out of turn: ${describeRecovery(recovery)}`),
+    ];
     for (const [name, code] of codes) {
       // One that has only just been started knows nothing of signals yet, and has nothing to end.
       if (code !== null && code !== 0 && code !== "SIGTERM")
@@ -70,7 +81,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       broken,
       mishaps,
       retried: await retries(fleet),
-      recoveriesMs: await recoveries(fleet, kills),
+      recoveries: recovered,
       tookMs: performance.now() - startedAt,
     };
   } finally {
@@ -151,11 +162,6 @@ async function unforeseen(fleet: ChaosFleet): Promise<string[]> {
   return logs.flatMap((log) =>
     log.split("\n").filter((line) => line.includes("an attempt failed with an unexpected error")),
   );
-}
-
-interface Kill {
-  readonly at: number;
-  readonly sessions: readonly string[];
 }
 
 interface Breaking {
@@ -290,18 +296,4 @@ function watchSteps(fleet: ChaosFleet, breaking: Breaking): (wanted: StepKill) =
     }
   })();
   return (kill) => void wanted.push(kill);
-}
-
-/** From each kill to the moment at which the sessions ran again that the worker had held. */
-async function recoveries(fleet: ChaosFleet, kills: readonly Kill[]): Promise<number[]> {
-  const took: number[] = [];
-  for (const { at, sessions } of kills) {
-    const { rows } = await fleet.store.query<{ at: Date }>(
-      `select min(created_at) as at from event where session_id = any($1::uuid[]) and type = 'session.status'
-         and data ->> 'to' = 'running' and created_at > $2 group by session_id`,
-      [sessions, new Date(at)],
-    );
-    took.push(...rows.map((row) => row.at.getTime() - at));
-  }
-  return took.toSorted((a, b) => a - b);
 }
