@@ -61,6 +61,7 @@ export function removeRows(
     | "model_spend"
     | "pull_request"
     | "received_key"
+    | "forge_connection"
     | "registry"
     | "repository"
     | "secret"

@@ -76,6 +76,8 @@ async function fill(word: string, events = 1_200): Promise<Filled> {
   });
   await post("/secret/create", { name: "TOKEN", value: secretValue, repositoryId });
   await post("/registry/create", { kind: "npm", url: "https://npm.example/", scope: `@${word}`, token: secretValue });
+  const credential = { type: "token", token: secretValue };
+  await post("/connection/create", { kind: "gitea", name: word, webUrl: "https://git.example.com", credential });
   const { id: webhook } = await post("/webhook/create", { url: `https://hooks.example.com${hookToken}` });
   await post(`/webhook/${webhook}/test`, {});
   await pool.query(

@@ -28,6 +28,7 @@ const afterSessions = [
   "automation",
   "secret",
   "registry",
+  "forge_connection",
   "repository",
   "model_spend",
   "login_link",
@@ -82,6 +83,12 @@ export async function beginErasure(
     await transaction.query("delete from login_link where organization_id = $1", [organizationId]);
     await transaction.query(
       "update user_account set disabled_at = coalesce(disabled_at, now()) where organization_id = $1",
+      [organizationId],
+    );
+    // No delivery of a forge starts anything any more.
+    await transaction.query(
+      `update forge_connection set deleted_at = coalesce(deleted_at, now()), sealed = null, master_key = null
+       where organization_id = $1`,
       [organizationId],
     );
     // Nobody is told of what is removed.

@@ -15,6 +15,7 @@ const sealedTables = [
   { table: "registry", id: "id", sealed: "sealed" },
   { table: "webhook", id: "id", sealed: "sealed" },
   { table: "trigger", id: "id", sealed: "sealed" },
+  { table: "forge_connection", id: "id", sealed: "sealed" },
   { table: "checkpoint", id: "session_id", sealed: "sealed_key" },
 ] as const;
 

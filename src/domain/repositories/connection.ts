@@ -1,0 +1,178 @@
+import { z } from "zod";
+import { text } from "../fields/text.ts";
+import { forgeKinds, type ForgeKind } from "./repository.ts";
+
+/**
+ * How a connection is authorized: with a token, as a GitHub App, or by the forge that the operator configured for the same address,
+ * to which the connection adds only the reception of events.
+ */
+export const connectionCredentials = ["token", "app", "configured"] as const;
+/** See `connectionCredentials`. */
+export type ConnectionCredentialType = (typeof connectionCredentials)[number];
+
+/** `degraded`: what sessions need is there, something optional is not. `broken`: sessions can't work with it. */
+export const connectionStates = ["ok", "degraded", "broken"] as const;
+/** See `connectionStates`. */
+export type ConnectionState = (typeof connectionStates)[number];
+
+/** Where a kind of forge is, unless a connection says otherwise. */
+interface UsualAddresses {
+  /** The public server of the kind; null: there is none, or several. */
+  readonly webUrl: string | null;
+  /** The API of a server at this origin; null: the kind has no API. */
+  apiUrl(origin: string): string | null;
+}
+
+/** The addresses of each kind; a new kind needs its line here, and its check in `src/forges/check-connection.ts`. */
+export const usualAddresses: Readonly<Record<ForgeKind, UsualAddresses>> = {
+  github: {
+    webUrl: "https://github.com",
+    apiUrl: (origin) => (origin === "https://github.com" ? "https://api.github.com" : `${origin}/api/v3`),
+  },
+  gitea: { webUrl: null, apiUrl: (origin) => `${origin}/api/v1` },
+  git: { webUrl: null, apiUrl: () => null },
+};
+
+/** An address of a forge: without credentials, query and fragment, and without a slash at its end. */
+const addressSchema = z
+  .string()
+  .max(2_000)
+  .transform((value, context) => {
+    const problem = addressProblem(value);
+    if (problem === null) return new URL(value).href.replace(/\/+$/u, "");
+    context.addIssue(problem);
+    return z.NEVER;
+  });
+
+function addressProblem(value: string): string | null {
+  if (!URL.canParse(value) || !/^https?:\/\//iu.test(value)) return "must be an https:// address";
+  const { username, password } = new URL(value);
+  if (`${username}${password}` !== "") return "must not contain credentials: send them as credential";
+  return /[?#]/u.test(value) ? "must not have a query or a fragment" : null;
+}
+
+const printable = /^[\x21-\x7e]+$/u;
+const credentialSchema = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("token"),
+    token: text(16_384).regex(printable, "must be printable ASCII characters without spaces"),
+    username: text(500)
+      .regex(/^[^:\p{Cc}]+$/u, "must not contain a colon")
+      .optional()
+      .meta({ description: "Of a plain git server, whose token is a password. Default: `git`." }),
+  }),
+  z.object({
+    type: z.literal("app"),
+    appId: z.string().regex(/^\d{1,20}$/u, "must be the App's id, a number"),
+    privateKey: text(16_384).meta({ description: "The App's private key, as PEM." }),
+  }),
+  z.object({ type: z.literal("configured") }),
+]);
+/** A credential as it is sent, and as it is sealed. */
+export type ConnectionCredential = z.infer<typeof credentialSchema>;
+
+/** Body of a connection's creation. */
+export const createConnectionSchema = z
+  .object({
+    kind: z.enum(forgeKinds),
+    name: text(200).optional().meta({ description: "Default: the address's host." }),
+    webUrl: addressSchema.optional().meta({
+      description:
+        "The forge's address, or that of one owner on it (`https://github.com/acme`): the longest that fits a repository counts. Default: the public server of the kind.",
+    }),
+    apiUrl: addressSchema.optional().meta({ description: "Default: where the kind has its API." }),
+    credential: credentialSchema.meta({ description: "Never shown again, and never in a sandbox." }),
+  })
+  .superRefine(({ kind, webUrl, credential }, context) => {
+    const issue = (path: string[], message: string): void => context.addIssue({ code: "custom", path, message });
+    if (webUrl === undefined && usualAddresses[kind].webUrl === null) issue(["webUrl"], "is required for this kind");
+    if (credential.type === "app" && kind !== "github") {
+      issue(["credential", "type"], "app is for github only: send a token");
+    }
+  });
+
+/** Body of a change of a connection: fields that are not sent keep their value. */
+export const updateConnectionSchema = z.object({
+  name: text(200).optional(),
+  credential: credentialSchema.optional(),
+});
+
+/** Something that a connection's credential lacks. */
+export const connectionProblemSchema = z.object({
+  missing: z.string().meta({ description: "The scope or permission, or what else is not as it should be." }),
+  why: z.string().meta({ description: "What can't be done without it." }),
+  remedy: z.string(),
+  essential: z.boolean().meta({ description: "Whether sessions can't work without it." }),
+});
+/** See `connectionProblemSchema`. */
+export type ConnectionProblem = z.infer<typeof connectionProblemSchema>;
+
+/** What a forge said of a credential. */
+export interface ConnectionCheck {
+  /** Whose it is; null: the forge does not say. */
+  readonly account: string | null;
+  readonly problems: readonly ConnectionProblem[];
+  /** Where an App is installed on further accounts; null unless it is one. */
+  readonly installUrl?: string | null;
+}
+
+/** Most problems that are kept of a check. */
+const mostProblems = 20;
+
+/** The state that follows from what is missing. */
+export function connectionStateOf(problems: readonly ConnectionProblem[]): ConnectionState {
+  if (problems.some(({ essential }) => essential)) return "broken";
+  return problems.length === 0 ? "ok" : "degraded";
+}
+
+/** The problems that are kept and shown: the essential ones first, texts of the forge bounded. */
+export function boundedProblems(problems: readonly ConnectionProblem[]): ConnectionProblem[] {
+  const cut = (value: string): string => value.slice(0, 1_000).replaceAll("\0", "").toWellFormed();
+  return problems
+    .toSorted((a, b) => Number(b.essential) - Number(a.essential))
+    .slice(0, mostProblems)
+    .map(({ missing, why, remedy, essential }) => ({
+      missing: cut(missing),
+      why: cut(why),
+      remedy: cut(remedy),
+      essential,
+    }));
+}
+
+/** A connection as the API shows it: without its credential. */
+export const connectionSchema = z.object({
+  id: z.uuid(),
+  kind: z.enum(forgeKinds),
+  name: z.string(),
+  webUrl: z.string(),
+  apiUrl: z.string().nullable(),
+  credential: z.enum(connectionCredentials),
+  account: z.string().nullable().meta({ description: "Whose the credential is; null: the forge does not say." }),
+  installUrl: z.string().nullable().meta({ description: "Where its GitHub App is installed on further accounts." }),
+  hookUrl: z.string().meta({ description: "The address that the forge's webhook must have." }),
+  previousSecretUntil: z.iso.datetime().nullable().meta({
+    description: "Until when deliveries that are signed with the webhook secret before are accepted.",
+  }),
+  health: z.object({
+    state: z.enum(connectionStates),
+    checkedAt: z.iso.datetime(),
+    problems: z.array(connectionProblemSchema),
+  }),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+});
+/** See `connectionSchema`. */
+export type Connection = z.infer<typeof connectionSchema>;
+
+/** Answer to a creation and to a rotation of the webhook secret: the only answers that contain the secret. */
+export const connectionWithSecretSchema = connectionSchema.extend({
+  webhookSecret: z.string().meta({ description: "For the forge's webhook. Never shown again." }),
+});
+
+/** Answer to a deletion. */
+export const deletedConnectionSchema = connectionSchema.extend({
+  repositories: z.number().int().meta({
+    description:
+      "Connected repositories that it served: from now on the operator's configuration is used for them, if it has one.",
+  }),
+});
