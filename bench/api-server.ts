@@ -58,6 +58,10 @@ async function serve(): Promise<void> {
     defaultAgent: () => Promise.resolve(null),
     agents: () => Promise.resolve([]),
     integrationOf: () => undefined,
+    connections: {
+      check: () => Promise.resolve({ account: null, problems: [] }),
+      changed: () => Promise.resolve(),
+    },
     repositoryKeyOf: ({ key }) => key,
     templates,
     webDirectory: null,

@@ -5,14 +5,15 @@ import { openDatabase, type Database } from "../database/database.ts";
 import { isInitialized } from "../database/embedded/program.ts";
 import { NotFoundError } from "../domain/errors/errors.ts";
 import type { NewEvent } from "../domain/sessions/event.ts";
-import { createForges } from "../forges/forges.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { createLogger } from "../observability.ts";
 import { addressFile } from "../server/data-folder.ts";
 import {
   createRegistry,
   createAttemptServices,
+  createForgeReach,
   createSandbox,
+  openForges,
   openVault,
   recordingsDirectory,
 } from "../server/wiring.ts";
@@ -83,15 +84,17 @@ export function replayRecordedSession(
   options: { readonly onEvent: (event: NewEvent) => void; readonly signal: AbortSignal },
 ): Promise<ReplayResult> {
   return withStore(config, (database, organizationId) => {
+    const logger = createLogger("error");
+    const vault = openVault(config);
     const services = createAttemptServices(config, {
       database,
-      logger: createLogger("error"),
+      logger,
       metrics: createMetrics(),
       traces: noTraces,
-      vault: openVault(config),
+      vault,
       sandbox: createSandbox(config),
       providers: createRegistry(config),
-      forges: createForges(config.forges),
+      forges: openForges(config, { database, vault, logger, reach: createForgeReach(config) }),
       publicUrl: () => config.publicUrl ?? "",
       workerId: "replay",
     });

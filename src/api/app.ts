@@ -20,6 +20,7 @@ import { createRateLimit } from "./http/rate-limit.ts";
 import { addAgentOperations } from "./operations/agents.ts";
 import { addAuditOperations, createAudit } from "./operations/audit.ts";
 import { addAutomationOperations } from "./operations/automations.ts";
+import { addConnectionOperations } from "./operations/connections.ts";
 import { createEventStreams } from "./operations/event-stream.ts";
 import { addHookOperations } from "./operations/hooks.ts";
 import { addJobOperations } from "./operations/jobs.ts";
@@ -105,6 +106,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addOrganizationOperations(app, options);
   addSecretOperations(app, options);
   addRegistryOperations(app, options);
+  addConnectionOperations(app, options);
   addKeyOperations(app, options);
   const failures = createFailureLimit(failuresPerMinute);
   addLoginOperations(app, options, failures);

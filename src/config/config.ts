@@ -95,6 +95,7 @@ function configOf(variables: Variables) {
     trustedProxies: variables.OFFSTAGE_TRUSTED_PROXIES,
     checkpointBytes: variables.OFFSTAGE_CHECKPOINT_MB * 1024 * 1024,
     registryHosts: variables.OFFSTAGE_REGISTRY_HOSTS.map((name) => name.toLowerCase()),
+    forgeHosts: variables.OFFSTAGE_FORGE_HOSTS.map((name) => name.toLowerCase()),
     webhookHosts: variables.OFFSTAGE_WEBHOOK_HOSTS.map((name) => name.toLowerCase()),
     pullRequestMinutes: variables.OFFSTAGE_PULL_REQUEST_MINUTES,
     /** Days after which data is deleted; 0: never. */

@@ -73,6 +73,8 @@ export interface Forge {
   readonly id: string;
   readonly name: string;
   readonly webUrl: string | null;
+  /** False if an organization named its server: it is contacted at public addresses alone. Omitted: the operator named it. */
+  readonly namedByOperator?: boolean;
   /** Whether this forge serves the address. */
   serves(address: RepositoryAddress): boolean;
   /** Null if none is needed or configured. Ask for them when needed: an App's token is valid for an hour. */

@@ -21,15 +21,31 @@ export interface Forges {
   keyOf(address: RepositoryAddress): string;
 }
 
+/** A forge with what it was made of. */
+export interface NamedForge {
+  readonly settings: ForgeSettings;
+  readonly forge: Forge;
+  /** Whether an organization connected it: of two forges of one address it goes first. */
+  readonly isOwn?: boolean;
+}
+
 /**
  * Creates an adapter for each configured forge. If one forge's address is a prefix of another's, the longer one counts.
  */
 export function createForges(settings: readonly ForgeSettings[]): Forges {
-  const sorted = settings.toSorted((a, b) => b.webUrl.length - a.webUrl.length);
-  const forges = sorted.map((each) => withGuardedCredentials(createForge(each), each.webUrl));
-  const paths = sorted.map(({ kind, webUrl }) => ({ webUrl, ignoresCase: kind !== "git" }));
+  return forgesOf(settings.map((each) => ({ settings: each, forge: createForge(each) })));
+}
+
+/** The forges together: the one with the longest address that fits serves a repository. */
+export function forgesOf(named: readonly NamedForge[]): Forges {
+  const sorted = named.toSorted(
+    (a, b) =>
+      b.settings.webUrl.length - a.settings.webUrl.length || Number(b.isOwn ?? false) - Number(a.isOwn ?? false),
+  );
+  const paths = sorted.map(({ settings: { kind, webUrl } }) => ({ webUrl, ignoresCase: kind !== "git" }));
   const anyGit = createPlainGit(null);
-  const forgeOf = (address: RepositoryAddress): Forge => forges.find((forge) => forge.serves(address)) ?? anyGit;
+  const forgeOf = (address: RepositoryAddress): Forge =>
+    sorted.find(({ forge }) => forge.serves(address))?.forge ?? anyGit;
   return {
     forgeOf,
     integrationOf(url) {
@@ -42,7 +58,12 @@ export function createForges(settings: readonly ForgeSettings[]): Forges {
   };
 }
 
-function createForge(settings: ForgeSettings): Forge {
+/** Makes a forge's adapter, whose credentials are guarded. */
+export function createForge(settings: ForgeSettings): Forge {
+  return withGuardedCredentials(adapterOf(settings), settings.webUrl);
+}
+
+function adapterOf(settings: ForgeSettings): Forge {
   switch (settings.kind) {
     case "github":
       return createGitHub(settings);

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { SessionError } from "../domain/errors/errors.ts";
 import { backoffMs } from "../domain/time/backoff.ts";
 import { retryAfterMs } from "../domain/time/retry-after.ts";
+import { currentReach } from "./reach.ts";
 import { wordsOf } from "./refusal.ts";
 
 const timeLimitMs = 20_000;
@@ -84,8 +85,9 @@ export async function callForge(url: string, request: ForgeRequest): Promise<For
 
 async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer | Problem> {
   const limitMs = request.onceWithinMs ?? timeLimitMs;
+  const reach = currentReach();
   try {
-    const response = await fetch(url, {
+    const response = await (reach?.fetch ?? fetch)(url, {
       method: request.method,
       headers: { "User-Agent": "offstage", "Content-Type": "application/json", ...request.headers },
       redirect: "manual",
@@ -93,9 +95,13 @@ async function tryCall(url: string, request: ForgeRequest): Promise<ForgeAnswer 
       ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
     });
     const body = await readBody(response);
-    return problemOf(response, body) ?? { status: response.status, headers: response.headers, body };
+    const problem = problemOf(response, body);
+    if (problem === null && (response.status === 401 || response.status === 403)) reach?.refused();
+    return problem ?? { status: response.status, headers: response.headers, body };
   } catch (error) {
     request.signal.throwIfAborted();
+    // The address may not be contacted at all.
+    if (error instanceof SessionError) throw error;
     const isTimeout = error instanceof Error && error.name === "TimeoutError";
     const words = isTimeout ? `it did not answer within ${limitMs / 1_000} s` : "it could not be reached";
     return { words, askedMs: null, waitMs: null, isOpen: isTimeout || !wasNeverSent(error) };

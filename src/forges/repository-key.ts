@@ -26,7 +26,7 @@ const publicHosts = new Map(
  * @param forges the configured ones
  */
 export function repositoryKey(forges: readonly ForgePaths[], address: RepositoryAddress): string {
-  const forge = forges.find(({ webUrl }) => servesAddress(webUrl, address));
+  const forge = forges.find(({ webUrl, ignoresCase }) => servesAddress(webUrl, address, ignoresCase));
   if (forge !== undefined) {
     const key = `${new URL(forge.webUrl).host}/${address.path}`;
     return forge.ignoresCase ? key.toLowerCase() : key;

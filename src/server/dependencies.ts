@@ -1,7 +1,8 @@
 import type { Provider } from "../agents/harness.ts";
 import type { Config } from "../config/config.ts";
 import type { Database } from "../database/database.ts";
-import type { Forges } from "../forges/forges.ts";
+import type { OrganizationForges } from "../forges/organization-forges.ts";
+import type { GuardedFetch } from "../gateway/egress/guarded-fetch.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
@@ -19,7 +20,8 @@ export interface Dependencies {
   readonly vault: Vault;
   readonly sandbox: Sandbox;
   readonly providers: readonly Provider[];
-  readonly forges: Forges;
+  readonly forges: OrganizationForges;
+  readonly forgeReach: GuardedFetch;
   readonly templates: Templates;
   /** Whether the process can serve requests: the database answers. */
   readonly ready: () => Promise<boolean>;

@@ -1,12 +1,12 @@
 import type { Config } from "../config/config.ts";
 import { openDatabase, type Database } from "../database/database.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
-import { createForges } from "../forges/forges.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import type { Logger } from "../observability.ts";
 import { createLoginLink } from "../store/people/logins.ts";
 import { bootstrap } from "../store/people/organizations.ts";
 import { readQueueStats } from "../store/queue/stats.ts";
+import { connectionsChannel } from "../store/secrets/forge-connections.ts";
 import { createTemplates } from "../templates/templates.ts";
 import { createTraces } from "../traces.ts";
 import { createStatusServer } from "../worker/background/status-server.ts";
@@ -16,7 +16,7 @@ import { listenError } from "./listen-error.ts";
 import { createShutdown, type Shutdown } from "./shutdown.ts";
 import { startApiNode } from "./start-api-node.ts";
 import { startWorkerNode } from "./start-worker-node.ts";
-import { createRegistry, createSandbox, openVault, reachOutside } from "./wiring.ts";
+import { createForgeReach, createRegistry, createSandbox, openForges, openVault, reachOutside } from "./wiring.ts";
 
 /** Milliseconds for which the sign-in link of the first start is valid. */
 const firstLoginLinkMs = 24 * 60 * 60 * 1_000;
@@ -77,6 +77,11 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: Sh
   // A worker that starts first does not create the organization: the API node does, because it prints the admin key
   // and has the sign-in page.
   const organization = role === "worker" ? null : await bootstrap(database, { adminKey: config.adminKey });
+  const vault = openVault(config);
+  const forgeReach = createForgeReach(config);
+  const forges = openForges(config, { database, vault, logger, reach: forgeReach });
+  const changes = await database.listen(connectionsChannel, (organizationId) => forges.forget(organizationId));
+  stops.add(() => changes.close());
   const templates = createTemplates();
   stops.add(() => templates.close());
   const parts: Dependencies = {
@@ -85,10 +90,11 @@ async function start(config: Config, logger: Logger, role: ServerRole, stops: Sh
     metrics: watchedMetrics(database, logger),
     traces,
     database,
-    vault: openVault(config),
+    vault,
     sandbox: createSandbox(config, logger),
     providers: createRegistry(config),
-    forges: createForges(config.forges),
+    forges,
+    forgeReach,
     templates,
     ready: async () => (await database.pool.query("select 1")).rowCount === 1,
   };

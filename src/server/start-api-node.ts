@@ -3,13 +3,12 @@ import { createApp } from "../api/app.ts";
 import { replaceFile } from "../atomic-file.ts";
 import type { Config } from "../config/config.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
-import { isAddressProblem, parseRepositoryUrl } from "../domain/repositories/repository.ts";
 import { listWorkers } from "../store/queue/worker-nodes.ts";
-import { settleRepositoryKeys } from "../store/repositories/repository-keys.ts";
 import { createBatchedInserts } from "../store/sessions/batched-inserts.ts";
 import { fleetAgents, fleetDefaultAgent, listAgents } from "./agent-list.ts";
 import { addressFile } from "./data-folder.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { forgeConnections, settleKeys } from "./forge-connections.ts";
 import { listenError } from "./listen-error.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { chooseDefaultAgent, createSignInMethods, recordingsDirectory } from "./wiring.ts";
@@ -29,11 +28,8 @@ export async function startApiNode(
   let listening = config.publicUrl ?? "";
   const own = () => chooseDefaultAgent(config, providers);
   const defaultAgent = options.alone ? own : () => fleetDefaultAgent(config, database);
-  const keyOf = (url: string): string | null => {
-    const address = parseRepositoryUrl(url);
-    return isAddressProblem(address) ? null : forges.keyOf(address);
-  };
-  const settled = await settleRepositoryKeys(database, keyOf);
+  const connections = forgeConnections(dependencies);
+  const settled = await settleKeys(dependencies);
   if (settled > 0) logger.info({ repositories: settled }, "merged repositories whose addresses name the same one");
   const app = await createApp({
     database,
@@ -62,8 +58,9 @@ export async function startApiNode(
       const known = await listAgents(providers, own);
       return options.alone ? known : fleetAgents(known, await listWorkers(database), await defaultAgent());
     },
-    integrationOf: forges.integrationOf,
-    repositoryKeyOf: forges.keyOf,
+    integrationOf: async (url, organizationId) => (await forges.of(organizationId)).integrationOf(url),
+    repositoryKeyOf: async (address, organizationId) => (await forges.of(organizationId)).keyOf(address),
+    connections,
     templates,
     webDirectory: join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../dist/web" : "../web"),
     ready: dependencies.ready,

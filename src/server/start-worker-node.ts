@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { readProgramTexts } from "../programs/program-text.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
 import { createRemovalOfDeleted } from "../worker/background/deleted-sessions.ts";
@@ -99,5 +100,7 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
     }),
   );
   const { pullRequestMinutes: minutes } = config;
-  await shutdown.start(createPullRequestPolling({ database, logger, forgeOf: forges.forgeOf, minutes }));
+  const forgeOf = async (address: RepositoryAddress, organizationId: string) =>
+    (await forges.of(organizationId)).forgeOf(address);
+  await shutdown.start(createPullRequestPolling({ database, logger, forgeOf, minutes }));
 }

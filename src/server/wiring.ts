@@ -10,7 +10,9 @@ import type { Database } from "../database/database.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
 import { createMask } from "../domain/masking/mask.ts";
 import type { SignInMethod } from "../domain/people/user.ts";
-import type { Forges } from "../forges/forges.ts";
+import { createForges } from "../forges/forges.ts";
+import { createOrganizationForges, type OrganizationForges } from "../forges/organization-forges.ts";
+import { createGuardedFetch, type GuardedFetch } from "../gateway/egress/guarded-fetch.ts";
 import { createGatewayProcesses } from "../gateway/process/process.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { createObjectStore, type ObjectStore } from "../objects/object-store.ts";
@@ -23,6 +25,7 @@ import { createUnsandboxed } from "../sandboxes/none.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { createGitHubSignIn } from "../sign-in/github.ts";
 import { createOidc } from "../sign-in/oidc.ts";
+import { checkConnectionSoon, openConnections } from "../store/secrets/forge-connections.ts";
 import { environmentKeyring, fileKeyring } from "../store/secrets/keyring.ts";
 import { createVault, type Vault } from "../store/secrets/vault.ts";
 import type { Traces } from "../traces.ts";
@@ -82,6 +85,43 @@ export function openVault({ masterKey, data }: Config): Vault {
 /** Opens the object store; null if none is configured, and large artifacts are in the database. */
 export function openObjects({ objects }: Config): ObjectStore | null {
   return objects === null ? null : createObjectStore(objects);
+}
+
+/** How forges are reached that organizations name: the operator's own hosts, and those of OFFSTAGE_FORGE_HOSTS, may be private. */
+export function createForgeReach({ forges, forgeHosts, outbound }: Config): GuardedFetch {
+  const named = forges.flatMap((forge) => [forge.webUrl, ...("apiUrl" in forge ? [forge.apiUrl] : [])]);
+  const hosts = named.map((url) => new URL(url).hostname.replace(/^\[|\]$/gu, ""));
+  return createGuardedFetch({
+    privateHosts: [...new Set([...forgeHosts, ...hosts])],
+    setting: "OFFSTAGE_FORGE_HOSTS",
+    proxies: outbound.proxies,
+  });
+}
+
+/** Makes the forges of each organization: its connections, then the operator's. */
+export function openForges(
+  { forges: configured }: Config,
+  {
+    database,
+    vault,
+    logger,
+    reach,
+  }: {
+    readonly database: Database;
+    readonly vault: Vault;
+    readonly logger: Logger;
+    readonly reach: GuardedFetch;
+  },
+): OrganizationForges {
+  return createOrganizationForges({
+    configured,
+    reach,
+    load: (organizationId) => openConnections(database, vault, organizationId),
+    refused: (id) =>
+      void checkConnectionSoon(database, id).catch((error: unknown) =>
+        logger.warn({ err: error, connectionId: id }, "could not ask for a connection's check"),
+      ),
+  });
 }
 
 /** Makes the providers of agents: the built-in ones and those of the operator. */
@@ -175,7 +215,7 @@ export function createAttemptServices(
     readonly vault: Vault;
     readonly sandbox: Sandbox;
     readonly providers: readonly Provider[];
-    readonly forges: Forges;
+    readonly forges: OrganizationForges;
     readonly publicUrl: () => string;
     readonly workerId: string;
     /** See `openConfiguredSigner`; omitted: commits are not signed. */
@@ -183,6 +223,7 @@ export function createAttemptServices(
   },
 ): AttemptServices {
   const { workerId, database, logger, metrics, traces, vault, sandbox, providers, forges, publicUrl } = parts;
+  const operators = createForges(config.forges);
   return {
     workerId,
     database,
@@ -219,8 +260,9 @@ export function createAttemptServices(
       maximumBytes: config.setupCacheBytes,
     }),
     defaultAgent: () => chooseDefaultAgent(config, providers),
-    forgeOf: forges.forgeOf,
-    repositoryKeyOf: forges.keyOf,
+    forgesOf: forges.of,
+    forgeOf: operators.forgeOf,
+    repositoryKeyOf: operators.keyOf,
     forks: config.forks,
     mask: createMask(serverSecrets(config)),
     stallMs: config.stallMs,

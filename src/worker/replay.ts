@@ -7,6 +7,7 @@ import { readRecording, type Exchange } from "../gateway/models/recording.ts";
 import { createReplay } from "../gateway/models/replay.ts";
 import { readRecordedSession, type RecordedSession } from "../store/checkpoints/recorded-session.ts";
 import { beginAttempt, withSecrets, type Attempt, type AttemptServices } from "./attempt/attempt.ts";
+import { withOwnForges } from "./attempt/own-forges.ts";
 import { cloneSource } from "./attempt/session-repositories.ts";
 import type { Clone } from "./clones/clone.ts";
 import { makeClonesAgain, removeSession } from "./clones/clones.ts";
@@ -30,17 +31,18 @@ export interface ReplayResult {
  * Repeats a recorded session: the same commits, the same agent, and the recorded answers of the models. It stores and pushes
  * nothing and calls no model or forge. It works in folders of its own, which the agent sees at the paths of the session's
  * folders.
- * @param services with the directory of the recordings
+ * @param shared with the directory of the recordings
  * @param options.onEvent receives each event, masked, instead of the database
  * @throws NotFoundError if the session was not recorded, or the commits that it started from are gone
  * @throws ConflictError if the sandbox does not isolate: its folders could not have the session's paths
  * @throws SessionError if a turn fails, with the failure that the session itself would have
  */
 export async function replaySession(
-  services: AttemptServices & { readonly recordingsDirectory: string },
+  shared: AttemptServices & { readonly recordingsDirectory: string },
   session: { readonly organizationId: string; readonly id: string },
   options: { readonly onEvent: (event: NewEvent) => void; readonly signal: AbortSignal },
 ): Promise<ReplayResult> {
+  const services = await withOwnForges(shared, session);
   const original = await readRecordedSession(services.database, session.organizationId, session.id);
   const recording = await recordingOf(join(services.recordingsDirectory, recordingName(session.id)), session.id);
   if (!services.sandbox.isolates) {

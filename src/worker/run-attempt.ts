@@ -9,6 +9,7 @@ import { endOf } from "./attempt/end.ts";
 import { failureOf } from "./attempt/failure.ts";
 import { closeFolders } from "./attempt/close-folders.ts";
 import { namedSteps } from "./attempt/named-step.ts";
+import { withOwnForges } from "./attempt/own-forges.ts";
 import { untilStored } from "./attempt/until-stored.ts";
 import { createSafePoints, type SafePoints } from "./attempt/safe-points.ts";
 import { WorkerDraining } from "./attempt/stop-reasons.ts";
@@ -76,10 +77,12 @@ interface Outcome {
   readonly code?: FailureCode;
 }
 
-async function runToEnd(begun: Attempt, services: AttemptServices, safePoints: SafePoints): Promise<Outcome> {
+async function runToEnd(begun: Attempt, shared: AttemptServices, safePoints: SafePoints): Promise<Outcome> {
   const claimedAt = performance.now();
   let attempt = begun;
+  let services = shared;
   try {
+    services = await withOwnForges(shared, begun.session);
     attempt = await withSecrets(begun, services);
     services.metrics.attemptStarted((performance.now() - claimedAt) / 1_000);
     const summary = await runSteps(attempt, services, safePoints);

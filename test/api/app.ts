@@ -84,6 +84,10 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     defaultAgent: () => Promise.resolve("opencode:m"),
     agents: () => Promise.resolve([agent, { ...agent, id: "codex", name: "Codex", isDefault: false }]),
     integrationOf: () => undefined,
+    connections: {
+      check: () => Promise.resolve({ account: null, problems: [] }),
+      changed: () => Promise.resolve(),
+    },
     repositoryKeyOf: createForges([]).keyOf,
     templates,
     webDirectory: null,

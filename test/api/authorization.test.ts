@@ -71,6 +71,13 @@ const needed: Readonly<Record<string, Needed>> = {
   "GET /registry/list": "admin",
   "POST /registry/:id/update": "admin",
   "POST /registry/:id/delete": "admin",
+  "POST /connection/create": "admin",
+  "GET /connection/list": "admin",
+  "GET /connection/:id": "admin",
+  "POST /connection/:id/update": "admin",
+  "POST /connection/:id/check": "admin",
+  "POST /connection/:id/rotate-secret": "admin",
+  "POST /connection/:id/delete": "admin",
   "POST /session/create": "write",
   "GET /session/list": "read",
   "GET /session/search": "read",
@@ -364,6 +371,8 @@ describe("another organization's admin", () => {
     own.set("secret", await made("/secret/create", { name: "OWN", value: "a secret value" }));
     const registry = { kind: "npm", url: "https://npm.example/", scope: "@own", token: "a secret token" };
     own.set("registry", await made("/registry/create", registry));
+    const connection = { kind: "github", credential: { type: "token", token: "a-secret-token" } };
+    own.set("connection", await made("/connection/create", connection));
     own.set("key", await made("/key/create", { name: word }));
     own.set("user", await first("/user/list", "users"));
     own.set("login", await first("/login/list", "logins"));

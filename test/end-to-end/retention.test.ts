@@ -5,11 +5,17 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Client } from "../../src/client.ts";
 import { readConfig } from "../../src/config/config.ts";
-import { createForges } from "../../src/forges/forges.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { createLogger } from "../../src/observability.ts";
 import type { Offstage } from "../../src/server/offstage.ts";
-import { createRegistry, createAttemptServices, createSandbox, openVault } from "../../src/server/wiring.ts";
+import {
+  createAttemptServices,
+  createForgeReach,
+  createRegistry,
+  createSandbox,
+  openForges,
+  openVault,
+} from "../../src/server/wiring.ts";
 import { noTraces } from "../../src/traces.ts";
 import { pruneWorkspaces } from "../../src/worker/background/prune-workspaces.ts";
 import { waitFor } from "../wait-for.ts";
@@ -35,15 +41,17 @@ afterAll(async () => {
 
 const prune = (days: number): Promise<number> => {
   const config = readConfig(world.variables);
+  const { database } = offstage;
+  const [logger, vault] = [createLogger("warn"), openVault(config)];
   const services = createAttemptServices(config, {
-    database: offstage.database,
-    logger: createLogger("warn"),
+    database,
+    logger,
     metrics: createMetrics(),
     traces: noTraces,
-    vault: openVault(config),
+    vault,
     sandbox: createSandbox(config),
     providers: createRegistry(config),
-    forges: createForges(config.forges),
+    forges: openForges(config, { database, vault, logger, reach: createForgeReach(config) }),
     publicUrl: () => "",
     workerId: "test",
   });

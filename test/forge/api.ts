@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text as readText } from "node:stream/consumers";
 import type { Answer, ApiRequest } from "./api-request.ts";
+import { answerAboutCredential } from "./credentials-api.ts";
 import { answerAsGitea, refusedByGitea } from "./gitea-api.ts";
 import { answerAsGitHub, refusedByGitHub } from "./github-api.ts";
 import { isAppToken, newInstallationToken } from "./github-app.ts";
@@ -50,6 +51,8 @@ function answerOf(state: ForgeState, isGitea: boolean, request: ApiRequest): Ans
     isGitea ? refusedByGitea(state, status, words) : refusedByGitHub(status, words);
   const limited = takeFailure(state, path);
   if (limited !== null) return limited;
+  const aboutCredential = answerAboutCredential(state, isGitea, request);
+  if (aboutCredential !== null) return aboutCredential;
   if (path.endsWith("/access_tokens") || path === "/installation") return answerApp(state, request);
   if (!state.tokens.has(request.token)) return refused(401, isGitea ? "token is required" : "Bad credentials");
   if (isGitea && path === "user") return { status: 200, body: { id: 2, login: tokenUser } };

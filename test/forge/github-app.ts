@@ -4,6 +4,15 @@ import { createSign, createVerify, generateKeyPairSync, randomBytes } from "node
 export interface RegisteredApp {
   readonly id: number;
   readonly publicKey: string;
+  /** What it was registered with. */
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly events?: readonly string[];
+  /** On whose repositories it is installed; permissions: those that were accepted, if not all. */
+  readonly installations?: readonly {
+    readonly account: string;
+    readonly permissions?: Readonly<Record<string, string>>;
+    readonly suspended?: boolean;
+  }[];
 }
 
 const longestMinutes = 10;

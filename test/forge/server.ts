@@ -45,6 +45,10 @@ export interface TestForge {
   describe(owner: string, name: string, facts: RepositoryFacts): void;
   /** The token becomes a classic one of GitHub's with these scopes, as `repo, workflow`; null: a fine-grained one. */
   setScopes(scopes: string | null): void;
+  /** What the token may write, as a fine-grained one of GitHub's, such as `contents`; null: all. */
+  setGranted(granted: readonly string[] | null): void;
+  /** The token's scopes at Gitea, such as `write:repository`; null: all. */
+  setGiteaScopes(scopes: readonly string[] | null): void;
   /** The API requests so far, as `GET /api/v3/repos/…`. */
   asked(): readonly string[];
   /** Closes a pull request, as a person on the forge would. */
@@ -73,6 +77,8 @@ export async function startForge(): Promise<TestForge> {
     app: null,
     mergeableAsked: new Set(),
     scopes: null,
+    granted: null,
+    giteaScopes: null,
     maxResponseItems: 50,
     lag: { shortestMs: 0, longestMs: 0 },
     refs: createRefs(gitEnvironment, () => nextLagMs(state)),
@@ -117,6 +123,8 @@ export async function startForge(): Promise<TestForge> {
     limitPages: (items) => void (state.maxResponseItems = items),
     describe: (owner, name, facts) => void state.facts.set(`${owner}/${name}`, facts),
     setScopes: (scopes) => void (state.scopes = scopes),
+    setGranted: (granted) => void (state.granted = granted),
+    setGiteaScopes: (scopes) => void (state.giteaScopes = scopes),
     asked: () => state.asked,
     lfs: Object.assign(lfs, {
       pathOf: (owner: string, name: string, oid: string) => contentPath(root, `${owner}/${name}`, oid),

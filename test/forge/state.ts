@@ -77,6 +77,10 @@ export interface ForgeState {
   readonly mergeableAsked: Set<string>;
   /** Scopes of the token, as a classic one of GitHub's has them; null: it is fine-grained. */
   scopes: string | null;
+  /** Permissions to write of the token, as a fine-grained one has them, such as `contents`; null: all. */
+  granted: readonly string[] | null;
+  /** Scopes of the token at Gitea, such as `write:repository`; null: all. */
+  giteaScopes: readonly string[] | null;
   /** Most items of a page, whatever is asked for: Gitea's MAX_RESPONSE_ITEMS. */
   maxResponseItems: number;
   /** Shortest and longest time until a change shows, in ms. */

@@ -10,6 +10,7 @@ import type { Database } from "../../database/database.ts";
 import type { Agent } from "../../domain/agents/agent.ts";
 import type { Principal, Scope } from "../../domain/people/key.ts";
 import type { SignInMethod, SignInPolicy } from "../../domain/people/user.ts";
+import type { Connection, ConnectionCheck, ConnectionCredential } from "../../domain/repositories/connection.ts";
 import type { Repository, RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import type { Logger } from "../../observability.ts";
@@ -17,6 +18,17 @@ import type { Vault } from "../../store/secrets/vault.ts";
 import type { BatchedInserts } from "../../store/sessions/batched-inserts.ts";
 import type { Templates } from "../../templates/templates.ts";
 import type { OpenSpan, Traces } from "../../traces.ts";
+
+/** What connections of forges need that only the server can do: it has the forges. */
+export interface ForgeConnections {
+  /** Asks the forge whose a credential is, and what it may. @param credential an error: it can't be opened */
+  check(
+    connection: Pick<Connection, "kind" | "webUrl" | "apiUrl">,
+    credential: ConnectionCredential | Error,
+  ): Promise<ConnectionCheck>;
+  /** Lets everything follow the connections of an organization, after they were changed. */
+  changed(organizationId: string): Promise<void>;
+}
 
 /** The dependencies of all operations. They are passed in, so that no operation uses globals. */
 export interface ApiOptions {
@@ -32,8 +44,10 @@ export interface ApiOptions {
   readonly publicUrl: () => string;
   /** False if the operator runs agents without a sandbox. */
   readonly sandboxed: boolean;
-  /** Normalizes an address: two addresses of the same repository have the same key. */
-  readonly repositoryKeyOf: (address: RepositoryAddress) => string;
+  /** Normalizes an address: two addresses of the same repository of an organization have the same key. */
+  readonly repositoryKeyOf: (address: RepositoryAddress, organizationId: string) => string | Promise<string>;
+  /** What connections of forges need that only the server can do. */
+  readonly connections: ForgeConnections;
   readonly allowLocalRepositories: boolean;
   /** Requests per minute of one key or user. */
   readonly rateLimitPerMinute: number;
@@ -53,7 +67,11 @@ export interface ApiOptions {
   readonly signInDays: number;
   readonly defaultAgent: () => Promise<string | null>;
   readonly agents: () => Promise<Agent[]>;
-  readonly integrationOf: (url: string) => Repository["integration"];
+  /** The forge of a repository's address, as an organization reaches it. */
+  readonly integrationOf: (
+    url: string,
+    organizationId: string,
+  ) => Repository["integration"] | Promise<Repository["integration"]>;
   readonly templates: Templates;
   /** Folder of the built web app; null: serve only the API. */
   readonly webDirectory: string | null;

@@ -65,11 +65,13 @@ export async function resolveRepositories(
   }
   const addresses = new Map<string, RepositoryAddress>();
   for (const { address } of named) {
-    const key = options.repositoryKeyOf(address);
+    const key = await options.repositoryKeyOf(address, organizationId);
     if (!addresses.has(key)) addresses.set(key, address);
   }
-  const count = new Set([...addresses.keys(), ...connected.map(({ address }) => options.repositoryKeyOf(address))])
-    .size;
+  const keys = await Promise.all(
+    connected.map(async ({ address }) => options.repositoryKeyOf(address, organizationId)),
+  );
+  const count = new Set([...addresses.keys(), ...keys]).size;
   if (count > repositoryLimit) {
     throw new InvalidInputError(
       `repositories and codeRepoIds name ${count} repositories: a session can have at most ${repositoryLimit}`,

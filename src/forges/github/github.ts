@@ -214,7 +214,7 @@ function toPullRequest(pullRequest: PullRequest): ForgePullRequest {
  * JSON Web Token of the App itself (RS256, valid for at most ten minutes):
  * https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
  */
-function appToken({ id, privateKey }: { readonly id: string; readonly privateKey: string }): string {
+export function appToken({ id, privateKey }: { readonly id: string; readonly privateKey: string }): string {
   const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
   const now = Math.floor(Date.now() / 1_000);
   const unsigned = `${encode({ alg: "RS256", typ: "JWT" })}.${encode({ iat: now - 60, exp: now + 540, iss: id })}`;

@@ -113,6 +113,18 @@ export async function isConnected(database: Database, organizationId: string, ke
   return rows.length > 0;
 }
 
+/** How many connected repositories of an organization have an address below this one, by http(s) or ssh. */
+export async function countRepositoriesAt(database: Database, organizationId: string, webUrl: string): Promise<number> {
+  const { host, pathname } = new URL(webUrl);
+  const below = `${host.replace(/:\d+$/u, "")}${pathname.replace(/\/$/u, "")}/`.toLowerCase();
+  const { rows } = await database.pool.query<{ count: string }>(
+    `select count(*) from repository where organization_id = $1 and deleted_at is null
+       and starts_with(regexp_replace(lower(address_key), '^([^/]*):[0-9]+/', '\\1/'), $2)`,
+    [organizationId, below],
+  );
+  return Number(rows[0]?.count ?? 0);
+}
+
 /**
  * Changes the given fields only; null clears a field.
  * @throws NotFoundError

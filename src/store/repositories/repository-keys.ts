@@ -15,18 +15,24 @@ const atOnce = 1_000;
  * a forge was configured, have other addresses; without this a second row for the same repository could lack the
  * settings of the first. Two connected rows with the same address are merged into one. Idempotent, and safe to run on
  * several nodes at once.
- * @param keyOf normalizes a URL; null if the URL can't be parsed: its row stays as it is
+ * @param keyOf normalizes a URL of an organization; null if the URL can't be parsed: its row stays as it is
+ * @param only the organization whose repositories it is about; omitted: those of all
  * @returns how many rows were changed
  */
-export async function settleRepositoryKeys(database: Database, keyOf: (url: string) => string | null): Promise<number> {
+export async function settleRepositoryKeys(
+  database: Database,
+  keyOf: (url: string, organizationId: string) => string | null | Promise<string | null>,
+  only: string | null = null,
+): Promise<number> {
   let changed = 0;
   for (let after = "00000000-0000-0000-0000-000000000000"; ;) {
     const { rows } = await database.pool.query<KeyedRow>(
-      "select id, organization_id, url, address_key from repository where id > $1 order by id limit $2",
-      [after, atOnce],
+      `select id, organization_id, url, address_key from repository
+       where id > $1 and ($3::uuid is null or organization_id = $3) order by id limit $2`,
+      [after, atOnce, only],
     );
     for (const row of rows) {
-      const key = keyOf(row.url);
+      const key = await keyOf(row.url, row.organization_id);
       if (key === null || key === row.address_key) continue;
       await settle(database, row, key);
       changed += 1;
@@ -35,7 +41,7 @@ export async function settleRepositoryKeys(database: Database, keyOf: (url: stri
     if (last === undefined || rows.length < atOnce) break;
     after = last.id;
   }
-  await database.transaction(moveSessions);
+  if (only === null || changed > 0) await database.transaction(moveSessions);
   return changed;
 }
 

@@ -7,6 +7,7 @@ import type { Mask } from "../../domain/masking/mask.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { NewEvent } from "../../domain/sessions/event.ts";
 import type { Forge } from "../../forges/forge.ts";
+import type { OwnForges } from "../../forges/organization-forges.ts";
 import type { Prices } from "../../gateway/costs/prices.ts";
 import type { GatewayProcesses } from "../../gateway/process/process.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
@@ -58,6 +59,9 @@ export interface AttemptServices {
   readonly providers: readonly Provider[];
   /** The agent of a session that names none; null if no agent can run on this server. */
   readonly defaultAgent: () => Promise<string | null>;
+  /** The forges of an organization, whose credentials no other organization's sessions get. */
+  readonly forgesOf: (organizationId: string) => Promise<OwnForges>;
+  /** The forges of the session's organization once its attempt has begun; before, the operator's. */
   readonly forgeOf: (address: RepositoryAddress) => Forge;
   /** A key that is equal for all addresses of one repository. */
   readonly repositoryKeyOf: (address: RepositoryAddress) => string;

@@ -37,8 +37,8 @@ export function cloneSource(
     formerTarget,
     baseSha: repository.baseSha,
     headSha: repository.headSha,
-    named: forge.webUrl !== null,
-    credentials: () => forge.credentials(address, signal),
+    named: forge.webUrl !== null && forge.namedByOperator !== false,
+    credentials: () => forgeOf(address).credentials(address, signal),
     sparse: repository.sparse,
   };
   return { repository, address, remote };

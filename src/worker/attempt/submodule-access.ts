@@ -36,7 +36,7 @@ export function submoduleAccess(
     if (isAddressProblem(reached)) return { problem: `its address ${reached.problem}` };
     return {
       url: reached.cloneUrl,
-      named: forge.webUrl !== null,
+      named: forge.webUrl !== null && forge.namedByOperator !== false,
       credentials: () => (isTrusted ? forge.credentials(reached, signal) : Promise.resolve(null)),
       hint: isTrusted
         ? ""

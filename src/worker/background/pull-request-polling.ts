@@ -18,7 +18,7 @@ const pollEveryMs = 60_000;
 export interface PullRequestPollOptions {
   readonly database: Database;
   readonly logger: Logger;
-  readonly forgeOf: (address: RepositoryAddress) => Forge;
+  readonly forgeOf: (address: RepositoryAddress, organizationId: string) => Forge | Promise<Forge>;
   /** Time between two requests about one pull request, in minutes; 0: no forge is asked. */
   readonly minutes: number;
 }
@@ -64,7 +64,7 @@ async function pollPullRequest(
 ): Promise<void> {
   const address = parseRepositoryUrl(pullRequest.repositoryUrl);
   if (isAddressProblem(address)) return;
-  const forge = forgeOf(address);
+  const forge = await forgeOf(address, pullRequest.organizationId);
   if (!forge.opensPullRequests) return;
   const signal = AbortSignal.any([stopping, AbortSignal.timeout(pollEveryMs)]);
   const { state, mergeable } = await forge.readPullRequest(address, pullRequest.number, signal);

@@ -41,6 +41,12 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
     },
     createRegistry: { kind: "npm", url: "https://npm.example/", scope: `@s${word}`, token: "a secret token" },
     updateRegistry: { token: "another secret token" },
+    createConnection: {
+      kind: "gitea",
+      webUrl: `https://${word}.example`,
+      credential: { type: "token", token: "a-secret-token" },
+    },
+    updateConnection: { name: word, credential: { type: "token", token: "another-secret-token" } },
     updateSecret: { value: "another secret value" },
     createKey: { name: word, scopes: ["read"] },
     createLogin: { key },

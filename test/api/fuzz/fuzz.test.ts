@@ -106,6 +106,8 @@ async function fill(
   await create("secret", "/secret/create", secret);
   const scope = `@${name.toLowerCase()}`;
   await create("registry", "/registry/create", { kind: "npm", url: "https://npm.example/", scope, token: word });
+  const connection = { kind: "git", webUrl: `https://${word}-${name}.example` };
+  await create("connection", "/connection/create", { ...connection, credential: { type: "token", token: word } });
   await create("key", "/key/create", { name: word, role: "viewer" });
   const login = await pool.query<{ id: string }>(
     `insert into browser_session (hash, organization_id, scopes, user_agent, expires_at)

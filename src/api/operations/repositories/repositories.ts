@@ -25,8 +25,8 @@ const tags = ["Repositories"];
 /** Adds the operations on repositories: connect, list, change, disconnect. */
 export function addRepositoryOperations(app: App, options: ApiOptions): void {
   const { database } = options;
-  const show = (record: RepositoryRecord): Repository => {
-    const integration = options.integrationOf(record.url);
+  const show = async (record: RepositoryRecord): Promise<Repository> => {
+    const integration = await options.integrationOf(record.url, record.organizationId);
     return integration === undefined ? record : { ...record, integration };
   };
   app.post(
@@ -46,7 +46,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
       if (branch !== null) requireAdmin(request);
       const address = readAddress(options, "url", url);
       requireAllowed(await allowedRepositories(database, organizationOf(request)), "url", address);
-      const key = options.repositoryKeyOf(address);
+      const key = await options.repositoryKeyOf(address, organizationOf(request));
       const input = { url: address.cloneUrl, key, name: name ?? address.name, branch, description };
       return show(await createRepository(database, organizationOf(request), input));
     },
@@ -65,7 +65,7 @@ export function addRepositoryOperations(app: App, options: ApiOptions): void {
     },
     async (request) => {
       const page = await listRepositories(database, organizationOf(request), request.query);
-      return { codeRepositories: page.items.map(show), nextCursor: page.nextCursor };
+      return { codeRepositories: await Promise.all(page.items.map(show)), nextCursor: page.nextCursor };
     },
   );
   app.post(

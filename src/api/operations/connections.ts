@@ -1,0 +1,235 @@
+import { randomUUID } from "node:crypto";
+import { InvalidInputError } from "../../domain/errors/errors.ts";
+import { pageOf, pageQuerySchema } from "../../domain/fields/list.ts";
+import {
+  connectionSchema,
+  connectionStateOf,
+  connectionWithSecretSchema,
+  createConnectionSchema,
+  deletedConnectionSchema,
+  updateConnectionSchema,
+  usualAddresses,
+  type ConnectionCheck,
+  type ConnectionCredential,
+  type ConnectionProblem,
+} from "../../domain/repositories/connection.ts";
+import type { ForgeKind } from "../../domain/repositories/repository.ts";
+import { countRepositoriesAt } from "../../store/repositories/repositories.ts";
+import {
+  createConnection,
+  deleteConnection,
+  getConnection,
+  listConnections,
+  openConnection,
+  rotateConnectionSecret,
+  saveConnectionHealth,
+  updateConnection,
+  type ConnectionRecord,
+} from "../../store/secrets/forge-connections.ts";
+import { organizationOf } from "../http/auth.ts";
+import type { ApiOptions, App } from "../http/context.ts";
+import { refuseIdempotencyKey } from "../http/idempotency.ts";
+import { answers, idOf, idParameters } from "../http/shapes.ts";
+
+const tags = ["Connections"];
+const admin = { operation: { scope: "admin" } } as const;
+const adminWithSecret = { operation: { scope: "admin", secretBody: true } } as const;
+
+/** Adds the operations on connections of forges. Their credentials can be set, but not read. */
+export function addConnectionOperations(app: App, options: ApiOptions): void {
+  const { database, vault, connections } = options;
+  const show = <Shown extends ConnectionRecord>(record: Shown) => ({
+    ...record,
+    hookUrl: hookUrlOf(options, record.id),
+  });
+  app.post(
+    "/connection/create",
+    {
+      config: adminWithSecret,
+      schema: {
+        tags,
+        operationId: "createConnection",
+        summary:
+          "Connect a forge: its credential is checked first; the webhook's secret is shown only in this response",
+        body: createConnectionSchema,
+        response: answers(connectionWithSecretSchema),
+      },
+    },
+    async (request) => {
+      refuseIdempotencyKey(request);
+      const { credential, ...body } = request.body;
+      const addresses = addressesOf(body);
+      const check = await checked(options, addresses, credential);
+      const connection = { ...addresses, id: randomUUID(), name: body.name ?? defaultName(addresses.webUrl) };
+      const organizationId = organizationOf(request);
+      const made = await createConnection(database, vault, organizationId, { ...connection, credential, check });
+      await connections.changed(organizationId);
+      return show(made);
+    },
+  );
+  app.get(
+    "/connection/list",
+    {
+      config: admin,
+      schema: {
+        tags,
+        operationId: "listConnections",
+        summary: "List connections with their health, without credentials",
+        querystring: pageQuerySchema,
+        response: answers(pageOf("connections", connectionSchema)),
+      },
+    },
+    async (request) => {
+      const page = await listConnections(database, organizationOf(request), request.query);
+      return { connections: page.items.map(show), nextCursor: page.nextCursor };
+    },
+  );
+  app.get(
+    "/connection/:id",
+    {
+      config: admin,
+      schema: {
+        tags,
+        operationId: "getConnection",
+        summary: "Show a connection",
+        params: idParameters,
+        response: answers(connectionSchema),
+      },
+    },
+    async (request) => show(await getConnection(database.pool, organizationOf(request), idOf(request, "connection"))),
+  );
+  app.post(
+    "/connection/:id/update",
+    {
+      config: adminWithSecret,
+      schema: {
+        tags,
+        operationId: "updateConnection",
+        summary: "Rename a connection or replace its credential, which is checked first",
+        params: idParameters,
+        body: updateConnectionSchema,
+        response: answers(connectionSchema),
+      },
+    },
+    async (request) => {
+      const organizationId = organizationOf(request);
+      const id = idOf(request, "connection");
+      const { name, credential: given } = request.body;
+      const known = await getConnection(database.pool, organizationId, id);
+      if (given?.type === "app" && known.kind !== "github")
+        throw new InvalidInputError("credential: app is for github only");
+      const credential = given && { given, check: await checked(options, known, given) };
+      const updated = await updateConnection(database, vault, organizationId, id, { name, credential });
+      await connections.changed(organizationId);
+      return show(updated);
+    },
+  );
+  app.post(
+    "/connection/:id/check",
+    {
+      config: admin,
+      schema: {
+        tags,
+        operationId: "checkConnection",
+        summary: "Check a connection's credential now",
+        params: idParameters,
+        response: answers(connectionSchema),
+      },
+    },
+    async (request) => {
+      const organizationId = organizationOf(request);
+      const id = idOf(request, "connection");
+      const opened = await openConnection(database, vault, organizationId, id);
+      await saveConnectionHealth(database, opened, await connections.check(opened, opened.credential));
+      return show(await getConnection(database.pool, organizationId, id));
+    },
+  );
+  app.post(
+    "/connection/:id/rotate-secret",
+    {
+      config: admin,
+      schema: {
+        tags,
+        operationId: "rotateConnectionSecret",
+        summary: "Make a new webhook secret, shown only in this response; the one before is accepted for another day",
+        params: idParameters,
+        response: answers(connectionWithSecretSchema),
+      },
+    },
+    async (request) => {
+      refuseIdempotencyKey(request);
+      const id = idOf(request, "connection");
+      return show(await rotateConnectionSecret(database, vault, organizationOf(request), id));
+    },
+  );
+  app.post(
+    "/connection/:id/delete",
+    {
+      config: admin,
+      schema: {
+        tags,
+        operationId: "deleteConnection",
+        summary:
+          "Delete a connection with its credential: repositories at its address are used with the operator's configuration, if there is one",
+        params: idParameters,
+        response: answers(deletedConnectionSchema),
+      },
+    },
+    async (request) => {
+      const organizationId = organizationOf(request);
+      const deleted = await deleteConnection(database, organizationId, idOf(request, "connection"));
+      await connections.changed(organizationId);
+      return { ...show(deleted), repositories: await countRepositoriesAt(database, organizationId, deleted.webUrl) };
+    },
+  );
+}
+
+/** Where the forge of a connection delivers its events. */
+export function hookUrlOf({ publicUrl }: Pick<ApiOptions, "publicUrl">, id: string): string {
+  return `${publicUrl()}/hook/forge/${id}`;
+}
+
+interface Addresses {
+  readonly kind: ForgeKind;
+  readonly webUrl: string;
+  readonly apiUrl: string | null;
+}
+
+/** The addresses of a new connection, with the usual ones of its kind for those that were not sent. */
+export function addressesOf(given: {
+  readonly kind: ForgeKind;
+  readonly webUrl?: string | undefined;
+  readonly apiUrl?: string | undefined;
+}): Addresses {
+  const { kind } = given;
+  const usual = usualAddresses[kind];
+  const webUrl = given.webUrl ?? usual.webUrl ?? "";
+  return {
+    kind,
+    // One owner must not have two connections that differ in capitals, which forges ignore.
+    webUrl: kind === "git" ? webUrl : webUrl.toLowerCase(),
+    apiUrl: given.apiUrl ?? usual.apiUrl(new URL(webUrl).origin),
+  };
+}
+
+/** The host, and the owner if the address has one. */
+export function defaultName(webUrl: string): string {
+  const { host, pathname } = new URL(webUrl);
+  return `${host}${pathname.replace(/\/$/u, "")}`.slice(0, 200);
+}
+
+/**
+ * Checks a credential before it is saved.
+ * @throws InvalidInputError if it lacks what sessions need, naming each scope with its reason
+ */
+async function checked(
+  { connections }: Pick<ApiOptions, "connections">,
+  addresses: Addresses,
+  credential: ConnectionCredential,
+): Promise<ConnectionCheck> {
+  const check = await connections.check(addresses, credential);
+  if (connectionStateOf(check.problems) !== "broken") return check;
+  const inWords = ({ missing, why, remedy }: ConnectionProblem): string => `missing ${missing}: ${why} ${remedy}`;
+  const told = check.problems.filter(({ essential }) => essential).map(inWords);
+  throw new InvalidInputError(`credential: ${told.join(" ").slice(0, 2_000)}`);
+}

@@ -1,0 +1,68 @@
+import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import type { ForgeSettings } from "../forge.ts";
+import { callForge, type ForgeAnswer } from "../http.ts";
+import { wordsOf } from "../refusal.ts";
+
+type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
+
+/** Scopes of a token (https://docs.gitea.com/development/oauth2-provider#scopes), and what for. */
+const scopes = {
+  "write:repository": {
+    why: "Sessions push branches, and find and open pull requests.",
+    essential: true,
+  },
+  "write:issue": {
+    why: "Issues and pull requests are answered in comments.",
+    essential: false,
+  },
+  "read:user": {
+    why: "Gitea doesn't say whose the token is without it, so work can't go to a fork.",
+    essential: false,
+  },
+} as const;
+
+/**
+ * A repository that is not there, so that nothing can be changed in it: Gitea looks at a token's scopes before it looks for the
+ * repository, and answers 403 for a scope and 404 for the repository.
+ */
+const nowhere = "/repos/offstage-scope-check/none";
+
+/** Asks Gitea or Forgejo whose a token is, and which scopes it has. */
+export async function checkGitea(settings: GiteaSettings, signal: AbortSignal): Promise<ConnectionCheck> {
+  const headers: Record<string, string> = { Authorization: `token ${settings.token ?? ""}` };
+  const ask = (method: "GET" | "POST", path: string): Promise<ForgeAnswer> =>
+    callForge(`${settings.apiUrl}${path}`, { method, headers, signal, ...(method === "POST" && { body: {} }) });
+  const user = await ask("GET", "/user");
+  const { login } = (user.body ?? {}) as { login?: unknown };
+  const isKnown = user.status === 200 && typeof login === "string";
+  if (!isKnown && !lacksScope(user)) return { account: null, problems: [notKnown(user)] };
+  const repository = await ask("POST", `${nowhere}/pulls`);
+  const issue = await ask("POST", `${nowhere}/issues`);
+  return {
+    account: isKnown ? login : null,
+    problems: [
+      ...(lacksScope(repository) ? [problemOf("write:repository")] : []),
+      ...(lacksScope(issue) ? [problemOf("write:issue")] : []),
+      ...(isKnown ? [] : [problemOf("read:user")]),
+    ],
+  };
+}
+
+/** Whether a 403 is about the token's scopes: `token does not have at least one of required scope(s)`. */
+function lacksScope({ status, body }: ForgeAnswer): boolean {
+  return status === 403 && /scope/iu.test(wordsOf(body));
+}
+
+function problemOf(missing: keyof typeof scopes): ConnectionProblem {
+  return { missing, ...scopes[missing], remedy: "Make a new token with the scope: Gitea can't add one to a token." };
+}
+
+function notKnown({ status, body }: ForgeAnswer): ConnectionProblem {
+  if (status === 401 || status === 403) {
+    const why = `The forge refused it: ${wordsOf(body)}.`;
+    return { missing: "a valid token", why, remedy: "Make a new token and send it.", essential: true };
+  }
+  const why = `The address answered ${status} and not as Gitea's API does: ${wordsOf(body)}.`;
+  const remedy = "Check apiUrl: it is https://<server>/api/v1.";
+  return { missing: "Gitea's API", why, remedy, essential: true };
+}

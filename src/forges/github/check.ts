@@ -1,0 +1,282 @@
+import type { components } from "@octokit/openapi-types";
+import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import type { ForgeSettings } from "../forge.ts";
+import { callForge, type ForgeAnswer } from "../http.ts";
+import { wordsOf } from "../refusal.ts";
+import type { InstallationPermissions } from "./access.ts";
+import { appToken } from "./github.ts";
+
+type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
+/** Fields used of an App (https://docs.github.com/rest/apps/apps#get-the-authenticated-app). */
+interface App {
+  readonly slug?: string;
+  readonly name: string;
+  readonly html_url: string;
+  readonly permissions?: InstallationPermissions;
+  readonly events?: readonly string[];
+}
+type Installation = Pick<components["schemas"]["installation"], "permissions" | "suspended_at"> & {
+  readonly account: { readonly login?: string; readonly slug?: string } | null;
+};
+type Repository = Pick<components["schemas"]["repository"], "full_name" | "permissions" | "archived">;
+
+type Ask = (method: "GET" | "POST", path: string, body?: unknown) => Promise<ForgeAnswer>;
+
+/** What an App, or a fine-grained token, must have, and what for. */
+interface Permission {
+  readonly name: string;
+  /** As GitHub's pages write it. */
+  readonly label: string;
+  readonly level: "read" | "write";
+  readonly why: string;
+  readonly essential: boolean;
+}
+
+/** Permissions of an App (https://docs.github.com/rest/authentication/permissions-required-for-github-apps). */
+const permissions: readonly Permission[] = [
+  {
+    name: "contents",
+    label: "Contents",
+    level: "write",
+    why: "Sessions fetch repositories and push their branches.",
+    essential: true,
+  },
+  {
+    name: "pull_requests",
+    label: "Pull requests",
+    level: "write",
+    why: "Sessions find, open and follow pull requests.",
+    essential: true,
+  },
+  {
+    name: "issues",
+    label: "Issues",
+    level: "write",
+    why: "Automations listen to issues, and are answered in them and in pull requests.",
+    essential: false,
+  },
+  {
+    name: "checks",
+    label: "Checks",
+    level: "read",
+    why: "A check that fails on a session's pull request comes back to it.",
+    essential: false,
+  },
+  {
+    name: "actions",
+    label: "Actions",
+    level: "read",
+    why: "The end of a failed workflow's log comes back to the session.",
+    essential: false,
+  },
+  {
+    name: "workflows",
+    label: "Workflows",
+    level: "write",
+    why: "GitHub refuses pushes that change files in .github/workflows without it.",
+    essential: false,
+  },
+];
+
+/** The permissions and events of an App that Offstage registers by its manifest. */
+export const appPermissions: InstallationPermissions = Object.fromEntries(
+  permissions.map(({ name, level }) => [name, level]),
+);
+
+/** Events that triggers can listen to (https://docs.github.com/webhooks/webhook-events-and-payloads). */
+export const appEvents = [
+  "issues",
+  "issue_comment",
+  "pull_request",
+  "pull_request_review",
+  "pull_request_review_comment",
+  "push",
+  "check_suite",
+  "workflow_run",
+  "release",
+] as const;
+
+/** Repositories on which a fine-grained token is tried before it counts as one that may not push. */
+const triedRepositories = 5;
+/** A token that ends sooner is told of, in ms. */
+const soonMs = 14 * 24 * 60 * 60_000;
+
+/** Asks GitHub whose a token or App is, and what it may. */
+export async function checkGitHub(settings: GitHubSettings, signal: AbortSignal): Promise<ConnectionCheck> {
+  const { app, token = "" } = settings;
+  let bearer: string;
+  try {
+    bearer = app === undefined ? token : appToken(app);
+  } catch {
+    return refused(
+      "the App's private key",
+      "It can't be used to sign.",
+      "Send the .pem file that GitHub gave for the App.",
+    );
+  }
+  const ask: Ask = (method, path, body) =>
+    callForge(`${settings.apiUrl}${path}`, {
+      method,
+      signal,
+      headers: {
+        Accept: "application/vnd.github+json",
+        "X-GitHub-Api-Version": "2022-11-28",
+        Authorization: `Bearer ${bearer}`,
+      },
+      ...(body !== undefined && { body }),
+    });
+  return app === undefined ? checkToken(ask) : checkApp(ask);
+}
+
+function refused(missing: string, why: string, remedy: string): ConnectionCheck {
+  return { account: null, problems: [{ missing, why, remedy, essential: true }] };
+}
+
+/** What an answer means that is not the expected one to "who am I?". */
+function notKnown({ status, body }: ForgeAnswer, what: string): ConnectionCheck {
+  if (status === 401 || status === 403) {
+    return refused(`a valid ${what}`, `GitHub refused it: ${wordsOf(body)}.`, `Make a new ${what} and send it.`);
+  }
+  const why = `The address answered ${status} and not as GitHub's API does: ${wordsOf(body)}.`;
+  return refused("GitHub's API", why, "Check apiUrl: it is https://api.github.com, or https://<server>/api/v3.");
+}
+
+async function checkToken(ask: Ask): Promise<ConnectionCheck> {
+  const answer = await ask("GET", "/user");
+  const { login } = (answer.body ?? {}) as { login?: unknown };
+  if (answer.status !== 200 || typeof login !== "string") return notKnown(answer, "token");
+  const scopes = answer.headers.get("x-oauth-scopes");
+  const problems = scopes === null ? await fineGrainedProblems(ask) : classicProblems(scopes);
+  return { account: login, problems: [...problems, ...endsSoon(answer.headers)] };
+}
+
+/** Scopes of a classic token (https://docs.github.com/apps/oauth-apps/building-oauth-apps/scopes-for-oauth-apps). */
+function classicProblems(header: string): ConnectionProblem[] {
+  const scopes = new Set(header.split(",").map((scope) => scope.trim()));
+  const remedy = "Add the scope in GitHub's settings of the token, or make a new token with it.";
+  const problems: ConnectionProblem[] = [];
+  if (!scopes.has("repo")) {
+    const why = scopes.has("public_repo")
+      ? "The token has public_repo only: sessions can't fetch or push private repositories, nor open pull requests on them."
+      : "Sessions can't push branches and open pull requests.";
+    problems.push({ missing: "repo", why, remedy, essential: !scopes.has("public_repo") });
+  }
+  if (!scopes.has("workflow")) {
+    const why = "GitHub refuses pushes that change files in .github/workflows without it.";
+    problems.push({ missing: "workflow", why, remedy, essential: false });
+  }
+  return problems;
+}
+
+/**
+ * GitHub tells nobody what a fine-grained token may. So it is asked for what can't be done because the request lacks all of its
+ * fields: 422 says that the token might have done it, 403 that it might not. Nothing is made.
+ */
+async function fineGrainedProblems(ask: Ask): Promise<ConnectionProblem[]> {
+  const remedy = "Add the permission in GitHub's settings of the token.";
+  const listed = await ask("GET", "/user/repos?per_page=50&sort=pushed");
+  const repositories = (Array.isArray(listed.body) ? (listed.body as Repository[]) : [])
+    .filter((repository) => repository.permissions?.push === true && !repository.archived)
+    .slice(0, triedRepositories);
+  const [first] = repositories;
+  if (first === undefined) {
+    const why = "The token sees no repository that its user may push to.";
+    return [{ missing: "access to a repository", why, remedy: "Give the token repositories.", essential: false }];
+  }
+  let pushable: Repository | null = null;
+  for (const repository of repositories) {
+    if ((await ask("POST", `/repos/${repository.full_name}/git/refs`, {})).status !== 403) {
+      pushable = repository;
+      break;
+    }
+  }
+  const problemOf = (name: string, on: string): ConnectionProblem[] =>
+    permissions
+      .filter((permission) => permission.name === name)
+      .map(({ label, level, why, essential }) => ({
+        missing: `${label}: ${level} (on ${on})`,
+        why,
+        remedy,
+        essential,
+      }));
+  const on = (pushable ?? first).full_name;
+  const problems = pushable === null ? problemOf("contents", on) : [];
+  if ((await ask("POST", `/repos/${on}/pulls`, {})).status === 403) problems.push(...problemOf("pull_requests", on));
+  if ((await ask("POST", `/repos/${on}/labels`, {})).status === 403) problems.push(...problemOf("issues", on));
+  return problems;
+}
+
+/** GitHub tells of a token that ends when it does. */
+function endsSoon(headers: Headers): ConnectionProblem[] {
+  const told = headers.get("github-authentication-token-expiration");
+  const at = told === null ? Number.NaN : Date.parse(told.replace(" UTC", "Z").replace(" ", "T"));
+  if (!(at - Date.now() < soonMs)) return [];
+  const missing = `a token that lives longer than until ${new Date(at).toISOString().slice(0, 10)}`;
+  const why = "From then on GitHub refuses it, and sessions fail.";
+  return [{ missing, why, remedy: "Make a new token and send it.", essential: false }];
+}
+
+async function checkApp(ask: Ask): Promise<ConnectionCheck> {
+  const answer = await ask("GET", "/app");
+  const app = (answer.body ?? {}) as App;
+  if (answer.status !== 200 || typeof app.html_url !== "string") return notKnown(answer, "App id and private key");
+  const granted = app.permissions ?? {};
+  const problems = missingOf(granted, "", `Add the permission at ${app.html_url}.`);
+  const events = appEvents.filter((event) => !(app.events ?? []).includes(event));
+  if (events.length > 0) {
+    const why = "Automations can't be triggered by these events.";
+    const remedy = `Subscribe to them at ${app.html_url}.`;
+    problems.push({ missing: `events: ${events.join(", ")}`, why, remedy, essential: false });
+  }
+  const installUrl = `${app.html_url}/installations/new`;
+  problems.push(...(await installationProblems(ask, granted, installUrl)));
+  return { account: app.slug ?? app.name, problems, installUrl };
+}
+
+/** @param on ` on acme`; empty: of the App itself */
+function missingOf(granted: InstallationPermissions, on: string, remedy: string): ConnectionProblem[] {
+  return permissions
+    .filter(({ name, level }) => granted[name] !== "write" && (level === "write" || granted[name] !== "read"))
+    .map(({ label, level, why, essential }) => ({ missing: `${label}: ${level}${on}`, why, remedy, essential }));
+}
+
+async function installationProblems(
+  ask: Ask,
+  app: InstallationPermissions,
+  installUrl: string,
+): Promise<ConnectionProblem[]> {
+  const answer = await ask("GET", "/app/installations?per_page=100");
+  if (answer.status !== 200 || !Array.isArray(answer.body)) {
+    return [
+      { missing: "the list of installations", why: wordsOf(answer.body), remedy: "Check again.", essential: false },
+    ];
+  }
+  const installations = answer.body as Installation[];
+  if (installations.length === 0) {
+    const why = "The App has no repositories yet.";
+    return [{ missing: "an installation", why, remedy: `Install the App at ${installUrl}.`, essential: false }];
+  }
+  return installations.flatMap(({ account, suspended_at: suspendedAt, permissions: given }) => {
+    const name = account?.login ?? account?.slug ?? "an account";
+    if (suspendedAt != null) {
+      const why = `The installation on ${name} is suspended: its repositories can't be reached.`;
+      return [
+        {
+          missing: `the installation on ${name}`,
+          why,
+          remedy: "Let it go on in the account's settings.",
+          essential: false,
+        },
+      ];
+    }
+    // What the App itself lacks is told once.
+    return missingOf(given as InstallationPermissions, "", "")
+      .filter(({ missing }) => !missingOf(app, "", "").some((problem) => problem.missing === missing))
+      .map((problem) => ({
+        ...problem,
+        missing: `${problem.missing} (on ${name})`,
+        remedy: `Accept the App's new permissions in the settings of ${name}.`,
+        essential: false,
+      }));
+  });
+}

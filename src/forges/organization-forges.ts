@@ -1,0 +1,193 @@
+import { SessionError } from "../domain/errors/errors.ts";
+import type { ConnectionCredential } from "../domain/repositories/connection.ts";
+import type { ForgeKind } from "../domain/repositories/repository.ts";
+import { createForge, forgesOf, type Forges, type NamedForge } from "./forges.ts";
+import type { Forge, ForgeSettings } from "./forge.ts";
+import { withReach, type Reach } from "./reach.ts";
+import { servesAddress } from "./serves.ts";
+
+/** A forge that an organization connected. */
+export interface ForgeConnection {
+  readonly id: string;
+  readonly kind: ForgeKind;
+  readonly webUrl: string;
+  readonly apiUrl: string | null;
+  /** Changes if the credential does. */
+  readonly revision: string;
+  /** An error: it can't be opened, which is no reason to use another one. */
+  readonly credential: ConnectionCredential | Error;
+}
+
+/** How servers are reached that organizations name. */
+export interface GuardedReach {
+  /** As `Reach.fetch`. */
+  readonly fetch: Reach["fetch"];
+  /** Whether the operator named the host, so that it may be in a private network and without encryption. */
+  mayBePrivate(url: string): boolean;
+}
+
+/** The forges of one organization. */
+export interface OwnForges extends Forges {
+  /** The credentials of its connections, for masks. */
+  readonly secrets: readonly string[];
+}
+
+/** The forges of each organization: those that it connected itself, then the operator's. */
+export interface OrganizationForges {
+  /**
+   * The forges of an organization as they were at most ten seconds ago. An address is served by the longest that fits; of two of the
+   * same length by the organization's own.
+   */
+  of(organizationId: string): Promise<OwnForges>;
+  /** Lets the next call read the organization's connections again. @param organizationId "": those of all */
+  forget(organizationId: string): void;
+}
+
+/** What the forges of organizations are made of. */
+export interface OrganizationForgesOptions {
+  /** The operator's. */
+  readonly configured: readonly ForgeSettings[];
+  readonly load: (organizationId: string) => Promise<readonly ForgeConnection[]>;
+  readonly reach: GuardedReach;
+  /** Called if a forge refuses a connection's credential, or a right of it. */
+  readonly refused: (connectionId: string) => void;
+}
+
+/** For processes that miss a notification. */
+const keptMs = 10_000;
+const mostKept = 2_000;
+
+/** Makes the forges of each organization. An adapter lives as long as its credential: it keeps tokens of an App's installations. */
+export function createOrganizationForges(options: OrganizationForgesOptions): OrganizationForges {
+  const { configured, load } = options;
+  const operators = configured.map((settings) => ({ settings, forge: createForge(settings) }));
+  const kept = new Map<string, { readonly until: number; readonly forges: Promise<OwnForges> }>();
+  /** Adapters by connection. */
+  const adapters = new Map<string, { readonly revision: string; readonly forge: NamedForge }>();
+
+  async function read(organizationId: string): Promise<OwnForges> {
+    const connections = await load(organizationId);
+    const own = connections
+      .filter(({ credential }) => credential instanceof Error || credential.type !== "configured")
+      .map((connection) => {
+        const known = adapters.get(connection.id);
+        if (known?.revision === connection.revision) return known.forge;
+        const forge = connectedForge(connection, options);
+        adapters.set(connection.id, { revision: connection.revision, forge });
+        return forge;
+      });
+    const forges = forgesOf([...own, ...operators]);
+    return { ...forges, secrets: connections.flatMap(({ credential }) => secretsIn(credential)) };
+  }
+
+  function trim(): void {
+    if (kept.size < mostKept) return;
+    kept.clear();
+    adapters.clear();
+  }
+
+  return {
+    async of(organizationId) {
+      const known = kept.get(organizationId);
+      if (known !== undefined && performance.now() < known.until) return known.forges;
+      trim();
+      const fresh = { until: performance.now() + keptMs, forges: read(organizationId) };
+      kept.set(organizationId, fresh);
+      fresh.forges.catch(() => {
+        if (kept.get(organizationId) === fresh) kept.delete(organizationId);
+      });
+      return fresh.forges;
+    },
+    forget(organizationId) {
+      if (organizationId === "") kept.clear();
+      else kept.delete(organizationId);
+    },
+  };
+}
+
+/** What must not be shown of a credential. */
+function secretsIn(credential: ForgeConnection["credential"]): string[] {
+  if (credential instanceof Error || credential.type === "configured") return [];
+  return [credential.type === "token" ? credential.token : credential.privateKey];
+}
+
+/** The settings of an adapter, which are the same for the operator's forges. */
+export function settingsOf(
+  { kind, webUrl, apiUrl }: Pick<ForgeConnection, "kind" | "webUrl" | "apiUrl">,
+  credential: ConnectionCredential | null,
+): ForgeSettings {
+  // Each kind has its own fields, of which the schema of connections allows no others.
+  return {
+    kind,
+    webUrl,
+    ...(apiUrl !== null && { apiUrl }),
+    ...(credential?.type === "token" && {
+      token: credential.token,
+      ...(credential.username !== undefined && { username: credential.username }),
+    }),
+    ...(credential?.type === "app" && { app: { id: credential.appId, privateKey: credential.privateKey } }),
+  } as ForgeSettings;
+}
+
+/**
+ * The reach of one connection. Whatever the forge answers, its credential is not in it: a server that repeats what it was sent would
+ * bring it into messages that are shown.
+ */
+export function reachOf(
+  reach: GuardedReach,
+  credential: ForgeConnection["credential"],
+  refused: () => void = () => undefined,
+): Reach {
+  const secrets = secretsIn(credential);
+  return {
+    refused,
+    async fetch(url, init) {
+      const answer = await reach.fetch(url, init);
+      const told = await answer.text();
+      const shown = secrets.reduce((words, secret) => words.replaceAll(secret, "[secret]"), told);
+      const hasBody = shown !== "" && ![204, 205, 304].includes(answer.status);
+      return new Response(hasBody ? shown : null, { status: answer.status, headers: answer.headers });
+    },
+  };
+}
+
+function connectedForge(connection: ForgeConnection, { reach, refused }: OrganizationForgesOptions): NamedForge {
+  const { id, kind, webUrl, credential } = connection;
+  const settings = settingsOf(connection, credential instanceof Error ? null : credential);
+  const guarded = reachOf(reach, credential, () => refused(id));
+  const made = createForge(settings);
+  const forge = everyCall(made, (call) => {
+    if (credential instanceof Error) return Promise.reject(notOpened(webUrl, credential));
+    return withReach(guarded, call);
+  });
+  const ignoresCase = kind !== "git";
+  const named: Forge = {
+    ...forge,
+    namedByOperator: reach.mayBePrivate(webUrl),
+    serves: (address) => servesAddress(webUrl, address, ignoresCase),
+  };
+  return { settings, forge: named, isOwn: true };
+}
+
+function notOpened(webUrl: string, cause: Error): SessionError {
+  return new SessionError(
+    {
+      code: "secret_unavailable",
+      reason: `The credential of the connection with ${webUrl} can't be opened: ${cause.message}.`,
+      retryable: true,
+      remedy: "Put the master key back, or set the connection's credential again, then retry.",
+    },
+    { cause },
+  );
+}
+
+/** The forge with each of its methods called by `around`, those included that adapters get later. */
+function everyCall(forge: Forge, around: (call: () => unknown) => unknown): Forge {
+  const wrapped = Object.entries(forge).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === "function"
+      ? (...given: unknown[]) => around(() => (value as (...all: unknown[]) => unknown)(...given))
+      : value,
+  ]);
+  return Object.fromEntries(wrapped) as Forge;
+}

@@ -1,0 +1,217 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { checkConnection } from "../../src/forges/check-connection.ts";
+import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
+import { createKey } from "../../src/store/people/keys.ts";
+import {
+  checkConnectionSoon,
+  claimDueConnections,
+  openConnections,
+  readConnectionForDelivery,
+  saveConnectionHealth,
+} from "../../src/store/secrets/forge-connections.ts";
+import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
+import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
+import { createVault } from "../../src/store/secrets/vault.ts";
+import { startForge, type TestForge } from "../forge/server.ts";
+import { addOrganization } from "../store/fixtures.ts";
+import { createTestApp, type TestApp } from "./app.ts";
+
+let forge: TestForge;
+let app: TestApp;
+let changed: string[] = [];
+const masterKey = randomBytes(32).toString("base64");
+const vault = createVault(environmentKeyring(masterKey));
+
+beforeAll(async () => {
+  forge = await startForge();
+  const reach = createGuardedFetch({ privateHosts: ["127.0.0.1"], setting: "OFFSTAGE_FORGE_HOSTS" });
+  const configured = [{ kind: "github", webUrl: "https://github.com", apiUrl: "https://api.github.com" }] as const;
+  app = await createTestApp({
+    vault,
+    connections: {
+      check: (connection, credential) =>
+        checkConnection(connection, credential, { reach, configured, signal: new AbortController().signal }),
+      changed: (organizationId) => Promise.resolve(void changed.push(organizationId)),
+    },
+  });
+});
+beforeEach(async () => {
+  changed = [];
+  forge.setScopes("repo, workflow");
+  await app.database.pool.query("delete from forge_connection");
+});
+afterAll(async () => {
+  await app?.close();
+  await forge?.close();
+});
+
+const body = (over: object = {}) => ({
+  kind: "github",
+  webUrl: forge.url,
+  apiUrl: forge.apiUrl,
+  credential: { type: "token", token: forge.token },
+  ...over,
+});
+async function connect(over: object = {}) {
+  const { status, body: made } = await app.post("/connection/create", body(over));
+  expect([status, made.error]).toEqual([200, undefined]);
+  return made;
+}
+const due = async () => {
+  await app.database.pool.query("update forge_connection set next_check_at = now()");
+  return claimDueConnections(app.database, vault, 10);
+};
+
+it("connects a forge, shows it, and never answers its credential", async () => {
+  const made = await connect({ name: "Ours" });
+  expect(made).toMatchObject({
+    kind: "github",
+    name: "Ours",
+    webUrl: forge.url,
+    credential: "token",
+    account: "tester",
+    health: { state: "ok", problems: [] },
+    hookUrl: `http://offstage.test/hook/forge/${made.id}`,
+  });
+  expect(made.webhookSecret).toMatch(/^[0-9a-f]{64}$/u);
+  expect(changed).toEqual([app.organizationId]);
+  const { webhookSecret, ...shown } = made;
+  const [got, listed] = [await app.get(`/connection/${made.id}`), await app.get("/connection/list")];
+  expect(got.body).toEqual(shown);
+  expect(listed.body).toEqual({ connections: [shown], nextCursor: null });
+  const all = JSON.stringify([made, got.body, listed.body]);
+  expect(all).not.toContain(forge.token);
+  expect(JSON.stringify([got.body, listed.body])).not.toContain(webhookSecret);
+  const { rows } = await app.database.pool.query<{ text: string }>(
+    "select connection::text as text from forge_connection connection",
+  );
+  expect(rows[0]?.text).not.toContain(Buffer.from(forge.token).toString("hex"));
+});
+
+it("refuses a credential that lacks what sessions need, naming each scope with its reason, and saves nothing", async () => {
+  forge.setScopes("read:org");
+  const { status, body: answer } = await app.post("/connection/create", body());
+  expect(status).toBe(400);
+  expect(answer.error).toMatch(/^credential: missing repo: Sessions can't push branches and open pull requests\. Add/u);
+  expect((await app.get("/connection/list")).body.connections).toEqual([]);
+});
+
+it("saves one that lacks something optional as degraded, and says what", async () => {
+  forge.setScopes("repo");
+  const made = await connect();
+  expect(made.health).toMatchObject({ state: "degraded", problems: [{ missing: "workflow", essential: false }] });
+  forge.setScopes("repo, workflow");
+  const { body: checked } = await app.post(`/connection/${made.id}/check`, {});
+  expect(checked.health).toMatchObject({ state: "ok", problems: [] });
+});
+
+it("replaces a credential only by one that is good, and keeps the webhook's secret", async () => {
+  const { id, webhookSecret } = await connect();
+  const wrong = await app.post(`/connection/${id}/update`, { credential: { type: "token", token: "wrong" } });
+  expect([wrong.status, wrong.body.error]).toEqual([400, expect.stringContaining("missing a valid token")]);
+  const [before] = await openConnections(app.database, vault, app.organizationId);
+  expect(before?.credential).toEqual({ type: "token", token: forge.token });
+  const renamed = await app.post(`/connection/${id}/update`, { name: "Another" });
+  expect(renamed.body).toMatchObject({ name: "Another", credential: "token" });
+  const updated = await app.post(`/connection/${id}/update`, { credential: { type: "token", token: forge.token } });
+  expect(updated.status).toBe(200);
+  expect(await readConnectionForDelivery(app.database, vault, id)).toMatchObject({ secrets: [webhookSecret] });
+});
+
+it("accepts the webhook secret before a rotation for a day, and no other", async () => {
+  const { id, webhookSecret: first } = await connect();
+  const secrets = async () => (await readConnectionForDelivery(app.database, vault, id))?.secrets;
+  const { body: rotated } = await app.post(`/connection/${id}/rotate-secret`, {});
+  expect(await secrets()).toEqual([rotated.webhookSecret, first]);
+  expect(new Date(rotated.previousSecretUntil).valueOf()).toBeGreaterThan(Date.now() + 23 * 60 * 60_000);
+  const { body: again } = await app.post(`/connection/${id}/rotate-secret`, {});
+  expect(await secrets()).toEqual([again.webhookSecret, rotated.webhookSecret]);
+  await app.database.pool.query("update forge_connection set previous_secret_until = now() - interval '1 second'");
+  expect(await secrets()).toEqual([again.webhookSecret]);
+  expect(await readConnectionForDelivery(app.database, vault, crypto.randomUUID())).toBeNull();
+});
+
+it("forgets all that is secret when it is deleted, and says how many repositories it served", async () => {
+  const { host } = new URL(forge.url);
+  await app.post("/repository/create", { url: `http://${host}/acme/served` });
+  await app.post("/repository/create", { url: "https://git.example/acme/not" });
+  const { id } = await connect();
+  const { body: deleted } = await app.post(`/connection/${id}/delete`, {});
+  expect(deleted).toMatchObject({ id, repositories: 1 });
+  expect(await readConnectionForDelivery(app.database, vault, id)).toBeNull();
+  expect(await openConnections(app.database, vault, app.organizationId)).toEqual([]);
+  const { rows } = await app.database.pool.query("select sealed, master_key from forge_connection");
+  expect(rows).toEqual([{ sealed: null, master_key: null }]);
+  expect((await app.get(`/connection/${id}`)).status).toBe(404);
+  expect((await connect()).id).not.toBe(id);
+});
+
+it("has one connection of an address for each organization", async () => {
+  await connect();
+  const again = await app.post("/connection/create", body());
+  expect([again.status, again.body.error]).toEqual([409, expect.stringContaining("already exists")]);
+  const other = await addOrganization(app.database);
+  const { key } = await createKey(app.database, other, { name: "other", scopes: ["admin"] });
+  expect((await app.post("/connection/create", body(), { key })).status).toBe(200);
+  expect(await openConnections(app.database, vault, other)).toHaveLength(1);
+  expect((await app.get("/connection/list", { key })).body.connections).toHaveLength(1);
+});
+
+it("takes the operator's forge for a connection that only receives events, if there is one", async () => {
+  const credential = { type: "configured" };
+  const made = await app.post("/connection/create", { kind: "github", credential });
+  expect(made.body).toMatchObject({ webUrl: "https://github.com", apiUrl: "https://api.github.com", account: null });
+  const none = await app.post("/connection/create", { kind: "gitea", webUrl: "https://git.example", credential });
+  expect([none.status, none.body.error]).toEqual([400, expect.stringContaining("there is no gitea at this address")]);
+});
+
+it.each([
+  [{ kind: "gitea", webUrl: undefined }, /^webUrl is required for this kind/u],
+  [{ webUrl: "https://x:y@git.example" }, /^webUrl must not contain credentials/u],
+  [{ webUrl: "ssh://git.example" }, /^webUrl must be an https/u],
+  [{ webUrl: "https://git.example/?a" }, /^webUrl must not have a query/u],
+  [{ webUrl: "http://git.internal", apiUrl: undefined }, /^credential: missing encryption/u],
+  [{ kind: "gitea", credential: { type: "app", appId: "1", privateKey: "x" } }, /app is for github only/u],
+  [{ credential: { type: "token", token: "a b" } }, /^credential.token must be printable/u],
+])("refuses %j with the field's name", async (over, sentence) => {
+  const answer = await app.post("/connection/create", body(over));
+  expect([answer.status, answer.body.error]).toEqual([400, expect.stringMatching(sentence)]);
+});
+
+it("is sealed again when the master key is rotated", async () => {
+  const { id, webhookSecret } = await connect();
+  const fresh = randomBytes(32).toString("base64");
+  const both = createVault(environmentKeyring(`${fresh},${masterKey}`));
+  expect(await rotateMasterKey(app.database, both)).toBe(1);
+  const only = createVault(environmentKeyring(fresh));
+  expect(await readConnectionForDelivery(app.database, only, id)).toMatchObject({ secrets: [webhookSecret] });
+});
+
+it("gives each due check to one worker, and drops a finding about a credential that was replaced", async () => {
+  const { id } = await connect();
+  expect(await claimDueConnections(app.database, vault, 10)).toEqual([]);
+  const [claimed] = await due();
+  expect(claimed).toMatchObject({ id, credential: { type: "token", token: forge.token } });
+  expect(await claimDueConnections(app.database, vault, 10)).toEqual([]);
+  const problem = { missing: "repo", why: "no", remedy: "add", essential: true };
+  const stale = { id, revision: "another" };
+  await saveConnectionHealth(app.database, stale, { account: null, problems: [problem] });
+  expect((await app.get(`/connection/${id}`)).body.health.state).toBe("ok");
+  if (claimed !== undefined) await saveConnectionHealth(app.database, claimed, { account: null, problems: [problem] });
+  expect((await app.get(`/connection/${id}`)).body).toMatchObject({
+    account: "tester",
+    health: { state: "broken", problems: [problem] },
+  });
+});
+
+it("is checked soon after a forge refused it, but not again and again", async () => {
+  const { id } = await connect();
+  await checkConnectionSoon(app.database, id);
+  expect(await claimDueConnections(app.database, vault, 10)).toEqual([]);
+  await app.database.pool.query("update forge_connection set checked_at = now() - interval '2 minutes'");
+  await checkConnectionSoon(app.database, id);
+  expect(await claimDueConnections(app.database, vault, 10)).toHaveLength(1);
+  await checkConnectionSoon(app.database, id);
+  expect(await claimDueConnections(app.database, vault, 10)).toEqual([]);
+});

@@ -1,0 +1,329 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connectionStateOf, type ConnectionCredential } from "../../src/domain/repositories/connection.ts";
+import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import { checkConnection } from "../../src/forges/check-connection.ts";
+import { appEvents, appPermissions } from "../../src/forges/github/check.ts";
+import { createOrganizationForges, type ForgeConnection } from "../../src/forges/organization-forges.ts";
+import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
+import { createTestApp } from "../forge/github-app.ts";
+import { startForge, type TestForge } from "../forge/server.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
+
+let forge: TestForge;
+const setting = "OFFSTAGE_FORGE_HOSTS";
+const reach = createGuardedFetch({ privateHosts: ["127.0.0.1"], setting });
+const publicOnly = createGuardedFetch({ privateHosts: [], setting });
+
+beforeAll(async () => {
+  forge = await startForge();
+  await forge.createRepository("acme", "shop", { "a.txt": "a\n" });
+});
+afterEach(() => {
+  forge.setScopes(null);
+  forge.setGranted(null);
+  forge.setGiteaScopes(null);
+});
+afterAll(() => forge?.close());
+
+type Kind = "github" | "gitea" | "git";
+const at = (kind: Kind) => ({
+  kind,
+  webUrl: forge.url,
+  apiUrl: { github: forge.apiUrl, gitea: `${forge.url}/api/v1`, git: null }[kind],
+});
+const token = (value = forge.token): ConnectionCredential => ({ type: "token", token: value });
+
+async function check(kind: Kind, credential: ConnectionCredential | Error = token(), from = reach) {
+  const signal = AbortSignal.timeout(hangTimeoutMs);
+  const found = await checkConnection(at(kind), credential, { reach: from, configured: [], signal });
+  return {
+    account: found.account,
+    state: connectionStateOf(found.problems),
+    missing: found.problems.map(({ missing }) => missing),
+    problems: found.problems,
+    installUrl: found.installUrl,
+  };
+}
+
+describe("a check of a token of GitHub", () => {
+  it("finds nothing missing of a classic token with all scopes, and says whose it is", async () => {
+    forge.setScopes("repo, workflow");
+    expect(await check("github")).toMatchObject({ account: "tester", state: "ok", missing: [] });
+  });
+
+  it.each([
+    ["read:org", "broken", ["repo", "workflow"]],
+    ["public_repo, workflow", "degraded", ["repo"]],
+    ["repo", "degraded", ["workflow"]],
+  ])("names each scope that %s lacks", async (scopes, state, missing) => {
+    forge.setScopes(scopes);
+    expect(await check("github")).toMatchObject({ state, missing });
+  });
+
+  it("tries what a fine-grained token may, and makes nothing", async () => {
+    expect(await check("github")).toMatchObject({ account: "tester", state: "ok" });
+    forge.setGranted(["contents", "pull_requests"]);
+    expect(await check("github")).toMatchObject({ state: "degraded", missing: ["Issues: write (on acme/shop)"] });
+    forge.setGranted(["pull_requests", "issues"]);
+    expect(await check("github")).toMatchObject({ state: "broken", missing: ["Contents: write (on acme/shop)"] });
+    expect(await forge.pullRequests("acme", "shop")).toEqual([]);
+  });
+
+  it("says that a wrong token is refused, in the forge's words", async () => {
+    const { state, problems } = await check("github", token("wrong"));
+    expect([state, problems[0]?.missing, problems[0]?.why]).toEqual([
+      "broken",
+      "a valid token",
+      "GitHub refused it: Bad credentials.",
+    ]);
+  });
+
+  it("says that an address has no such API", async () => {
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    const wrong = { ...at("github"), apiUrl: `${forge.url}/nothing` };
+    const { problems } = await checkConnection(wrong, token(), { reach, configured: [], signal });
+    expect(problems).toMatchObject([{ missing: "GitHub's API", essential: true }]);
+  });
+});
+
+describe("a check of a GitHub App", () => {
+  const registered = createTestApp(9);
+  const credential: ConnectionCredential = { type: "app", appId: "9", privateKey: registered.privateKey };
+  const permissions = appPermissions as Record<string, string>;
+
+  it("is content with an App that is installed, and knows where it is installed further", async () => {
+    forge.registerApp({ ...registered, permissions, events: appEvents, installations: [{ account: "acme" }] });
+    expect(await check("github", credential)).toMatchObject({
+      account: "offstage-9",
+      state: "ok",
+      installUrl: `${forge.url}/apps/offstage-9/installations/new`,
+    });
+  });
+
+  it("names what the App lacks, and what an installation has not accepted", async () => {
+    const { workflows: _, ...accepted } = permissions;
+    forge.registerApp({
+      ...registered,
+      permissions,
+      events: appEvents.filter((event) => event !== "release"),
+      installations: [
+        { account: "acme", permissions: accepted },
+        { account: "other", suspended: true },
+      ],
+    });
+    expect(await check("github", credential)).toMatchObject({
+      state: "degraded",
+      missing: ["events: release", "Workflows: write (on acme)", "the installation on other"],
+    });
+    const { contents: __, ...withoutContents } = permissions;
+    forge.registerApp({ ...registered, permissions: withoutContents, events: appEvents });
+    expect(await check("github", credential)).toMatchObject({
+      state: "broken",
+      missing: ["Contents: write", "an installation"],
+    });
+  });
+
+  it("refuses another App's key, and what is no key", async () => {
+    forge.registerApp({ ...registered, permissions, events: appEvents });
+    const { privateKey } = createTestApp(10);
+    expect(await check("github", { ...credential, privateKey })).toMatchObject({ state: "broken" });
+    expect(await check("github", { ...credential, privateKey: "none" })).toMatchObject({
+      state: "broken",
+      missing: ["the App's private key"],
+    });
+  });
+});
+
+describe("a check of a token of Gitea", () => {
+  it("names each scope that it lacks", async () => {
+    forge.setGiteaScopes(["write:repository", "write:issue", "read:user"]);
+    expect(await check("gitea")).toMatchObject({ account: "tester", state: "ok", missing: [] });
+    forge.setGiteaScopes(["write:repository"]);
+    expect(await check("gitea")).toMatchObject({ state: "degraded", missing: ["write:issue", "read:user"] });
+    forge.setGiteaScopes(["read:repository", "write:issue", "read:user"]);
+    expect(await check("gitea")).toMatchObject({ state: "broken", missing: ["write:repository"] });
+  });
+
+  it("says that a wrong token is refused", async () => {
+    expect(await check("gitea", token("wrong"))).toMatchObject({ state: "broken", missing: ["a valid token"] });
+  });
+});
+
+describe("what an organization names", () => {
+  it("is not contacted in a private network or without encryption, unless the operator lists the host", async () => {
+    const before = forge.asked().length;
+    const refused = await check("github", token(), publicOnly);
+    expect(refused).toMatchObject({ state: "broken", missing: ["encryption"] });
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    const encrypted = { kind: "github", webUrl: "https://github.com", apiUrl: "https://127.0.0.1:1/api" } as const;
+    const { problems } = await checkConnection(encrypted, token(), { reach: publicOnly, configured: [], signal });
+    expect(problems[0]?.why).toContain("127.0.0.1 is not contacted: it is in a private network");
+    await expect(publicOnly.fetch(`${forge.apiUrl}/user`, {})).rejects.toThrow("not encrypted");
+    expect(forge.asked()).toHaveLength(before);
+    expect((await reach.fetch(`${forge.apiUrl}/user`, {})).status).toBe(401);
+  });
+
+  describe("answers as it likes", () => {
+    let hostile: Server;
+    let url: string;
+    let redirected = 0;
+    beforeAll(async () => {
+      hostile = createServer((request, response) => {
+        const { authorization = "" } = request.headers;
+        if (request.url === "/elsewhere") redirected += 1;
+        if (request.url === "/redirect/user") response.writeHead(302, { Location: `${url}/elsewhere` }).end();
+        else if (request.url === "/endless/user") {
+          const more = (): void => void response.write("x".repeat(1024 * 1024), () => !response.destroyed && more());
+          response.writeHead(200);
+          more();
+        } else response.writeHead(403).end(JSON.stringify({ message: `I got ${authorization} ${"y".repeat(5_000)}` }));
+      });
+      await new Promise<void>((resolve) => hostile.listen(0, "127.0.0.1", resolve));
+      url = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}`;
+    });
+    afterAll(() => {
+      hostile.closeAllConnections();
+      hostile.close();
+    });
+    const asked = (path: string) =>
+      checkConnection({ kind: "github", webUrl: url, apiUrl: `${url}${path}` }, token("ghp_very-secret-value"), {
+        reach,
+        configured: [],
+        signal: AbortSignal.timeout(hangTimeoutMs),
+      });
+
+    it("does not bring the token into what is shown, which is bounded", async () => {
+      const { problems } = await asked("/echo");
+      expect(problems[0]?.why).toContain("I got Bearer [secret]");
+      expect(JSON.stringify(problems)).not.toContain("very-secret");
+      expect(problems[0]?.why.length).toBeLessThan(1_100);
+    });
+
+    it("does not lead the token elsewhere", async () => {
+      const { problems } = await asked("/redirect");
+      expect(problems[0]?.why).toContain("answered 302");
+      expect(redirected).toBe(0);
+    });
+
+    it("is not read without end", async () => {
+      await expect(reach.fetch(`${url}/endless/user`, {})).rejects.toMatchObject({
+        cause: expect.objectContaining({ message: "its answer is too large" }) as Error,
+      });
+    });
+  });
+});
+
+describe("the forges of organizations", () => {
+  const operator = {
+    kind: "github",
+    webUrl: "https://github.com",
+    apiUrl: "https://api.github.com",
+    token: "operator",
+  };
+  const connection = (over: Partial<ForgeConnection>): ForgeConnection => ({
+    id: "1",
+    kind: "github",
+    webUrl: "https://github.com",
+    apiUrl: "https://api.github.com",
+    revision: "1",
+    credential: { type: "token", token: "of-acme" },
+    ...over,
+  });
+  let stored: Record<string, ForgeConnection[]>;
+  let refused: string[];
+  let forges: ReturnType<typeof createOrganizationForges>;
+  beforeEach(() => {
+    stored = { acme: [connection({})] };
+    refused = [];
+    forges = createOrganizationForges({
+      configured: [operator as never],
+      load: (id) => Promise.resolve(stored[id] ?? []),
+      reach,
+      refused: (id) => void refused.push(id),
+    });
+  });
+  const address = (url: string) => parseRepositoryUrl(url) as RepositoryAddress;
+  const shop = "https://github.com/Acme/shop";
+  async function passwordOf(organization: string, url = shop) {
+    const served = (await forges.of(organization)).forgeOf(address(url));
+    return (await served.credentials(address(url), AbortSignal.timeout(hangTimeoutMs)))?.password ?? null;
+  }
+
+  it("use an organization's own credential for it alone", async () => {
+    expect([await passwordOf("acme"), await passwordOf("other")]).toEqual(["of-acme", "operator"]);
+    expect((await forges.of("acme")).secrets).toEqual(["of-acme"]);
+  });
+
+  it("serve an address by the longest that fits, whatever its capitals", async () => {
+    const own = connection({
+      id: "2",
+      webUrl: "https://github.com/acme",
+      credential: { type: "token", token: "owner" },
+    });
+    stored["acme"]?.push(own);
+    expect([await passwordOf("acme"), await passwordOf("acme", "https://github.com/else/shop")]).toEqual([
+      "owner",
+      "of-acme",
+    ]);
+    const { keyOf } = await forges.of("acme");
+    expect(keyOf(address(shop))).toBe("github.com/acme/shop");
+  });
+
+  it("take a change once it is told of, and keep what did not change", async () => {
+    expect(await passwordOf("acme")).toBe("of-acme");
+    stored["acme"] = [connection({ revision: "2", credential: { type: "token", token: "new" } })];
+    expect(await passwordOf("acme")).toBe("of-acme");
+    forges.forget("acme");
+    expect(await passwordOf("acme")).toBe("new");
+    stored["acme"] = [];
+    forges.forget("");
+    expect(await passwordOf("acme")).toBe("operator");
+  });
+
+  it("leave an address to the operator's credential if the connection says so", async () => {
+    stored["acme"] = [connection({ credential: { type: "configured" } })];
+    expect(await passwordOf("acme")).toBe("operator");
+  });
+
+  it("use no other credential in the place of one that can't be opened", async () => {
+    stored["acme"] = [connection({ credential: new Error("the master key is missing") })];
+    await expect(passwordOf("acme")).rejects.toMatchObject({ code: "secret_unavailable" });
+  });
+
+  it("give no token of https for plain http or ssh", async () => {
+    await expect(passwordOf("acme", "http://github.com/acme/shop")).rejects.toMatchObject({
+      code: "repository_access_denied",
+    });
+    expect(await passwordOf("acme", "git@github.com:acme/shop")).toBeNull();
+  });
+
+  it("are not trusted with private networks: only the operator's hosts are", async () => {
+    stored["acme"]?.push(connection({ id: "2", webUrl: "https://git.internal" }));
+    const named = async (url: string) => (await forges.of("acme")).forgeOf(address(url)).namedByOperator;
+    expect([await named("https://git.internal/a/b"), await named("https://127.0.0.1/a/b")]).toEqual([false, undefined]);
+    stored["acme"] = [connection({ webUrl: "https://127.0.0.1", revision: "2" })];
+    forges.forget("acme");
+    expect(await named("https://127.0.0.1/a/b")).toBe(true);
+  });
+
+  it("tell of a credential that is refused in use, and reach nothing that may not be reached", async () => {
+    stored["acme"] = [
+      connection({ webUrl: forge.url, apiUrl: forge.apiUrl, credential: { type: "token", token: "gone" } }),
+      connection({ id: "2", webUrl: "https://git.example", apiUrl: "https://127.0.0.2/api/v3" }),
+    ];
+    const of = await forges.of("acme");
+    const signal = AbortSignal.timeout(hangTimeoutMs);
+    const own = address(`${forge.url}/acme/shop`);
+    await expect(of.forgeOf(own).readPullRequest(own, 1, signal)).rejects.toMatchObject({
+      code: "repository_access_denied",
+    });
+    expect(refused).toEqual(["1"]);
+    const far = address("https://git.example/acme/shop");
+    await expect(of.forgeOf(far).readPullRequest(far, 1, signal)).rejects.toMatchObject({
+      code: "repository_unreachable",
+    });
+    expect(refused).toEqual(["1"]);
+  });
+});
