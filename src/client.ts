@@ -19,6 +19,13 @@ import { createdKeySchema, keySchema, type createKeySchema } from "./domain/peop
 import { loginSchema } from "./domain/people/login.ts";
 import { organizationSchema, type UpdateOrganization } from "./domain/people/organization.ts";
 import { userSchema, type updateUserSchema } from "./domain/people/user.ts";
+import {
+  connectionSchema,
+  connectionWithSecretSchema,
+  deletedConnectionSchema,
+  type createConnectionSchema,
+  type updateConnectionSchema,
+} from "./domain/repositories/connection.ts";
 import { repositorySchema } from "./domain/repositories/repository.ts";
 import { eventPageSchema, sessionEventSchema, type SessionEvent } from "./domain/sessions/event.ts";
 import {
@@ -83,6 +90,7 @@ export interface StreamOptions {
 
 const sessionsPage = pageOf("sessions", sessionDetailSchema);
 const repositoriesPage = pageOf("codeRepositories", repositorySchema);
+const connectionsPage = pageOf("connections", connectionSchema);
 const registriesPage = pageOf("registries", registrySchema);
 const secretsPage = pageOf("secrets", secretSchema);
 const keysPage = pageOf("keys", keySchema);
@@ -179,6 +187,17 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       create: (body: z.input<typeof createRegistrySchema>) => call(registrySchema, "/registry/create", body),
       list: (page: PageOf = {}) => call(registriesPage, `/registry/list${query({ ...page })}`),
       delete: (id: string) => call(registrySchema, `/registry/${id}/delete`, {}),
+    },
+    connection: {
+      /** The answers of this and of `rotateSecret` contain the webhook's secret, only this once. */
+      create: (body: z.input<typeof createConnectionSchema>) =>
+        call(connectionWithSecretSchema, "/connection/create", body),
+      list: (page: PageOf = {}) => call(connectionsPage, `/connection/list${query({ ...page })}`),
+      update: (id: string, body: z.input<typeof updateConnectionSchema>) =>
+        call(connectionSchema, `/connection/${id}/update`, body),
+      check: (id: string) => call(connectionSchema, `/connection/${id}/check`, {}),
+      rotateSecret: (id: string) => call(connectionWithSecretSchema, `/connection/${id}/rotate-secret`, {}),
+      delete: (id: string) => call(deletedConnectionSchema, `/connection/${id}/delete`, {}),
     },
     audit: {
       list: (page: PageOf & { readonly outcome?: string | undefined } = {}) =>

@@ -11,6 +11,7 @@ import { Ago } from "../elements/time.tsx";
 import { useTitle } from "../elements/use-title.ts";
 import { ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
+import { Connections } from "../settings/connections.tsx";
 import { Keys } from "../settings/keys.tsx";
 import { SignIns } from "../settings/sign-ins.tsx";
 
@@ -33,6 +34,7 @@ export function SettingsPage() {
       {organization.data !== undefined && (
         <>
           <OrganizationForm organization={organization.data} />
+          <Connections />
           <Secrets />
           <Keys />
           <SignIns />

@@ -1,0 +1,220 @@
+import { useMutation } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import type { z } from "zod";
+import {
+  usualAddresses,
+  type Connection,
+  type ConnectionCredential,
+  type connectionWithSecretSchema,
+} from "../../domain/repositories/connection.ts";
+import { forgeKinds, type ForgeKind } from "../../domain/repositories/repository.ts";
+import { Field, fieldOf } from "../elements/field.tsx";
+import { FormEnd } from "../elements/form-end.tsx";
+import { client } from "../query.ts";
+
+type MadeConnection = z.infer<typeof connectionWithSecretSchema>;
+
+/** Names of the kinds of forges. */
+const kindNames: Readonly<Record<ForgeKind, string>> = {
+  github: "GitHub",
+  gitea: "Gitea or Forgejo",
+  git: "Plain git",
+};
+
+const credentialNames: Readonly<Record<ConnectionCredential["type"], string>> = {
+  token: "A token",
+  app: "A GitHub App that there is",
+  configured: "None: the server’s is used, and only events are received",
+};
+
+/** A new connection: which forge, where, with which credential. */
+export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => void }) {
+  const [kind, setKind] = useState<ForgeKind>("github");
+  const [name, setName] = useState("");
+  const [webUrl, setWebUrl] = useState("");
+  const credential = useCredential();
+  const create = useMutation({
+    mutationFn: () =>
+      client.connection.create({
+        kind,
+        credential: credential.value,
+        ...(name.trim() !== "" && { name: name.trim() }),
+        ...(webUrl.trim() !== "" && { webUrl: webUrl.trim() }),
+      }),
+    onSuccess: onMade,
+    // Don't keep the secret in the cache.
+    gcTime: 0,
+  });
+  const wrong = fieldOf(create.error, ["webUrl", "name", "credential"]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!create.isPending) create.mutate();
+  };
+  return (
+    <form onSubmit={submit} noValidate className="mt-4 space-y-4">
+      <Field label="Forge">
+        {(attributes) => (
+          <select
+            {...attributes}
+            className="field"
+            value={kind}
+            onChange={({ target }) => {
+              const chosen = forgeKinds.find((known) => known === target.value) ?? "github";
+              setKind(chosen);
+              if (chosen !== "github") credential.choose("token");
+            }}
+          >
+            {forgeKinds.map((known) => (
+              <option key={known} value={known}>
+                {kindNames[known]}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Field
+        label="Address"
+        hint={
+          usualAddresses[kind].webUrl === null
+            ? "Of the server, or of one owner on it."
+            : `Of the server, or of one owner on it. Empty for ${usualAddresses[kind].webUrl}`
+        }
+        error={wrong === "webUrl" ? create.error : null}
+      >
+        {(attributes) => (
+          <input
+            {...attributes}
+            inputMode="url"
+            autoComplete="off"
+            autoCapitalize="none"
+            spellCheck={false}
+            className="field"
+            placeholder={usualAddresses[kind].webUrl ?? "https://git.example.com"}
+            value={webUrl}
+            onChange={({ target }) => setWebUrl(target.value)}
+          />
+        )}
+      </Field>
+      <Field label="Name" hint="Empty for its host." error={wrong === "name" ? create.error : null}>
+        {(attributes) => (
+          <input
+            {...attributes}
+            autoComplete="off"
+            className="field"
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+          />
+        )}
+      </Field>
+      <CredentialFields kind={kind} credential={credential} error={wrong === "credential" ? create.error : null} />
+      <FormEnd
+        error={wrong === null ? create.error : null}
+        isPending={create.isPending}
+        verb="Check and connect"
+        pendingVerb="Checking …"
+      />
+    </form>
+  );
+}
+
+/** Another credential of a connection. */
+export function CredentialForm({ connection, onSaved }: { connection: Connection; onSaved: () => void }) {
+  const credential = useCredential();
+  const save = useMutation({
+    mutationFn: () => client.connection.update(connection.id, { credential: credential.value }),
+    onSuccess: onSaved,
+  });
+  const wrong = fieldOf(save.error, ["credential"]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!save.isPending) save.mutate();
+  };
+  return (
+    <form onSubmit={submit} noValidate className="mt-4 space-y-4">
+      <CredentialFields kind={connection.kind} credential={credential} error={wrong === null ? null : save.error} />
+      <FormEnd
+        error={wrong === null ? save.error : null}
+        isPending={save.isPending}
+        verb="Check and save"
+        pendingVerb="Checking …"
+      />
+    </form>
+  );
+}
+
+type Credential = ReturnType<typeof useCredential>;
+
+function useCredential() {
+  const [type, choose] = useState<ConnectionCredential["type"]>("token");
+  const [fields, setFields] = useState({ token: "", username: "", appId: "", privateKey: "" });
+  const { token, username, appId, privateKey } = fields;
+  const value: ConnectionCredential =
+    type === "configured"
+      ? { type }
+      : type === "app"
+        ? { type, appId: appId.trim(), privateKey }
+        : { type, token: token.trim(), ...(username.trim() !== "" && { username: username.trim() }) };
+  const field = (name: keyof typeof fields) => ({
+    value: fields[name],
+    onChange: ({ target }: { target: { value: string } }) => setFields({ ...fields, [name]: target.value }),
+  });
+  return { type, choose, value, field };
+}
+
+function CredentialFields({
+  kind,
+  credential: { type, choose, field },
+  error,
+}: {
+  kind: ForgeKind;
+  credential: Credential;
+  error: Error | null;
+}) {
+  const types = (["token", "app", "configured"] as const).filter((each) => each !== "app" || kind === "github");
+  return (
+    <>
+      <Field label="Credential" error={type === "configured" ? error : null}>
+        {(attributes) => (
+          <select
+            {...attributes}
+            className="field"
+            value={type}
+            onChange={({ target }) => choose(types.find((known) => known === target.value) ?? "token")}
+          >
+            {types.map((known) => (
+              <option key={known} value={known}>
+                {credentialNames[known]}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {type === "token" && kind === "git" && (
+        <Field label="User name" hint="Empty for git.">
+          {(attributes) => <input {...attributes} autoComplete="off" className="field" {...field("username")} />}
+        </Field>
+      )}
+      {type === "token" && (
+        <Field label="Token" hint="It is never shown again." error={error}>
+          {(attributes) => (
+            <input {...attributes} type="password" autoComplete="off" className="field" {...field("token")} />
+          )}
+        </Field>
+      )}
+      {type === "app" && (
+        <>
+          <Field label="App id">
+            {(attributes) => (
+              <input {...attributes} inputMode="numeric" autoComplete="off" className="field" {...field("appId")} />
+            )}
+          </Field>
+          <Field label="Private key" hint="As GitHub gave it: a .pem file’s content. Never shown again." error={error}>
+            {(attributes) => (
+              <textarea {...attributes} rows={4} spellCheck={false} className="field" {...field("privateKey")} />
+            )}
+          </Field>
+        </>
+      )}
+    </>
+  );
+}

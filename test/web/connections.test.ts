@@ -1,0 +1,99 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { startForge, type TestForge } from "../forge/server.ts";
+import { accessibilityProblems, scrollsSideways } from "./browser.ts";
+import { openSite, type Site } from "./site.ts";
+
+let site: Site;
+let forge: TestForge;
+
+beforeAll(async () => {
+  forge = await startForge();
+  site = await openSite({ OFFSTAGE_FORGE_HOSTS: "127.0.0.1" });
+});
+afterAll(async () => {
+  await site?.close();
+  await forge?.close();
+});
+afterEach(() => forge.setGiteaScopes(null));
+
+test("a forge is connected, checked, its secret rotated, and deleted", async () => {
+  forge.setGiteaScopes(["read:user"]);
+  const page = await site.signedIn();
+  await page.goto("/settings");
+  await page.getByText("No connections yet.").waitFor();
+  await page.getByRole("button", { name: "Connect a forge" }).click();
+  await page.getByRole("dialog").getByLabel("Forge", { exact: true }).selectOption("gitea");
+  await page.getByRole("dialog").getByLabel("Address", { exact: true }).fill(forge.url);
+  await page.getByRole("dialog").getByLabel("Name", { exact: true }).fill("Our Gitea");
+  await page.getByRole("dialog").getByLabel("Token").fill(forge.token);
+  await page.getByRole("button", { name: "Check and connect" }).click();
+  await page.getByRole("alert").getByText("missing write:repository").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+
+  forge.setGiteaScopes(["read:user", "write:repository"]);
+  await page.getByRole("button", { name: "Check and connect" }).click();
+  const field = page.getByLabel("Webhook secret of Our Gitea");
+  await field.and(page.locator(":focus")).waitFor();
+  const secret = await field.inputValue();
+  expect(secret).toMatch(/^[0-9a-f]{64}$/u);
+  const row = page.getByRole("list", { name: "Connections" }).getByRole("listitem").filter({ hasText: "Our Gitea" });
+  await row.getByText("Degraded").waitFor();
+  await row.getByText("write:issue").waitFor();
+  await row.getByText(/token of tester/u).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Done" }).click();
+
+  forge.setGiteaScopes(null);
+  await row.getByRole("button", { name: "Check again" }).click();
+  await row.getByText("Works").waitFor();
+  await row.getByRole("button", { name: "Rotate the secret" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Rotate the secret" }).click();
+  await field.waitFor();
+  expect(await field.inputValue()).not.toBe(secret);
+  await page.reload();
+  await row.waitFor();
+  expect(await page.content()).not.toContain(forge.token);
+  expect(await page.content()).not.toContain(secret);
+
+  await row.getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByText("No connections yet.").waitFor();
+  expect((await site.call("/connection/list")).connections).toEqual([]);
+});
+
+test("a credential is replaced by one that is good, and what is wrong with another is said", async () => {
+  const credential = { type: "token", token: forge.token };
+  const { id } = await site.call("/connection/create", {
+    kind: "gitea",
+    webUrl: forge.url,
+    name: "Replaced",
+    credential,
+  });
+  const page = await site.signedIn();
+  await page.goto("/settings");
+  const row = page.getByRole("listitem").filter({ hasText: "Replaced" });
+  await row.getByRole("button", { name: "Replace the credential" }).click();
+  await page.getByRole("dialog").getByLabel("Token").fill("wrong");
+  await page.getByRole("button", { name: "Check and save" }).click();
+  await page.getByRole("alert").getByText("missing a valid token").waitFor();
+  await page.getByRole("dialog").getByLabel("Token").fill(forge.token);
+  await page.getByRole("button", { name: "Check and save" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await row.getByText("Works").waitFor();
+  await site.call(`/connection/${id}/delete`, {});
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test(`axe finds nothing and nothing sticks out in ${colorScheme} on a small screen`, async () => {
+    forge.setGiteaScopes(["write:repository"]);
+    const credential = { type: "token", token: forge.token };
+    const name = `A forge with a rather long name ${"x".repeat(60)}`;
+    const { id } = await site.call("/connection/create", { kind: "gitea", webUrl: forge.url, name, credential });
+    const page = await site.signedIn({ colorScheme, viewport: { width: 360, height: 800 } });
+    await page.goto("/settings");
+    await page.getByText("write:issue").waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
+    expect(await scrollsSideways(page)).toBe(false);
+    await site.call(`/connection/${id}/delete`, {});
+  });
+}
