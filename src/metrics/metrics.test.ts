@@ -7,6 +7,7 @@ const state: QueueStats = {
   jobs: { pending: 5, running: 0 },
   deliveries: { due: 9, later: 10 },
   oldestWaitSeconds: { sessions: 6, jobs: 7, deliveries: 11 },
+  connections: { ok: 3, degraded: 2, broken: 1 },
   workers: 8,
 };
 
@@ -22,6 +23,7 @@ test("what all nodes share is asked once for scrapes at the same time", async ()
     expect(text).toContain('offstage_sessions{state="waiting"} 4');
     expect(text).toContain('offstage_queue_depth{queue="jobs"} 5');
     expect(text).toContain("offstage_workers 8");
+    expect(text).toContain('offstage_forge_connections{state="broken"} 1');
     expect(text).toContain('offstage_deliveries{state="later"} 10');
     expect(text).toContain('offstage_queue_depth{queue="deliveries"} 9');
     expect(text).toContain('offstage_queue_oldest_wait_seconds{queue="deliveries"} 11');
@@ -39,7 +41,9 @@ test("a database that fails takes its figures with it, and leaves the process's 
   metrics.attemptEnded("lost");
   const { text } = await metrics.scrape();
   expect(text).toContain("offstage_database_up 0");
-  expect(text).not.toMatch(/^offstage_(?:sessions\{|deliveries\{|queue_(?:depth|oldest)|workers )/mu);
+  expect(text).not.toMatch(
+    /^offstage_(?:sessions\{|forge_connections\{|deliveries\{|queue_(?:depth|oldest)|workers )/mu,
+  );
   expect(text).toContain("offstage_leases_lost_total 1");
   expect(failures).toHaveLength(1);
 });

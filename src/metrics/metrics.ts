@@ -247,6 +247,12 @@ function createQueueGauges(registry: Registry) {
     labelNames: ["queue"],
     registers,
   });
+  const connections = new Gauge({
+    name: "offstage_forge_connections",
+    help: "Connections of forges of all organizations, by their health, counted up to 100,000",
+    labelNames: ["state"],
+    registers,
+  });
   const workers = new Gauge({ name: "offstage_workers", help: "Workers with a recent heartbeat", registers });
   const up = new Gauge({
     name: "offstage_database_up",
@@ -265,6 +271,7 @@ function createQueueGauges(registry: Registry) {
     depth.set({ queue: "jobs" }, state.jobs.pending);
     depth.set({ queue: "deliveries" }, state.deliveries.due);
     for (const [queue, seconds] of Object.entries(state.oldestWaitSeconds)) oldest.set({ queue }, seconds);
+    for (const [name, count] of Object.entries(state.connections)) connections.set({ state: name }, count);
     workers.set(state.workers);
     up.set(1);
   }
@@ -276,7 +283,7 @@ function createQueueGauges(registry: Registry) {
       show(await inTime(reading));
     } catch (error) {
       // Old values would look like current ones.
-      for (const gauge of [sessions, deliveries, depth, oldest]) gauge.reset();
+      for (const gauge of [sessions, deliveries, depth, oldest, connections]) gauge.reset();
       workers.remove();
       up.set(0);
       failed(error);

@@ -3,6 +3,9 @@ import { join } from "node:path";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { readProgramTexts } from "../programs/program-text.ts";
 import { hasFreeSpace } from "../database/free-space.ts";
+import { checkConnection } from "../forges/check-connection.ts";
+import type { ForgeConnection } from "../forges/organization-forges.ts";
+import { createConnectionChecks } from "../worker/background/connection-checks.ts";
 import { createRemovalOfDeleted } from "../worker/background/deleted-sessions.ts";
 import { createEventDecisions } from "../worker/background/decide-events.ts";
 import { createErasures } from "../worker/background/erasures.ts";
@@ -103,4 +106,8 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   const forgeOf = async (address: RepositoryAddress, organizationId: string) =>
     (await forges.of(organizationId)).forgeOf(address);
   await shutdown.start(createPullRequestPolling({ database, logger, forgeOf, minutes }));
+  const { forgeReach: reach } = dependencies;
+  const check = (connection: ForgeConnection, signal: AbortSignal) =>
+    checkConnection(connection, connection.credential, { reach, configured: config.forges, signal });
+  await shutdown.start(createConnectionChecks({ database, vault, logger, check }));
 }

@@ -7,6 +7,8 @@ export interface QueueStats {
   readonly deliveries: Readonly<Record<"due" | "later", number>>;
   /** Seconds since the oldest waiting entry was queued, or became due if it is a delivery; 0 if none waits. */
   readonly oldestWaitSeconds: Readonly<Record<"sessions" | "jobs" | "deliveries", number>>;
+  /** Connections of forges, by their health. */
+  readonly connections: Readonly<Record<"ok" | "degraded" | "broken", number>>;
   /** Workers whose last heartbeat is recent. */
   readonly workers: number;
 }

@@ -34,3 +34,4 @@ create table forge_connection (
 create unique index forge_connection_address on forge_connection (organization_id, web_url) where deleted_at is null;
 create index forge_connection_list on forge_connection (organization_id, created_at desc, id desc);
 create index forge_connection_due on forge_connection (next_check_at) where deleted_at is null and credential <> 'configured';
+create index forge_connection_state on forge_connection (state) where deleted_at is null;

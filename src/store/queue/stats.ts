@@ -31,6 +31,9 @@ export const queueStatsQuery = `select
   ${oldest("job", "job.status = 'pending' and job.held_until is null", "created_at")} as "jobWait",
   coalesce((select extract(epoch from clock_timestamp() - next_attempt_at) from ${deliveries}
     where status = 'pending' and next_attempt_at <= now() order by next_attempt_at limit 1), 0)::float8 as "deliveryWait",
+  ${count("forge_connection", "deleted_at is null and state = 'ok'")} as "connectionsOk",
+  ${count("forge_connection", "deleted_at is null and state = 'degraded'")} as "connectionsDegraded",
+  ${count("forge_connection", "deleted_at is null and state = 'broken'")} as "connectionsBroken",
   (select count(*)::integer from worker_node where seen_at > now() - interval '${countedFor}') as workers`;
 
 /**
@@ -49,6 +52,11 @@ export async function readQueueStats(database: Database): Promise<QueueStats> {
     },
     jobs: { pending: found("jobsPending"), running: found("jobsRunning") },
     deliveries: { due: found("deliveriesDue"), later: found("deliveriesLater") },
+    connections: {
+      ok: found("connectionsOk"),
+      degraded: found("connectionsDegraded"),
+      broken: found("connectionsBroken"),
+    },
     oldestWaitSeconds: {
       sessions: Math.max(0, found("sessionWait")),
       jobs: Math.max(0, found("jobWait")),

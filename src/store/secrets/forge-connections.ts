@@ -92,12 +92,28 @@ export async function createConnection(
       )
       .catch((error: unknown) => {
         if (!isUniqueViolation(error)) throw error;
-        throw new ConflictError(`webUrl: a connection for ${webUrl} already exists: update or delete it`);
+        throw alreadyThere(webUrl);
       });
     return only(rows, id);
   });
   database.notify(connectionsChannel, organizationId);
   return { ...made, webhookSecret: hookSecret };
+}
+
+/**
+ * Looks whether a connection for an address can be made, before a person does more for it.
+ * @throws ConflictError if the organization has one
+ */
+export async function requireFreeAddress(database: Database, organizationId: string, webUrl: string): Promise<void> {
+  const { rowCount } = await database.pool.query(
+    "select from forge_connection where organization_id = $1 and web_url = $2 and deleted_at is null",
+    [organizationId, webUrl],
+  );
+  if (rowCount !== 0) throw alreadyThere(webUrl);
+}
+
+function alreadyThere(webUrl: string): ConflictError {
+  return new ConflictError(`webUrl: a connection for ${webUrl} already exists: update or delete it`);
 }
 
 function healthOf({ problems }: ConnectionCheck): [string, string] {
@@ -362,16 +378,6 @@ export async function checkConnectionSoon(database: Database, id: string): Promi
        and checked_at < now() - interval '1 minute'`,
     [id],
   );
-}
-
-/** How many connections are in each state, of all organizations. */
-export async function countConnections(database: Database): Promise<Record<Connection["health"]["state"], number>> {
-  const { rows } = await database.pool.query<{ state: Connection["health"]["state"]; count: string }>(
-    "select state, count(*) from forge_connection where deleted_at is null group by state",
-  );
-  const of = (state: Connection["health"]["state"]): number =>
-    Number(rows.find((row) => row.state === state)?.count ?? 0);
-  return { ok: of("ok"), degraded: of("degraded"), broken: of("broken") };
 }
 
 /** Organizations that have connections. */
