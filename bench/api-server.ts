@@ -61,6 +61,8 @@ async function serve(): Promise<void> {
     connections: {
       check: () => Promise.resolve({ account: null, problems: [] }),
       changed: () => Promise.resolve(),
+      appManifest: () => ({}),
+      convertAppManifest: () => Promise.reject(new Error("there is no GitHub")),
     },
     repositoryKeyOf: ({ key }) => key,
     templates,

@@ -192,6 +192,9 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       /** The answers of this and of `rotateSecret` contain the webhook's secret, only this once. */
       create: (body: z.input<typeof createConnectionSchema>) =>
         call(connectionWithSecretSchema, "/connection/create", body),
+      /** Begins to register a GitHub App: this browser goes on at `formUrl`. */
+      startGitHubApp: (body: { name?: string; webUrl?: string; account?: string }) =>
+        call(z.object({ formUrl: z.string() }), "/connection/github-app/start", body),
       list: (page: PageOf = {}) => call(connectionsPage, `/connection/list${query({ ...page })}`),
       update: (id: string, body: z.input<typeof updateConnectionSchema>) =>
         call(connectionSchema, `/connection/${id}/update`, body),

@@ -23,6 +23,7 @@ import { addAutomationOperations } from "./operations/automations.ts";
 import { addConnectionOperations } from "./operations/connections.ts";
 import { createEventStreams } from "./operations/event-stream.ts";
 import { addHookOperations } from "./operations/hooks.ts";
+import { addGitHubAppOperations } from "./operations/github-app.ts";
 import { addJobOperations } from "./operations/jobs.ts";
 import { addKeyOperations } from "./operations/keys.ts";
 import { addLedgerOperations } from "./operations/ledger.ts";
@@ -107,6 +108,7 @@ export async function createApp(options: ApiOptions): Promise<FastifyInstance> {
   addSecretOperations(app, options);
   addRegistryOperations(app, options);
   addConnectionOperations(app, options);
+  addGitHubAppOperations(app, options);
   addKeyOperations(app, options);
   const failures = createFailureLimit(failuresPerMinute);
   addLoginOperations(app, options, failures);

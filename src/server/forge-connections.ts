@@ -2,9 +2,14 @@ import type { ForgeConnections } from "../api/http/context.ts";
 import { isAddressProblem, parseRepositoryUrl } from "../domain/repositories/repository.ts";
 import { checkConnection } from "../forges/check-connection.ts";
 import { createForges } from "../forges/forges.ts";
+import { appManifest, convertManifest } from "../forges/github/app-manifest.ts";
+import { withReach } from "../forges/reach.ts";
 import { settleRepositoryKeys } from "../store/repositories/repository-keys.ts";
 import { organizationsWithConnections } from "../store/secrets/forge-connections.ts";
 import type { Dependencies } from "./dependencies.ts";
+
+/** Longest time in which a forge hands an App over, in ms. */
+const conversionLimitMs = 30_000;
 
 type Parts = Pick<Dependencies, "config" | "database" | "forges" | "forgeReach">;
 
@@ -18,6 +23,11 @@ export function forgeConnections(parts: Parts): ForgeConnections {
         configured: config.forges,
         signal: new AbortController().signal,
       }),
+    appManifest,
+    convertAppManifest: ({ apiUrl }, code) =>
+      withReach({ fetch: reach.fetch, refused: () => undefined }, () =>
+        convertManifest(apiUrl ?? "", code, AbortSignal.timeout(conversionLimitMs)),
+      ),
     async changed(organizationId) {
       forges.forget(organizationId);
       await settleKeys(parts, organizationId);

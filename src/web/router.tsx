@@ -47,6 +47,7 @@ const settingsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/settings",
   component: lazyRouteComponent(() => import("./pages/settings-page.tsx"), "SettingsPage"),
+  validateSearch: z.object({ connection: z.enum(["expired", "failed"]).optional().catch(undefined) }),
 });
 
 const auditRoute = createRoute({

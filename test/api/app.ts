@@ -87,6 +87,8 @@ export async function createTestApp(options: Options = {}): Promise<TestApp> {
     connections: {
       check: () => Promise.resolve({ account: null, problems: [] }),
       changed: () => Promise.resolve(),
+      appManifest: () => ({}),
+      convertAppManifest: () => Promise.reject(new Error("there is no GitHub")),
     },
     repositoryKeyOf: createForges([]).keyOf,
     templates,

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { checkConnection } from "../../src/forges/check-connection.ts";
+import { appManifest, convertManifest } from "../../src/forges/github/app-manifest.ts";
+import { withReach } from "../../src/forges/reach.ts";
 import { createGuardedFetch } from "../../src/gateway/egress/guarded-fetch.ts";
 import { createKey } from "../../src/store/people/keys.ts";
 import {
@@ -14,6 +16,7 @@ import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
 import { rotateMasterKey } from "../../src/store/secrets/rotation.ts";
 import { createVault } from "../../src/store/secrets/vault.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
 import { addOrganization } from "../store/fixtures.ts";
 import { createTestApp, type TestApp } from "./app.ts";
 
@@ -32,6 +35,11 @@ beforeAll(async () => {
     connections: {
       check: (connection, credential) =>
         checkConnection(connection, credential, { reach, configured, signal: new AbortController().signal }),
+      appManifest,
+      convertAppManifest: ({ apiUrl }, code) =>
+        withReach({ fetch: reach.fetch, refused: () => undefined }, () =>
+          convertManifest(apiUrl ?? "", code, AbortSignal.timeout(hangTimeoutMs)),
+        ),
       changed: (organizationId) => Promise.resolve(void changed.push(organizationId)),
     },
   });
@@ -214,4 +222,68 @@ it("is checked soon after a forge refused it, but not again and again", async ()
   expect(await claimDueConnections(app.database, vault, 10)).toHaveLength(1);
   await checkConnectionSoon(app.database, id);
   expect(await claimDueConnections(app.database, vault, 10)).toEqual([]);
+});
+
+describe("the registration of a GitHub App by a manifest", () => {
+  /** As far as GitHub's page, which has registered the App. */
+  async function registered() {
+    const started = await app.post("/connection/github-app/start", { webUrl: forge.url, name: "Our App" });
+    expect(started.status).toBe(200);
+    const cookie = String(started.headers["set-cookie"]).split(";")[0] ?? "";
+    const page = await app.app.inject({ method: "GET", url: started.body.formUrl, headers: { cookie } });
+    const [, action = "", manifest = ""] =
+      /action="([^"]+)">\s*<input type="hidden" name="manifest" value="([^"]+)"/u.exec(page.body) ?? ["", "", ""];
+    expect(page.headers["content-security-policy"]).toContain(`form-action ${forge.url}`);
+    const unescaped = (value: string) => value.replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+    expect(JSON.parse(unescaped(manifest))).toEqual(started.body.manifest);
+    const posted = await fetch(unescaped(action), {
+      method: "POST",
+      body: new URLSearchParams({ manifest: unescaped(manifest) }),
+    });
+    const [, back = ""] = /href="([^"]+)"/u.exec(await posted.text()) ?? [];
+    const { pathname, search } = new URL(unescaped(back));
+    return { started: started.body, cookie, url: `${pathname}${search}` };
+  }
+  const open = (url: string, cookie: string) => app.app.inject({ method: "GET", url, headers: { cookie } });
+
+  it("ends with a connection whose App delivers to it, and leads on to the installation", async () => {
+    const { started, cookie, url } = await registered();
+    const answer = await open(url, cookie);
+    expect([answer.statusCode, answer.headers.location]).toEqual([
+      302,
+      `${forge.url}/apps/offstage-4711/installations/new`,
+    ]);
+    const [connection] = (await app.get("/connection/list")).body.connections;
+    expect(connection).toMatchObject({
+      name: "Our App",
+      credential: "app",
+      account: "offstage-4711",
+      hookUrl: started.manifest.hook_attributes.url,
+      health: { state: "degraded", problems: [{ missing: "an installation" }] },
+    });
+    const { secrets } = (await readConnectionForDelivery(app.database, vault, connection.id)) ?? {};
+    expect(secrets).toEqual([expect.stringMatching(/^hook-secret-/u)]);
+    const [entry] = (await app.get("/audit/list?action=registerGitHubApp")).body.entries;
+    expect(entry).toMatchObject({ actor: "key", outcome: "allowed" });
+    const again = await app.post("/connection/github-app/start", { webUrl: forge.url });
+    expect([again.status, again.body.error]).toEqual([409, expect.stringContaining("already exists")]);
+  });
+
+  it("takes nothing from another browser, of another state, too late or twice", async () => {
+    const { cookie, url } = await registered();
+    const other = await app.post("/connection/github-app/start", { webUrl: forge.url });
+    const otherCookie = String(other.headers["set-cookie"]).split(";")[0] ?? "";
+    const locationOf = async (to: string, by: string) => (await open(to, by)).headers.location;
+    expect(await locationOf(url, "")).toBe("/settings?connection=expired");
+    expect(await locationOf(url, otherCookie)).toBe("/settings?connection=expired");
+    expect(await locationOf(url.replace(/state=[^&]{20}/u, "state=x"), cookie)).toBe("/settings?connection=expired");
+    expect(await locationOf(url.replace(/code=[^&]+/u, "code=unknown"), cookie)).toBe("/settings?connection=failed");
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31 * 60_000 });
+    expect(await locationOf(url, cookie)).toBe("/settings?connection=expired");
+    vi.useRealTimers();
+    expect((await app.get("/connection/list")).body.connections).toEqual([]);
+    expect(await locationOf(url, cookie)).toContain("/installations/new");
+    expect(await locationOf(url, cookie)).toBe("/settings?connection=failed");
+    expect((await app.get("/connection/list")).body.connections).toHaveLength(1);
+  });
 });

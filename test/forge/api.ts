@@ -4,6 +4,7 @@ import type { Answer, ApiRequest } from "./api-request.ts";
 import { answerAboutCredential } from "./credentials-api.ts";
 import { answerAsGitea, refusedByGitea } from "./gitea-api.ts";
 import { answerAsGitHub, refusedByGitHub } from "./github-api.ts";
+import { convertManifest } from "./github-manifest.ts";
 import { isAppToken, newInstallationToken } from "./github-app.ts";
 import { installationShape } from "./github-shapes.ts";
 import { tokenUser, type ApiFailure, type ForgeState } from "./state.ts";
@@ -51,6 +52,8 @@ function answerOf(state: ForgeState, isGitea: boolean, request: ApiRequest): Ans
     isGitea ? refusedByGitea(state, status, words) : refusedByGitHub(status, words);
   const limited = takeFailure(state, path);
   if (limited !== null) return limited;
+  const conversion = /^app-manifests\/([^/]+)\/conversions$/u.exec(path);
+  if (conversion !== null) return convertManifest(state, conversion[1] ?? "");
   const aboutCredential = answerAboutCredential(state, isGitea, request);
   if (aboutCredential !== null) return aboutCredential;
   if (path.endsWith("/access_tokens") || path === "/installation") return answerApp(state, request);

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { isAboutRights, serveApi } from "./api.ts";
 import { endPullRequest } from "./api-request.ts";
+import { registerFromManifest } from "./github-manifest.ts";
 import type { RegisteredApp } from "./github-app.ts";
 import { serveGit } from "./git-http.ts";
 import { contentPath, serveLfs, type LfsState } from "./lfs.ts";
@@ -75,6 +76,7 @@ export async function startForge(): Promise<TestForge> {
     token,
     tokens: new Set([token]),
     app: null,
+    registered: new Map(),
     mergeableAsked: new Set(),
     scopes: null,
     granted: null,
@@ -213,6 +215,7 @@ async function handle(state: ForgeState, request: IncomingMessage, response: Ser
     await serveApi(state, pathname, searchParams, request, response);
     return;
   }
+  if (pathname.endsWith("/settings/apps/new")) return registerFromManifest(state, request, searchParams, response);
   const page = /^\/([^/]+)\/([^/]+)\/pull\/(\d+)$/u.exec(pathname);
   if (page !== null) {
     await servePage(state, page[1] ?? "", page[2] ?? "", Number(page[3]), response);

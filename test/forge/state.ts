@@ -73,6 +73,8 @@ export interface ForgeState {
   /** Every token that is good: the one above, and those given to the App. */
   readonly tokens: Set<string>;
   app: RegisteredApp | null;
+  /** Apps that were registered from a manifest, by the code that is worth them once. */
+  readonly registered: Map<string, { readonly name: string; readonly manifest: Record<string, unknown> }>;
   /** Commits of which it was asked whether they can be merged. */
   readonly mergeableAsked: Set<string>;
   /** Scopes of the token, as a classic one of GitHub's has them; null: it is fine-grained. */

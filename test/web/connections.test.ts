@@ -14,7 +14,10 @@ afterAll(async () => {
   await site?.close();
   await forge?.close();
 });
-afterEach(() => forge.setGiteaScopes(null));
+afterEach(async () => {
+  forge.setGiteaScopes(null);
+  await site.offstage.database.pool.query("delete from forge_connection");
+});
 
 test("a forge is connected, checked, its secret rotated, and deleted", async () => {
   forge.setGiteaScopes(["read:user"]);
@@ -81,6 +84,32 @@ test("a credential is replaced by one that is good, and what is wrong with anoth
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await row.getByText("Works").waitFor();
   await site.call(`/connection/${id}/delete`, {});
+});
+
+test("a GitHub App is registered at GitHub by its manifest, and connected", async () => {
+  const page = await site.signedIn();
+  await page.goto("/settings");
+  await page.getByRole("button", { name: "Connect a forge" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Address", { exact: true }).fill(forge.url);
+  await dialog.getByLabel("Credential").selectOption("register");
+  await dialog.getByLabel("Organization at GitHub").fill("acme");
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("heading", { name: "Register a GitHub App" }).waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: /^Continue at/u }).click();
+  await page.getByRole("link", { name: "Create GitHub App" }).click();
+  await page.waitForURL(`${forge.url}/apps/offstage-4711/installations/new`);
+  await page.goto(`${site.offstage.url}/settings`);
+  const row = page.getByRole("listitem").filter({ hasText: "GitHub App of offstage-4711" });
+  await row.getByText("The App has no repositories yet.").waitFor();
+  await row.getByRole("link", { name: /Install the App/u }).waitFor();
+
+  await page.goto(`${site.offstage.url}/connection/github-app/callback?code=a&state=b`);
+  await page.getByRole("alert").getByText("was begun in another browser").waitFor();
+  await page.goto(`${site.offstage.url}/connection/github-app/form?state=b`);
+  await page.getByText("the registration has expired").waitFor();
 });
 
 for (const colorScheme of ["light", "dark"] as const) {

@@ -26,6 +26,23 @@ export interface ForgeConnections {
     connection: Pick<Connection, "kind" | "webUrl" | "apiUrl">,
     credential: ConnectionCredential | Error,
   ): Promise<ConnectionCheck>;
+  /** The manifest of a GitHub App that is to be registered. */
+  appManifest(app: {
+    readonly name: string;
+    readonly publicUrl: string;
+    readonly hookUrl: string;
+    readonly redirectUrl: string;
+  }): Record<string, unknown>;
+  /** Takes over the App that was registered from a manifest. @throws SessionError if the forge does not hand it over */
+  convertAppManifest(
+    connection: Pick<Connection, "kind" | "webUrl" | "apiUrl">,
+    code: string,
+  ): Promise<{
+    readonly appId: string;
+    readonly privateKey: string;
+    readonly hookSecret: string;
+    readonly htmlUrl: string;
+  }>;
   /** Lets everything follow the connections of an organization, after they were changed. */
   changed(organizationId: string): Promise<void>;
 }

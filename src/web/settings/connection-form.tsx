@@ -21,7 +21,11 @@ const kindNames: Readonly<Record<ForgeKind, string>> = {
   git: "Plain git",
 };
 
-const credentialNames: Readonly<Record<ConnectionCredential["type"], string>> = {
+/** A credential, or that an App is to be registered, which becomes one. */
+type Choice = ConnectionCredential["type"] | "register";
+
+const credentialNames: Readonly<Record<Choice, string>> = {
+  register: "A new GitHub App, registered now",
   token: "A token",
   app: "A GitHub App that there is",
   configured: "None: the server’s is used, and only events are received",
@@ -34,18 +38,24 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
   const [webUrl, setWebUrl] = useState("");
   const credential = useCredential();
   const create = useMutation({
-    mutationFn: () =>
-      client.connection.create({
-        kind,
-        credential: credential.value,
+    mutationFn: async () => {
+      const given = {
         ...(name.trim() !== "" && { name: name.trim() }),
         ...(webUrl.trim() !== "" && { webUrl: webUrl.trim() }),
-      }),
-    onSuccess: onMade,
+      };
+      if (credential.value !== null) return client.connection.create({ kind, credential: credential.value, ...given });
+      const account = credential.account === "" ? {} : { account: credential.account };
+      const { formUrl } = await client.connection.startGitHubApp({ ...given, ...account });
+      globalThis.location.assign(formUrl);
+      return null;
+    },
+    onSuccess: (made) => {
+      if (made !== null) onMade(made);
+    },
     // Don't keep the secret in the cache.
     gcTime: 0,
   });
-  const wrong = fieldOf(create.error, ["webUrl", "name", "credential"]);
+  const wrong = fieldOf(create.error, ["webUrl", "name", "credential", "account"]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     if (!create.isPending) create.mutate();
@@ -106,11 +116,16 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
           />
         )}
       </Field>
-      <CredentialFields kind={kind} credential={credential} error={wrong === "credential" ? create.error : null} />
+      <CredentialFields
+        kind={kind}
+        credential={credential}
+        error={wrong === "credential" || wrong === "account" ? create.error : null}
+        registers
+      />
       <FormEnd
         error={wrong === null ? create.error : null}
         isPending={create.isPending}
-        verb="Check and connect"
+        verb={credential.value === null ? "Continue" : "Check and connect"}
         pendingVerb="Checking …"
       />
     </form>
@@ -121,7 +136,7 @@ export function ConnectionForm({ onMade }: { onMade: (made: MadeConnection) => v
 export function CredentialForm({ connection, onSaved }: { connection: Connection; onSaved: () => void }) {
   const credential = useCredential();
   const save = useMutation({
-    mutationFn: () => client.connection.update(connection.id, { credential: credential.value }),
+    mutationFn: () => client.connection.update(connection.id, { credential: credential.value ?? undefined }),
     onSuccess: onSaved,
   });
   const wrong = fieldOf(save.error, ["credential"]);
@@ -145,32 +160,39 @@ export function CredentialForm({ connection, onSaved }: { connection: Connection
 type Credential = ReturnType<typeof useCredential>;
 
 function useCredential() {
-  const [type, choose] = useState<ConnectionCredential["type"]>("token");
-  const [fields, setFields] = useState({ token: "", username: "", appId: "", privateKey: "" });
+  const [type, choose] = useState<Choice>("token");
+  const [fields, setFields] = useState({ token: "", username: "", appId: "", privateKey: "", account: "" });
   const { token, username, appId, privateKey } = fields;
-  const value: ConnectionCredential =
-    type === "configured"
-      ? { type }
-      : type === "app"
-        ? { type, appId: appId.trim(), privateKey }
-        : { type, token: token.trim(), ...(username.trim() !== "" && { username: username.trim() }) };
+  const value: ConnectionCredential | null =
+    type === "register"
+      ? null
+      : type === "configured"
+        ? { type }
+        : type === "app"
+          ? { type, appId: appId.trim(), privateKey }
+          : { type, token: token.trim(), ...(username.trim() !== "" && { username: username.trim() }) };
   const field = (name: keyof typeof fields) => ({
     value: fields[name],
     onChange: ({ target }: { target: { value: string } }) => setFields({ ...fields, [name]: target.value }),
   });
-  return { type, choose, value, field };
+  return { type, choose, value, field, account: fields.account.trim() };
 }
 
 function CredentialFields({
   kind,
   credential: { type, choose, field },
   error,
+  registers = false,
 }: {
   kind: ForgeKind;
   credential: Credential;
   error: Error | null;
+  /** Whether a new App can be registered here. */
+  registers?: boolean;
 }) {
-  const types = (["token", "app", "configured"] as const).filter((each) => each !== "app" || kind === "github");
+  const types = (["token", "register", "app", "configured"] as const).filter(
+    (each) => (each !== "app" && each !== "register") || (kind === "github" && (each === "app" || registers)),
+  );
   return (
     <>
       <Field label="Credential" error={type === "configured" ? error : null}>
@@ -189,6 +211,15 @@ function CredentialFields({
           </select>
         )}
       </Field>
+      {type === "register" && (
+        <Field
+          label="Organization at GitHub"
+          hint="Empty for your own account. GitHub asks you to confirm the App, and where it is installed."
+          error={error}
+        >
+          {(attributes) => <input {...attributes} autoComplete="off" className="field" {...field("account")} />}
+        </Field>
+      )}
       {type === "token" && kind === "git" && (
         <Field label="User name" hint="Empty for git.">
           {(attributes) => <input {...attributes} autoComplete="off" className="field" {...field("username")} />}

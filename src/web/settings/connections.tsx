@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Connection } from "../../domain/repositories/connection.ts";
 import { Badge, type Tone } from "../elements/badge.tsx";
@@ -17,10 +18,17 @@ interface Shown {
   readonly webhookSecret: string;
 }
 
+/** Why a GitHub App that was registered is no connection. */
+const problems = {
+  expired: "The GitHub App was not connected: its registration took too long, or was begun in another browser.",
+  failed: "The GitHub App was not connected: delete it at GitHub, and register another. The server’s log says why.",
+} as const;
+
 /** Forges that the organization connected, with their health. */
 export function Connections() {
   const queries = useQueryClient();
   const [shown, setShown] = useState<Shown | null>(null);
+  const { connection: problem } = useSearch({ from: "/settings" });
   const reload = () => queries.invalidateQueries({ queryKey: ["connections"] });
   return (
     <section aria-labelledby="connections" className="card space-y-4 p-4">
@@ -42,6 +50,7 @@ export function Connections() {
       <p className="text-sm text-muted">
         Forges with credentials of this organization, which its sessions alone use, before those of the server.
       </p>
+      {problem !== undefined && <ErrorText error={new Error(problems[problem])} />}
       {shown !== null && (
         <SecretOnce
           key={shown.webhookSecret}

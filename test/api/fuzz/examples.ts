@@ -46,6 +46,7 @@ export function examplesOf(operationId: string, { repository, word, key }: Examp
       webUrl: `https://${word}.example`,
       credential: { type: "token", token: "a-secret-token" },
     },
+    startGitHubApp: { webUrl: `https://app-${word}.example`, account: "acme" },
     updateConnection: { name: word, credential: { type: "token", token: "another-secret-token" } },
     updateSecret: { value: "another secret value" },
     createKey: { name: word, scopes: ["read"] },
