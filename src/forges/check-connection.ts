@@ -65,7 +65,7 @@ function checkConfigured(
   { kind, webUrl }: Pick<ForgeConnection, "kind" | "webUrl">,
   configured: readonly ForgeSettings[],
 ): ConnectionCheck {
-  if (configured.some((settings) => settings.kind === kind && settings.webUrl === webUrl)) {
+  if (configured.some((settings) => settings.kind === kind && settings.webUrl.toLowerCase() === webUrl.toLowerCase())) {
     return { account: null, problems: [] };
   }
   return broken({
