@@ -89,7 +89,9 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   await shutdown.start(createErasures({ ...house, ...erased, untilOver }));
   const { vault, forges } = dependencies;
   await shutdown.start(createHeldJobs({ database, logger }));
-  await shutdown.start(createEventDecisions({ database, logger, templates, worker: id, keyOf: forges.keyOf }));
+  const keyOf = async (address: RepositoryAddress, organizationId: string) =>
+    (await forges.of(organizationId)).keyOf(address);
+  await shutdown.start(createEventDecisions({ database, logger, templates, worker: id, keyOf }));
   const publicUrl = () => url;
   await shutdown.start(
     createWebhookSender({

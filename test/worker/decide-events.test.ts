@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createForges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
 import { receiveEvent, type ReceivedEvent } from "../../src/store/automations/inbound-events.ts";
@@ -49,7 +50,13 @@ function receive(payload: Record<string, unknown>, more: Partial<ReceivedEvent> 
 
 async function decideAll(worker = "one"): Promise<void> {
   const { database, templates } = api;
-  const options = { database, templates, worker, logger: createLogger("silent"), keyOf: createForges([]).keyOf };
+  const options = {
+    database,
+    templates,
+    worker,
+    logger: createLogger("silent"),
+    keyOf: (address: RepositoryAddress) => Promise.resolve(createForges([]).keyOf(address)),
+  };
   while (await decideNext(options)) continue;
 }
 const entry = async (id: string) => (await api.get(`/ledger/${id}`)).body;

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createForges } from "../../src/forges/forges.ts";
 import { createLogger } from "../../src/observability.ts";
 import { claimJob, completeJob } from "../../src/store/automations/jobs.ts";
@@ -28,7 +29,13 @@ async function addAutomation(trigger: object): Promise<string> {
 
 async function decideAll(): Promise<void> {
   const { database, templates } = api;
-  const options = { database, templates, worker: "w", logger: createLogger("silent"), keyOf: createForges([]).keyOf };
+  const options = {
+    database,
+    templates,
+    worker: "w",
+    logger: createLogger("silent"),
+    keyOf: (address: RepositoryAddress) => Promise.resolve(createForges([]).keyOf(address)),
+  };
   while (await decideNext(options)) continue;
 }
 const entry = async (id: string) => (await api.get(`/ledger/${id}`)).body;

@@ -35,7 +35,7 @@ export interface EventDecisions {
   /** The worker's id. */
   readonly worker: string;
   /** A key that is equal for all addresses of one repository. */
-  readonly keyOf: (address: RepositoryAddress) => string;
+  readonly keyOf: (address: RepositoryAddress, organizationId: string) => Promise<string>;
 }
 
 /** Makes the task that decides, for each event that came in, which of the triggers that listen to it start a run. */
@@ -165,10 +165,11 @@ async function connect(
 ): Promise<RepositoryRecord | "forbidden"> {
   if (!allowsRepository(await allowedRepositories(database, organizationId), address)) return "forbidden";
   const { cloneUrl: url, name } = address;
+  const key = await keyOf(address, organizationId);
   return createRepository(database, organizationId, {
     url,
     name,
-    key: keyOf(address),
+    key,
     branch: null,
     description: null,
   });
