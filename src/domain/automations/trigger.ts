@@ -3,6 +3,7 @@ import { optionalText, text } from "../fields/text.ts";
 import { isUuid } from "../fields/uuid.ts";
 import { repositoryPatternSchema } from "../repositories/repository-pattern.ts";
 import { forgeEventNames } from "./forge-event.ts";
+import { isSourceEventName, sourceNames } from "./source-event.ts";
 import { isCron, isTimeZone } from "./schedule.ts";
 
 /** Kinds of triggers. */
@@ -93,7 +94,7 @@ const settings = {
   webhook: { verify: verifySchema.default({ type: "none" }) },
   forge: { connectionId: connectionId.default(null), events, repositories: repositories.default([]) },
   source: {
-    source: z.enum(["sentry", "linear", "jira", "slack", "pagerduty", "cloudEvents"]),
+    source: z.enum(sourceNames),
     events: sourceEvents.default([]).meta({ description: "Empty: all." }),
   },
 };
@@ -118,6 +119,15 @@ export type TriggerInput = z.infer<typeof triggerInputSchema>;
 export const triggerListSchema = z
   .array(triggerInputSchema)
   .max(mostTriggers)
+  .superRefine((list, context) => {
+    for (const [index, trigger] of list.entries()) {
+      if (trigger.type !== "source") continue;
+      const unknown = trigger.events.find((name) => !isSourceEventName(trigger.source, name));
+      if (unknown === undefined) continue;
+      const message = `${trigger.source} has no event ${unknown}: see docs/sources.md`;
+      context.addIssue({ code: "custom", path: [index, "events"], message });
+    }
+  })
   .refine((list) => list.filter(({ type }) => type === "api").length <= 1, "must have at most one of type api")
   .refine((list) => {
     const ids = list.flatMap((trigger) => trigger.id ?? []);

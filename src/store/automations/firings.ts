@@ -26,6 +26,8 @@ export interface Arrival {
   readonly task?: JobTask;
   /** What the session works on if the automation names no repositories. */
   readonly repositoryIds?: readonly string[] | null;
+  /** Why it starts nothing, if that is known before its condition is asked. */
+  readonly refusal?: string;
 }
 
 /** What came of it, and why if no run did. */
@@ -58,7 +60,7 @@ export async function fireTrigger(
     scope,
     keys,
     ...arrival,
-    refusal: refusalOf({ paused, trigger }, verdict),
+    refusal: arrival.refusal ?? refusalOf({ paused, trigger }, verdict),
     policy: key === null ? null : (concurrency?.policy ?? null),
     concurrencyKey: key,
     debounceSeconds,

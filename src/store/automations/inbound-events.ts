@@ -24,6 +24,8 @@ export interface ReceivedEvent {
   readonly traceParent: string | null;
   /** The entry that it repeats. */
   readonly originalId?: string;
+  /** False: another entry of the same delivery keeps it, if nothing listens to this one. Default: true. */
+  readonly keepsPayload?: boolean;
 }
 
 /** Takes in an event: it waits for a worker to decide, unless it was delivered before or nothing listens to it. */

@@ -32,8 +32,14 @@ begin
     return;
   end if;
 
+  if fired ->> 'refusal' is not null then
+    why := fired ->> 'refusal';
+    outcome := 'filtered';
+  end if;
+
+  -- What starts nothing whatever came before leaves no keys: of one happening another name may start something.
   keys := array(select jsonb_array_elements_text(fired -> 'keys'));
-  if keys <> '{}' then
+  if outcome is null and keys <> '{}' then
     insert into received_key (organization_id, scope, key, ledger_id) select owner, place, given, own_id from unnest(keys) as given order by given
       on conflict do nothing;
     get diagnostics added = row_count;
@@ -47,11 +53,6 @@ begin
         outcome := 'duplicate';
       end if;
     end if;
-  end if;
-
-  if outcome is null and fired ->> 'refusal' is not null then
-    why := fired ->> 'refusal';
-    outcome := 'filtered';
   end if;
 
   if outcome is null and (policy is not null or pause is not null or most is not null) then

@@ -42,7 +42,9 @@ begin
   insert into arrival (id, organization_id, connection_id, outcome, reason, original_id, name, delivery_id, content_key, subject,
       payload, trace_parent)
     values (own_id, owner, (received ->> 'connectionId')::uuid, decided, why, coalesce(original, (received ->> 'originalId')::uuid), happened, received ->> 'deliveryId',
-      received ->> 'contentKey', received ->> 'subject', received -> 'payload', received ->> 'traceParent')
+      received ->> 'contentKey', received ->> 'subject',
+      case when decided is null or (received ->> 'keepsPayload')::boolean is not false then received -> 'payload' end,
+      received ->> 'traceParent')
     on conflict (id) do nothing;
   return query select coalesce(decided, 'accepted'), coalesce(original, own_id);
 end $$;

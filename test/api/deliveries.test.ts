@@ -1,0 +1,210 @@
+import { createHmac, randomUUID } from "node:crypto";
+import type { WebhookDefinition } from "@octokit/webhooks-examples";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createForges } from "../../src/forges/forges.ts";
+import { sources } from "../../src/inbound/sources/sources.ts";
+import { sampleDelivery, type SourceSample } from "../../src/inbound/sources/source.ts";
+import { forgeEventNames } from "../../src/domain/automations/forge-event.ts";
+import { sourceEventNames, sourceNames } from "../../src/domain/automations/source-event.ts";
+import type { RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import type { Delivery } from "../../src/inbound/delivery.ts";
+import { createLogger } from "../../src/observability.ts";
+import { environmentKeyring } from "../../src/store/secrets/keyring.ts";
+import { createConnection } from "../../src/store/secrets/forge-connections.ts";
+import { createVault } from "../../src/store/secrets/vault.ts";
+import { decideNext } from "../../src/worker/background/decide-events.ts";
+import { signDelivery } from "../inbound/sign-delivery.ts";
+import { createTestApp, type TestApp } from "./app.ts";
+
+let api: TestApp;
+const vault = createVault(environmentKeyring(Buffer.alloc(32, 7).toString("base64")));
+const secret = "the secret of the sender";
+
+beforeAll(async () => {
+  api = await createTestApp({ vault });
+});
+afterAll(() => api.close());
+
+/** A sample as it is sent now: Linear signs the time in its body. */
+function freshDelivery(sample: SourceSample): Delivery {
+  const { payload } = sample;
+  const isTimed = "webhookTimestamp" in payload;
+  return sampleDelivery({ ...sample, payload: { ...payload, ...(isTimed && { webhookTimestamp: Date.now() }) } });
+}
+
+async function send(path: string, { headers, body }: Delivery) {
+  const given = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<
+    string,
+    string
+  >;
+  const answer = await api.app.inject({ method: "POST", url: path, headers: given, payload: body });
+  const isJson = String(answer.headers["content-type"]).startsWith("application/json");
+  return { status: answer.statusCode, body: isJson ? answer.json() : answer.body };
+}
+
+async function addAutomation(trigger: object): Promise<{ automationId: string; path: string }> {
+  const macro = `m-${randomUUID().slice(0, 13)}`;
+  const { status, body } = await api.post("/automation/create", {
+    name: macro,
+    macro,
+    instructions: "Work on {{ event.name }}",
+    triggers: [trigger],
+  });
+  expect([status, body.error]).toEqual([200, undefined]);
+  return { automationId: body.id, path: `/hook/${body.triggers[1].id}` };
+}
+const entry = async (id: string) => (await api.get(`/ledger/${id}`)).body;
+
+describe.each(sourceNames)("%s", (source) => {
+  test("starts a run for each of its samples once, however often it is delivered, and none for what is not signed", async () => {
+    const { automationId, path } = await addAutomation({ type: "source", source, secret });
+    const fresh = sources[source].samples.map((sample) => freshDelivery(sample));
+    const outcomes = new Map<string, number>();
+    for (const delivery of fresh) {
+      const unsigned = await send(path, delivery);
+      expect([unsigned.status, unsigned.body.error]).toEqual([401, expect.stringContaining("signature") as string]);
+      for (let again = 0; again < 3; again += 1) {
+        const { status, body } = await send(path, signDelivery(source, delivery, secret, Date.now()));
+        expect([status, body.error]).toEqual([202, undefined]);
+        outcomes.set(body.outcome, (outcomes.get(body.outcome) ?? 0) + 1);
+      }
+    }
+    const { runs } = (await api.get(`/automation/${automationId}/runs?limit=100`)).body;
+    expect(runs.length).toBeGreaterThan(0);
+    expect(outcomes.get("accepted")).toBeGreaterThan(0);
+    expect(outcomes.get("duplicate")).toBeGreaterThanOrEqual(2);
+    const [run] = runs;
+    const whole = await entry(run.id);
+    expect(whole.payload).toMatchObject({ name: expect.any(String) as string, payload: expect.any(Object) as object });
+  });
+});
+
+test("a trigger of a source starts runs for the events that it lists alone", async () => {
+  const [sample] = sources.linear.samples;
+  if (sample === undefined) throw new Error("Linear has no sample");
+  const delivery = signDelivery("linear", freshDelivery(sample), secret, Date.now());
+  const names = sources.linear.reader.read(delivery).events.map(({ name }) => name);
+  const listed = await addAutomation({ type: "source", source: "linear", secret, events: [names.at(-1)] });
+  expect((await send(listed.path, delivery)).body.outcome).toBe("accepted");
+  const unlisted = sourceEventNames.linear.find((name) => !names.includes(name));
+  const other = await addAutomation({ type: "source", source: "linear", secret, events: [unlisted] });
+  const { body } = await send(other.path, delivery);
+  expect(body.outcome).toBe("filtered");
+  expect((await entry(body.ledgerId)).reason).toContain("does not list");
+});
+
+test("an event that a source does not have is refused with its name", async () => {
+  const { status, body } = await api.post("/automation/create", {
+    name: "x",
+    macro: `m-${randomUUID().slice(0, 13)}`,
+    instructions: "x",
+    triggers: [{ type: "source", source: "sentry", events: ["issue.eaten"] }],
+  });
+  expect([status, body.error]).toEqual([400, expect.stringMatching(/triggers\.0\.events.*issue\.eaten/u) as string]);
+});
+
+test("Slack's question whether the address is right is answered with its challenge", async () => {
+  const { path } = await addAutomation({ type: "source", source: "slack", secret });
+  const body = Buffer.from(JSON.stringify({ type: "url_verification", challenge: "3eZbrw1a", token: "x" }));
+  const delivery = { headers: { "content-type": "application/json" }, body };
+  expect((await send(path, delivery)).status).toBe(401);
+  expect(await send(path, signDelivery("slack", delivery, secret, Date.now()))).toMatchObject({
+    status: 200,
+    body: expect.stringContaining("3eZbrw1a") as string,
+  });
+});
+
+test("a sender of CloudEvents is told that the address takes them, and may put its token into the address", async () => {
+  const { path } = await addAutomation({ type: "source", source: "cloudEvents", secret });
+  const asked = await api.app.inject({
+    method: "OPTIONS",
+    url: path,
+    headers: { "webhook-request-origin": "events.example.com" },
+  });
+  expect([asked.statusCode, asked.headers["webhook-allowed-origin"]]).toEqual([204, "events.example.com"]);
+  const [sample] = sources.cloudEvents.samples;
+  if (sample === undefined) throw new Error("there is no sample");
+  const delivery = freshDelivery(sample);
+  expect((await send(`${path}?access_token=${encodeURIComponent(secret)}`, delivery)).status).toBe(202);
+  expect((await send(`${path}?access_token=wrong`, delivery)).status).toBe(401);
+});
+
+describe("a connection of GitHub", () => {
+  let path: string;
+  let connectionId: string;
+  const hookSecret = "whk_0123456789abcdef0123456789abcdef";
+
+  beforeAll(async () => {
+    connectionId = randomUUID();
+    await createConnection(api.database, vault, api.organizationId, {
+      id: connectionId,
+      kind: "github",
+      name: "GitHub",
+      webUrl: "https://github.com",
+      apiUrl: "https://api.github.com",
+      credential: { type: "configured" },
+      check: { account: null, problems: [] },
+      hookSecret,
+    });
+    path = `/hook/forge/${connectionId}`;
+  });
+
+  function signed(event: string, payload: unknown, deliveryId: string = randomUUID()): Delivery {
+    const body = Buffer.from(JSON.stringify(payload));
+    return {
+      headers: {
+        "content-type": "application/json",
+        "x-github-event": event,
+        "x-github-delivery": deliveryId,
+        "x-hub-signature-256": `sha256=${createHmac("sha256", hookSecret).update(body).digest("hex")}`,
+      },
+      body,
+    };
+  }
+  async function decideAll(): Promise<void> {
+    const { database, templates } = api;
+    const keyOf = (address: RepositoryAddress) => Promise.resolve(createForges([]).keyOf(address));
+    while (await decideNext({ database, templates, worker: "w", logger: createLogger("silent"), keyOf })) continue;
+  }
+
+  test("takes every published example of a delivery, and starts a run of each listener for each event, once", async () => {
+    const { default: examples } = (await import("@octokit/webhooks-examples", {
+      with: { type: "json" },
+    })) as unknown as {
+      default: WebhookDefinition[];
+    };
+    const listener = await addAutomation({
+      type: "forge",
+      connectionId,
+      events: [...forgeEventNames],
+    });
+    const none = await addAutomation({ type: "forge", connectionId, events: ["issue.opened"], condition: "false" });
+    const outcomes = new Map<string, number>();
+    for (const { name, examples: payloads } of examples) {
+      for (const payload of payloads.slice(0, 6)) {
+        const delivery = signed(name, payload);
+        for (const again of [delivery, delivery, signed(name, payload)]) {
+          const { status, body } = await send(path, again);
+          expect([name, status, body.error]).toEqual([name, 202, undefined]);
+          outcomes.set(body.outcome, (outcomes.get(body.outcome) ?? 0) + 1);
+        }
+      }
+    }
+    await decideAll();
+    const { runs } = (await api.get(`/automation/${listener.automationId}/runs?limit=100`)).body;
+    expect(runs.length).toBe(outcomes.get("accepted"));
+    expect(runs.length).toBeGreaterThan(5);
+    expect((await api.get(`/automation/${none.automationId}/runs`)).body.runs).toEqual([]);
+    const { rows } = await api.database.pool.query("select 1 from arrival where outcome is null");
+    expect(rows).toEqual([]);
+  });
+
+  test("refuses what is not signed, and takes the old secret after a rotation", async () => {
+    const delivery = signed("push", {});
+    const headers = { ...delivery.headers, "x-hub-signature-256": `sha256=${"0".repeat(64)}` };
+    expect((await send(path, { ...delivery, headers })).status).toBe(401);
+    expect((await send(`/hook/forge/${randomUUID()}`, delivery)).status).toBe(404);
+    await api.post(`/connection/${connectionId}/rotate-secret`, {});
+    expect((await send(path, signed("ping", { zen: "x", hook_id: 1 }))).status).toBe(202);
+  });
+});
