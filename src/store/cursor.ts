@@ -1,5 +1,6 @@
+import type { Database } from "../database/database.ts";
 import { InvalidInputError } from "../domain/errors/errors.ts";
-import type { Page } from "../domain/fields/list.ts";
+import type { Page, PageQuery } from "../domain/fields/list.ts";
 import { isUuid } from "../domain/fields/uuid.ts";
 
 /**
@@ -75,4 +76,31 @@ export function pageOf<Row extends { id: string; cursor_time: string }, T>(
     items: shown.map(toItem),
     nextCursor: more ? cursorOf({ createdAt: last.cursor_time, id: last.id }) : null,
   };
+}
+
+/**
+ * Lists an organization's rows of one table, newest first.
+ * @param list.columns SQL of an item's fields, `id` among them
+ * @param list.condition SQL of those that are listed; if omitted, all of the organization's are
+ * @throws InvalidInputError if the cursor is malformed
+ */
+export async function listRows<T extends { readonly id: string }>(
+  database: Database,
+  organizationId: string,
+  { limit, cursor }: PageQuery,
+  {
+    table,
+    columns,
+    condition = "true",
+  }: { readonly table: string; readonly columns: string; readonly condition?: string },
+): Promise<Page<T>> {
+  const after = readCursor(cursor);
+  const { rows } = await database.pool.query<WithCursor<T>>(
+    `select ${columns}, ${cursorColumn(table)} from ${table}
+     where organization_id = $1 and ${condition}
+       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
+     order by created_at desc, id desc limit $2`,
+    [organizationId, limit + 1, after?.createdAt, after?.id],
+  );
+  return pageOf(rows, limit, withoutCursor);
 }

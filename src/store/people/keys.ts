@@ -3,7 +3,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Key, Principal, Scope } from "../../domain/people/key.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 import { hashOf, randomToken } from "./tokens.ts";
 
 const keyPrefix = "ofs_";
@@ -78,19 +78,8 @@ export async function insertKey(
  * Lists an organization's API keys, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listKeys(
-  database: Database,
-  organizationId: string,
-  { limit, cursor }: PageQuery,
-): Promise<Page<Key>> {
-  const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<Key>>(
-    `select ${columns}, ${cursorColumn("api_key")} from api_key
-     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id],
-  );
-  return pageOf(rows, limit, withoutCursor);
+export function listKeys(database: Database, organizationId: string, query: PageQuery): Promise<Page<Key>> {
+  return listRows<Key>(database, organizationId, query, { table: "api_key", columns });
 }
 
 /** All API keys of an organization, newest first, for the command line. */

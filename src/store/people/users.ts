@@ -2,7 +2,7 @@ import type { Database, Queryable } from "../../database/database.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import type { Identity, Role, SignInAttempt, SignInMethodId, User } from "../../domain/people/user.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 import { hashOf } from "./tokens.ts";
 
 const columns = `id, name, email, issuer, role, ${isoTime("created_at")} as "createdAt",
@@ -71,19 +71,8 @@ export async function signInUser(
  * Lists an organization's users, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listUsers(
-  database: Database,
-  organizationId: string,
-  { limit, cursor }: PageQuery,
-): Promise<Page<User>> {
-  const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<User>>(
-    `select ${columns}, ${cursorColumn("user_account")} from user_account
-     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id],
-  );
-  return pageOf(rows, limit, withoutCursor);
+export function listUsers(database: Database, organizationId: string, query: PageQuery): Promise<Page<User>> {
+  return listRows<User>(database, organizationId, query, { table: "user_account", columns });
 }
 
 /**

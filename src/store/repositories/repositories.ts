@@ -5,7 +5,7 @@ import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { allowedFindingsLimit, type AllowedFinding } from "../../domain/repositories/finding.ts";
 import type { Repository, RepositoryLimits, UpdateRepository } from "../../domain/repositories/repository.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 
 /** A repository as the database has it, without what the API adds. */
 export type RepositoryRecord = Omit<Repository, "integration">;
@@ -75,20 +75,16 @@ async function connect(
  * Lists an organization's connected repositories, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listRepositories(
+export function listRepositories(
   database: Database,
   organizationId: string,
-  { limit, cursor }: PageQuery,
+  query: PageQuery,
 ): Promise<Page<RepositoryRecord>> {
-  const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<RepositoryRecord>>(
-    `select ${columns}, ${cursorColumn("repository")} from repository
-     where organization_id = $1 and deleted_at is null
-       and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id],
-  );
-  return pageOf(rows, limit, withoutCursor);
+  return listRows<RepositoryRecord>(database, organizationId, query, {
+    table: "repository",
+    columns,
+    condition: "deleted_at is null",
+  });
 }
 
 /** Those of `ids` that are connected repositories of the organization. */

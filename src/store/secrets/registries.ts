@@ -3,7 +3,7 @@ import { isUniqueViolation } from "../../database/unique-violation.ts";
 import type { Registry, RegistryKind } from "../../domain/environments/registry.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 import { sealing } from "./rotation.ts";
 import type { Sealed, Vault } from "./vault.ts";
 
@@ -63,19 +63,8 @@ function found(rows: readonly Registry[], id: string): Registry {
  * Lists the organization's registries, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listRegistries(
-  database: Database,
-  organizationId: string,
-  { limit, cursor }: PageQuery,
-): Promise<Page<Registry>> {
-  const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<Registry>>(
-    `select ${columns}, ${cursorColumn("registry")} from registry
-     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id],
-  );
-  return pageOf(rows, limit, withoutCursor);
+export function listRegistries(database: Database, organizationId: string, query: PageQuery): Promise<Page<Registry>> {
+  return listRows<Registry>(database, organizationId, query, { table: "registry", columns });
 }
 
 /** Replaces a registry's token. @throws NotFoundError */

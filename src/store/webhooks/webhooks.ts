@@ -3,7 +3,7 @@ import type { Database } from "../../database/database.ts";
 import { ConflictError, NotFoundError } from "../../domain/errors/errors.ts";
 import type { Page, PageQuery } from "../../domain/fields/list.ts";
 import { testEvent, type Webhook } from "../../domain/webhooks/webhook.ts";
-import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
+import { isoTime, listRows } from "../cursor.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Vault } from "../secrets/vault.ts";
 
@@ -40,19 +40,8 @@ export function createWebhook(
  * Lists an organization's webhooks, newest first.
  * @throws InvalidInputError if the cursor is malformed
  */
-export async function listWebhooks(
-  database: Database,
-  organizationId: string,
-  { limit, cursor }: PageQuery,
-): Promise<Page<Webhook>> {
-  const after = readCursor(cursor);
-  const { rows } = await database.pool.query<WithCursor<Webhook>>(
-    `select ${columns}, ${cursorColumn("webhook")} from webhook
-     where organization_id = $1 and ($3::timestamptz is null or (created_at, id) < ($3::timestamptz, $4::uuid))
-     order by created_at desc, id desc limit $2`,
-    [organizationId, limit + 1, after?.createdAt, after?.id],
-  );
-  return pageOf(rows, limit, withoutCursor);
+export function listWebhooks(database: Database, organizationId: string, query: PageQuery): Promise<Page<Webhook>> {
+  return listRows<Webhook>(database, organizationId, query, { table: "webhook", columns });
 }
 
 function only(rows: readonly Webhook[], id: string): Webhook {
