@@ -48,7 +48,7 @@ export_commit() {
 }
 if [ -n "$(under_way)" ]; then
   unresolved="$(unresolved_paths)"
-  if [ -z "$OFFSTAGE_ENDED" ] || [ -n "$unresolved" ]; then
+  if [ -z "$OFFSTAGE_ENDED" ] || [ -n "$unresolved" ] || { [ -n "${OFFSTAGE_OURS:-}" ] && has_lost_picks; }; then
     if [ -n "$unresolved" ]; then printf '%s\n' "$unresolved" | sed 's/^/offstage-unresolved /' >&2; fi
     echo offstage-unfinished >&2
     ours="$(git rev-parse --verify --quiet "${OFFSTAGE_OURS:-HEAD}^{commit}")" || ours="$(git rev-parse HEAD)"

@@ -6,10 +6,12 @@
 # stderr, beside messages: `offstage-unresolved <path>` for each file that nobody has resolved, and `offstage-join <state>`:
 #   under-way  the clone is in the middle of it
 #   done       the clone's history has their commit, and with `OFFSTAGE_ONTO` something on top of it
-#   emptied    with `OFFSTAGE_ONTO`: the clone is at their commit, and nothing is on top of it
+#   emptied    with `OFFSTAGE_ONTO`: the clone is at their commit, and nothing is on top of it; or what was to be is lost in part
 #   undone     otherwise
 set -eu
-if [ -n "$(under_way)" ]; then
+if [ -n "$OFFSTAGE_ONTO" ] && has_lost_picks && [ "$(git rev-parse HEAD)" = "$OFFSTAGE_THEIRS" ]; then
+  state=emptied
+elif [ -n "$(under_way)" ]; then
   unresolved_paths | sed 's/^/offstage-unresolved /' >&2
   state=under-way
 elif ! git merge-base --is-ancestor "$OFFSTAGE_THEIRS" HEAD; then

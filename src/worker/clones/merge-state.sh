@@ -15,6 +15,13 @@ under_way() {
   done
 }
 
+# Succeeds if what a cherry-pick under way did outside of a clone's folders (sparse checkout) is lost: it is in the index alone, and
+# somebody has removed that. Committed so, the rest would be taken for all of the work.
+has_lost_picks() {
+  [ "$(under_way)" = CHERRY_PICK_HEAD ] && [ "$(git config --bool core.sparseCheckout)" = true ] &&
+    [ ! -f "$(git rev-parse --git-path index)" ]
+}
+
 # Succeeds if the file at the path $3 is as git left it: the side of its index entry, with the mode $1 and the content $2, or a
 # text with conflict markers. `git add` takes a path out of the list whatever its content is. A submodule's folder says nothing.
 is_as_left() {

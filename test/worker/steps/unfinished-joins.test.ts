@@ -185,7 +185,7 @@ test("a merge of the agent's own is not ended by saving the diff either", async 
 });
 
 /** A session whose clone has the folder `docs` alone, in the middle of a merge with changes of others in `lib` and `other` too. */
-async function beginInFolders(mine: string | null, theirs: string | null) {
+async function beginInFolders(mine: string | null, theirs: string | null, isRewritten = false) {
   await world.database.pool.query("update repository set sparse = '{docs}'");
   const names = ["docs/a.md", "lib/deep.c", "lib/stays.c", "lib/theirs.c", "other/gone.c", "other/stays.c"];
   await world.forge.commit("acme", "app", "main", Object.fromEntries(names.map((name) => [name, `${name}\n`])));
@@ -200,8 +200,9 @@ async function beginInFolders(mine: string | null, theirs: string | null) {
   execFileSync("git", ["clone", "-q", "-b", branch, world.forge.pathOf("acme", "app"), reviewer]);
   const change = (content: string | null): string =>
     content === null ? "rm lib/deep.c" : `printf '${content.replace("\0", String.raw`\0`)}' > lib/deep.c`;
-  const others = `${change(theirs)}; echo theirs > docs/a.md; echo theirs > lib/theirs.c; echo new > lib/new.c; rm other/gone.c
-    git add --all; git -c user.name=R -c user.email=r@example.com commit -qm theirs; git push -q`;
+  const reword = isRewritten ? "git -c user.name=R -c user.email=r@example.com commit -q --amend -m reworded; " : "";
+  const others = `${reword}${change(theirs)}; echo theirs > docs/a.md; echo theirs > lib/theirs.c; echo new > lib/new.c; rm other/gone.c
+    git add --all; git -c user.name=R -c user.email=r@example.com commit -qm theirs; git push -q --force`;
   execFileSync("sh", ["-ec", others], { cwd: reviewer });
 
   const attempt = await world.again(first, "one");
@@ -280,6 +281,24 @@ describe("a clone of some folders, in the middle of a merge that collides elsewh
     expect(collided).toHaveLength(1);
     expect(world.git("rev-parse", branch)).toBe(pushed);
   });
+});
+
+test("what a session changed outside of its folders is put on top of a rewritten branch again if the clone loses its index", async () => {
+  const { attempt, clones } = await beginInFolders("mine\n", "theirs\n", true);
+  expect(existsSync(join(folderOf(clones), ".git/CHERRY_PICK_HEAD"))).toBe(true);
+  await write(clones, "docs/a.md", "both\n");
+  await rm(join(folderOf(clones), ".git/index"));
+  // The agent's turn has ended. Committed now, what is in its folders would be taken for all of the work.
+  expect((await exportWork(attempt, one, clones))[0]?.unfinished).toEqual([]);
+  const resumed = await resumeJoins(attempt, one, clones, false);
+  expect(resumed.conflicts).toMatchObject([{ paths: ["docs/a.md", "lib/deep.c"] }]);
+  for (const path of ["docs/a.md", "lib/deep.c"]) await write(resumed.clones, path, "both\n");
+  const ended = await resumeJoins(attempt, one, resumed.clones, false);
+  expect(ended.conflicts).toEqual([]);
+  const [work] = await exportWork(attempt, one, ended.clones);
+  const cwd = ended.clones[0]?.mirror.path;
+  const show = (path: string) => execFileSync("git", ["show", `${work?.headSha}:${path}`], { cwd, encoding: "utf8" });
+  expect([show("docs/a.md"), show("lib/deep.c"), show("lib/theirs.c")]).toEqual(["both\n", "both\n", "theirs\n"]);
 });
 
 test("another worker keeps what the agent deleted elsewhere in a clone of some folders", async () => {
