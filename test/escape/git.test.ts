@@ -58,8 +58,8 @@ async function outside(commands: readonly string[], trusting: readonly string[])
   const env = { ...testEnvironment(), HOME: folder, GIT_TERMINAL_PROMPT: "0", GIT_CONFIG_NOSYSTEM: "1" };
   const identity = "git config --global user.name x; git config --global user.email x@example.com";
   const begin = `${identity}; git init -q clone; cd clone; echo a > a.txt; git add .; git commit -qm 'What was there'; cd ..`;
-  const run = async (cwd: string, script: string): Promise<string> => {
-    const { stdout, stderr } = await promisify(execFile)("sh", ["-c", `{ ${script}\n} 2>&1 < /dev/null || true`], {
+  const run = async (cwd: string, steps: string): Promise<string> => {
+    const { stdout, stderr } = await promisify(execFile)("sh", ["-c", `{ ${steps}\n} 2>&1 < /dev/null || true`], {
       cwd,
       env,
       timeout: 60_000,
