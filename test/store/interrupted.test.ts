@@ -3,7 +3,7 @@ import type { Database } from "../../src/database/database.ts";
 import { releaseClaim, type ClaimedSession } from "../../src/store/queue/claims.ts";
 import { recoverSessions } from "../../src/store/queue/lease.ts";
 import { failSession } from "../../src/store/queue/retry.ts";
-import { reportWorker } from "../../src/store/queue/worker-nodes.ts";
+import { removeWorker, reportWorker } from "../../src/store/queue/worker-nodes.ts";
 import { createRepository, setLimits } from "../../src/store/repositories/repositories.ts";
 import { requireSession } from "../../src/store/sessions/sessions.ts";
 import { createTestDatabase, type TestDatabase } from "../database.ts";
@@ -193,32 +193,46 @@ describe("deaths of workers", () => {
     await addSession(database, organizationId, { title: "asked about" });
   });
 
-  /** @returns whether the session is tried again */
-  async function die(worker: string): Promise<boolean> {
-    const held = await requireClaim(database, { worker });
-    await lose(held);
+  /** Each session of the queue is claimed by the worker, which dies. @returns whether all are tried again */
+  async function die(worker: string, sessions = 1): Promise<boolean> {
+    // It was started again.
+    await list(worker, 4);
+    const held: ClaimedSession[] = [];
+    while (held.length < sessions) held.push(await requireClaim(database, { worker }));
+    for (const session of held) await lose(session);
     await database.pool.query("update session set retry_at = null");
-    return (await requireSession(database, organizationId, held.sessionId)).status === "queued";
+    const statuses = held.map(
+      async ({ sessionId }) => (await requireSession(database, organizationId, sessionId)).status,
+    );
+    return (await Promise.all(statuses)).every((status) => status === "queued");
   }
 
-  test("count for a quarter if workers die without the session as well", async () => {
+  test("count for a quarter if workers die without the session as well, and be it that they had nothing to do", async () => {
     let deaths = 0;
     while (deaths < 100 && (await die("one"))) {
       deaths += 1;
-      await database.pool.query("update worker_node set lost_at = now() where id = 'three'");
+      await list("three", 4);
+      await recoverSessions(database, { worker: "three" });
     }
     // The first counts in full.
     expect(deaths).toBe(33);
   });
 
-  test("count in full for a session that goes from worker to worker and kills each, whatever else these held", async () => {
+  test("count in full if the others stopped in order", async () => {
     let deaths = 0;
-    for (const worker of Array.from({ length: 50 }, (_, index) => ["one", "two"][index % 2] ?? "")) {
-      if (!(await die(worker))) break;
+    while (deaths < 100 && (await die("one"))) {
       deaths += 1;
-      // Another session of the same worker, which is found a moment later.
-      await database.pool.query("update worker_node set lost_at = now() + interval '1 second' where id = $1", [worker]);
+      await list("three", 4);
+      await removeWorker(database, "three");
+      await recoverSessions(database, { worker: "three" });
     }
+    expect(deaths).toBe(9);
+  });
+
+  test("count in full for sessions that go from worker to worker and are found dead one after the other", async () => {
+    await addSession(database, organizationId);
+    let deaths = 0;
+    while (deaths < 100 && (await die(["one", "two"][deaths % 2] ?? "", 2))) deaths += 1;
     expect(deaths).toBe(9);
   });
 });

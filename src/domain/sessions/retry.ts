@@ -15,8 +15,8 @@ export interface RetryRecord {
   readonly counts: Readonly<Partial<Record<FailureCode, number>>>;
   /** Time of the first failure, in ms since 1970. */
   readonly since: number;
-  /** The last worker that died with the session, and when that was found, in ms since 1970. */
-  readonly lost?: { readonly worker: string; readonly at: number };
+  /** When it was last found that its worker had died, in ms since 1970. */
+  readonly lostAt?: number;
 }
 
 /** A retry: what is remembered, and after how many ms the session may be claimed again. */

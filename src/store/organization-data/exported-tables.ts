@@ -265,6 +265,7 @@ export const sessionTable: ExportedTable = {
     "summary",
     "failure",
     "waiting",
+    "retry",
     "budget_usd",
     "spent_usd",
     "last_event",
@@ -275,8 +276,6 @@ export const sessionTable: ExportedTable = {
     "created_at",
     "updated_at",
   ],
-  // Without the worker that is remembered in it.
-  computed: { retry: "retry - 'lost'" },
   order: byTime,
   leftOut: {
     organization_id: "in the manifest",
@@ -294,7 +293,6 @@ export const sessionTable: ExportedTable = {
     event_bytes: ofWorkers,
     event_bytes_at: ofWorkers,
     settled_messages: ofWorkers,
-    retry: "computed",
     retry_at: "in retry",
     interrupted_at: ofWorkers,
   },

@@ -44,6 +44,8 @@ export async function recoverSessions(database: Database, options: { readonly wo
        and (lease_until < now() or worker = $1)`,
     [options.worker ?? null],
   );
+  // Whatever it was doing: it tells sessions of other workers that these die for reasons of their own.
+  if (options.worker !== undefined) await recordDeath(database.pool, options.worker);
   let recovered = 0;
   for (const { id, organization_id } of rows) {
     const reached = await database.transaction(async (transaction) => {
@@ -52,8 +54,7 @@ export async function recoverSessions(database: Database, options: { readonly wo
         `select status in ('running', 'waiting') and (lease_until < now() or worker = $2) as lost, retry,
            extract(epoch from now())::float8 * 1000 as now,
            exists (select from worker_node where id <> session.worker
-             and lost_at > to_timestamp((retry #>> '{lost,at}')::float8 / 1000)
-               + case when id = retry #>> '{lost,worker}' then interval '${sameDeath}' else '0' end) as "othersDied"
+             and lost_at > to_timestamp((retry ->> 'lostAt')::float8 / 1000)) as "othersDied"
          from session where id = $1`,
         [id, options.worker ?? null],
       );
@@ -65,9 +66,6 @@ export async function recoverSessions(database: Database, options: { readonly wo
   }
   return recovered;
 }
-
-/** The sessions of a dead worker are found within this time: later, it has died once more. */
-const sameDeath = "20 seconds";
 
 /** What decides what becomes of a session whose worker died. */
 interface Lost {
@@ -87,12 +85,28 @@ const workerLost: Failure = {
   remedy: "Find the reason in the worker's log (usually memory).",
 };
 
+/**
+ * Records that a worker died, once for each death: it has not been found dead since its last heartbeat. One that stops in order is
+ * not listed any more.
+ * @returns now, in ms since 1970: not before what was recorded for the worker
+ */
+async function recordDeath(queryable: Queryable, worker: string | null): Promise<number> {
+  await queryable.query(
+    "update worker_node set lost_at = clock_timestamp() where id = $1 and lost_at >= seen_at is not true",
+    [worker],
+  );
+  const { rows } = await queryable.query<{ now: number }>(
+    "select extract(epoch from clock_timestamp())::float8 * 1000 as now",
+  );
+  return rows[0]?.now ?? 0;
+}
+
 async function recover(
   transaction: Queryable,
   lost: LockedSession,
   { retry, othersDied, now }: Lost,
 ): Promise<SessionStatus> {
-  await transaction.query("update worker_node set lost_at = now() where id = $1", [lost.worker]);
+  const lostAt = await recordDeath(transaction, lost.worker);
   if (lost.cancelRequested) {
     await moveSession(transaction, lost, "cancelled");
     return "cancelled";
@@ -113,8 +127,12 @@ async function recover(
     await moveSession(transaction, lost, "failed", { failure });
     return "failed";
   }
-  const found = lost.worker === null ? planned : { ...planned, lost: { worker: lost.worker, at: now } };
-  await moveSession(transaction, lost, "queued", { reason: workerLost.reason, retry: found, keepsQueuePosition: true });
+  const retried = { ...planned, lostAt };
+  await moveSession(transaction, lost, "queued", {
+    reason: workerLost.reason,
+    retry: retried,
+    keepsQueuePosition: true,
+  });
   return "queued";
 }
 
