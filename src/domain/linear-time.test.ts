@@ -151,6 +151,7 @@ const withoutText: Readonly<Record<string, string>> = {
   "list.pageOf": "names of ours, and schemas",
   "key.hasScope": "scopes of a key, which are names of ours",
   "retry.planRetry": "a failure, whose reason it hands on as it is",
+  "retry.withSharedBlame": "what is remembered of failures, whose reason it hands on as it is",
   "repository.isAddressProblem": "what parseRepositoryUrl found",
   "status.isFinal": "names of ours",
   "text.text": "makes a schema of a length",
