@@ -47,7 +47,7 @@ const automations = 10;
 const folder = await mkdtemp(join(tmpdir(), "offstage-recovery-"));
 await chmod(folder, 0o755);
 const logger = createLogger("silent");
-const server = await startEmbeddedServer({ directory: join(folder, "postgres"), beside: false, logger });
+const server = await startEmbeddedServer({ directory: join(folder, "postgres"), logger });
 const connect = (): Promise<Database> => openDatabase({ url: server.url, directory: folder, logger });
 const store = await connect();
 const organizationId = (await bootstrap(store, { adminKey: null })).organizationId;
