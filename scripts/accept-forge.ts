@@ -5,12 +5,16 @@ import { acceptForge, type Subject } from "./forge-acceptance.ts";
  * Tries a real forge as Offstage uses it, in a repository for trials:
  *
  *   FORGE_TOKEN=… npm run accept:forge -- --kind github https://github.com/acme/trials
+ *   FORGE_TOKEN=… npm run accept:forge -- --kind gitlab https://gitlab.com/acme/trials
  *   FORGE_TOKEN=… npm run accept:forge -- --kind gitea https://git.example.com/acme/trials
  *
  * Ends with 0 if every expectation is met, 1 if one is not, 2 if it can't begin.
  */
 const usage =
-  "usage: FORGE_TOKEN=… npm run accept:forge -- --kind github|gitea [--web-url <url>] [--api-url <url>] [--lag <seconds>] <repository URL>";
+  "usage: FORGE_TOKEN=… npm run accept:forge -- --kind github|gitlab|gitea [--web-url <url>] [--api-url <url>] [--lag <seconds>] <repository URL>";
+
+/** The version of each kind's API, as its path names it. */
+const versions = { github: "v3", gitlab: "v4", gitea: "v1" } as const;
 
 process.exitCode = await main();
 
@@ -43,13 +47,16 @@ function readSubject(): Subject {
   const { kind, lag } = values;
   const [repositoryUrl] = positionals;
   const token = process.env["FORGE_TOKEN"] ?? "";
-  if ((kind !== "github" && kind !== "gitea") || repositoryUrl === undefined || token === "") throw new Error(usage);
+  if (!isKind(kind) || repositoryUrl === undefined || token === "") throw new Error(usage);
   const webUrl = values["web-url"] ?? new URL(repositoryUrl).origin;
   const apiUrl = values["api-url"] ?? apiOf(kind, webUrl);
   return { settings: { kind, webUrl, apiUrl, token }, repositoryUrl, lagMs: Number(lag) * 1_000 };
 }
 
-function apiOf(kind: "github" | "gitea", webUrl: string): string {
-  if (webUrl === "https://github.com") return "https://api.github.com";
-  return `${webUrl}/api/${kind === "github" ? "v3" : "v1"}`;
+function isKind(kind: string | undefined): kind is keyof typeof versions {
+  return kind !== undefined && Object.hasOwn(versions, kind);
+}
+
+function apiOf(kind: keyof typeof versions, webUrl: string): string {
+  return webUrl === "https://github.com" ? "https://api.github.com" : `${webUrl}/api/${versions[kind]}`;
 }

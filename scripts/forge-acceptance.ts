@@ -8,11 +8,12 @@ import { messageOf } from "../src/domain/errors/errors.ts";
 import { isAddressProblem, parseRepositoryUrl, type RepositoryAddress } from "../src/domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings } from "../src/forges/forge.ts";
 import { createForges } from "../src/forges/forges.ts";
+import { pathOn } from "../src/forges/serves.ts";
 import { git, mustGit, type GitOptions } from "../src/worker/git/git.ts";
 
 /** The forge and the repository that are tried. */
 export interface Subject {
-  readonly settings: Extract<ForgeSettings, { kind: "github" | "gitea" }> & { readonly token: string };
+  readonly settings: Extract<ForgeSettings, { kind: "github" | "gitlab" | "gitea" }> & { readonly token: string };
   /** A repository for trials: branches and pull requests come and go in it. */
   readonly repositoryUrl: string;
   /** How long the forge may lag behind what was pushed or changed, in ms. */
@@ -130,13 +131,21 @@ async function addCommit(remote: GitOptions, parent: string): Promise<string> {
   return mustGit([...identity, "commit-tree", changed, "-p", parent, "-m", message], options);
 }
 
-/** GitHub and Gitea have the same call for it, which the product has no use for. */
-async function closePullRequest({ settings }: Subject, { path }: RepositoryAddress, number: number): Promise<void> {
-  const scheme = settings.kind === "gitea" ? "token" : "Bearer";
-  const response = await fetch(`${settings.apiUrl}/repos/${path}/pulls/${number}`, {
-    method: "PATCH",
-    headers: { Authorization: `${scheme} ${settings.token}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ state: "closed" }),
+/** The product has no use for it. GitHub and Gitea have the same call. */
+async function closePullRequest({ settings }: Subject, address: RepositoryAddress, number: number): Promise<void> {
+  const { kind, apiUrl, webUrl, token } = settings;
+  const path = pathOn(webUrl, address);
+  const isGitLab = kind === "gitlab";
+  const url = isGitLab
+    ? `${apiUrl}/projects/${encodeURIComponent(path)}/merge_requests/${number}`
+    : `${apiUrl}/repos/${path}/pulls/${number}`;
+  const response = await fetch(url, {
+    method: isGitLab ? "PUT" : "PATCH",
+    headers: {
+      Authorization: `${kind === "gitea" ? "token" : "Bearer"} ${token}`,
+      "Content-Type": "application/json",
+    },
+    body: JSON.stringify(isGitLab ? { state_event: "close" } : { state: "closed" }),
     redirect: "manual",
   });
   if (!response.ok) throw new Error(`closing it was answered with ${response.status}: ${await response.text()}`);

@@ -136,6 +136,7 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
   },
   forges: {
     github: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
+    gitlab: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
     gitea: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
   },
   inbound: {

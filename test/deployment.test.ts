@@ -76,6 +76,7 @@ it("gives each container of compose.yml what it needs, and the keys of no other"
     "OPENAI_API_KEY",
     "GEMINI_API_KEY",
     "GITHUB_TOKEN",
+    "GITLAB_TOKEN",
     "OFFSTAGE_S3_SECRET_ACCESS_KEY",
   ];
   expect(given["worker"]).toEqual(expect.arrayContaining(ofWorkers));

@@ -57,6 +57,16 @@ test("a forge's addresses may end with a slash, as they are copied from a browse
   });
 });
 
+test("a token of gitlab.com is enough, and one that OFFSTAGE_FORGES gives it counts more", () => {
+  const gitlab = { kind: "gitlab", webUrl: "https://gitlab.com", apiUrl: "https://gitlab.com/api/v4" };
+  const gitlabOf = (variables: Record<string, string>) =>
+    readConfig(variables).forges.filter(({ webUrl }) => webUrl === gitlab.webUrl);
+  expect(gitlabOf({})).toEqual([]);
+  expect(gitlabOf({ GITLAB_TOKEN: "glpat-x" })).toEqual([{ ...gitlab, token: "glpat-x" }]);
+  const other = { ...gitlab, token: "glpat-y" };
+  expect(gitlabOf({ GITLAB_TOKEN: "glpat-x", OFFSTAGE_FORGES: JSON.stringify([other]) })).toEqual([other]);
+});
+
 test.each([
   [{ ...objectStore, OFFSTAGE_S3_ENDPOINT: "s3.example.com" }, "OFFSTAGE_S3_ENDPOINT: must be an http:// or https://"],
   [{ ...objectStore, OFFSTAGE_S3_ENDPOINT: "https://id:key@s3.example.com" }, "must be an address alone"],
@@ -76,7 +86,7 @@ test.each([
   [{ OFFSTAGE_SANDBOX: "docker" }, "OFFSTAGE_SANDBOX: must be bubblewrap, container or none"],
   [{ OFFSTAGE_PUBLIC_URL: "offstage.example" }, "OFFSTAGE_PUBLIC_URL: must be a URL, such as https://host.example"],
   [{ OFFSTAGE_FORGES: '[{"kind":"git","webURL":"https://x.example"}]' }, "OFFSTAGE_FORGES.0.webUrl: is required"],
-  [{ OFFSTAGE_FORGES: '[{"kind":"gitlab"}]' }, "OFFSTAGE_FORGES.0.kind: must be github, gitea or git"],
+  [{ OFFSTAGE_FORGES: '[{"kind":"svn"}]' }, "OFFSTAGE_FORGES.0.kind: must be github, gitlab, gitea or git"],
   [{ OFFSTAGE_PROVIDERS: '[{"id":"qwen"}]' }, "OFFSTAGE_PROVIDERS.0.command: is required"],
   [{ OFFSTAGE_PRICES: '{"qwen*":{"input":"1"}}' }, "OFFSTAGE_PRICES.qwen*.input: must be a number"],
   [{ HTTPS_PROXY: "socks5://proxy.example:1080" }, "HTTPS_PROXY: must be an http:// or https:// address"],

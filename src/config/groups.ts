@@ -101,6 +101,9 @@ export function forgesOf(variables: Variables) {
   } else if (!forges.some((forge) => forge.webUrl === github.webUrl)) {
     forges.push(variables.GITHUB_TOKEN === undefined ? github : { ...github, token: variables.GITHUB_TOKEN });
   }
+  const gitlab = { kind: "gitlab", webUrl: "https://gitlab.com", apiUrl: "https://gitlab.com/api/v4" } as const;
+  if (variables.GITLAB_TOKEN !== undefined && !forges.some((forge) => forge.webUrl === gitlab.webUrl))
+    forges.push({ ...gitlab, token: variables.GITLAB_TOKEN });
   return forges;
 }
 

@@ -33,6 +33,12 @@ const forgeSettingsSchema = z.discriminatedUnion("kind", [
     app: z.strictObject({ id: z.string(), privateKey: z.string() }).optional(),
   }),
   z.strictObject({
+    kind: z.literal("gitlab"),
+    webUrl: address,
+    apiUrl: address,
+    token: z.string().min(1).optional(),
+  }),
+  z.strictObject({
     kind: z.literal("gitea"),
     webUrl: address,
     apiUrl: address,
@@ -208,6 +214,7 @@ export const variablesSchema = z.object({
   OFFSTAGE_CA_FILE: z.string().min(1).optional(),
   OFFSTAGE_CA_IN_SANDBOX: flag,
   GITHUB_TOKEN: z.string().min(1).optional(),
+  GITLAB_TOKEN: z.string().min(1).optional(),
   OFFSTAGE_GITHUB_APP_ID: z.string().min(1).optional(),
   OFFSTAGE_GITHUB_APP_PRIVATE_KEY_FILE: z.string().min(1).optional(),
   ANTHROPIC_API_KEY: z.string().min(1).optional(),

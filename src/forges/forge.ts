@@ -1,5 +1,5 @@
 import type { PullRequestMark } from "../domain/repositories/pull-request-mark.ts";
-import type { RepositoryAddress } from "../domain/repositories/repository.ts";
+import type { ForgeKind, RepositoryAddress } from "../domain/repositories/repository.ts";
 
 /** Credentials of a repository: passed to the one git process in its environment, never stored. */
 export interface GitCredentials {
@@ -68,7 +68,7 @@ export interface RepositoryAccess {
  * limit of its own.
  */
 export interface Forge {
-  readonly kind: "github" | "gitea" | "git";
+  readonly kind: ForgeKind;
   /** Stable id and display name, for the API's `integration`. */
   readonly id: string;
   readonly name: string;
@@ -142,6 +142,14 @@ export type ForgeSettings =
       readonly apiUrl: string;
       readonly token?: string | undefined;
       readonly app?: { readonly id: string; readonly privateKey: string } | undefined;
+    }
+  | {
+      readonly kind: "gitlab";
+      /** `https://gitlab.com`, or a server's own address, with its path if it is below one. */
+      readonly webUrl: string;
+      /** `<webUrl>/api/v4`. */
+      readonly apiUrl: string;
+      readonly token?: string | undefined;
     }
   | { readonly kind: "gitea"; readonly webUrl: string; readonly apiUrl: string; readonly token?: string | undefined }
   | {

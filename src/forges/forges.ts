@@ -8,6 +8,7 @@ import {
 import type { Forge, ForgeSettings, GitCredentials } from "./forge.ts";
 import { createGitea } from "./gitea/gitea.ts";
 import { createGitHub } from "./github/github.ts";
+import { createGitLab } from "./gitlab/gitlab.ts";
 import { createPlainGit } from "./plain-git.ts";
 import { repositoryKey } from "./repository-key.ts";
 
@@ -67,6 +68,8 @@ function adapterOf(settings: ForgeSettings): Forge {
   switch (settings.kind) {
     case "github":
       return createGitHub(settings);
+    case "gitlab":
+      return createGitLab(settings);
     case "gitea":
       return createGitea(settings);
     case "git":

@@ -7,8 +7,9 @@ import type { RepositoryCall } from "./pull-requests.ts";
 import { wordsOf } from "./refusal.ts";
 
 /** How long a forge may take to copy a repository, in ms; after that the session's next attempt goes on waiting. */
-const readyMs = 60_000;
-const waiting = { fromMs: 500, toMs: 5_000, jitter: 0.5 };
+export const readyMs = 60_000;
+/** Pauses between looks at a fork that is being made. */
+export const waitingForFork = { fromMs: 500, toMs: 5_000, jitter: 0.5 };
 
 /**
  * Waits until a fork has branches: forges make it in the background.
@@ -30,11 +31,12 @@ export async function readyFork(
     const answer = await call(fork, "GET", "/branches?per_page=1&limit=1", signal);
     if (answer.status === 200 && Array.isArray(answer.body) && answer.body.length > 0) return fork;
     if (performance.now() >= until) throw notReady(host, fork);
-    await pause(backoffMs(look, waiting), undefined, { signal });
+    await pause(backoffMs(look, waitingForFork), undefined, { signal });
   }
 }
 
-function notReady(host: string, { path }: RepositoryAddress): SessionError {
+/** The failure of a forge that takes too long to make a fork. */
+export function notReady(host: string, { path }: RepositoryAddress): SessionError {
   return new SessionError({
     code: "forge_unavailable",
     reason: `${host} still copies the repository to its fork ${path}.`,

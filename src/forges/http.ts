@@ -25,7 +25,7 @@ export interface ForgeAnswer {
 
 /** A request to a forge's API. */
 export interface ForgeRequest {
-  readonly method: "GET" | "POST" | "PATCH";
+  readonly method: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
   readonly headers: Record<string, string>;
   readonly body?: unknown;
   readonly signal: AbortSignal;
@@ -135,10 +135,14 @@ function problemOf({ status, headers }: Response, body: unknown): Problem | null
   return { words, askedMs, waitMs: askedMs ?? secondaryLimitMs, isOpen: false };
 }
 
-/** When to retry, in ms: the Retry-After header, else when GitHub's rate limit is reset; null if it does not say. */
+/**
+ * When to retry, in ms: the Retry-After header, else when the rate limit of GitHub (X-RateLimit-…) or GitLab (RateLimit-…, in
+ * seconds since 1970: https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/) is reset; null if it does not say.
+ */
 function askedMsOf(headers: Headers): number | null {
   if (headers.has("retry-after")) return retryAfterMs(headers.get("retry-after"));
-  const reset = headers.get("x-ratelimit-remaining") === "0" ? Number(headers.get("x-ratelimit-reset") ?? NaN) : NaN;
+  const limit = ["x-ratelimit", "ratelimit"].find((name) => headers.get(`${name}-remaining`) === "0");
+  const reset = limit === undefined ? NaN : Number(headers.get(`${limit}-reset`) ?? NaN);
   return Number.isNaN(reset) ? null : Math.max(0, reset * 1_000 - Date.now());
 }
 

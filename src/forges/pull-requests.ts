@@ -4,7 +4,7 @@ import { withMark } from "../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../domain/repositories/repository.ts";
 import { backoffMs, type Backoff } from "../domain/time/backoff.ts";
 import type { Forge, ForgePullRequest, OpenPullRequest } from "./forge.ts";
-import { ForgeUnavailable, type ForgeAnswer } from "./http.ts";
+import { ForgeUnavailable, type ForgeAnswer, type ForgeRequest } from "./http.ts";
 import { refusedBy, wordsOf } from "./refusal.ts";
 
 type PullRequestCalls = Pick<Forge, "findPullRequest" | "openPullRequest" | "readPullRequest" | "editPullRequest">;
@@ -13,7 +13,7 @@ type Opened = ForgePullRequest & { readonly created: boolean };
 /** Sends one request about a repository. */
 export type RepositoryCall = (
   address: RepositoryAddress,
-  method: "GET" | "POST" | "PATCH",
+  method: ForgeRequest["method"],
   path: string,
   signal: AbortSignal,
   options?: { readonly body?: unknown; readonly onceWithinMs?: number },
@@ -45,16 +45,39 @@ export type OpenRefusal =
   | { readonly why: "exists"; readonly number: number | null }
   | { readonly why: "unknown" | "same" | "refused" };
 
+/** How a forge's API names what all of them have. */
+export interface PullRequestNames {
+  /** Its pull requests, below a repository. */
+  readonly path: string;
+  /** The field with a pull request's text. */
+  readonly body: string;
+  /** The method that changes the fields that are sent. */
+  readonly edit: ForgeRequest["method"];
+  /** The field with the hash of a listed commit. */
+  readonly sha: string;
+}
+
+/** The names that GitHub and Gitea have in common. */
+export const gitHubNames: PullRequestNames = { path: "/pulls", body: "body", edit: "PATCH", sha: "sha" };
+
 /** What differs between the forges. */
 export interface PullRequestApi {
   readonly host: string;
   readonly call: RepositoryCall;
+  readonly names: PullRequestNames;
+  /**
+   * Sends the request to open one, whose answer is 201 if it was opened.
+   * @param request its `body` has the mark already
+   */
+  readonly open: (address: RepositoryAddress, request: OpenPullRequest, signal: AbortSignal) => Promise<ForgeAnswer>;
   /** The pull requests of the branches, of any state, newest first. */
   readonly list: (address: RepositoryAddress, branches: Branches, signal: AbortSignal) => Promise<ForgePullRequest[]>;
   /** Parses a pull request of the forge's API. */
   readonly read: (body: unknown) => ForgePullRequest;
   /** Reads why it was not opened. */
   readonly refusalOf: (address: RepositoryAddress, answer: ForgeAnswer, signal: AbortSignal) => Promise<OpenRefusal>;
+  /** Makes of a text one that the forge only shows; omitted: it does nothing with texts. */
+  readonly harmless?: (text: string) => string;
   /** Whether the head commit of a closed pull request stays what it was when it was closed. */
   readonly keepsClosedHead: boolean;
 }
@@ -73,7 +96,15 @@ const commitsPerPage = 50;
 /** GitHub names at most 250 commits of a pull request. */
 const mostCommitPages = 5;
 
-/** The calls for pull requests, with paths and answers that GitHub and Gitea have in common. */
+/** Opens a pull request as GitHub and Gitea do: the head as one name, of a fork with its owner. */
+export function openAsGitHub(call: RepositoryCall): PullRequestApi["open"] {
+  return (address, { head, target, from, title, body }, signal) => {
+    const named = from === undefined ? head : qualifiedHead(from, head);
+    return call(address, "POST", gitHubNames.path, signal, { body: { head: named, base: target, title, body } });
+  };
+}
+
+/** The calls for pull requests, as far as they are the same on all forges. */
 export function createPullRequestCalls(api: PullRequestApi): PullRequestCalls {
   return {
     async findPullRequest(address, head, target, signal, from) {
@@ -82,27 +113,36 @@ export function createPullRequestCalls(api: PullRequestApi): PullRequestCalls {
     },
     openPullRequest: (address, request, signal) => openOnce(api, address, request, signal),
     async readPullRequest(address, number, signal) {
-      const answer = await api.call(address, "GET", `/pulls/${number}`, signal);
+      const answer = await api.call(address, "GET", pathOf(api, number), signal);
       if (answer.status !== 200) throw refusedBy(api.host, answer);
       return api.read(answer.body);
     },
     async editPullRequest(address, number, edit, signal) {
-      const path = `/pulls/${number}`;
+      const path = pathOf(api, number);
       const answer = await api.call(address, "GET", path, signal);
       if (answer.status !== 200) throw refusedBy(api.host, answer);
-      const body = edit(bodyOf(answer.body));
+      const { names } = api;
+      const body = edit(bodyOf(answer.body, names));
       if (body === null) return;
-      const changed = await api.call(address, "PATCH", path, signal, { body: { body } });
-      // GitHub answers 200, Gitea 201.
+      const changes = { [names.body]: harmless(api, body) };
+      const changed = await api.call(address, names.edit, path, signal, { body: changes });
+      // Gitea answers 201.
       if (changed.status !== 200 && changed.status !== 201) throw refusedBy(api.host, changed);
     },
   };
 }
 
-/** The text of a pull request; both forges have null for an empty one. */
-function bodyOf(pullRequest: unknown): string {
-  const { body } = pullRequest as { readonly body?: string | null };
-  return body ?? "";
+function pathOf({ names }: PullRequestApi, number: number): string {
+  return `${names.path}/${number}`;
+}
+
+function harmless(api: PullRequestApi, text: string): string {
+  return api.harmless?.(text) ?? text;
+}
+
+/** The text of a pull request; forges have null for an empty one. */
+function bodyOf(pullRequest: unknown, { body: name }: PullRequestNames): string {
+  return (pullRequest as Readonly<Record<string, string | null | undefined>>)[name] ?? "";
 }
 
 /** Looks, asks, and looks again, until there is a pull request or the forge's answer is final. */
@@ -169,11 +209,11 @@ async function hasCommit(
   for (let page = 1; page <= mostCommitPages; page += 1) {
     // `limit` is Gitea's name of GitHub's `per_page`.
     const query = `per_page=${commitsPerPage}&limit=${commitsPerPage}&page=${page}`;
-    const answer = await api.call(address, "GET", `/pulls/${number}/commits?${query}`, signal);
+    const answer = await api.call(address, "GET", `${pathOf(api, number)}/commits?${query}`, signal);
     // A merged pull request may have lost its commits.
     if (answer.status !== 200 || !Array.isArray(answer.body)) return false;
-    const commits = answer.body as readonly { readonly sha: string }[];
-    if (commits.some((commit) => commit.sha === sha)) return true;
+    const commits = answer.body as readonly Readonly<Record<string, unknown>>[];
+    if (commits.some((commit) => commit[api.names.sha] === sha)) return true;
     seen += commits.length;
     if (hasNextPage(answer, seen) !== true) return false;
   }
@@ -181,14 +221,16 @@ async function hasCommit(
 }
 
 /**
- * Whether a list goes on after a page: by the Link header (RFC 8288), else by the X-Total-Count of Gitea. The number of items on a
- * page says nothing: an administrator of Gitea sets how many it has at most.
+ * Whether a list goes on after a page: by the Link header (RFC 8288), else by GitLab's X-Next-Page or the X-Total-Count of Gitea.
+ * The number of items on a page says nothing: an administrator of Gitea sets how many it has at most.
  * @param seen items so far
  * @returns null if the forge does not say
  */
 export function hasNextPage({ headers }: ForgeAnswer, seen: number): boolean | null {
   const link = headers.get("link");
   if (link !== null) return /;\s*rel="?next"?/u.test(link);
+  const next = headers.get("x-next-page");
+  if (next !== null) return next !== "";
   const total = headers.get("x-total-count");
   return total === null ? null : Number(total) > seen;
 }
@@ -212,11 +254,11 @@ async function ask(
   request: OpenPullRequest,
   signal: AbortSignal,
 ): Promise<Opened | NotOpened> {
-  const { head, target, from, title, body, work } = request;
-  const named = from === undefined ? head : qualifiedHead(from, head);
-  const sent = { head: named, base: target, title, body: work === undefined ? body : withMark(body, work) };
+  const { body, work } = request;
+  const text = harmless(api, body);
+  const sent = { ...request, body: work === undefined ? text : withMark(text, work) };
   try {
-    const answer = await api.call(address, "POST", "/pulls", signal, { body: sent });
+    const answer = await api.open(address, sent, signal);
     if (answer.status === 201) return { ...api.read(answer.body), created: true };
     const refusal = await api.refusalOf(address, answer, signal);
     if (refusal.why !== "exists") return notOpened(api, answer, refusal.why, work !== undefined);
@@ -261,7 +303,7 @@ async function readOpen(
   { head, target }: Branches,
   signal: AbortSignal,
 ): Promise<Opened | null> {
-  const answer = await api.call(address, "GET", `/pulls/${number}`, signal);
+  const answer = await api.call(address, "GET", pathOf(api, number), signal);
   if (answer.status !== 200) return null;
   const read = api.read(answer.body);
   const isIt = read.state === "open" && read.head === head && read.target === target;

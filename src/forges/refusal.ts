@@ -54,16 +54,35 @@ interface ErrorEntry {
 
 /**
  * The words of a refusal: its message, then each of its errors, which may be texts, have a message, or only name a field and what
- * is wrong with it (`head: invalid`). At most 10 errors and 1,000 characters.
+ * is wrong with it (`head: invalid`). GitLab's message may be a list of texts, or texts by field, or stand in `error`
+ * (https://docs.gitlab.com/api/rest/troubleshooting/). At most 10 errors and 1,000 characters.
  */
 export function wordsOf(body: unknown): string {
-  const { message, errors } = (body ?? {}) as { message?: unknown; errors?: unknown };
-  const entries: readonly unknown[] = Array.isArray(errors) ? errors : typeof errors === "string" ? [errors] : [];
+  const {
+    message: said,
+    error,
+    error_description: described,
+    errors,
+  } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  const message = said ?? described ?? error;
+  const listed = typeof message === "object" ? fieldsOf(message) : [];
+  const named: readonly unknown[] = Array.isArray(errors) ? errors : typeof errors === "string" ? [errors] : [];
+  const entries = [...listed, ...named];
   const details = entries.map(wordsOfError).filter((words) => words !== "" && words !== message);
   const told = details.slice(0, mostErrors);
   if (details.length > told.length) told.push(`and ${details.length - told.length} more`);
   const parts = [typeof message === "string" ? message : "", told.join("; ")].filter((part) => part !== "");
   return parts.length === 0 ? "it gave no reason" : parts.join(": ").slice(0, longestWords).toWellFormed();
+}
+
+/** The entries of a message that is no text: its texts, or `field: text` for each. */
+function fieldsOf(message: object | null): readonly unknown[] {
+  if (message === null || Array.isArray(message)) return message ?? [];
+  return Object.entries(message).map(([field, words]) => {
+    const texts: readonly unknown[] = Array.isArray(words) ? words : [words];
+    const told = texts.filter((text) => typeof text === "string").join(", ");
+    return field === "base" ? told : `${field}: ${told}`;
+  });
 }
 
 function wordsOfError(entry: unknown): string {

@@ -9,7 +9,17 @@ export function servesAddress(webUrl: string, address: RepositoryAddress, ignore
   const { host, hostname, pathname } = new URL(webUrl);
   const isSsh = !/^https?:/u.test(address.cloneUrl);
   const sameHost = isSsh ? address.host.split(":")[0] === hostname : address.host === host;
-  const prefix = pathname.replace(/^\/+|\/+$/gu, "");
+  const prefix = withoutSlashes(pathname);
   const folded = (text: string): string => (ignoresCase ? text.toLowerCase() : text);
   return sameHost && (prefix === "" || folded(address.path).startsWith(`${folded(prefix)}/`));
+}
+
+/** The path of a repository on the server at `webUrl`, which may be below a path itself. */
+export function pathOn(webUrl: string, { path }: RepositoryAddress): string {
+  const prefix = withoutSlashes(new URL(webUrl).pathname);
+  return prefix !== "" && path.toLowerCase().startsWith(`${prefix.toLowerCase()}/`) ? path.slice(prefix.length + 1) : path;
+}
+
+function withoutSlashes(pathname: string): string {
+  return pathname.replace(/^\/+|\/+$/gu, "");
 }

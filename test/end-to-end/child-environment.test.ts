@@ -14,6 +14,7 @@ const planted = {
   ANTHROPIC_API_KEY: "planted-anthropic-key-0123456789",
   OPENAI_API_KEY: "planted-openai-key-0123456789",
   GITHUB_TOKEN: "planted-github-token-0123456789",
+  GITLAB_TOKEN: "planted-gitlab-token-0123456789",
   COMPANY_SECRET: "planted-secret-of-somebody-else",
 };
 

@@ -10,10 +10,12 @@ let close: () => Promise<void> = () => Promise.resolve();
 
 afterEach(() => close());
 
-async function start(kind: "github" | "gitea", forks: boolean) {
+const versions = { github: "v3", gitlab: "v4", gitea: "v1" };
+
+async function start(kind: keyof typeof versions, forks: boolean) {
   world = await createWorld(script);
-  const api = kind === "github" ? "v3" : "v1";
-  const forge = { kind, webUrl: world.forge.url, apiUrl: `${world.forge.url}/api/${api}`, token: world.forge.token };
+  const { url: webUrl, token } = world.forge;
+  const forge = { kind, webUrl, apiUrl: `${webUrl}/api/${versions[kind]}`, token };
   const { offstage, client } = await startInProcess(world, {
     OFFSTAGE_DEFAULT_AGENT: "basic:scripted",
     OFFSTAGE_FORGES: JSON.stringify([forge]),
@@ -37,7 +39,7 @@ const show = (owner: string, ...parameters: string[]): string =>
   execFileSync("git", ["-C", world.forge.pathOf(owner, "app"), ...parameters], { encoding: "utf8" }).trim();
 const pulls = () => world.forge.pullRequests("acme", "app");
 
-test.each(["github", "gitea"] as const)(
+test.each(["github", "gitlab", "gitea"] as const)(
   "without the right to push, work goes to a fork on %s, and to one pull request from there",
   async (kind) => {
     const { client, run } = await start(kind, true);
@@ -58,12 +60,15 @@ test.each(["github", "gitea"] as const)(
   },
 );
 
-test("a forge that lags is waited for: until the fork is made, and until its branch is known", async () => {
-  const { run } = await start("github", true);
-  world.forge.lag(1_500);
-  expect(await run({ push: false })).toMatchObject({ status: "completed", pullRequests: [{ number: 1 }] });
-  expect(await pulls()).toHaveLength(1);
-});
+test.each(["github", "gitlab"] as const)(
+  "%s that lags is waited for: until the fork is made, and until its branch is known",
+  async (kind) => {
+    const { run } = await start(kind, true);
+    world.forge.lag(1_500);
+    expect(await run({ push: false })).toMatchObject({ status: "completed", pullRequests: [{ number: 1 }] });
+    expect(await pulls()).toHaveLength(1);
+  },
+);
 
 test("unless the operator allows forks, or if the repository allows none, the session fails before the work", async () => {
   const { run } = await start("github", false);
@@ -84,7 +89,7 @@ test("with the right to push, no fork is made", async () => {
   expect(await pulls()).toMatchObject([{ headOwner: null }]);
 });
 
-test.each(["github", "gitea"] as const)(
+test.each(["github", "gitlab", "gitea"] as const)(
   "what others commit to a fork's branch on %s is in the clone before a follow-up",
   async (kind) => {
     const { client, run } = await start(kind, true);

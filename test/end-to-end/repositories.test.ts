@@ -146,14 +146,19 @@ test("a repository whose default branch has no commit fails with what to do", as
   });
 });
 
-test("Gitea gets its pull request, and plain git its branch", async () => {
-  for (const kind of ["gitea", "git"] as const) {
+test("GitLab and Gitea get their pull request, and plain git its branch", async () => {
+  for (const [kind, version] of [
+    ["gitlab", "v4"],
+    ["gitea", "v1"],
+    ["git", null],
+  ] as const) {
     const other = await createWorld(script);
-    const api = kind === "gitea" ? { apiUrl: `${other.forge.url}/api/v1` } : {};
+    const owner = kind === "gitlab" ? "acme/platform/tools" : "acme";
+    const api = version === null ? {} : { apiUrl: `${other.forge.url}/api/${version}` };
     const forges = [{ kind, webUrl: other.forge.url, ...api, token: other.forge.token }];
     const started = await startInProcess(other, { ...basic, OFFSTAGE_FORGES: JSON.stringify(forges) });
     try {
-      const { url } = await other.forge.createRepository("acme", kind, { "a.txt": "a\n" });
+      const { url } = await other.forge.createRepository(owner, kind, { "a.txt": "a\n" });
       const { id } = await started.client.session.create({
         prompt: "write b.txt: b",
         repositories: [url],
@@ -161,8 +166,8 @@ test("Gitea gets its pull request, and plain git its branch", async () => {
       });
       const session = await untilOver(started.client, id);
       expect(session).toMatchObject({ status: "completed", failure: null });
-      expect(session.pullRequests).toHaveLength(kind === "gitea" ? 1 : 0);
-      expect(await other.forge.pullRequests("acme", kind)).toHaveLength(kind === "gitea" ? 1 : 0);
+      expect(session.pullRequests).toHaveLength(version === null ? 0 : 1);
+      expect(await other.forge.pullRequests(owner, kind)).toHaveLength(version === null ? 0 : 1);
       const { events } = await started.client.session.events(id, { limit: 1_000 });
       expect(events.filter(({ type }) => type === "branch.pushed")).toMatchObject([{ data: { branch: "work" } }]);
     } finally {

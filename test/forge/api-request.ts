@@ -120,7 +120,7 @@ export function pageOf<Item>(
   const linkTo = (number: number, rel: string): string => {
     const other = new URLSearchParams(query);
     other.set("page", String(number));
-    return `<${place.webUrl}${base}/repos/${place.owner}/${place.name}${path}?${other.toString()}>; rel="${rel}"`;
+    return `<${place.webUrl}${base}${path}?${other.toString()}>; rel="${rel}"`;
   };
   const links = [
     ...(page < last ? [linkTo(page + 1, "next"), linkTo(last, "last")] : []),

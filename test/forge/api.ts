@@ -7,9 +7,39 @@ import { answerAsGitHub, refusedByGitHub } from "./github-api.ts";
 import { convertManifest } from "./github-manifest.ts";
 import { isAppToken, newInstallationToken } from "./github-app.ts";
 import { installationShape } from "./github-shapes.ts";
-import { tokenUser, type ApiFailure, type ForgeState } from "./state.ts";
+import { answerAsGitLab, projectIn, refusedByGitLab, showUser } from "./gitlab-api.ts";
+import { tokenUser, type ApiFailure, type ForgeState, type KeptPullRequest } from "./state.ts";
 
-/** The part of GitHub's API and of Gitea's that Offstage calls. */
+/** How a forge speaks. */
+interface Dialect {
+  readonly refused: (state: ForgeState, status: number, words: string) => Answer;
+  readonly badToken: string;
+  readonly unknown: string;
+  readonly answer: (state: ForgeState, request: ApiRequest, pulls: KeptPullRequest[]) => Answer;
+}
+
+const dialects: Readonly<Record<string, Dialect>> = {
+  v3: {
+    refused: (_, status, words) => refusedByGitHub(status, words),
+    badToken: "Bad credentials",
+    unknown: "Not Found",
+    answer: answerAsGitHub,
+  },
+  v4: {
+    refused: (_, status, words) => refusedByGitLab(status, words),
+    badToken: "401 Unauthorized",
+    unknown: "404 Project Not Found",
+    answer: answerAsGitLab,
+  },
+  v1: {
+    refused: refusedByGitea,
+    badToken: "token is required",
+    unknown: "The target couldn't be found.",
+    answer: answerAsGitea,
+  },
+};
+
+/** The part of GitHub's API, of GitLab's and of Gitea's that Offstage calls. */
 export async function serveApi(
   state: ForgeState,
   pathname: string,
@@ -17,12 +47,16 @@ export async function serveApi(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const [, version, owner = "", name = "", path = ""] =
-    /^\/api\/(v3|v1)\/(?:repos\/([^/]+)\/([^/]+))?(\/?.*)$/u.exec(pathname) ?? [];
+  const [, version = "v3", below = ""] = /^\/api\/(v\d)\/(.*)$/u.exec(pathname) ?? [];
+  const { owner, name, path } = (version === "v4" ? projectIn(pathname) : repositoryIn(below)) ?? {
+    owner: "",
+    name: "",
+    path: below,
+  };
   const text = await readText(request);
   const method = request.method ?? "GET";
   state.asked.push(`${method} ${pathname}`);
-  const answer = answerOf(state, version === "v1", {
+  const answer = answerOf(state, dialects[version], {
     place: { webUrl: state.url, owner, name },
     method,
     path,
@@ -41,15 +75,19 @@ export async function serveApi(
       .end(JSON.stringify(answer.body));
 }
 
-/** Whether a path of the API is for the look at a repository's rights. */
-export function isAboutRights(path: string): boolean {
-  return path === "" || path.startsWith("/rules/") || path.startsWith("/branches/");
+function repositoryIn(below: string): { owner: string; name: string; path: string } | null {
+  const [, owner = "", name = "", path = ""] = /^repos\/([^/]+)\/([^/]+)(.*)$/u.exec(below) ?? [];
+  return name === "" ? null : { owner, name, path };
 }
 
-function answerOf(state: ForgeState, isGitea: boolean, request: ApiRequest): Answer {
+/** Whether a path of the API is for the look at a repository's rights. */
+export function isAboutRights(path: string): boolean {
+  return path === "" || /^\/(?:rules\/|branches\/|protected_branches)/u.test(path);
+}
+
+function answerOf(state: ForgeState, dialect: Dialect | undefined, request: ApiRequest): Answer {
   const { place, path, method } = request;
-  const refused = (status: number, words: string): Answer =>
-    isGitea ? refusedByGitea(state, status, words) : refusedByGitHub(status, words);
+  if (dialect === undefined) return refusedByGitHub(404, "Not Found");
   const limited = takeFailure(state, path);
   if (limited !== null) return limited;
   const conversion = /^app-manifests\/([^/]+)\/conversions$/u.exec(path);
@@ -57,11 +95,12 @@ function answerOf(state: ForgeState, isGitea: boolean, request: ApiRequest): Ans
   const aboutCredential = answerAboutCredential(state, isGitea, request);
   if (aboutCredential !== null) return aboutCredential;
   if (path.endsWith("/access_tokens") || path === "/installation") return answerApp(state, request);
-  if (!state.tokens.has(request.token)) return refused(401, isGitea ? "token is required" : "Bad credentials");
-  if (isGitea && path === "user") return { status: 200, body: { id: 2, login: tokenUser } };
+  if (!state.tokens.has(request.token)) return dialect.refused(state, 401, dialect.badToken);
+  if (path === "user")
+    return dialect === dialects["v4"] ? showUser(state) : { status: 200, body: { id: 2, login: tokenUser } };
   const pulls = state.pulls.get(`${place.owner}/${place.name}`);
-  if (pulls === undefined) return refused(404, isGitea ? "The target couldn't be found." : "Not Found");
-  const answer = isGitea ? answerAsGitea(state, request, pulls) : answerAsGitHub(state, request, pulls);
+  if (pulls === undefined) return dialect.refused(state, 404, dialect.unknown);
+  const answer = dialect.answer(state, request, pulls);
   if (method !== "POST" || state.failures[0]?.kind !== "loseAnswer") return answer;
   state.failures.shift();
   return { status: null };

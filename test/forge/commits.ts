@@ -52,7 +52,11 @@ export interface ListedCommit {
 }
 
 /** The commits of a pull request, oldest first. */
-export function commitsOf(bare: string, headSha: string, { baseSha }: KeptPullRequest): ListedCommit[] {
+export function commitsOf(
+  bare: string,
+  headSha: string,
+  { baseSha }: Pick<KeptPullRequest, "baseSha">,
+): ListedCommit[] {
   const format = "--format=%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%cI%x1f%s";
   const lines = git(bare, "log", "--reverse", format, headSha, `^${baseSha}`) ?? "";
   return lines

@@ -99,7 +99,7 @@ function page<Item>({ maxResponseItems }: ForgeState, request: ApiRequest, found
   const { items, headers } = pageOf(request, found, {
     sizeName: "limit",
     mostItems: maxResponseItems,
-    base: "/api/v1",
+    base: `/api/v1/repos/${request.place.owner}/${request.place.name}`,
   });
   return { items, headers: { ...headers, "X-Total-Count": String(found.length) } };
 }

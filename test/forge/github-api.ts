@@ -68,7 +68,11 @@ function list(state: ForgeState, request: ApiRequest, pulls: readonly KeptPullRe
         (wanted === "all" || wanted === (pull.state === "open" ? "open" : "closed")),
     )
     .toReversed();
-  const { items, headers } = pageOf(request, found, { sizeName: "per_page", mostItems: 100, base: "/api/v3" });
+  const { items, headers } = pageOf(request, found, {
+    sizeName: "per_page",
+    mostItems: 100,
+    base: `/api/v3/repos/${request.place.owner}/${request.place.name}`,
+  });
   return { status: 200, headers, body: items.map((pull) => show(state, request, pull)) };
 }
 
@@ -76,7 +80,11 @@ function listCommits(state: ForgeState, request: ApiRequest, pull: KeptPullReque
   const { place } = request;
   // GitHub names no more of a pull request.
   const commits = commitsOf(bareOf(state, place), headShaOf(state, place, pull), pull).slice(0, 250);
-  const { items, headers } = pageOf(request, commits, { sizeName: "per_page", mostItems: 100, base: "/api/v3" });
+  const { items, headers } = pageOf(request, commits, {
+    sizeName: "per_page",
+    mostItems: 100,
+    base: `/api/v3/repos/${request.place.owner}/${request.place.name}`,
+  });
   return { status: 200, headers, body: items.map((commit) => commitShape(place, commit)) };
 }
 

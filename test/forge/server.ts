@@ -24,7 +24,7 @@ import {
 
 export interface TestForge {
   readonly url: string;
-  /** Where the GitHub part of the API is; Gitea's is at `<url>/api/v1`. */
+  /** Where the GitHub part of the API is; GitLab's is at `<url>/api/v4`, Gitea's at `<url>/api/v1`. */
   readonly apiUrl: string;
   readonly token: string;
   /** Makes a repository with one commit on `main`, of files given or of a folder; of no files, without a commit. */
@@ -52,6 +52,8 @@ export interface TestForge {
   setGiteaScopes(scopes: readonly string[] | null): void;
   /** The API requests so far, as `GET /api/v3/repos/…`. */
   asked(): readonly string[];
+  /** What GitLab was made to do by lines of descriptions, as `/merge`. */
+  quickActions(): readonly string[];
   /** Closes a pull request, as a person on the forge would. */
   endPullRequest(owner: string, name: string, number: number, state: "closed" | "merged"): void;
   /** The forge's LFS server, and the path of a repository's content there. */
@@ -66,8 +68,11 @@ export interface TestForge {
 
 const run = promisify(execFile);
 
-/** The project's own forge: real git over HTTP, and a pull request API that reads the truth from refs. */
-export async function startForge(): Promise<TestForge> {
+/**
+ * The project's own forge: real git over HTTP, and a pull request API that reads the truth from refs.
+ * @param options `below`: the path below which all of it is, as `/forge`
+ */
+export async function startForge({ below = "" }: { readonly below?: string } = {}): Promise<TestForge> {
   const root = await mkdtemp(join(tmpdir(), "offstage-forge-"));
   const token = `forge-token-${randomBytes(12).toString("hex")}`;
   const lfs: LfsState = { given: new Set(), refuseUpload: null };
@@ -88,18 +93,19 @@ export async function startForge(): Promise<TestForge> {
     facts: new Map(),
     failures: [],
     asked: [],
+    quickActions: [],
     lfs,
     url: "",
   };
   const { pulls, failures, refs } = state;
   const server = createServer((request, response) => {
-    handle(state, request, response).catch((error: unknown) => {
+    handle(state, below, request, response).catch((error: unknown) => {
       response.statusCode = 500;
       response.end(JSON.stringify({ message: String(error) }));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${below}`;
   return {
     url: state.url,
     apiUrl: `${state.url}/api/v3`,
@@ -128,6 +134,7 @@ export async function startForge(): Promise<TestForge> {
     setGranted: (granted) => void (state.granted = granted),
     setGiteaScopes: (scopes) => void (state.giteaScopes = scopes),
     asked: () => state.asked,
+    quickActions: () => state.quickActions,
     lfs: Object.assign(lfs, {
       pathOf: (owner: string, name: string, oid: string) => contentPath(root, `${owner}/${name}`, oid),
     }),
@@ -203,9 +210,20 @@ async function rejectPushes(
   await chmod(hook, 0o755);
 }
 
-async function handle(state: ForgeState, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { pathname: written, search, searchParams } = new URL(request.url ?? "/", state.url);
-  const pathname = decodeURIComponent(written);
+async function handle(
+  state: ForgeState,
+  below: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { pathname: full, search, searchParams } = new URL(request.url ?? "/", state.url);
+  if (!full.startsWith(`${below}/`)) {
+    response.writeHead(404).end("not found");
+    return;
+  }
+  const written = full.slice(below.length);
+  // A project of GitLab's API is one encoded segment.
+  const pathname = written.startsWith("/api/v4/") ? written : decodeURIComponent(written);
   const failure = state.failures[0];
   if (failure?.kind === "hang" && failure.at === kindOf(pathname, search)) {
     state.failures.shift();
@@ -215,13 +233,17 @@ async function handle(state: ForgeState, request: IncomingMessage, response: Ser
     await serveApi(state, pathname, searchParams, request, response);
     return;
   }
+<<<<<<< HEAD
   if (pathname.endsWith("/settings/apps/new")) return registerFromManifest(state, request, searchParams, response);
   const page = /^\/([^/]+)\/([^/]+)\/pull\/(\d+)$/u.exec(pathname);
+=======
+  const page = /^\/(.+)\/([^/]+)\/(?:pull|-\/merge_requests)\/(\d+)$/u.exec(pathname);
+>>>>>>> 424c5ec (Open merge requests on GitLab, gitlab.com and self-managed)
   if (page !== null) {
     await servePage(state, page[1] ?? "", page[2] ?? "", Number(page[3]), response);
     return;
   }
-  const git = /^\/([^/]+)\/([^/]+?)(?:\.git)?\/(info\/refs|info\/lfs\/.+|git-upload-pack|git-receive-pack)$/u.exec(
+  const git = /^\/(.+)\/([^/]+?)(?:\.git)?\/(info\/refs|info\/lfs\/.+|git-upload-pack|git-receive-pack)$/u.exec(
     pathname,
   );
   if (git === null || !state.pulls.has(`${git[1]}/${git[2]}`)) {
@@ -249,7 +271,7 @@ async function handle(state: ForgeState, request: IncomingMessage, response: Ser
 }
 
 function kindOf(pathname: string, search: string): Extract<Failure, { kind: "hang" }>["at"] {
-  const [, path] = /^\/api\/v\d\/repos\/[^/]+\/[^/]+(.*)$/u.exec(pathname) ?? [];
+  const [, path] = /^\/api\/v\d\/(?:repos\/[^/]+|projects)\/[^/]+(.*)$/u.exec(pathname) ?? [];
   if (pathname.startsWith("/api/")) return path !== undefined && isAboutRights(path) ? "repository" : "api";
   if (pathname.includes("/info/lfs/")) return "lfs";
   return `${pathname}${search}`.includes("git-receive-pack") ? "push" : "fetch";

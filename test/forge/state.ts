@@ -63,8 +63,22 @@ export interface RepositoryFacts {
   readonly allowForking?: boolean;
   /** Owner of the repository that this is a fork of. */
   readonly forkOf?: string;
-  /** Rules of GitHub for each branch of it, by type, with a pattern of branch names if it is given. */
-  readonly rules?: readonly { readonly type: string; readonly pattern?: string }[];
+  /** Set on GitLab once its deletion is planned. */
+  readonly markedForDeletion?: boolean;
+  /** On GitLab: as to an administrator who is no member. */
+  readonly silentOnRole?: boolean;
+  /** On GitLab: when a fork has its copy of the repository, as of `performance.now()`. */
+  readonly copiedFrom?: number;
+  /**
+   * Rules of GitHub for each branch of it, by type, with a pattern of branch names if it is given. On GitLab: protected branches,
+   * with the role that may push, or the one user.
+   */
+  readonly rules?: readonly {
+    readonly type: string;
+    readonly pattern?: string;
+    readonly level?: number | null;
+    readonly userId?: number;
+  }[];
 }
 
 export interface ForgeState {
@@ -93,6 +107,8 @@ export interface ForgeState {
   readonly failures: ApiFailure[];
   /** The API requests so far, as `GET /repos/…`. */
   readonly asked: string[];
+  /** What GitLab was made to do by lines of texts. */
+  readonly quickActions: string[];
   readonly lfs: LfsState;
   url: string;
 }

@@ -30,7 +30,7 @@ const branches = (): string =>
     encoding: "utf8",
   }).trim();
 
-describe.each(["github", "gitea"] as const)("the acceptance of %s", (kind) => {
+describe.each(["github", "gitlab", "gitea"] as const)("the acceptance of %s", (kind) => {
   it("meets every expectation, and leaves no branch and no open pull request", async () => {
     const { code, said } = await run(kind);
     expect([code, said]).toEqual([0, expect.stringContaining("Every expectation is met.")]);
@@ -44,7 +44,7 @@ describe.each(["github", "gitea"] as const)("the acceptance of %s", (kind) => {
   it("meets them on a forge that lags", async () => {
     server.lag(1_000, 200);
     const met: Expectation[] = [];
-    const api = kind === "github" ? "v3" : "v1";
+    const api = { github: "v3", gitlab: "v4", gitea: "v1" }[kind];
     const settings = { kind, webUrl: server.url, apiUrl: `${server.url}/api/${api}`, token: server.token };
     await acceptForge({ settings, repositoryUrl, lagMs: 10_000 }, (each) => met.push(each));
     expect(met.filter(({ problem }) => problem !== null)).toEqual([]);

@@ -4,6 +4,7 @@ import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/rep
 import type { Forge, PullRequestWork } from "../../src/forges/forge.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
+import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 
@@ -26,8 +27,11 @@ const github = (): Forge =>
   createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token });
 const gitea = (): Forge =>
   createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: server.token });
+const gitlab = (): Forge =>
+  createGitLab({ kind: "gitlab", webUrl: server.url, apiUrl: `${server.url}/api/v4`, token: server.token });
 const adapters: readonly [string, () => Forge][] = [
   ["GitHub", github],
+  ["GitLab", gitlab],
   ["Gitea", gitea],
 ];
 

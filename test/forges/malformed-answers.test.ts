@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
+import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 
@@ -45,6 +46,7 @@ const signal = () => AbortSignal.timeout(hangTimeoutMs);
 const address = () => parseRepositoryUrl(`${url}/acme/shop`) as RepositoryAddress;
 const github = () => createGitHub({ kind: "github", webUrl: url, apiUrl: url, token: "x" });
 const gitea = () => createGitea({ kind: "gitea", webUrl: url, apiUrl: url, token: "x" });
+const gitlab = () => createGitLab({ kind: "gitlab", webUrl: url, apiUrl: url, token: "x" });
 const find = () => github().findPullRequest(address(), "work", "main", signal());
 const inSeconds = (seconds: number) => String(Math.ceil(Date.now() / 1_000) + seconds);
 
@@ -61,6 +63,18 @@ describe("a rate limit", () => {
     [
       "one with a date",
       () => ({ status: 429, headers: { "retry-after": new Date(Date.now() + 1_000).toUTCString() } }),
+    ],
+    [
+      "GitLab's, without JSON",
+      () => ({
+        status: 429,
+        headers: { "ratelimit-remaining": "0", "ratelimit-reset": inSeconds(1), "retry-after": "1" },
+        body: "Retry later\n",
+      }),
+    ],
+    [
+      "GitLab's, from a proxy that drops Retry-After",
+      () => ({ status: 429, headers: { "ratelimit-remaining": "0", "ratelimit-reset": inSeconds(1) } }),
     ],
   ])("is waited for: %s", async (_, limited) => {
     answers = [limited, () => ({ status: 200, body: [] })];
@@ -143,6 +157,111 @@ describe("a refusal", () => {
     const few = Array.from({ length: 12 }, (_, index) => `error ${index}`);
     await expect(refusal(few)).rejects.toMatchObject({ message: expect.stringContaining("and 2 more") as string });
   });
+});
+
+describe("a refusal of GitLab", () => {
+  const request = { head: "work", target: "main", title: "Work", body: "Words" };
+  const refusal = (status: number, body: unknown) => {
+    answers = [
+      ({ method, url: path = "" }) => {
+        if (method === "POST") return { status, body };
+        return { status: 200, body: path.includes("/branches/") ? { name: "work" } : [] };
+      },
+    ];
+    return gitlab().openPullRequest(address(), request, signal());
+  };
+
+  it.each<[string, number, unknown, string]>([
+    ["one text", 422, { message: "Title is blocked" }, "Title is blocked"],
+    ["a list of texts", 422, { message: ["The first", "The second"] }, "The first; The second"],
+    [
+      "texts by field",
+      400,
+      { message: { title: ["can't be blank", "is too short"], base: ["Not like this"] } },
+      "title: can't be blank, is too short; Not like this",
+    ],
+    ["the check of its parameters", 400, { error: "target_branch is missing" }, "target_branch is missing"],
+    ["nothing that can be read", 400, { message: [1, null, {}] }, "it gave no reason"],
+  ])("is told in its words: %s", async (_, status, body, words) => {
+    await expect(refusal(status, body)).rejects.toMatchObject({
+      code: "pull_request_refused",
+      message: expect.stringContaining(`refused the pull request: ${words}`) as string,
+    });
+  });
+
+  it("of a token without the scope is told as such", async () => {
+    const body = {
+      error: "insufficient_scope",
+      error_description: "The request requires higher privileges.",
+      scope: "api",
+    };
+    await expect(refusal(403, body)).rejects.toMatchObject({
+      code: "repository_access_denied",
+      message: expect.stringContaining("requires higher privileges") as string,
+    });
+  });
+
+  it("of a merge request that there is already names it, and it is taken", async () => {
+    const found = {
+      iid: 12,
+      web_url: `${url}/acme/shop/-/merge_requests/12`,
+      state: "opened",
+      source_branch: "work",
+      target_branch: "main",
+      source_project_id: 1,
+      target_project_id: 1,
+      sha: null,
+      description: null,
+    };
+    answers = [
+      ({ method, url: path = "" }) => {
+        const words = ["Another open merge request already exists for this source branch: !12"];
+        if (method === "POST") return { status: 409, body: { message: words } };
+        if (path.endsWith("/merge_requests/12")) return { status: 200, body: found };
+        return { status: 200, body: path.includes("/branches/") ? { name: "work" } : [] };
+      },
+    ];
+    const opened = await gitlab().openPullRequest(address(), request, signal());
+    expect(opened).toMatchObject({ number: 12, created: false, headSha: "", mark: null });
+  });
+});
+
+it.each<[object, boolean | null]>([
+  [{ merge_status: "can_be_merged", detailed_merge_status: "not_approved", has_conflicts: false }, true],
+  [{ merge_status: "can_be_merged", detailed_merge_status: "draft_status", draft: true }, true],
+  [{ merge_status: "cannot_be_merged", detailed_merge_status: "draft_status", has_conflicts: true }, false],
+  [{ merge_status: "cannot_be_merged", detailed_merge_status: "broken_status", has_conflicts: false }, null],
+  [{ merge_status: "cannot_be_merged_recheck", detailed_merge_status: "checking", has_conflicts: false }, null],
+  [{ merge_status: "unchecked", detailed_merge_status: "ci_must_pass", has_conflicts: false }, null],
+  [{ detailed_merge_status: "conflict" }, false],
+  [{ detailed_merge_status: "mergeable" }, true],
+  [{ merge_status: "can_be_merged", state: "merged" }, null],
+])("of a merge request with %j Offstage takes mergeable for %s", async (fields, mergeable) => {
+  answers = [() => ({ status: 200, body: { iid: 1, state: "opened", description: "", ...fields } })];
+  expect(await gitlab().readPullRequest(address(), 1, signal())).toMatchObject({ mergeable });
+});
+
+it("GitLab's merge requests are read to the last page, with or without its Link header", async () => {
+  const page = (iid: number) => ({
+    iid,
+    web_url: "",
+    state: "closed",
+    source_branch: "work",
+    target_branch: "main",
+    source_project_id: iid === 1 ? 1 : 9,
+    target_project_id: 1,
+    sha: null,
+    description: null,
+  });
+  const next = { link: `<${url}/x?page=2>; rel="next", <${url}/x?page=1>; rel="first"` };
+  for (const headers of [next, { "x-next-page": "2" }]) {
+    answers = [
+      () => ({ status: 200, headers, body: [page(2)] }),
+      () => ({ status: 200, headers: { "x-next-page": "" }, body: [page(1)] }),
+    ];
+    // The newer one is a fork's.
+    expect(await gitlab().findPullRequest(address(), "work", "main", signal())).toMatchObject({ number: 1 });
+  }
 });
 
 it("a fork's pull request of a branch with the same name is not taken for ours", async () => {

@@ -4,23 +4,35 @@ import type { Forge } from "../../src/forges/forge.ts";
 import { createForges } from "../../src/forges/forges.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
+import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
 import { hangTimeoutMs } from "../hang-timeout.ts";
 
 let server: TestForge;
+/** All of it below a path of its host. */
+let below: TestForge;
 const app = createTestApp(7);
 
 beforeAll(async () => {
   server = await startForge();
   server.registerApp(app);
+  below = await startForge({ below: "/forge" });
 });
 
-afterAll(() => server?.close());
+afterAll(async () => {
+  await server?.close();
+  await below?.close();
+});
 
-/** Each with its words for branches without a difference. */
-const adapters: readonly [string, () => Forge, string][] = [
+const gitlab = ({ url, token }: TestForge): Forge =>
+  createGitLab({ kind: "gitlab", webUrl: url, apiUrl: `${url}/api/v4`, token });
+const gitea = ({ url, token }: TestForge): Forge =>
+  createGitea({ kind: "gitea", webUrl: url, apiUrl: `${url}/api/v1`, token });
+
+/** Each with its words for branches without a difference, the owner of its repositories and where it is. */
+const adapters: readonly [string, () => Forge, string, string?, (() => TestForge)?][] = [
   [
     "GitHub by token",
     () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token }),
@@ -37,22 +49,22 @@ const adapters: readonly [string, () => Forge, string][] = [
       }),
     "No commits between",
   ],
-  [
-    "Gitea",
-    () => createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: server.token }),
-    "There are no changes between",
-  ],
+  ["GitLab", () => gitlab(server), "same project/branch"],
+  ["GitLab in groups of groups", () => gitlab(server), "same project/branch", "acme/platform/tools"],
+  ["GitLab below a path", () => gitlab(below), "same project/branch", "acme/platform", () => below],
+  ["Gitea", () => gitea(server), "There are no changes between"],
+  ["Gitea below a path", () => gitea(below), "There are no changes between", "acme", () => below],
 ];
 let count = 0;
 
-describe.each(adapters)("%s", (_, create, noDifference) => {
+describe.each(adapters)("%s", (_, create, noDifference, owner = "acme", forgeOf = () => server) => {
   const request = { head: "work", target: "main", title: "Work", body: "Words" };
 
   /** A repository of its own, with a branch to open a pull request for. */
   async function setting() {
     const name = `shop-${(count += 1)}`;
-    const { url } = await server.createRepository("acme", name, { "a.txt": "a\n" });
-    await server.commit("acme", name, "work", { "b.txt": "b\n" });
+    const { url } = await forgeOf().createRepository(owner, name, { "a.txt": "a\n" });
+    await forgeOf().commit(owner, name, "work", { "b.txt": "b\n" });
     return {
       name,
       forge: create(),
@@ -69,21 +81,21 @@ describe.each(adapters)("%s", (_, create, noDifference) => {
     expect(await forge.findPullRequest(address, "work", "main", signal)).toMatchObject({ number: 1 });
     expect(await forge.findPullRequest(address, "work", "release", signal)).toBeNull();
     expect(await forge.readPullRequest(address, 1, signal)).toMatchObject({ url: opened.url });
-    expect(await server.pullRequests("acme", name)).toMatchObject([{ title: "Work", body: "Words" }]);
+    expect(await forgeOf().pullRequests(owner, name)).toMatchObject([{ title: "Work", body: "Words" }]);
   });
 
   it("finds the one that is open instead of opening a second", async () => {
     const { name, forge, address, signal } = await setting();
     await forge.openPullRequest(address, request, signal);
     expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, created: false });
-    expect(await server.pullRequests("acme", name)).toHaveLength(1);
+    expect(await forgeOf().pullRequests(owner, name)).toHaveLength(1);
   });
 
   it("opens one and no more where the answer was lost", async () => {
     const { name, forge, address, signal } = await setting();
-    await server.failNext({ kind: "loseAnswer" });
+    await forgeOf().failNext({ kind: "loseAnswer" });
     expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, state: "open" });
-    expect(await server.pullRequests("acme", name)).toHaveLength(1);
+    expect(await forgeOf().pullRequests(owner, name)).toHaveLength(1);
   });
 
   it("opens one and no more where twenty ask at once, and tells each its number", async () => {
@@ -91,24 +103,24 @@ describe.each(adapters)("%s", (_, create, noDifference) => {
     const opened = await Promise.all(Array.from({ length: 20 }, () => forge.openPullRequest(address, request, signal)));
     expect(new Set(opened.map(({ number }) => number))).toEqual(new Set([1]));
     expect(opened.filter(({ created }) => created)).toHaveLength(1);
-    expect(await server.pullRequests("acme", name)).toHaveLength(1);
+    expect(await forgeOf().pullRequests(owner, name)).toHaveLength(1);
   });
 
   it("tells one that is merged or closed from one that is open", async () => {
     const { name, forge, address, signal } = await setting();
     await forge.openPullRequest(address, request, signal);
-    server.endPullRequest("acme", name, 1, "merged");
+    forgeOf().endPullRequest(owner, name, 1, "merged");
     expect(await forge.findPullRequest(address, "work", "main", signal)).toMatchObject({ number: 1, state: "merged" });
     expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 2, created: true });
-    server.endPullRequest("acme", name, 2, "closed");
+    forgeOf().endPullRequest(owner, name, 2, "closed");
     expect(await forge.readPullRequest(address, 2, signal)).toMatchObject({ state: "closed" });
   });
 
   it("tries again what passes by itself", async () => {
     const { forge, address, signal } = await setting();
     await forge.credentials(address, signal);
-    await server.failNext({ kind: "status", status: 502 });
-    await server.failNext({ kind: "status", status: 503 });
+    await forgeOf().failNext({ kind: "status", status: 502 });
+    await forgeOf().failNext({ kind: "status", status: 503 });
     expect(await forge.openPullRequest(address, request, signal)).toMatchObject({ number: 1, created: true });
   });
 
@@ -116,7 +128,7 @@ describe.each(adapters)("%s", (_, create, noDifference) => {
     const { name, forge, address, signal } = await setting();
     const missing = forge.openPullRequest(address, { ...request, head: "nowhere" }, signal);
     await expect(missing).rejects.toMatchObject({ code: "pull_request_refused" });
-    await server.commit("acme", name, "main", { "c.txt": "c\n" });
+    await forgeOf().commit(owner, name, "main", { "c.txt": "c\n" });
     const empty = forge.openPullRequest(address, { ...request, head: "main", target: "work" }, signal);
     await expect(empty).resolves.toMatchObject({ created: true });
     const same = forge.openPullRequest(address, { ...request, head: "main", target: "main" }, signal);
@@ -128,7 +140,7 @@ describe.each(adapters)("%s", (_, create, noDifference) => {
 
   it("says that a repository is not there", async () => {
     const { forge, signal } = await setting();
-    const address = parseRepositoryUrl(`${server.url}/acme/not-there`) as RepositoryAddress;
+    const address = parseRepositoryUrl(`${forgeOf().url}/${owner}/not-there`) as RepositoryAddress;
     await expect(forge.openPullRequest(address, request, signal)).rejects.toMatchObject({
       code: "repository_not_found",
     });
@@ -156,7 +168,8 @@ describe("a forge that does not let us in", () => {
 
   it.each([
     ["GitHub", () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: "wrong" })],
-    ["Gitea", () => createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: "wrong" })],
+    ["GitLab", () => gitlab({ ...server, token: "wrong" })],
+    ["Gitea", () => gitea({ ...server, token: "wrong" })],
   ])("is told as refused access: %s", async (_, create) => {
     await expect(create().findPullRequest(address(), "work", "main", signal())).rejects.toMatchObject({
       code: "repository_access_denied",

@@ -4,6 +4,8 @@ import type { Forge } from "../../src/forges/forge.ts";
 import { gitHubAccess } from "../../src/forges/github/access.ts";
 import { createGitea } from "../../src/forges/gitea/gitea.ts";
 import { createGitHub } from "../../src/forges/github/github.ts";
+import { gitLabAccess } from "../../src/forges/gitlab/access.ts";
+import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
 import { createPlainGit } from "../../src/forges/plain-git.ts";
 import { createTestApp } from "../forge/github-app.ts";
 import { startForge, type TestForge } from "../forge/server.ts";
@@ -22,6 +24,8 @@ beforeAll(async () => {
 afterAll(() => server?.close());
 
 const github = () => createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token: server.token });
+const gitlab = () =>
+  createGitLab({ kind: "gitlab", webUrl: server.url, apiUrl: `${server.url}/api/v4`, token: server.token });
 const gitea = () =>
   createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token: server.token });
 
@@ -36,6 +40,7 @@ async function read(forge: Forge, facts: RepositoryFacts) {
 
 describe.each<[string, () => Forge]>([
   ["GitHub", github],
+  ["GitLab", gitlab],
   ["Gitea", gitea],
 ])("the rights on a repository of %s", (_, create) => {
   it("are told as the forge tells them", async () => {
@@ -62,6 +67,56 @@ describe.each<[string, () => Forge]>([
 
 it("a mirror of another repository on Gitea can't be pushed to", async () => {
   expect(await read(gitea(), { mirror: true })).toMatchObject({ readOnly: "a mirror" });
+});
+
+describe("what GitLab says of a token", () => {
+  const rule = (pattern: string, level: number | null, userId?: number) => ({
+    type: "protected",
+    pattern,
+    level,
+    ...(userId !== undefined && { userId }),
+  });
+
+  it.each<[string, RepositoryFacts, object]>([
+    ["of a project whose deletion is planned", { markedForDeletion: true }, { readOnly: "marked for deletion" }],
+    ["of one without forks", { allowForking: false }, { mayFork: false }],
+    ["of another branch that is protected", { rules: [rule("main", 40)] }, { mayPush: true, rules: [] }],
+    [
+      "of a pattern of protected branches for a higher role",
+      { rules: [rule("*", 40)] },
+      { mayPush: false, rules: ["branches protected as *"] },
+    ],
+    ["of a pattern with slashes on both sides", { rules: [rule("f*/*", 0)] }, { mayPush: false }],
+    ["of a pattern that does not fit", { rules: [rule("fix/a*a", 0)] }, { mayPush: true, rules: [] }],
+    [
+      "of a protected branch for its role",
+      { rules: [rule("fix/a", 30)] },
+      { mayPush: true, rules: ["a protected branch"] },
+    ],
+    ["of one for a user, who may be the token's", { rules: [rule("fix/a", 40, 7)] }, { mayPush: true }],
+    [
+      "of several patterns, the kindest of which counts",
+      { rules: [rule("fix/*", 0), rule("*", 30)] },
+      { mayPush: true },
+    ],
+    ["of a member of a group that it was shared with", { silentOnRole: true }, { mayPush: null }],
+    ["of such a member, if nobody may push", { silentOnRole: true, rules: [rule("fix/*", 0)] }, { mayPush: false }],
+    ["of such a member, if a role may push", { silentOnRole: true, rules: [rule("fix/*", 40)] }, { mayPush: null }],
+  ])("%s", async (_, facts, access) => {
+    expect(await read(gitlab(), facts)).toMatchObject(access);
+  });
+
+  it("without a token is that it may not push, nor fork", () => {
+    const project = { id: 1, path_with_namespace: "a/b", merge_requests_access_level: "private" } as const;
+    expect(gitLabAccess(project, null, { branch: "a", hasToken: false })).toEqual({
+      readOnly: null,
+      mayPush: false,
+      hasPullRequests: null,
+      mayChangeWorkflows: null,
+      mayFork: false,
+      rules: [],
+    });
+  });
 });
 
 it("a GitHub App's rights are those of its token, not those that the repository shows", async () => {

@@ -78,7 +78,7 @@ test("a worker that stops waits for no forge that does not answer, and asks abou
   expect(calls).toBe(1);
 });
 
-test.each(["github", "gitea"] as const)(
+test.each(["github", "gitlab", "gitea"] as const)(
   "on %s a pull request that collides with its target says so once, when the forge has made up its mind",
   async (kind) => {
     const { database } = testDatabase;
@@ -92,7 +92,7 @@ test.each(["github", "gitea"] as const)(
         body: JSON.stringify({ head: "work", base: "main", title: "Work", body: "" }),
       });
       const sessionId = await addOpenPullRequests(url, 1);
-      const apiUrl = kind === "github" ? real.apiUrl : `${real.url}/api/v1`;
+      const apiUrl = `${real.url}/api/${{ github: "v3", gitlab: "v4", gitea: "v1" }[kind]}`;
       const { forgeOf } = createForges([{ kind, webUrl: real.url, apiUrl, token: real.token }]);
       const round = () => pollPullRequests({ database, logger, forgeOf, minutes: 5 }, new AbortController().signal);
       const known = async (): Promise<unknown> => {

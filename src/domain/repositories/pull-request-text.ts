@@ -2,6 +2,8 @@
 export const pullRequestTemplatePaths = [
   ".github/pull_request_template.md",
   ".github/PULL_REQUEST_TEMPLATE.md",
+  ".gitlab/merge_request_templates/Default.md",
+  ".gitlab/merge_request_templates/default.md",
   ".gitea/pull_request_template.md",
   ".gitea/PULL_REQUEST_TEMPLATE.md",
   ".forgejo/pull_request_template.md",

@@ -3,7 +3,7 @@ import { isBranchName } from "../fields/git-ref.ts";
 import { optionalText, text } from "../fields/text.ts";
 
 /** Kinds of forges; `git`: a plain git server without pull requests. */
-export const forgeKinds = ["github", "gitea", "git"] as const;
+export const forgeKinds = ["github", "gitlab", "gitea", "git"] as const;
 /** See `forgeKinds`. */
 export type ForgeKind = (typeof forgeKinds)[number];
 

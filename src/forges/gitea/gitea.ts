@@ -4,7 +4,9 @@ import type { Forge, ForgePullRequest, ForgeSettings, RepositoryAccess } from ".
 import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
   createPullRequestCalls,
+  gitHubNames,
   hasNextPage,
+  openAsGitHub,
   qualifiedHead,
   type Branches,
   type OpenRefusal,
@@ -12,7 +14,7 @@ import {
 } from "../pull-requests.ts";
 import { notForked, readyFork } from "../forks.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
-import { servesAddress } from "../serves.ts";
+import { pathOn, servesAddress } from "../serves.ts";
 
 type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
 
@@ -64,19 +66,21 @@ export function createGitea(settings: GiteaSettings): Forge {
   const call: RepositoryCall = (address, method, path, signal, options = {}) => {
     const headers: Record<string, string> =
       settings.token === undefined ? {} : { Authorization: `token ${settings.token}` };
-    return callForge(`${settings.apiUrl}/repos/${address.path}${path}`, { method, headers, signal, ...options });
+    return callForge(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`, {
+      method,
+      headers,
+      signal,
+      ...options,
+    });
   };
 
   /**
    * Asks for the pull request of the branches first. Of several the forge names any, so a closed one is no answer to whether there
    * is a newer one.
    */
-  async function list(
-    address: RepositoryAddress,
-    branches: Branches,
-    signal: AbortSignal,
-  ): Promise<ForgePullRequest[]> {
-    const { from } = branches;
+  async function list(address: RepositoryAddress, asked: Branches, signal: AbortSignal): Promise<ForgePullRequest[]> {
+    const from = asked.from === undefined ? undefined : { ...asked.from, path: pathOn(settings.webUrl, asked.from) };
+    const branches = { ...asked, from };
     const qualified = from === undefined ? branches.head : qualifiedHead(from, branches.head);
     const head = qualified.split("/").map(encodeURIComponent).join("/");
     const path = `/pulls/${encodeURIComponent(branches.target)}/${head}`;
@@ -173,7 +177,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     const path = `${login}/${address.path.split("/").at(-1) ?? ""}`;
     const found = await call({ ...address, path }, "GET", "", signal);
     const { parent } = (found.body ?? {}) as Partial<Repository>;
-    const isFork = parent?.full_name?.toLowerCase() === address.path.toLowerCase();
+    const isFork = parent?.full_name?.toLowerCase() === pathOn(settings.webUrl, address).toLowerCase();
     return found.status === 200 && isFork ? found : null;
   }
 
@@ -189,6 +193,8 @@ export function createGitea(settings: GiteaSettings): Forge {
     ...createPullRequestCalls({
       host,
       call,
+      names: gitHubNames,
+      open: openAsGitHub(call),
       list,
       read: (body) => toPullRequest(body as PullRequest),
       refusalOf,

@@ -8,7 +8,9 @@ import { gitHubAccess, type InstallationPermissions } from "./access.ts";
 import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
   createPullRequestCalls,
+  gitHubNames,
   hasNextPage,
+  openAsGitHub,
   qualifiedHead,
   type Branches,
   type OpenRefusal,
@@ -16,7 +18,7 @@ import {
 } from "../pull-requests.ts";
 import { notForked, readyFork } from "../forks.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
-import { servesAddress } from "../serves.ts";
+import { pathOn, servesAddress } from "../serves.ts";
 
 type GitHubSettings = Extract<ForgeSettings, { kind: "github" }>;
 type PullRequest = Pick<
@@ -75,7 +77,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
       Accept: "application/vnd.github+json",
       "X-GitHub-Api-Version": apiVersion,
     };
-    const installation = await callForge(`${settings.apiUrl}/repos/${address.path}/installation`, {
+    const installation = await callForge(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}/installation`, {
       method: "GET",
       headers,
       signal,
@@ -96,7 +98,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
 
   const call: RepositoryCall = async (address, method, path, signal, options = {}): Promise<ForgeAnswer> => {
     const secret = await token(address, signal);
-    const answer = await callForge(`${settings.apiUrl}/repos/${address.path}${path}`, {
+    const answer = await callForge(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`, {
       method,
       signal,
       headers: {
@@ -151,6 +153,8 @@ export function createGitHub(settings: GitHubSettings): Forge {
     ...createPullRequestCalls({
       host,
       call,
+      names: gitHubNames,
+      open: openAsGitHub(call),
       list,
       read: (body) => toPullRequest(body as PullRequest),
       refusalOf: (_, answer) => Promise.resolve(refusalOf(answer)),
