@@ -135,9 +135,9 @@ export const shelves: Readonly<Record<string, Readonly<Record<string, Shelf>>>> 
     egress: [],
   },
   forges: {
-    github: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
-    gitlab: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
-    gitea: ["forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
+    github: ["feedback.ts", "forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
+    gitlab: ["feedback.ts", "forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
+    gitea: ["feedback.ts", "forge.ts", "forks.ts", "http.ts", "pull-requests.ts", "refusal.ts", "serves.ts"],
   },
   inbound: {
     forges: ["delivery.ts", "signatures.ts"],

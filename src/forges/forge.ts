@@ -1,5 +1,6 @@
 import type { PullRequestMark } from "../domain/repositories/pull-request-mark.ts";
 import type { ForgeKind, RepositoryAddress } from "../domain/repositories/repository.ts";
+import type { Feedback } from "./feedback.ts";
 
 /** Credentials of a repository: passed to the one git process in its environment, never stored. */
 export interface GitCredentials {
@@ -130,6 +131,8 @@ export interface Forge {
    * @throws SessionError repository_access_denied if the forge makes none, forge_unavailable if it takes long
    */
   fork(address: RepositoryAddress, signal: AbortSignal): Promise<RepositoryAddress>;
+  /** Null for plain git, which has nowhere to answer. */
+  readonly feedback: Feedback | null;
 }
 
 /** Configuration of one forge, as `config.ts` parses it. */

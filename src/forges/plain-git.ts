@@ -35,5 +35,6 @@ export function createPlainGit(settings: PlainGitSettings | null): Forge {
     editPullRequest: unsupported,
     readAccess: () => Promise.resolve(null),
     fork: unsupported,
+    feedback: null,
   };
 }

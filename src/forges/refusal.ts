@@ -6,8 +6,11 @@ export interface Refusal {
   readonly body: unknown;
 }
 
-/** The failure that a refusal of the pull request API means for the user, with the forge's message. */
-export function refusedBy(name: string, { status, body }: Refusal): SessionError {
+/**
+ * The failure that a refusal of the forge's API means for the user, with the forge's message.
+ * @param what what was refused
+ */
+export function refusedBy(name: string, { status, body }: Refusal, what = "pull request"): SessionError {
   const words = wordsOf(body);
   if (status === 401 || status === 403) {
     return new SessionError({
@@ -35,7 +38,7 @@ export function refusedBy(name: string, { status, body }: Refusal): SessionError
   }
   return new SessionError({
     code: "pull_request_refused",
-    reason: `${name} refused the pull request: ${words}`,
+    reason: `${name} refused the ${what}: ${words}`,
     retryable: false,
     remedy: "The branch is pushed: fix what the forge reports, then retry.",
   });

@@ -9,6 +9,7 @@ import {
   type ApiRequest,
 } from "./api-request.ts";
 import { bareOf, commitsOf, isAhead, tipOf } from "./commits.ts";
+import { answerFeedbackAsGitea } from "./gitea-feedback.ts";
 import { giteaBranchShape, giteaCommitShape, giteaPullRequestShape, giteaRepositoryShape } from "./gitea-shapes.ts";
 import { mergeableOf } from "./mergeable.ts";
 import { shownState, type ForgeState, type KeptPullRequest } from "./state.ts";
@@ -37,6 +38,9 @@ export function answerAsGitea(state: ForgeState, request: ApiRequest, pulls: Kep
   }
   const [, branch] = /^\/branches\/(.+)$/u.exec(path) ?? [];
   if (branch !== undefined) return showBranch(state, request, decodeURIComponent(branch));
+  const refused = (status: number, words: string): Answer => refusedByGitea(state, status, words);
+  const feedback = answerFeedbackAsGitea(state, request, refused);
+  if (feedback !== null) return feedback;
   const [, number, commits] = /^\/pulls\/(\d+)(\/commits)?$/u.exec(path) ?? [];
   if (number !== undefined) {
     const pull = pulls.find((candidate) => candidate.number === Number(number));

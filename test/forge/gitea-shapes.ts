@@ -5,7 +5,7 @@ import type { Place, KeptPullRequest, RepositoryFacts } from "./state.ts";
 
 const began = "2026-01-01T00:00:00Z";
 
-function userShape(webUrl: string, login: string) {
+export function userShape(webUrl: string, login: string) {
   return {
     id: 1,
     login,

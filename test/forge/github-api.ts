@@ -9,6 +9,7 @@ import {
   type ApiRequest,
 } from "./api-request.ts";
 import { bareOf, commitsOf, isAhead } from "./commits.ts";
+import { answerFeedbackAsGitHub } from "./github-feedback.ts";
 import { commitShape, fullRepositoryShape, pullRequestShape, ruleShapes } from "./github-shapes.ts";
 import { mergeableOf } from "./mergeable.ts";
 import { shownState, type ForgeState, type KeptPullRequest } from "./state.ts";
@@ -37,6 +38,8 @@ export function answerAsGitHub(state: ForgeState, request: ApiRequest, pulls: Ke
     return { status: 200, body: sha === null ? [] : [{ name: "main", commit, protected: false }] };
   }
   if (path.startsWith("/rules/branches/")) return { status: 200, body: ruleShapes(place, facts.rules ?? []) };
+  const feedback = answerFeedbackAsGitHub(state, request, refusedByGitHub(404, "Not Found"));
+  if (feedback !== null) return feedback;
   const [, number, commits] = /^\/pulls\/(\d+)(\/commits)?$/u.exec(path) ?? [];
   if (number !== undefined) {
     const pull = pulls.find((candidate) => candidate.number === Number(number));

@@ -8,6 +8,7 @@ import {
   type ApiRequest,
 } from "./api-request.ts";
 import { bareOf, bringFrom, commitsOf } from "./commits.ts";
+import { answerFeedbackAsGitLab } from "./gitlab-feedback.ts";
 import {
   gitLabBranchShape,
   gitLabCommitShape,
@@ -40,6 +41,8 @@ export function answerAsGitLab(state: ForgeState, request: ApiRequest, pulls: Ke
   if (path === "/protected_branches") return { status: 200, body: protectedBranchShapes(facts.rules ?? []) };
   const [, branch] = /^\/repository\/branches\/([^/]+)$/u.exec(path) ?? [];
   if (branch !== undefined) return showBranch(state, request, decodeURIComponent(branch));
+  const feedback = answerFeedbackAsGitLab(state, request, (text) => described(state, text).body);
+  if (feedback !== null) return feedback;
   const [, iid, commits] = /^\/merge_requests\/(\d+)(\/commits)?$/u.exec(path) ?? [];
   if (iid !== undefined) {
     const pull = pulls.find(({ number }) => number === Number(iid));

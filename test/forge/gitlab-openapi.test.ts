@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Ajv } from "ajv";
 import formats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { idOf } from "./feedback.ts";
 import { startForge, type TestForge } from "./server.ts";
 
 interface Operation {
@@ -170,6 +171,48 @@ describe("the test forge answers as GitLab's description says, with the fields t
     expect(opened.body).toMatchObject({ target_project_id: upstream.id });
     expect((opened.body as { source_project_id: number }).source_project_id).not.toBe(upstream.id);
   });
+});
+
+/** What is wrong with a note: of calls for notes GitLab describes the answer alone. */
+function wrongInNote(note: unknown): readonly string[] {
+  const validate = ajv.compile({ $ref: "#/definitions/API_Entities_Note", definitions: description.definitions });
+  validate(note);
+  return (validate.errors ?? []).map(
+    ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+  );
+}
+
+it("the test forge answers comments, reactions, statuses and rights as GitLab's description says", async () => {
+  forge.describe("acme/tools", "shop", { issues: [40], threads: ["abc"], people: { ada: "write" } });
+  const comment = await call("POST", "/issues/40/notes", { body: "Words" });
+  expect([comment.status, wrongInNote(comment.body)]).toEqual([201, []]);
+  const reply = await call("POST", "/merge_requests/1/discussions/abc/notes", { body: "Words" });
+  expect([reply.status, wrongInNote(reply.body)]).toEqual([201, []]);
+  const listed = await call("GET", "/issues/40/notes?order_by=created_at&sort=desc");
+  expect(listed.body).toMatchObject([
+    { id: expect.any(Number) as number, body: "Words", created_at: expect.any(String) as string },
+  ]);
+  expect(wrongInNote({ ...(comment.body as object), invented: 1 }).join()).toContain("invented");
+  for (const [about, path] of [
+    ["merge_requests/{merge_request_iid}", "/merge_requests/1"],
+    ["merge_requests/{merge_request_iid}/notes/{note_id}", "/merge_requests/1/notes/700"],
+    ["issues/{issue_iid}", "/issues/40"],
+    ["issues/{issue_iid}/notes/{note_id}", "/issues/40/notes/700"],
+  ] as const) {
+    const operation = `POST ${project}/${about}/award_emoji`;
+    const reaction = await call("POST", `${path}/award_emoji`, { name: "eyes" });
+    expect([about, reaction.status, problems(operation, 201, reaction.body)]).toEqual([about, 201, []]);
+    expect(unknownOf(operationOf(operation).body, ["name"])).toEqual([]);
+    const again = await call("POST", `${path}/award_emoji`, { name: "eyes" });
+    expect([again.status, problems(operation, 404, again.body)]).toEqual([404, []]);
+  }
+  const sent = { state: "running", name: "offstage", description: "Words", target_url: "https://offstage.example" };
+  const status = await call("POST", `/statuses/${"a".repeat(40)}`, sent);
+  // GitLab answers 201, and describes it as 200.
+  expect([status.status, problems(`POST ${project}/statuses/{sha}`, 200, status.body)]).toEqual([201, []]);
+  expect(unknownOf(operationOf(`POST ${project}/statuses/{sha}`).body, Object.keys(sent))).toEqual([]);
+  const member = await call("GET", `/members/all/${idOf("ada")}`);
+  expect(problems(`GET ${project}/members/all/{user_id}`, 200, member.body, ["access_level", "state"])).toEqual([]);
 });
 
 it("GitLab knows what Offstage sends", () => {

@@ -156,6 +156,52 @@ describe("the test forge answers as GitHub's description says", () => {
     expect(problems("GET /repos/{owner}/{repo}/branches", 200, branches.body)).toEqual([]);
   });
 
+  it("when comments, replies, reactions and a status are posted, and a person's rights are read", async () => {
+    const repository = "/repos/{owner}/{repo}";
+    forge.describe("acme", "shop", { issues: [40], threads: ["77"], people: { ada: "write" } });
+    for (const [operation, path, fields] of [
+      ["/issues/{issue_number}/comments", "/issues/40/comments", ["id", "html_url"]],
+      ["/pulls/{pull_number}/comments/{comment_id}/replies", "/pulls/1/comments/77/replies", ["id", "html_url"]],
+      ["/issues/{issue_number}/reactions", "/issues/40/reactions", []],
+      ["/issues/comments/{comment_id}/reactions", "/issues/comments/7/reactions", []],
+      ["/pulls/comments/{comment_id}/reactions", "/pulls/comments/7/reactions", []],
+    ] as const) {
+      const sent = { body: "Words", content: "eyes" };
+      const posted = await call("POST", `/repos/acme/shop${path}`, sent);
+      expect([path, posted.status, problems(`POST ${repository}${operation}`, 201, posted.body)]).toEqual([
+        path,
+        201,
+        [],
+      ]);
+      expect(lacking(`POST ${repository}${operation}`, 201, fields, posted.body)).toEqual([]);
+    }
+    const again = await call("POST", "/repos/acme/shop/issues/40/reactions", { content: "eyes" });
+    expect([again.status, problems(`POST ${repository}/issues/{issue_number}/reactions`, 200, again.body)]).toEqual([
+      200,
+      [],
+    ]);
+    for (const [operation, path] of [
+      ["/issues/{issue_number}/comments", "/issues/40/comments"],
+      ["/pulls/{pull_number}/comments", "/pulls/1/comments"],
+    ] as const) {
+      const listed = await call("GET", `/repos/acme/shop${path}?since=2026-01-01T00:00:00Z`);
+      expect([path, problems(`GET ${repository}${operation}`, 200, listed.body)]).toEqual([path, []]);
+      expect(lacking(`GET ${repository}${operation}`, 200, ["id", "html_url", "body"], listed.body)).toEqual([]);
+    }
+    const status = {
+      state: "pending",
+      context: "offstage",
+      description: "Words",
+      target_url: "https://offstage.example",
+    };
+    const set = await call("POST", `/repos/acme/shop/statuses/${"a".repeat(40)}`, status);
+    expect([set.status, problems(`POST ${repository}/statuses/{sha}`, 201, set.body)]).toEqual([201, []]);
+    const rights = await call("GET", "/repos/acme/shop/collaborators/ada/permission");
+    const reading = `GET ${repository}/collaborators/{username}/permission`;
+    expect(problems(reading, 200, rights.body)).toEqual([]);
+    expect(lacking(reading, 200, ["permission", "user.id"], rights.body)).toEqual([]);
+  });
+
   it("when a GitHub App asks for its installation and a token", async () => {
     const app = createTestApp(7);
     forge.registerApp(app);

@@ -23,7 +23,15 @@ const operations = [
   ["get", `${project}/repository/branches/{branch}`],
   ["get", `${project}/protected_branches`],
   ["post", `${project}/fork`],
+  ["post", `${project}/issues/{issue_iid}/award_emoji`],
+  ["post", `${project}/issues/{issue_iid}/notes/{note_id}/award_emoji`],
+  ["post", `${mergeRequest}/award_emoji`],
+  ["post", `${mergeRequest}/notes/{note_id}/award_emoji`],
+  ["post", `${project}/statuses/{sha}`],
+  ["get", `${project}/members/all/{user_id}`],
 ] as const;
+/** What the description has without the calls that answer with it: notes and discussions are not described. */
+const entities = ["API_Entities_Note"];
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 type JsonObject = { [key: string]: Json };
@@ -47,6 +55,7 @@ for (const [method, path] of operations) {
     responses: Object.fromEntries(responses.map(([status, response]) => [status, schemaOf(response)])),
   };
 }
+for (const name of entities) define(name);
 await writeFile(
   join(import.meta.dirname, "gitlab-openapi.json"),
   `${JSON.stringify({ version: at("info")["version"] ?? null, operations: kept, definitions })}\n`,
@@ -75,9 +84,14 @@ function prune(schema: Json): Json {
   if (typeof schema["$ref"] === "string") return orList(define(schema["$ref"].split("/").at(-1) ?? ""));
   if (schema["type"] === "string" && schema["example"] === undefined && schema["format"] === undefined) return true;
   if (schema["type"] === "array") return orNull({ type: "array", items: prune(schema["items"] ?? true) });
-  if (!isObject(schema["properties"])) return orNull({ type: schema["type"] ?? "object" });
+  // Some have the name of a Ruby class for a type.
+  if (!isObject(schema["properties"])) return isType(schema["type"]) ? orNull({ type: schema["type"] }) : true;
   const properties = Object.entries(schema["properties"]).map(([name, each]): [string, Json] => [name, prune(each)]);
   return orNull({ type: "object", properties: Object.fromEntries(properties), additionalProperties: false });
+}
+
+function isType(type: Json | undefined): type is string {
+  return typeof type === "string" && ["string", "integer", "number", "boolean", "object"].includes(type);
 }
 
 function orNull(schema: JsonObject): Json {

@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { isAboutRights, serveApi } from "./api.ts";
 import { endPullRequest } from "./api-request.ts";
+import { feedbackOf } from "./feedback.ts";
 import { registerFromManifest } from "./github-manifest.ts";
 import type { RegisteredApp } from "./github-app.ts";
 import { serveGit } from "./git-http.ts";
@@ -18,6 +19,7 @@ import {
   nextLagMs,
   type Failure,
   type ForgeState,
+  type KeptFeedback,
   type RepositoryFacts,
   type TestPullRequest,
 } from "./state.ts";
@@ -52,7 +54,9 @@ export interface TestForge {
   setGiteaScopes(scopes: readonly string[] | null): void;
   /** The API requests so far, as `GET /api/v3/repos/…`. */
   asked(): readonly string[];
-  /** What GitLab was made to do by lines of descriptions, as `/merge`. */
+  /** Comments, reactions and statuses. */
+  feedback(owner: string, name: string): KeptFeedback;
+  /** What GitLab was made to do by lines of texts, as `/merge`. */
   quickActions(): readonly string[];
   /** Closes a pull request, as a person on the forge would. */
   endPullRequest(owner: string, name: string, number: number, state: "closed" | "merged"): void;
@@ -94,6 +98,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     failures: [],
     asked: [],
     quickActions: [],
+    feedback: new Map(),
     lfs,
     url: "",
   };
@@ -134,6 +139,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     setGranted: (granted) => void (state.granted = granted),
     setGiteaScopes: (scopes) => void (state.giteaScopes = scopes),
     asked: () => state.asked,
+    feedback: (owner, name) => feedbackOf(state, { owner, name }),
     quickActions: () => state.quickActions,
     lfs: Object.assign(lfs, {
       pathOf: (owner: string, name: string, oid: string) => contentPath(root, `${owner}/${name}`, oid),
@@ -233,12 +239,8 @@ async function handle(
     await serveApi(state, pathname, searchParams, request, response);
     return;
   }
-<<<<<<< HEAD
   if (pathname.endsWith("/settings/apps/new")) return registerFromManifest(state, request, searchParams, response);
-  const page = /^\/([^/]+)\/([^/]+)\/pull\/(\d+)$/u.exec(pathname);
-=======
   const page = /^\/(.+)\/([^/]+)\/(?:pull|-\/merge_requests)\/(\d+)$/u.exec(pathname);
->>>>>>> 424c5ec (Open merge requests on GitLab, gitlab.com and self-managed)
   if (page !== null) {
     await servePage(state, page[1] ?? "", page[2] ?? "", Number(page[3]), response);
     return;

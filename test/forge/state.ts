@@ -67,6 +67,14 @@ export interface RepositoryFacts {
   readonly markedForDeletion?: boolean;
   /** On GitLab: as to an administrator who is no member. */
   readonly silentOnRole?: boolean;
+  /** Numbers of its issues. */
+  readonly issues?: readonly number[];
+  /** Ids of threads in reviews. */
+  readonly threads?: readonly string[];
+  /** What people may do, by their name. */
+  readonly people?: Readonly<Record<string, "admin" | "write" | "read" | "none">>;
+  /** Whether the token may ask what people may do; Gitea tells administrators alone. */
+  readonly tellsRights?: boolean;
   /** On GitLab: when a fork has its copy of the repository, as of `performance.now()`. */
   readonly copiedFrom?: number;
   /**
@@ -79,6 +87,33 @@ export interface RepositoryFacts {
     readonly level?: number | null;
     readonly userId?: number;
   }[];
+}
+
+/** What a forge was told about one repository. */
+export interface KeptFeedback {
+  readonly comments: KeptComment[];
+  /** As `issues/1 eyes`, `comments/7 eyes`; no forge keeps one twice. */
+  readonly reactions: Set<string>;
+  /** The last one for each commit and name. */
+  readonly statuses: Map<string, KeptStatus>;
+}
+
+export interface KeptComment {
+  readonly id: number;
+  readonly number: number;
+  readonly body: string;
+  /** The thread of a review; null: it stands alone. */
+  readonly thread: string | null;
+  readonly createdAt: string;
+  readonly shownFrom: number;
+}
+
+export interface KeptStatus {
+  readonly sha: string;
+  readonly name: string;
+  readonly state: string;
+  readonly description: string;
+  readonly url: string;
 }
 
 export interface ForgeState {
@@ -107,6 +142,8 @@ export interface ForgeState {
   readonly failures: ApiFailure[];
   /** The API requests so far, as `GET /repos/…`. */
   readonly asked: string[];
+  /** What was said, by repository. */
+  readonly feedback: Map<string, KeptFeedback>;
   /** What GitLab was made to do by lines of texts. */
   readonly quickActions: string[];
   readonly lfs: LfsState;

@@ -162,6 +162,43 @@ describe("the test forge answers as Gitea's description says, with the fields th
     expect(problems(`GET ${repository}/branches`, 200, branches.body)).toEqual([]);
   });
 
+  it("when comments, reactions and a status are posted, and a person's rights are read", async () => {
+    forge.describe("acme", "shop", { issues: [40], people: { ada: "write" } });
+    const comments = `${repository}/issues/{index}/comments`;
+    const posted = await call("POST", "/shop/issues/40/comments", { body: "Words" });
+    expect([posted.status, problems(`POST ${comments}`, 201, posted.body)]).toEqual([201, []]);
+    expect(missing(`POST ${comments}`, 201, ["id", "html_url", "body"], posted.body)).toEqual([]);
+    const listed = await call("GET", "/shop/issues/40/comments?since=2026-01-01T00:00:00Z");
+    expect(listed.body).toHaveLength(1);
+    expect(problems(`GET ${comments}`, 200, listed.body)).toEqual([]);
+    expect(description.operations[`GET ${comments}`]?.query).toContain("since");
+    for (const [about, path] of [
+      ["{index}", "/shop/issues/40"],
+      ["comments/{id}", "/shop/issues/comments/7"],
+    ] as const) {
+      const operation = `POST ${repository}/issues/${about}/reactions`;
+      for (const status of [201, 200]) {
+        const reaction = await call("POST", `${path}/reactions`, { content: "eyes" });
+        expect([reaction.status, problems(operation, status, reaction.body)]).toEqual([status, []]);
+      }
+    }
+    const sent = {
+      state: "pending",
+      context: "offstage",
+      description: "Words",
+      target_url: "https://offstage.example",
+    };
+    const status = await call("POST", `/shop/statuses/${"a".repeat(40)}`, sent);
+    expect([status.status, problems(`POST ${repository}/statuses/{sha}`, 201, status.body)]).toEqual([201, []]);
+    const rights = await call("GET", "/shop/collaborators/ada/permission");
+    const reading = `GET ${repository}/collaborators/{collaborator}/permission`;
+    expect(problems(reading, 200, rights.body)).toEqual([]);
+    expect(missing(reading, 200, ["permission", "user.id"], rights.body)).toEqual([]);
+    forge.describe("acme", "shop", { tellsRights: false });
+    const refused = await call("GET", "/shop/collaborators/ada/permission");
+    expect([refused.status, problems(reading, 403, refused.body)]).toEqual([403, []]);
+  });
+
   it("as a check that sees what is not described, and what is missing", () => {
     const operation = `GET ${repository}/branches/{branch}`;
     expect(problems(operation, 200, { name: 7, invented: true })).toEqual([

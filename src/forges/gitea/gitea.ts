@@ -15,6 +15,7 @@ import {
 import { notForked, readyFork } from "../forks.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
 import { pathOn, servesAddress } from "../serves.ts";
+import { createGiteaFeedback } from "./feedback.ts";
 
 type GiteaSettings = Extract<ForgeSettings, { kind: "gitea" }>;
 
@@ -187,6 +188,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     name: host,
     webUrl: settings.webUrl,
     opensPullRequests: true,
+    feedback: createGiteaFeedback({ host, call }),
     serves: (address) => servesAddress(settings.webUrl, address),
     credentials: () =>
       Promise.resolve(settings.token === undefined ? null : { username: "offstage", password: settings.token }),

@@ -4,6 +4,7 @@ import { SessionError } from "../../domain/errors/errors.ts";
 import { readMark } from "../../domain/repositories/pull-request-mark.ts";
 import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
 import type { Forge, ForgePullRequest, ForgeSettings } from "../forge.ts";
+import { createGitHubFeedback } from "./feedback.ts";
 import { gitHubAccess, type InstallationPermissions } from "./access.ts";
 import { callForge, onlyALook, type ForgeAnswer } from "../http.ts";
 import {
@@ -145,6 +146,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     name: host === "github.com" ? "GitHub" : host,
     webUrl: settings.webUrl,
     opensPullRequests: true,
+    feedback: createGitHubFeedback({ host, call }),
     serves: (address) => servesAddress(settings.webUrl, address),
     async credentials(address, signal) {
       const password = await token(address, signal);

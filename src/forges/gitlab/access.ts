@@ -2,7 +2,7 @@ import type { RepositoryAccess } from "../forge.ts";
 import type { Project, ProtectedBranch } from "./project.ts";
 
 /** The role from which on members may push (https://docs.gitlab.com/api/members/#roles). */
-const developer = 30;
+export const developer = 30;
 
 /**
  * What GitLab tells of the rights on a project.

@@ -14,6 +14,7 @@ import {
 import { refusedBy, wordsOf } from "../refusal.ts";
 import { pathOn, servesAddress } from "../serves.ts";
 import { gitLabAccess } from "./access.ts";
+import { createGitLabFeedback } from "./feedback.ts";
 import { forkOnGitLab } from "./fork.ts";
 import type { Project, ProtectedBranch } from "./project.ts";
 import { withoutQuickActions } from "./quick-actions.ts";
@@ -135,6 +136,7 @@ export function createGitLab(settings: GitLabSettings): Forge {
     name: host === "gitlab.com" ? "GitLab" : host,
     webUrl,
     opensPullRequests: true,
+    feedback: createGitLabFeedback({ host, webUrl, call }),
     serves: (address) => servesAddress(webUrl, address),
     credentials: () => Promise.resolve(token === undefined ? null : { username: "oauth2", password: token }),
     ...createPullRequestCalls({

@@ -1,0 +1,125 @@
+import { hasCommentMark } from "../../domain/repositories/comment-mark.ts";
+import type { RepositoryAddress } from "../../domain/repositories/repository.ts";
+import {
+  expectStatus,
+  lookFrom,
+  postOnce,
+  type Feedback,
+  type ForgeComment,
+  type NewComment,
+  type Reaction,
+  type Subject,
+} from "../feedback.ts";
+import { hasNextPage, type RepositoryCall } from "../pull-requests.ts";
+import { refusedBy, wordsOf } from "../refusal.ts";
+import { pathOn } from "../serves.ts";
+import { developer } from "./access.ts";
+import { withoutQuickActions } from "./quick-actions.ts";
+
+interface GitLabApi {
+  readonly host: string;
+  readonly webUrl: string;
+  readonly call: RepositoryCall;
+}
+
+/** Fields used of a note (https://docs.gitlab.com/api/notes/). */
+interface Note {
+  readonly id: number;
+  readonly body: string;
+  readonly created_at: string;
+}
+
+/** Fields used of a member (https://docs.gitlab.com/api/project_members/). */
+interface Member {
+  readonly access_level?: number;
+  readonly state?: string;
+}
+
+/** Pages of 100 notes, the newest first, that are looked through. */
+const pageLimit = 10;
+/** Most characters of a status's description. */
+const descriptionLimit = 255;
+const reactions: Readonly<Record<Reaction, string>> = {
+  eyes: "eyes",
+  "+1": "thumbsup",
+  "-1": "thumbsdown",
+  rocket: "rocket",
+  confused: "confused",
+};
+const states = { pending: "running", success: "success", failure: "failed" } as const;
+
+/** Answers on GitLab (https://docs.gitlab.com/api/notes/, https://docs.gitlab.com/api/discussions/). */
+export function createGitLabFeedback(api: GitLabApi): Feedback {
+  const { host, call } = api;
+  return {
+    comment: (address, subject, comment, signal) =>
+      post(api, address, { subject, send: `${pathOf(subject)}/notes` }, comment, signal),
+    reply(address, { subject, id }, comment, signal) {
+      const send = `${pathOf(subject)}/discussions/${encodeURIComponent(id)}/notes`;
+      return post(api, address, { subject, send }, comment, signal);
+    },
+    async react(address, { subject, commentId }, reaction, signal) {
+      const note = commentId === null ? "" : `/notes/${encodeURIComponent(commentId)}`;
+      const path = `${pathOf(subject)}${note}/award_emoji`;
+      const answer = await call(address, "POST", path, signal, { body: { name: reactions[reaction] } });
+      // GitLab says with a 404 that it is there.
+      if (/already been taken/iu.test(wordsOf(answer.body))) return;
+      expectStatus(host, answer, [201], "reaction");
+    },
+    async setStatus(address, sha, { state, name, description, url }, signal) {
+      const body = { state: states[state], name, description: description.slice(0, descriptionLimit), target_url: url };
+      const answer = await call(address, "POST", `/statuses/${encodeURIComponent(sha)}`, signal, { body });
+      // As GitLab says of a status that is the same already.
+      if (answer.status === 400 && /cannot transition status/iu.test(wordsOf(answer.body))) return;
+      expectStatus(host, answer, [200, 201], "commit status");
+    },
+    async mayWrite(address, { id }, signal) {
+      // With rights by a group, and by one that the project is shared with.
+      const answer = await call(address, "GET", `/members/all/${encodeURIComponent(id)}`, signal);
+      if (answer.status === 403) return null;
+      if (answer.status === 404 && !/project/iu.test(wordsOf(answer.body))) return false;
+      if (answer.status !== 200) throw refusedBy(host, answer, "question for a person's rights");
+      const { access_level: level = 0, state } = (answer.body ?? {}) as Member;
+      return state === "active" && level >= developer;
+    },
+  };
+}
+
+function pathOf({ kind, number }: Subject): string {
+  return `/${kind === "issue" ? "issues" : "merge_requests"}/${number}`;
+}
+
+function post(
+  { host, webUrl, call }: GitLabApi,
+  address: RepositoryAddress,
+  { subject, send }: { readonly subject: Subject; readonly send: string },
+  comment: NewComment,
+  signal: AbortSignal,
+) {
+  const read = (note: unknown): ForgeComment => {
+    const { id } = note as Note;
+    return { id: String(id), url: `${webUrl}/${pathOn(webUrl, address)}/-${pathOf(subject)}#note_${id}` };
+  };
+  /** Notes of threads are in the list, too. */
+  async function find(): Promise<ForgeComment | null> {
+    for (let page = 1, seen = 0; page <= pageLimit; page += 1) {
+      const query = `order_by=created_at&sort=desc&per_page=100&page=${page}`;
+      const answer = await call(address, "GET", `${pathOf(subject)}/notes?${query}`, signal);
+      if (answer.status !== 200) throw refusedBy(host, answer, "list of comments");
+      const listed = answer.body as readonly Note[];
+      const found = listed.find(({ body }) => hasCommentMark(body, comment.key));
+      if (found !== undefined) return read(found);
+      seen += listed.length;
+      const isOlder = Date.parse(listed.at(-1)?.created_at ?? "") < lookFrom(comment).getTime();
+      if (isOlder || hasNextPage(answer, seen) !== true) break;
+    }
+    return null;
+  }
+  const api = {
+    host,
+    find,
+    read,
+    send: (body: string) => call(address, "POST", send, signal, { body: { body: withoutQuickActions(body) } }),
+  };
+  return postOnce(api, comment, signal);
+}

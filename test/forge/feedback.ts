@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import type { Answer, ApiRequest } from "./api-request.ts";
+import {
+  nextLagMs,
+  type ForgeState,
+  type KeptComment,
+  type KeptFeedback,
+  type KeptStatus,
+  type Place,
+} from "./state.ts";
+
+export function feedbackOf(state: ForgeState, { owner, name }: Pick<Place, "owner" | "name">): KeptFeedback {
+  const key = `${owner}/${name}`;
+  const kept = state.feedback.get(key) ?? { comments: [], reactions: new Set(), statuses: new Map() };
+  state.feedback.set(key, kept);
+  return kept;
+}
+
+/** Whether there is an issue or a pull request of that number. */
+export function isThere(state: ForgeState, { owner, name }: Place, number: number, kind: "issue" | "pull" | "any") {
+  const key = `${owner}/${name}`;
+  const isPull = (state.pulls.get(key) ?? []).some((pull) => pull.number === number);
+  const isIssue = state.facts.get(key)?.issues?.includes(number) === true;
+  return kind === "any" ? isPull || isIssue : kind === "pull" ? isPull : isIssue;
+}
+
+export function addComment(
+  state: ForgeState,
+  { place, body }: ApiRequest,
+  number: number,
+  thread: string | null,
+): KeptComment {
+  const { comments } = feedbackOf(state, place);
+  const added = {
+    id: 700 + comments.length,
+    number,
+    body: body["body"] ?? "",
+    thread,
+    createdAt: new Date().toISOString(),
+    shownFrom: performance.now() + nextLagMs(state),
+  };
+  comments.push(added);
+  return added;
+}
+
+/** The comments that lists show, oldest first. */
+export function shownComments(state: ForgeState, { place, query }: ApiRequest, number: number): KeptComment[] {
+  const since = Date.parse(query.get("since") ?? "1970-01-01T00:00:00Z");
+  return feedbackOf(state, place).comments.filter(
+    (comment) =>
+      comment.number === number && performance.now() >= comment.shownFrom && Date.parse(comment.createdAt) >= since,
+  );
+}
+
+/** @returns whether it was there */
+export function addReaction(state: ForgeState, { place }: ApiRequest, to: string, content: string): boolean {
+  const { reactions } = feedbackOf(state, place);
+  const wasThere = reactions.has(`${to} ${content}`);
+  reactions.add(`${to} ${content}`);
+  return wasThere;
+}
+
+/** @returns what was there before */
+export function setStatus(state: ForgeState, { place }: ApiRequest, status: KeptStatus): KeptStatus | null {
+  const { statuses } = feedbackOf(state, place);
+  const key = `${status.sha} ${status.name}`;
+  const before = statuses.get(key) ?? null;
+  statuses.set(key, status);
+  return before;
+}
+
+/** A person of the forge, by name; null: there is none. */
+export function personOf(state: ForgeState, { owner, name }: Place, login: string) {
+  const permission = state.facts.get(`${owner}/${name}`)?.people?.[login];
+  return permission === undefined ? null : { login, id: idOf(login), permission };
+}
+
+/** The stable id of a person. */
+export function idOf(login: string): number {
+  return createHash("sha256").update(login).digest().readUInt16BE();
+}
+
+/** An answer of a list. */
+export const listed = (
+  { items, headers }: { readonly items: readonly unknown[]; readonly headers: Record<string, string> },
+  shape: (item: never) => unknown,
+): Answer => ({ status: 200, headers, body: items.map((item) => shape(item as never)) });

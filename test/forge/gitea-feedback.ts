@@ -1,0 +1,78 @@
+import type { Answer, ApiRequest } from "./api-request.ts";
+import { addComment, addReaction, isThere, personOf, setStatus, shownComments } from "./feedback.ts";
+import { userShape } from "./gitea-shapes.ts";
+import { tokenUser, type ForgeState, type KeptComment, type Place } from "./state.ts";
+
+const began = "2026-01-01T00:00:00Z";
+
+function commentShape({ webUrl, owner, name }: Place, comment: KeptComment) {
+  const issue = `${webUrl}/${owner}/${name}/issues/${comment.number}`;
+  return {
+    id: comment.id,
+    html_url: `${issue}#issuecomment-${comment.id}`,
+    pull_request_url: "",
+    issue_url: issue,
+    user: userShape(webUrl, tokenUser),
+    original_author: "",
+    original_author_id: 0,
+    body: comment.body,
+    assets: [],
+    created_at: comment.createdAt,
+    updated_at: comment.createdAt,
+  };
+}
+
+/** The part of Gitea's API for answers; null if a request is for none of it. */
+export function answerFeedbackAsGitea(
+  state: ForgeState,
+  request: ApiRequest,
+  refused: (status: number, words: string) => Answer,
+): Answer | null {
+  const { place, method, path, body } = request;
+  const notFound = refused(404, "The target couldn't be found.");
+  const [, number] = /^\/issues\/(\d+)\/comments$/u.exec(path) ?? [];
+  if (number !== undefined) {
+    if (!isThere(state, place, Number(number), "any")) return notFound;
+    if (method === "POST")
+      return { status: 201, body: commentShape(place, addComment(state, request, Number(number), null)) };
+    const found = shownComments(state, request, Number(number));
+    return { status: 200, body: found.map((comment) => commentShape(place, comment)) };
+  }
+  const [, to] = /^\/(issues\/(?:comments\/)?\d+)\/reactions$/u.exec(path) ?? [];
+  if (to !== undefined) {
+    const content = body["content"] ?? "";
+    const wasThere = addReaction(state, request, to, content);
+    const reaction = { user: userShape(place.webUrl, tokenUser), content, created_at: began };
+    return { status: wasThere ? 200 : 201, body: reaction };
+  }
+  const [, sha] = /^\/statuses\/(\w+)$/u.exec(path) ?? [];
+  if (sha !== undefined && method === "POST") {
+    const { state: shown = "", context: name = "", description = "", target_url: url = "" } = body;
+    setStatus(state, request, { sha, name, state: shown, description, url });
+    return {
+      status: 201,
+      body: {
+        id: 1,
+        status: shown,
+        target_url: url,
+        description,
+        url: `${place.webUrl}/api/v1/repos/${place.owner}/${place.name}/statuses/${sha}`,
+        context: name,
+        creator: userShape(place.webUrl, tokenUser),
+        created_at: began,
+        updated_at: began,
+      },
+    };
+  }
+  const [, login] = /^\/collaborators\/([^/]+)\/permission$/u.exec(path) ?? [];
+  if (login === undefined) return null;
+  if (state.facts.get(`${place.owner}/${place.name}`)?.tellsRights === false)
+    return refused(
+      403,
+      "Only admins can query all permissions, repo admins can query all repo permissions, collaborators can query only their own",
+    );
+  const person = personOf(state, place, decodeURIComponent(login));
+  if (person === null) return notFound;
+  const user = { ...userShape(place.webUrl, person.login), id: person.id };
+  return { status: 200, body: { permission: person.permission, role_name: person.permission, user } };
+}

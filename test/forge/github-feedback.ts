@@ -1,0 +1,106 @@
+import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
+import { addComment, addReaction, isThere, listed, personOf, setStatus, shownComments } from "./feedback.ts";
+import { userShape } from "./github-shapes.ts";
+import { tokenUser, type ForgeState, type KeptComment, type KeptStatus, type Place } from "./state.ts";
+
+const began = "2026-01-01T00:00:00Z";
+
+function commentShape({ webUrl, owner, name }: Place, comment: KeptComment) {
+  const repository = `${webUrl}/api/v3/repos/${owner}/${name}`;
+  return {
+    id: comment.id,
+    node_id: `IC_${comment.id}`,
+    url: `${repository}/issues/comments/${comment.id}`,
+    html_url: `${webUrl}/${owner}/${name}/issues/${comment.number}#issuecomment-${comment.id}`,
+    issue_url: `${repository}/issues/${comment.number}`,
+    body: comment.body,
+    user: userShape(webUrl, tokenUser),
+    created_at: comment.createdAt,
+    updated_at: comment.createdAt,
+    author_association: "MEMBER",
+  };
+}
+
+function reviewCommentShape(place: Place, comment: KeptComment) {
+  const { webUrl, owner, name } = place;
+  const repository = `${webUrl}/api/v3/repos/${owner}/${name}`;
+  const { id, html_url: html, issue_url: _, ...shared } = commentShape(place, comment);
+  const url = `${repository}/pulls/comments/${id}`;
+  const pull = `${repository}/pulls/${comment.number}`;
+  return {
+    ...shared,
+    id,
+    url,
+    html_url: html,
+    pull_request_review_id: 1,
+    pull_request_url: pull,
+    in_reply_to_id: Number(comment.thread),
+    diff_hunk: "@@ -1 +1 @@",
+    path: "a.txt",
+    commit_id: "0".repeat(40),
+    original_commit_id: "0".repeat(40),
+    _links: { self: { href: url }, html: { href: html }, pull_request: { href: pull } },
+  };
+}
+
+function statusShape({ webUrl, owner, name }: Place, { sha, name: context, ...status }: KeptStatus) {
+  return {
+    id: 1,
+    node_id: "SC_1",
+    url: `${webUrl}/api/v3/repos/${owner}/${name}/statuses/${sha}`,
+    avatar_url: null,
+    state: status.state,
+    description: status.description,
+    target_url: status.url,
+    context,
+    created_at: began,
+    updated_at: began,
+    creator: userShape(webUrl, tokenUser),
+  };
+}
+
+/** The part of GitHub's API for answers; null if a request is for none of it. */
+export function answerFeedbackAsGitHub(state: ForgeState, request: ApiRequest, notFound: Answer): Answer | null {
+  const { place, method, path, body } = request;
+  const base = `/api/v3/repos/${place.owner}/${place.name}`;
+  const page = (found: readonly KeptComment[]) =>
+    pageOf(request, found, { sizeName: "per_page", mostItems: 100, base });
+
+  const [, kind, number = "", thread] = /^\/(issues|pulls)\/(\d+)\/comments(?:\/(\d+)\/replies)?$/u.exec(path) ?? [];
+  if (kind !== undefined) {
+    const isPulls = kind === "pulls";
+    if (!isThere(state, place, Number(number), isPulls ? "pull" : "any")) return notFound;
+    if (method === "GET") {
+      const found = shownComments(state, request, Number(number)).filter((each) => (each.thread !== null) === isPulls);
+      return listed(page(found), (each) => (isPulls ? reviewCommentShape : commentShape)(place, each));
+    }
+    if (isPulls !== (thread !== undefined)) return notFound;
+    if (thread !== undefined && !hasThread(state, place, thread)) return notFound;
+    const added = addComment(state, request, Number(number), thread ?? null);
+    return { status: 201, body: (isPulls ? reviewCommentShape : commentShape)(place, added) };
+  }
+  const [, to] = /^\/(issues\/\d+|(?:issues|pulls)\/comments\/\d+)\/reactions$/u.exec(path) ?? [];
+  if (to !== undefined) {
+    const content = body["content"] ?? "";
+    const wasThere = addReaction(state, request, to, content);
+    const reaction = { id: 1, node_id: "R_1", user: userShape(place.webUrl, tokenUser), content, created_at: began };
+    return { status: wasThere ? 200 : 201, body: reaction };
+  }
+  const [, sha] = /^\/statuses\/(\w+)$/u.exec(path) ?? [];
+  if (sha !== undefined && method === "POST") {
+    const { state: shown = "", context: name = "", description = "", target_url: url = "" } = body;
+    const status = { sha, name, state: shown, description, url };
+    setStatus(state, request, status);
+    return { status: 201, body: statusShape(place, status) };
+  }
+  const [, login] = /^\/collaborators\/([^/]+)\/permission$/u.exec(path) ?? [];
+  if (login === undefined) return null;
+  const person = personOf(state, place, decodeURIComponent(login));
+  if (person === null) return notFound;
+  const user = { ...userShape(place.webUrl, person.login), id: person.id, role_name: person.permission };
+  return { status: 200, body: { permission: person.permission, role_name: person.permission, user } };
+}
+
+function hasThread(state: ForgeState, { owner, name }: Place, thread: string): boolean {
+  return state.facts.get(`${owner}/${name}`)?.threads?.includes(thread) === true;
+}

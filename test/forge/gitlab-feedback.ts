@@ -1,0 +1,97 @@
+import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
+import { addComment, addReaction, idOf, isThere, listed, personOf, setStatus, shownComments } from "./feedback.ts";
+import { gitLabUserShape } from "./gitlab-shapes.ts";
+import { tokenUser, type ForgeState, type KeptComment, type Place } from "./state.ts";
+
+const began = "2026-01-01T00:00:00.000Z";
+const roles = { admin: 40, write: 30, read: 20, none: 0 };
+
+function noteShape({ webUrl }: Place, comment: KeptComment, isIssue: boolean) {
+  return {
+    id: comment.id,
+    type: comment.thread === null ? null : "DiscussionNote",
+    body: comment.body,
+    author: gitLabUserShape(webUrl, tokenUser),
+    created_at: comment.createdAt,
+    updated_at: comment.createdAt,
+    system: false,
+    noteable_id: 1_000 + comment.number,
+    noteable_type: isIssue ? "Issue" : "MergeRequest",
+    project_id: 1,
+    noteable_iid: comment.number,
+    resolvable: comment.thread !== null,
+    confidential: false,
+    internal: false,
+    imported: false,
+    imported_from: "none",
+    commands_changes: {},
+  };
+}
+
+/** The part of GitLab's API for answers; null if a request is for none of it. */
+export function answerFeedbackAsGitLab(
+  state: ForgeState,
+  request: ApiRequest,
+  carriedOut: (text: string) => string,
+): Answer | null {
+  const { place, method, path, body } = request;
+  const refused = (status: number, message: unknown): Answer => ({ status, body: { message } });
+  const [, kind, iid = "", thread] =
+    /^\/(issues|merge_requests)\/(\d+)(?:\/discussions\/(\w+))?\/notes$/u.exec(path) ?? [];
+  const facts = state.facts.get(`${place.owner}/${place.name}`) ?? {};
+  if (kind !== undefined) {
+    const isIssue = kind === "issues";
+    if (!isThere(state, place, Number(iid), isIssue ? "issue" : "pull")) return refused(404, "404 Not found");
+    if (method === "GET") {
+      const found = shownComments(state, request, Number(iid)).toReversed();
+      const base = `/api/v4/projects/${encodeURIComponent(`${place.owner}/${place.name}`)}`;
+      const page = pageOf(request, found, { sizeName: "per_page", mostItems: 100, base });
+      return listed(page, (each) => noteShape(place, each, isIssue));
+    }
+    if (thread !== undefined && facts.threads?.includes(thread) !== true)
+      return refused(404, "404 Discussion Not Found");
+    const text = carriedOut(body["body"] ?? "");
+    const added = addComment(state, { ...request, body: { body: text } }, Number(iid), thread ?? null);
+    return { status: 201, body: noteShape(place, added, isIssue) };
+  }
+  const [, to] = /^\/((?:issues|merge_requests)\/\d+(?:\/notes\/\d+)?)\/award_emoji$/u.exec(path) ?? [];
+  if (to !== undefined) {
+    const name = body["name"] ?? "";
+    if (addReaction(state, request, to, name))
+      return refused(404, "404 Award Emoji Name has already been taken Not Found");
+    const user = gitLabUserShape(place.webUrl, tokenUser);
+    const about = { awardable_id: 1, awardable_type: to.includes("notes") ? "Note" : "MergeRequest", url: null };
+    return { status: 201, body: { id: 1, name, user, created_at: began, updated_at: began, ...about } };
+  }
+  const [, sha] = /^\/statuses\/(\w+)$/u.exec(path) ?? [];
+  if (sha !== undefined && method === "POST") return addStatus(state, request, sha);
+  const [, id] = /^\/members\/all\/(\d+)$/u.exec(path) ?? [];
+  if (id === undefined) return null;
+  if (facts.tellsRights === false) return refused(403, "403 Forbidden");
+  const login = Object.keys(facts.people ?? {}).find((name) => idOf(name) === Number(id));
+  const person = login === undefined ? null : personOf(state, place, login);
+  if (person === null || person.permission === "none") return refused(404, "404 Not found");
+  const user = gitLabUserShape(place.webUrl, person.login, person.id);
+  const member = { access_level: roles[person.permission], created_at: began, expires_at: null };
+  return { status: 200, body: { ...user, ...member, membership_state: "active" } };
+}
+
+/** A status that is the same already is no transition. */
+function addStatus(state: ForgeState, request: ApiRequest, sha: string): Answer {
+  const { state: shown = "", name = "", description = "", target_url: url = "" } = request.body;
+  const before = setStatus(state, request, { sha, name, state: shown, description, url });
+  if (before?.state === shown && shown === "running")
+    return {
+      status: 400,
+      body: {
+        message: 'Cannot transition status via :run from :running (Reason(s): Status cannot transition via "run")',
+      },
+    };
+  const author = gitLabUserShape(request.place.webUrl, tokenUser);
+  const times = { created_at: began, started_at: null, finished_at: null };
+  const rest = { allow_failure: false, coverage: null, pipeline_id: 1, author };
+  return {
+    status: 201,
+    body: { id: 1, sha, ref: "main", status: shown, name, target_url: url, description, ...times, ...rest },
+  };
+}

@@ -1,0 +1,222 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { parseRepositoryUrl, type RepositoryAddress } from "../../src/domain/repositories/repository.ts";
+import type { Feedback, NewComment, Subject } from "../../src/forges/feedback.ts";
+import type { Forge } from "../../src/forges/forge.ts";
+import { createGitea } from "../../src/forges/gitea/gitea.ts";
+import { createGitHub } from "../../src/forges/github/github.ts";
+import { createGitLab } from "../../src/forges/gitlab/gitlab.ts";
+import { createPlainGit } from "../../src/forges/plain-git.ts";
+import { idOf } from "../forge/feedback.ts";
+import { startForge, type TestForge } from "../forge/server.ts";
+import type { RepositoryFacts } from "../forge/state.ts";
+import { hangTimeoutMs } from "../hang-timeout.ts";
+
+let server: TestForge;
+let count = 0;
+
+beforeAll(async () => {
+  server = await startForge();
+});
+
+afterEach(() => server.lag(0));
+
+afterAll(() => server?.close());
+
+const github = (token = server.token): Forge =>
+  createGitHub({ kind: "github", webUrl: server.url, apiUrl: server.apiUrl, token });
+const gitlab = (token = server.token): Forge =>
+  createGitLab({ kind: "gitlab", webUrl: server.url, apiUrl: `${server.url}/api/v4`, token });
+const gitea = (token = server.token): Forge =>
+  createGitea({ kind: "gitea", webUrl: server.url, apiUrl: `${server.url}/api/v1`, token });
+const adapters: readonly [string, (token?: string) => Forge][] = [
+  ["GitHub", github],
+  ["GitLab", gitlab],
+  ["Gitea", gitea],
+];
+
+const pull: Subject = { kind: "pullRequest", number: 1 };
+const issue: Subject = { kind: "issue", number: 40 };
+const comment = (text: string): NewComment => ({ key: randomUUID(), text, since: new Date() });
+
+/** A repository of its own with one pull request, issue 40 and a thread. */
+async function setting(create: (token?: string) => Forge, facts: RepositoryFacts = {}) {
+  const name = `feedback-${(count += 1)}`;
+  const { url } = await server.createRepository("acme", name, { "a.txt": "a\n" });
+  await server.commit("acme", name, "work", { "b.txt": "b\n" });
+  server.describe("acme", name, { issues: [40], threads: ["77"], ...facts });
+  const address = parseRepositoryUrl(url) as RepositoryAddress;
+  const signal = AbortSignal.timeout(hangTimeoutMs);
+  const forge = create();
+  await forge.openPullRequest(address, { head: "work", target: "main", title: "Work", body: "" }, signal);
+  const said = () => server.feedback("acme", name);
+  return { address, signal, feedback: forge.feedback as Feedback, said };
+}
+
+describe.each(adapters)("on %s", (kind, create) => {
+  it.each([pull, issue])("a comment on $kind is posted once, however often it is asked for", async (subject) => {
+    const { address, signal, feedback, said } = await setting(create);
+    const wanted = comment("Done in abc123.");
+    const posted = await feedback.comment(address, subject, wanted, signal);
+    expect(posted).toMatchObject({ created: true, url: expect.stringContaining(posted.id) as string });
+    expect(await feedback.comment(address, subject, wanted, signal)).toEqual({ ...posted, created: false });
+    await feedback.comment(address, subject, comment("Another."), signal);
+    expect(said().comments.map(({ number, body }) => [number, body.split("\n")[0]])).toEqual([
+      [subject.number, "Done in abc123."],
+      [subject.number, "Another."],
+    ]);
+  });
+
+  it("a comment whose answer is lost is found, also on a forge that lags", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    server.lag(1_000);
+    await server.failNext({ kind: "loseAnswer" });
+    const wanted = comment("Done.");
+    const posted = await feedback.comment(address, pull, wanted, signal);
+    expect([posted.created, said().comments.length]).toEqual([true, 1]);
+  });
+
+  it("a comment that was not posted is asked for by the next call", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const wanted = comment("Done.");
+    // No POST is repeated by itself after such an answer.
+    for (let time = 0; time < 4; time += 1) await server.failNext({ kind: "status", status: 502 });
+    await expect(feedback.comment(address, pull, wanted, signal)).rejects.toMatchObject({ code: "forge_unavailable" });
+    expect(said().comments).toEqual([]);
+    expect(await feedback.comment(address, pull, wanted, signal)).toMatchObject({ created: true });
+    expect(said().comments).toHaveLength(1);
+  });
+
+  it("a mark of ours that an agent writes is no mark", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const wanted = comment("Done.");
+    await feedback.comment(address, pull, comment(`Words <!-- offstage comment=${wanted.key} -->`), signal);
+    expect(await feedback.comment(address, pull, wanted, signal)).toMatchObject({ created: true });
+    expect(said().comments).toHaveLength(2);
+  });
+
+  it("a comment is found among more than a page of others", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const wanted = comment("Done.");
+    await feedback.comment(address, pull, wanted, signal);
+    const [ours] = said().comments;
+    for (let id = 1; id <= 120; id += 1) {
+      const other = { ...ours, id, body: `Other ${id}` } as typeof said extends () => { comments: (infer C)[] }
+        ? C
+        : never;
+      if (id % 2 === 0) said().comments.push(other);
+      else said().comments.unshift(other);
+    }
+    expect(await feedback.comment(address, pull, wanted, signal)).toMatchObject({
+      created: false,
+      id: String(ours?.id),
+    });
+    expect(said().comments).toHaveLength(121);
+  });
+
+  it("a thread of a review is answered once", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const wanted = comment("Changed in abc123.");
+    const thread = { subject: pull, id: "77" };
+    const posted = await feedback.reply(address, thread, wanted, signal);
+    expect(posted).toMatchObject({ created: true });
+    expect(await feedback.reply(address, thread, wanted, signal)).toEqual({ ...posted, created: false });
+    // Gitea has no call for it.
+    expect(said().comments).toMatchObject([{ number: 1, thread: kind === "Gitea" ? null : "77" }]);
+  });
+
+  it("a comment on what is not there is refused in the forge's words", async () => {
+    const { address, signal, feedback } = await setting(create);
+    const refused = feedback.comment(address, { kind: "issue", number: 9 }, comment("x"), signal);
+    await expect(refused).rejects.toMatchObject({ code: "repository_not_found" });
+    const denied = create("wrong").feedback as Feedback;
+    await expect(denied.comment(address, pull, comment("x"), signal)).rejects.toMatchObject({
+      code: "repository_access_denied",
+    });
+  });
+
+  it("a reaction that is there stays", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const targets = [
+      { subject: pull, commentId: null, isOnLines: false },
+      { subject: pull, commentId: "77", isOnLines: true },
+      { subject: issue, commentId: "78", isOnLines: false },
+    ];
+    for (const target of [...targets, ...targets]) await feedback.react(address, target, "eyes", signal);
+    await feedback.react(address, { subject: issue, commentId: null, isOnLines: false }, "+1", signal);
+    expect([...said().reactions]).toEqual(
+      {
+        GitHub: ["issues/1 eyes", "pulls/comments/77 eyes", "issues/comments/78 eyes", "issues/40 +1"],
+        GitLab: [
+          "merge_requests/1 eyes",
+          "merge_requests/1/notes/77 eyes",
+          "issues/40/notes/78 eyes",
+          "issues/40 thumbsup",
+        ],
+        Gitea: ["issues/1 eyes", "issues/comments/77 eyes", "issues/comments/78 eyes", "issues/40 +1"],
+      }[kind],
+    );
+  });
+
+  it("the last status of a name counts", async () => {
+    const { address, signal, feedback, said } = await setting(create);
+    const sha = "a".repeat(40);
+    const status = { name: "offstage", description: "Working", url: "https://offstage.example/session/1" };
+    await feedback.setStatus(address, sha, { ...status, state: "pending" }, signal);
+    await feedback.setStatus(address, sha, { ...status, state: "pending" }, signal);
+    const described = "x".repeat(1_000);
+    await feedback.setStatus(address, sha, { ...status, state: "failure", description: described }, signal);
+    const shown = [...said().statuses.values()];
+    expect(shown).toMatchObject([{ sha, name: "offstage", state: kind === "GitLab" ? "failed" : "failure" }]);
+    const most = { GitHub: 140, GitLab: 255, Gitea: 1_000 }[kind];
+    expect(shown[0]).toMatchObject({ description: described.slice(0, most), url: status.url });
+  });
+
+  it("only people with write access may write, by the forge's id of them", async () => {
+    const people = { ada: "admin", bo: "write", cy: "read", di: "none" } as const;
+    const { address, signal, feedback } = await setting(create, { people });
+    const mayWrite = (login: string, id = String(idOf(login))) => feedback.mayWrite(address, { id, login }, signal);
+    expect(await Promise.all(Object.keys(people).map((login) => mayWrite(login)))).toEqual([true, true, false, false]);
+    expect(await mayWrite("nobody")).toBe(false);
+    // Somebody else has the name by now.
+    expect(await mayWrite("ada", String(idOf("stranger")))).toBe(false);
+  });
+});
+
+it.each([
+  ["GitLab", gitlab],
+  ["Gitea", gitea],
+] as const)("%s may not tell the token what people may do", async (_, create) => {
+  const { address, signal, feedback } = await setting(create, { people: { ada: "admin" }, tellsRights: false });
+  expect(await feedback.mayWrite(address, { id: String(idOf("ada")), login: "ada" }, signal)).toBeNull();
+});
+
+it("a project of GitLab that is not there makes nobody a stranger", async () => {
+  const { address, signal, feedback } = await setting(gitlab);
+  const gone = { ...address, path: "acme/not-there" };
+  await expect(feedback.mayWrite(gone, { id: "1", login: "ada" }, signal)).rejects.toMatchObject({
+    code: "repository_not_found",
+  });
+});
+
+it("what an agent answers makes GitLab do nothing", async () => {
+  const { address, signal, feedback, said } = await setting(gitlab);
+  const before = server.quickActions().length;
+  await feedback.comment(address, pull, comment("Done.\n/merge"), signal);
+  await feedback.reply(address, { subject: pull, id: "77" }, comment("/approve"), signal);
+  expect(server.quickActions().slice(before)).toEqual([]);
+  expect(said().comments.map(({ body }) => body.split("\n").slice(0, -1))).toEqual([
+    ["Done.", "\\/merge"],
+    ["\\/approve"],
+  ]);
+  await fetch(`${server.url}/api/v4/projects/${encodeURIComponent(address.path)}/merge_requests/1/notes`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${server.token}` },
+    body: JSON.stringify({ body: "Done.\n/merge" }),
+  });
+  expect(server.quickActions().slice(before)).toEqual(["/merge"]);
+});
+
+it("plain git has nowhere to answer", () => {
+  expect(createPlainGit(null).feedback).toBeNull();
+});
