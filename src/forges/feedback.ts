@@ -87,11 +87,26 @@ export interface Feedback {
   /** The last one for a name counts. */
   setStatus(address: RepositoryAddress, sha: string, status: CommitStatus, signal: AbortSignal): Promise<void>;
   /**
+   * The end of a CI job's log, from the beginning of a line.
+   * @param job the forge's id of it
+   * @param bytes at most so many
+   * @returns null if the log is gone, or not there yet
+   */
+  readLogEnd(address: RepositoryAddress, job: string, bytes: number, signal: AbortSignal): Promise<string | null>;
+  /**
    * Whether a person may write to the repository now. False also for somebody else who has the name by now.
    * @returns null if the forge does not tell this token
    */
   mayWrite(address: RepositoryAddress, person: Person, signal: AbortSignal): Promise<boolean | null>;
 }
+
+/** Reads the end of a log at a path below a repository of the forge's API. */
+export type LogReader = (
+  address: RepositoryAddress,
+  path: string,
+  bytes: number,
+  signal: AbortSignal,
+) => Promise<string | null>;
 
 /** How long after a request whose answer is lost the comment may be missing in the forge's lists, in ms. */
 export const settleMs = 15_000;

@@ -6,6 +6,8 @@ export interface Answer {
   readonly status: number | null;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** Instead of a body in JSON. */
+  readonly text?: string;
 }
 
 /** A request about one repository. */

@@ -65,6 +65,8 @@ export async function serveApi(
     body: text === "" ? {} : (JSON.parse(text) as Record<string, string>),
   });
   if (answer.status === null) response.destroy();
+  else if (answer.text !== undefined)
+    response.writeHead(answer.status, { "Content-Type": "text/plain", ...answer.headers }).end(answer.text);
   else
     response
       .writeHead(answer.status, {

@@ -80,6 +80,11 @@ export function idOf(login: string): number {
   return createHash("sha256").update(login).digest().readUInt16BE();
 }
 
+/** The log of a CI job; null: there is none. */
+export function logOf(state: ForgeState, { owner, name }: Pick<Place, "owner" | "name">, job: string): string | null {
+  return state.facts.get(`${owner}/${name}`)?.logs?.[job] ?? null;
+}
+
 /** An answer of a list. */
 export const listed = (
   { items, headers }: { readonly items: readonly unknown[]; readonly headers: Record<string, string> },

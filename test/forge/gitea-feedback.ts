@@ -1,5 +1,5 @@
 import type { Answer, ApiRequest } from "./api-request.ts";
-import { addComment, addReaction, isThere, personOf, setStatus, shownComments } from "./feedback.ts";
+import { addComment, addReaction, isThere, logOf, personOf, setStatus, shownComments } from "./feedback.ts";
 import { userShape } from "./gitea-shapes.ts";
 import { tokenUser, type ForgeState, type KeptComment, type Place } from "./state.ts";
 
@@ -63,6 +63,11 @@ export function answerFeedbackAsGitea(
         updated_at: began,
       },
     };
+  }
+  const [, job] = /^\/actions\/jobs\/(\d+)\/logs$/u.exec(path) ?? [];
+  if (job !== undefined) {
+    const text = logOf(state, place, job);
+    return text === null ? notFound : { status: 200, text };
   }
   const [, login] = /^\/collaborators\/([^/]+)\/permission$/u.exec(path) ?? [];
   if (login === undefined) return null;

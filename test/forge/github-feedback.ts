@@ -1,5 +1,5 @@
 import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
-import { addComment, addReaction, isThere, listed, personOf, setStatus, shownComments } from "./feedback.ts";
+import { addComment, addReaction, isThere, listed, logOf, personOf, setStatus, shownComments } from "./feedback.ts";
 import { userShape } from "./github-shapes.ts";
 import { tokenUser, type ForgeState, type KeptComment, type KeptStatus, type Place } from "./state.ts";
 
@@ -92,6 +92,11 @@ export function answerFeedbackAsGitHub(state: ForgeState, request: ApiRequest, n
     const status = { sha, name, state: shown, description, url };
     setStatus(state, request, status);
     return { status: 201, body: statusShape(place, status) };
+  }
+  const [, job] = /^\/actions\/jobs\/(\d+)\/logs$/u.exec(path) ?? [];
+  if (job !== undefined) {
+    if (logOf(state, place, job) === null) return notFound;
+    return { status: 302, headers: { Location: `${state.url}/logs/${place.owner}/${place.name}/${job}` }, text: "" };
   }
   const [, login] = /^\/collaborators\/([^/]+)\/permission$/u.exec(path) ?? [];
   if (login === undefined) return null;

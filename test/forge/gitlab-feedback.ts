@@ -1,5 +1,15 @@
 import { pageOf, type Answer, type ApiRequest } from "./api-request.ts";
-import { addComment, addReaction, idOf, isThere, listed, personOf, setStatus, shownComments } from "./feedback.ts";
+import {
+  addComment,
+  addReaction,
+  idOf,
+  isThere,
+  listed,
+  logOf,
+  personOf,
+  setStatus,
+  shownComments,
+} from "./feedback.ts";
 import { gitLabUserShape } from "./gitlab-shapes.ts";
 import { tokenUser, type ForgeState, type KeptComment, type Place } from "./state.ts";
 
@@ -65,6 +75,11 @@ export function answerFeedbackAsGitLab(
   }
   const [, sha] = /^\/statuses\/(\w+)$/u.exec(path) ?? [];
   if (sha !== undefined && method === "POST") return addStatus(state, request, sha);
+  const [, job] = /^\/jobs\/(\d+)\/trace$/u.exec(path) ?? [];
+  if (job !== undefined) {
+    const text = logOf(state, place, job);
+    return text === null ? refused(404, "404 Not found") : { status: 200, text };
+  }
   const [, id] = /^\/members\/all\/(\d+)$/u.exec(path) ?? [];
   if (id === undefined) return null;
   if (facts.tellsRights === false) return refused(403, "403 Forbidden");

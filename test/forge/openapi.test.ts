@@ -196,6 +196,13 @@ describe("the test forge answers as GitHub's description says", () => {
     };
     const set = await call("POST", `/repos/acme/shop/statuses/${"a".repeat(40)}`, status);
     expect([set.status, problems(`POST ${repository}/statuses/{sha}`, 201, set.body)]).toEqual([201, []]);
+    forge.describe("acme", "shop", { logs: { "5": "Words\n" }, people: { ada: "write" } });
+    const log = await fetch(`${forge.apiUrl}/repos/acme/shop/actions/jobs/5/logs`, {
+      headers: { Authorization: `Bearer ${forge.token}` },
+      redirect: "manual",
+    });
+    expect(problems(`GET ${repository}/actions/jobs/{job_id}/logs`, log.status, "")).toEqual([]);
+    expect([log.status, log.headers.get("location")]).toEqual([302, expect.stringContaining("/logs/") as string]);
     const rights = await call("GET", "/repos/acme/shop/collaborators/ada/permission");
     const reading = `GET ${repository}/collaborators/{username}/permission`;
     expect(problems(reading, 200, rights.body)).toEqual([]);

@@ -28,6 +28,7 @@ const operations = [
   ["post", `${mergeRequest}/award_emoji`],
   ["post", `${mergeRequest}/notes/{note_id}/award_emoji`],
   ["post", `${project}/statuses/{sha}`],
+  ["get", `${project}/jobs/{job_id}/trace`],
   ["get", `${project}/members/all/{user_id}`],
 ] as const;
 /** What the description has without the calls that answer with it: notes and discussions are not described. */

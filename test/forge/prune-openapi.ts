@@ -22,6 +22,7 @@ const operations = [
   ["post", "/repos/{owner}/{repo}/issues/{issue_number}/reactions"],
   ["post", "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions"],
   ["post", "/repos/{owner}/{repo}/statuses/{sha}"],
+  ["get", "/repos/{owner}/{repo}/actions/jobs/{job_id}/logs"],
   ["get", "/repos/{owner}/{repo}/collaborators/{username}/permission"],
   ["get", "/repos/{owner}/{repo}"],
   ["get", "/repos/{owner}/{repo}/branches"],

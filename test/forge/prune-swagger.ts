@@ -12,6 +12,7 @@ const operations = [
   ["get", "/repos/{owner}/{repo}/branches"],
   ["get", "/repos/{owner}/{repo}/branches/{branch}"],
   ["post", "/repos/{owner}/{repo}/forks"],
+  ["get", "/repos/{owner}/{repo}/actions/jobs/{job_id}/logs"],
   ["get", "/repos/{owner}/{repo}/collaborators/{collaborator}/permission"],
   ["get", "/repos/{owner}/{repo}/issues/{index}/comments"],
   ["post", "/repos/{owner}/{repo}/issues/{index}/comments"],

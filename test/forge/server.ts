@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { isAboutRights, serveApi } from "./api.ts";
 import { endPullRequest } from "./api-request.ts";
-import { feedbackOf } from "./feedback.ts";
+import { feedbackOf, logOf } from "./feedback.ts";
 import { registerFromManifest } from "./github-manifest.ts";
 import type { RegisteredApp } from "./github-app.ts";
 import { serveGit } from "./git-http.ts";
@@ -240,6 +240,13 @@ async function handle(
     return;
   }
   if (pathname.endsWith("/settings/apps/new")) return registerFromManifest(state, request, searchParams, response);
+  const [, owner = "", name = "", job] = /^\/logs\/(.+)\/([^/]+)\/(\d+)$/u.exec(pathname) ?? [];
+  if (job !== undefined) {
+    // As a store of files does with a token of somebody else's.
+    const isStray = request.headers.authorization !== undefined;
+    response.writeHead(isStray ? 400 : 200).end(logOf(state, { owner, name }, job));
+    return;
+  }
   const page = /^\/(.+)\/([^/]+)\/(?:pull|-\/merge_requests)\/(\d+)$/u.exec(pathname);
   if (page !== null) {
     await servePage(state, page[1] ?? "", page[2] ?? "", Number(page[3]), response);

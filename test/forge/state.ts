@@ -67,6 +67,8 @@ export interface RepositoryFacts {
   readonly markedForDeletion?: boolean;
   /** On GitLab: as to an administrator who is no member. */
   readonly silentOnRole?: boolean;
+  /** Logs of CI jobs, by their ids. */
+  readonly logs?: Readonly<Record<string, string>>;
   /** Numbers of its issues. */
   readonly issues?: readonly number[];
   /** Ids of threads in reviews. */

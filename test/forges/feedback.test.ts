@@ -172,6 +172,20 @@ describe.each(adapters)("on %s", (kind, create) => {
     expect(shown[0]).toMatchObject({ description: described.slice(0, most), url: status.url });
   });
 
+  it("the end of a job's log is read from the beginning of a line, and a log that is gone is none", async () => {
+    const line = "\u001b[31mError:\u001b[0m it does not hold ✗\r\n";
+    const logs = { "5": `${"x".repeat(500_000)}\n${line.repeat(3)}`, "6": "short\n" };
+    const { address, signal, feedback } = await setting(create, { logs });
+    const told = "Error: it does not hold ✗\n";
+    const [bytes, longest] = [Buffer.byteLength(line), 100_000];
+    expect(await feedback.readLogEnd(address, "5", 2 * bytes + 3, signal)).toBe(told.repeat(2));
+    expect(await feedback.readLogEnd(address, "5", bytes + 3, signal)).toBe(told);
+    expect(await feedback.readLogEnd(address, "6", longest, signal)).toBe("short\n");
+    expect(await feedback.readLogEnd(address, "7", longest, signal)).toBeNull();
+    const denied = (create("wrong").feedback as Feedback).readLogEnd(address, "6", longest, signal);
+    await expect(denied).rejects.toMatchObject({ code: "repository_access_denied" });
+  });
+
   it("only people with write access may write, by the forge's id of them", async () => {
     const people = { ada: "admin", bo: "write", cy: "read", di: "none" } as const;
     const { address, signal, feedback } = await setting(create, { people });

@@ -5,6 +5,7 @@ import {
   postOnce,
   type Feedback,
   type ForgeComment,
+  type LogReader,
   type ReactionTarget,
 } from "../feedback.ts";
 import type { RepositoryCall } from "../pull-requests.ts";
@@ -27,9 +28,11 @@ interface Permission {
 export function createGiteaFeedback({
   host,
   call,
+  readLog,
 }: {
   readonly host: string;
   readonly call: RepositoryCall;
+  readonly readLog: LogReader;
 }): Feedback {
   const comment: Feedback["comment"] = (address, { number }, wanted, signal) => {
     const path = `/issues/${number}/comments`;
@@ -57,6 +60,8 @@ export function createGiteaFeedback({
       const answer = await call(address, "POST", `/statuses/${encodeURIComponent(sha)}`, signal, { body });
       expectStatus(host, answer, [201], "commit status");
     },
+    readLogEnd: (address, job, bytes, signal) =>
+      readLog(address, `/actions/jobs/${encodeURIComponent(job)}/logs`, bytes, signal),
     async mayWrite(address, { id, login }, signal) {
       const path = `/collaborators/${encodeURIComponent(login)}/permission`;
       const answer = await call(address, "GET", path, signal);

@@ -12,6 +12,8 @@ import {
   type OpenRefusal,
   type RepositoryCall,
 } from "../pull-requests.ts";
+import type { LogReader } from "../feedback.ts";
+import { readLogEnd } from "../logs.ts";
 import { notForked, readyFork } from "../forks.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
 import { pathOn, servesAddress } from "../serves.ts";
@@ -64,9 +66,10 @@ const pageLimit = 100;
 export function createGitea(settings: GiteaSettings): Forge {
   const { host } = new URL(settings.webUrl);
 
+  const headers: Record<string, string> =
+    settings.token === undefined ? {} : { Authorization: `token ${settings.token}` };
+
   const call: RepositoryCall = (address, method, path, signal, options = {}) => {
-    const headers: Record<string, string> =
-      settings.token === undefined ? {} : { Authorization: `token ${settings.token}` };
     return callForge(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`, {
       method,
       headers,
@@ -74,6 +77,9 @@ export function createGitea(settings: GiteaSettings): Forge {
       ...options,
     });
   };
+
+  const readLog: LogReader = (address, path, bytes, signal) =>
+    readLogEnd(`${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`, { headers, bytes, signal });
 
   /**
    * Asks for the pull request of the branches first. Of several the forge names any, so a closed one is no answer to whether there
@@ -171,7 +177,6 @@ export function createGitea(settings: GiteaSettings): Forge {
 
   /** The fork that the token's user has already; null if the repository of that name is none. */
   async function ownFork(address: RepositoryAddress, signal: AbortSignal): Promise<ForgeAnswer | null> {
-    const headers = { Authorization: `token ${settings.token ?? ""}` };
     const user = await callForge(`${settings.apiUrl}/user`, { method: "GET", headers, signal });
     if (user.status !== 200) throw refusedBy(host, user);
     const { login } = user.body as { login: string };
@@ -188,7 +193,7 @@ export function createGitea(settings: GiteaSettings): Forge {
     name: host,
     webUrl: settings.webUrl,
     opensPullRequests: true,
-    feedback: createGiteaFeedback({ host, call }),
+    feedback: createGiteaFeedback({ host, call, readLog }),
     serves: (address) => servesAddress(settings.webUrl, address),
     credentials: () =>
       Promise.resolve(settings.token === undefined ? null : { username: "offstage", password: settings.token }),

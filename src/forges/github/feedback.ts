@@ -7,6 +7,7 @@ import {
   postOnce,
   type Feedback,
   type ForgeComment,
+  type LogReader,
   type NewComment,
   type ReactionTarget,
 } from "../feedback.ts";
@@ -24,11 +25,12 @@ const descriptionLimit = 140;
 interface GitHubApi {
   readonly host: string;
   readonly call: RepositoryCall;
+  readonly readLog: LogReader;
 }
 
 /** Answers on GitHub (https://docs.github.com/rest/issues/comments, https://docs.github.com/rest/pulls/comments). */
 export function createGitHubFeedback(api: GitHubApi): Feedback {
-  const { host, call } = api;
+  const { host, call, readLog } = api;
   return {
     comment(address, { number }, comment, signal) {
       // A pull request is an issue here.
@@ -49,6 +51,8 @@ export function createGitHubFeedback(api: GitHubApi): Feedback {
       const answer = await call(address, "POST", `/statuses/${encodeURIComponent(sha)}`, signal, { body });
       expectStatus(host, answer, [201], "commit status");
     },
+    readLogEnd: (address, job, bytes, signal) =>
+      readLog(address, `/actions/jobs/${encodeURIComponent(job)}/logs`, bytes, signal),
     async mayWrite(address, { id, login }, signal) {
       const path = `/collaborators/${encodeURIComponent(login)}/permission`;
       const answer = await call(address, "GET", path, signal);

@@ -17,6 +17,8 @@ import {
   type OpenRefusal,
   type RepositoryCall,
 } from "../pull-requests.ts";
+import type { LogReader } from "../feedback.ts";
+import { readLogEnd } from "../logs.ts";
 import { notForked, readyFork } from "../forks.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
 import { pathOn, servesAddress } from "../serves.ts";
@@ -114,6 +116,13 @@ export function createGitHub(settings: GitHubSettings): Forge {
     return answer;
   };
 
+  const readLog: LogReader = async (address, path, bytes, signal) => {
+    const secret = await token(address, signal);
+    const headers = secret === null ? {} : { Authorization: `Bearer ${secret}` };
+    const url = `${settings.apiUrl}/repos/${pathOn(settings.webUrl, address)}${path}`;
+    return readLogEnd(url, { headers, bytes, signal });
+  };
+
   async function list(
     address: RepositoryAddress,
     branches: Branches,
@@ -146,7 +155,7 @@ export function createGitHub(settings: GitHubSettings): Forge {
     name: host === "github.com" ? "GitHub" : host,
     webUrl: settings.webUrl,
     opensPullRequests: true,
-    feedback: createGitHubFeedback({ host, call }),
+    feedback: createGitHubFeedback({ host, call, readLog }),
     serves: (address) => servesAddress(settings.webUrl, address),
     async credentials(address, signal) {
       const password = await token(address, signal);

@@ -6,6 +6,7 @@ import {
   postOnce,
   type Feedback,
   type ForgeComment,
+  type LogReader,
   type NewComment,
   type Reaction,
   type Subject,
@@ -20,6 +21,7 @@ interface GitLabApi {
   readonly host: string;
   readonly webUrl: string;
   readonly call: RepositoryCall;
+  readonly readLog: LogReader;
 }
 
 /** Fields used of a note (https://docs.gitlab.com/api/notes/). */
@@ -50,7 +52,7 @@ const states = { pending: "running", success: "success", failure: "failed" } as 
 
 /** Answers on GitLab (https://docs.gitlab.com/api/notes/, https://docs.gitlab.com/api/discussions/). */
 export function createGitLabFeedback(api: GitLabApi): Feedback {
-  const { host, call } = api;
+  const { host, call, readLog } = api;
   return {
     comment: (address, subject, comment, signal) =>
       post(api, address, { subject, send: `${pathOf(subject)}/notes` }, comment, signal),
@@ -73,6 +75,8 @@ export function createGitLabFeedback(api: GitLabApi): Feedback {
       if (answer.status === 400 && /cannot transition status/iu.test(wordsOf(answer.body))) return;
       expectStatus(host, answer, [200, 201], "commit status");
     },
+    readLogEnd: (address, job, bytes, signal) =>
+      readLog(address, `/jobs/${encodeURIComponent(job)}/trace`, bytes, signal),
     async mayWrite(address, { id }, signal) {
       // With rights by a group, and by one that the project is shared with.
       const answer = await call(address, "GET", `/members/all/${encodeURIComponent(id)}`, signal);

@@ -13,6 +13,8 @@ import {
 } from "../pull-requests.ts";
 import { refusedBy, wordsOf } from "../refusal.ts";
 import { pathOn, servesAddress } from "../serves.ts";
+import type { LogReader } from "../feedback.ts";
+import { readLogEnd } from "../logs.ts";
 import { gitLabAccess } from "./access.ts";
 import { createGitLabFeedback } from "./feedback.ts";
 import { forkOnGitLab } from "./fork.ts";
@@ -55,13 +57,18 @@ export function createGitLab(settings: GitLabSettings): Forge {
   // Personal, project, group and OAuth tokens: https://docs.gitlab.com/api/rest/authentication/
   const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
 
+  const urlOf = (address: RepositoryAddress, path: string): string =>
+    `${apiUrl}/projects/${encodeURIComponent(pathOn(webUrl, address))}${path}`;
   const call: RepositoryCall = (address, method, path, signal, options = {}) =>
-    callForge(`${apiUrl}/projects/${encodeURIComponent(pathOn(webUrl, address))}${path}`, {
+    callForge(urlOf(address, path), {
       method,
       headers,
       signal,
       ...options,
     });
+
+  const readLog: LogReader = (address, path, bytes, signal) =>
+    readLogEnd(urlOf(address, path), { headers, bytes, signal });
 
   async function readProject(address: RepositoryAddress, signal: AbortSignal): Promise<Project> {
     const answer = await call(address, "GET", "", signal);
@@ -136,7 +143,7 @@ export function createGitLab(settings: GitLabSettings): Forge {
     name: host === "gitlab.com" ? "GitLab" : host,
     webUrl,
     opensPullRequests: true,
-    feedback: createGitLabFeedback({ host, webUrl, call }),
+    feedback: createGitLabFeedback({ host, webUrl, call, readLog }),
     serves: (address) => servesAddress(webUrl, address),
     credentials: () => Promise.resolve(token === undefined ? null : { username: "oauth2", password: token }),
     ...createPullRequestCalls({
