@@ -4,6 +4,7 @@ import type { ForgeKind } from "../domain/repositories/repository.ts";
 import type { ForgeSettings } from "./forge.ts";
 import { checkGitea } from "./gitea/check.ts";
 import { checkGitHub } from "./github/check.ts";
+import { checkGitLab } from "./gitlab/check.ts";
 import { reachOf, settingsOf, type ForgeConnection, type GuardedReach } from "./organization-forges.ts";
 import { withReach } from "./reach.ts";
 
@@ -18,6 +19,7 @@ type Check<Kind extends ForgeKind> = (
 /** How the credential of each kind is checked; a new kind needs its line here. */
 const checks: { readonly [Kind in ForgeKind]: Check<Kind> } = {
   github: checkGitHub,
+  gitlab: (settings, signal) => checkGitLab(settings, signal),
   gitea: checkGitea,
   // A plain git server has no API, and can be asked only about a repository: its sessions say whether it takes the credential.
   git: () => Promise.resolve({ account: null, problems: [] }),

@@ -17,7 +17,9 @@ export function servesAddress(webUrl: string, address: RepositoryAddress, ignore
 /** The path of a repository on the server at `webUrl`, which may be below a path itself. */
 export function pathOn(webUrl: string, { path }: RepositoryAddress): string {
   const prefix = withoutSlashes(new URL(webUrl).pathname);
-  return prefix !== "" && path.toLowerCase().startsWith(`${prefix.toLowerCase()}/`) ? path.slice(prefix.length + 1) : path;
+  return prefix !== "" && path.toLowerCase().startsWith(`${prefix.toLowerCase()}/`)
+    ? path.slice(prefix.length + 1)
+    : path;
 }
 
 function withoutSlashes(pathname: string): string {

@@ -12,6 +12,7 @@ import { tokenUser, type ApiFailure, type ForgeState, type KeptPullRequest } fro
 
 /** How a forge speaks. */
 interface Dialect {
+  readonly kind: "github" | "gitlab" | "gitea";
   readonly refused: (state: ForgeState, status: number, words: string) => Answer;
   readonly badToken: string;
   readonly unknown: string;
@@ -20,18 +21,21 @@ interface Dialect {
 
 const dialects: Readonly<Record<string, Dialect>> = {
   v3: {
+    kind: "github",
     refused: (_, status, words) => refusedByGitHub(status, words),
     badToken: "Bad credentials",
     unknown: "Not Found",
     answer: answerAsGitHub,
   },
   v4: {
+    kind: "gitlab",
     refused: (_, status, words) => refusedByGitLab(status, words),
     badToken: "401 Unauthorized",
     unknown: "404 Project Not Found",
     answer: answerAsGitLab,
   },
   v1: {
+    kind: "gitea",
     refused: refusedByGitea,
     badToken: "token is required",
     unknown: "The target couldn't be found.",
@@ -94,7 +98,7 @@ function answerOf(state: ForgeState, dialect: Dialect | undefined, request: ApiR
   if (limited !== null) return limited;
   const conversion = /^app-manifests\/([^/]+)\/conversions$/u.exec(path);
   if (conversion !== null) return convertManifest(state, conversion[1] ?? "");
-  const aboutCredential = answerAboutCredential(state, isGitea, request);
+  const aboutCredential = answerAboutCredential(state, dialect.kind, request);
   if (aboutCredential !== null) return aboutCredential;
   if (path.endsWith("/access_tokens") || path === "/installation") return answerApp(state, request);
   if (!state.tokens.has(request.token)) return dialect.refused(state, 401, dialect.badToken);

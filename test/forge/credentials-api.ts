@@ -8,8 +8,22 @@ import { tokenUser, type ForgeState } from "./state.ts";
  * What a forge answers about a credential itself, and what it refuses because of the credential's scopes before it looks at anything
  * else; null: the request is about something else, and the credential may make it.
  */
-export function answerAboutCredential(state: ForgeState, isGitea: boolean, request: ApiRequest): Answer | null {
-  return isGitea ? answerOfGitea(state, request) : answerOfGitHub(state, request);
+export function answerAboutCredential(
+  state: ForgeState,
+  kind: "github" | "gitlab" | "gitea",
+  request: ApiRequest,
+): Answer | null {
+  if (kind === "gitlab") return answerOfGitLab(state, request);
+  return kind === "gitea" ? answerOfGitea(state, request) : answerOfGitHub(state, request);
+}
+
+function answerOfGitLab(state: ForgeState, { path, token }: ApiRequest): Answer | null {
+  if (path !== "personal_access_tokens/self" || !state.tokens.has(token)) return null;
+  const { scopes, expiresOn } = state.gitLabToken;
+  return {
+    status: 200,
+    body: { id: 1, name: "offstage", revoked: false, active: true, user_id: 2, scopes, expires_at: expiresOn },
+  };
 }
 
 function answerOfGitHub(state: ForgeState, { path, method, token, body, place }: ApiRequest): Answer | null {

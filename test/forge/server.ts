@@ -50,6 +50,8 @@ export interface TestForge {
   setScopes(scopes: string | null): void;
   /** What the token may write, as a fine-grained one of GitHub's, such as `contents`; null: all. */
   setGranted(granted: readonly string[] | null): void;
+  /** The token's scopes at GitLab, and the day on which it ends. */
+  setGitLabToken(token: { readonly scopes: readonly string[]; readonly expiresOn: string | null }): void;
   /** The token's scopes at Gitea, such as `write:repository`; null: all. */
   setGiteaScopes(scopes: readonly string[] | null): void;
   /** The API requests so far, as `GET /api/v3/repos/…`. */
@@ -90,6 +92,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     scopes: null,
     granted: null,
     giteaScopes: null,
+    gitLabToken: { scopes: ["api"], expiresOn: null },
     maxResponseItems: 50,
     lag: { shortestMs: 0, longestMs: 0 },
     refs: createRefs(gitEnvironment, () => nextLagMs(state)),
@@ -137,6 +140,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     describe: (owner, name, facts) => void state.facts.set(`${owner}/${name}`, facts),
     setScopes: (scopes) => void (state.scopes = scopes),
     setGranted: (granted) => void (state.granted = granted),
+    setGitLabToken: (token) => void (state.gitLabToken = token),
     setGiteaScopes: (scopes) => void (state.giteaScopes = scopes),
     asked: () => state.asked,
     feedback: (owner, name) => feedbackOf(state, { owner, name }),

@@ -134,6 +134,8 @@ export interface ForgeState {
   granted: readonly string[] | null;
   /** Scopes of the token at Gitea, such as `write:repository`; null: all. */
   giteaScopes: readonly string[] | null;
+  /** What GitLab says of the token: its scopes, and the day on which it ends, as 2026-12-31. */
+  gitLabToken: { readonly scopes: readonly string[]; readonly expiresOn: string | null };
   /** Most items of a page, whatever is asked for: Gitea's MAX_RESPONSE_ITEMS. */
   maxResponseItems: number;
   /** Shortest and longest time until a change shows, in ms. */

@@ -27,11 +27,11 @@ afterEach(() => {
 });
 afterAll(() => forge?.close());
 
-type Kind = "github" | "gitea" | "git";
+type Kind = "github" | "gitlab" | "gitea" | "git";
 const at = (kind: Kind) => ({
   kind,
   webUrl: forge.url,
-  apiUrl: { github: forge.apiUrl, gitea: `${forge.url}/api/v1`, git: null }[kind],
+  apiUrl: { github: forge.apiUrl, gitlab: `${forge.url}/api/v4`, gitea: `${forge.url}/api/v1`, git: null }[kind],
 });
 const token = (value = forge.token): ConnectionCredential => ({ type: "token", token: value });
 
@@ -133,6 +133,23 @@ describe("a check of a GitHub App", () => {
       state: "broken",
       missing: ["the App's private key"],
     });
+  });
+});
+
+describe("a check of a token of GitLab", () => {
+  const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+
+  it("says which scope it lacks, and that it ends soon", async () => {
+    forge.setGitLabToken({ scopes: ["api"], expiresOn: inDays(60) });
+    expect(await check("gitlab")).toMatchObject({ account: "tester", state: "ok", missing: [] });
+    forge.setGitLabToken({ scopes: ["api"], expiresOn: inDays(5) });
+    expect(await check("gitlab")).toMatchObject({ state: "degraded", missing: ["a token that lasts"] });
+    forge.setGitLabToken({ scopes: ["read_api", "write_repository"], expiresOn: null });
+    expect(await check("gitlab")).toMatchObject({ state: "broken", missing: ["api"] });
+  });
+
+  it("says that a wrong token is refused", async () => {
+    expect(await check("gitlab", token("wrong"))).toMatchObject({ state: "broken", missing: ["a valid token"] });
   });
 });
 

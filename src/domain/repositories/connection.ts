@@ -29,6 +29,7 @@ export const usualAddresses: Readonly<Record<ForgeKind, UsualAddresses>> = {
     webUrl: "https://github.com",
     apiUrl: (origin) => (origin === "https://github.com" ? "https://api.github.com" : `${origin}/api/v3`),
   },
+  gitlab: { webUrl: "https://gitlab.com", apiUrl: (origin) => `${origin}/api/v4` },
   gitea: { webUrl: null, apiUrl: (origin) => `${origin}/api/v1` },
   git: { webUrl: null, apiUrl: () => null },
 };

@@ -17,6 +17,7 @@ type MadeConnection = z.infer<typeof connectionWithSecretSchema>;
 /** Names of the kinds of forges. */
 const kindNames: Readonly<Record<ForgeKind, string>> = {
   github: "GitHub",
+  gitlab: "GitLab",
   gitea: "Gitea or Forgejo",
   git: "Plain git",
 };

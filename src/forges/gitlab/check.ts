@@ -1,0 +1,61 @@
+import type { ConnectionCheck, ConnectionProblem } from "../../domain/repositories/connection.ts";
+import type { ForgeSettings } from "../forge.ts";
+import { callForge, type ForgeAnswer } from "../http.ts";
+import { wordsOf } from "../refusal.ts";
+
+type GitLabSettings = Extract<ForgeSettings, { kind: "gitlab" }>;
+
+/** Days before a token's end at which its owner is told. */
+const soonDays = 14;
+const dayMs = 24 * 60 * 60_000;
+
+/**
+ * Asks GitLab whose a token is, which scopes it has and when it ends
+ * (https://docs.gitlab.com/api/personal_access_tokens/#self-inform; tokens of projects and groups are asked for the same way).
+ * @param now ms since the epoch
+ */
+export async function checkGitLab(
+  settings: GitLabSettings,
+  signal: AbortSignal,
+  now: () => number = Date.now,
+): Promise<ConnectionCheck> {
+  const headers = { Authorization: `Bearer ${settings.token ?? ""}` };
+  const ask = (path: string): Promise<ForgeAnswer> =>
+    callForge(`${settings.apiUrl}${path}`, { method: "GET", headers, signal });
+  const user = await ask("/user");
+  const { username } = (user.body ?? {}) as { username?: unknown };
+  if (user.status !== 200 || typeof username !== "string") return { account: null, problems: [notKnown(user)] };
+  // An OAuth token is none of these, and GitLab answers 400 or 404: its scopes are not told.
+  const token = await ask("/personal_access_tokens/self");
+  if (token.status !== 200) return { account: username, problems: [] };
+  const { scopes, expires_at: endsOn } = token.body as { scopes?: readonly string[]; expires_at?: string | null };
+  return {
+    account: username,
+    problems: [
+      ...(scopes === undefined || scopes.includes("api") ? [] : [withoutScope]),
+      ...(endsOn != null && Date.parse(endsOn) - now() < soonDays * dayMs ? [endsSoon(endsOn)] : []),
+    ],
+  };
+}
+
+const withoutScope: ConnectionProblem = {
+  missing: "api",
+  why: "Sessions push branches, and find, open and answer merge requests.",
+  remedy: "Make a new token with the scope: GitLab can't add one to a token.",
+  essential: true,
+};
+
+function endsSoon(endsOn: string): ConnectionProblem {
+  const why = `GitLab ends the token on ${endsOn}, and sessions can do nothing with it afterwards.`;
+  return { missing: "a token that lasts", why, remedy: "Rotate it in GitLab and send the new one.", essential: false };
+}
+
+function notKnown({ status, body }: ForgeAnswer): ConnectionProblem {
+  if (status === 401 || status === 403) {
+    const why = `The forge refused it: ${wordsOf(body)}.`;
+    return { missing: "a valid token", why, remedy: "Make a new token and send it.", essential: true };
+  }
+  const why = `The address answered ${status} and not as GitLab's API does: ${wordsOf(body)}.`;
+  const remedy = "Check apiUrl: it is https://<server>/api/v4.";
+  return { missing: "GitLab's API", why, remedy, essential: true };
+}
