@@ -140,7 +140,7 @@ export async function startForge({ below = "" }: { readonly below?: string } = {
     describe: (owner, name, facts) => void state.facts.set(`${owner}/${name}`, facts),
     setScopes: (scopes) => void (state.scopes = scopes),
     setGranted: (granted) => void (state.granted = granted),
-    setGitLabToken: (token) => void (state.gitLabToken = token),
+    setGitLabToken: (told) => void (state.gitLabToken = told),
     setGiteaScopes: (scopes) => void (state.giteaScopes = scopes),
     asked: () => state.asked,
     feedback: (owner, name) => feedbackOf(state, { owner, name }),
