@@ -21,13 +21,45 @@ export function isTimeZone(text: string): boolean {
   }
 }
 
+/** When a trigger of type `schedule` ticks. */
+export interface Schedule {
+  /** Five fields, as `isCron` takes them. */
+  readonly cron: string;
+  /** As `isTimeZone` takes it. */
+  readonly timeZone: string;
+}
+
 /**
- * The next tick of a schedule after a time, in ms since the epoch; null if there is none. A time that daylight saving skips ticks
- * at the first moment after it, and one that comes twice ticks once, the first time.
+ * Reads a schedule. Which crons name fixed times is decided as in Vixie cron, which ran the crons that people bring along: by the
+ * package's own default, `30 2,14 * * *` would be left out on the day on which the clock skips 02:30, and `30 1,13 * * *` would come three
+ * times on the day on which it shows 01:30 twice.
  */
-export function nextTick(
-  { cron, timeZone }: { readonly cron: string; readonly timeZone: string },
-  after: number,
-): number | null {
-  return new Cron(cron, { mode: "5-part", timezone: timeZone }).nextRun(new Date(after))?.getTime() ?? null;
+function parse({ cron, timeZone }: Schedule): Cron {
+  return new Cron(cron, { mode: "5-part", timezone: timeZone, fixedTimeRule: "no-wildcard" });
+}
+
+/**
+ * The next tick of a schedule after a time, in ms since the epoch; null if there is none. When clocks are changed it depends on whether
+ * minute and hour name fixed times, by numbers, lists and ranges alone. A fixed time that the clock skips ticks at the first moment after
+ * it (unless that is on another day), and one that the clock shows twice ticks once, the first time. With `*` or a step in minute or
+ * hour each moment counts whose local time fits: what the clock skips is left out, and what it shows twice ticks twice.
+ * @throws Error if the schedule can't be read
+ */
+export function nextTick(schedule: Schedule, after: number): number | null {
+  return parse(schedule).nextRun(new Date(after))?.getTime() ?? null;
+}
+
+/**
+ * The ticks of a schedule before a time, the newest first. Each takes about 0.2 ms of processor time: look at few in one go.
+ * @throws Error if the schedule can't be read
+ */
+export function* ticksBefore(schedule: Schedule, before: number): Generator<number, void, undefined> {
+  const cron = parse(schedule);
+  let reference = new Date(before);
+  for (;;) {
+    const [tick] = cron.previousRuns(1, reference);
+    if (tick === undefined) return;
+    yield tick.getTime();
+    reference = tick;
+  }
 }
