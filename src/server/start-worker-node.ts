@@ -13,6 +13,7 @@ import { createHeartbeat } from "../worker/background/heartbeat.ts";
 import { createHeldJobs } from "../worker/background/held-jobs.ts";
 import { createHousekeeping } from "../worker/background/housekeeping.ts";
 import { createPullRequestPolling } from "../worker/background/pull-request-polling.ts";
+import { createScheduleTicks } from "../worker/background/schedule-ticks.ts";
 import { createWebhookSender } from "../worker/background/webhook-sender.ts";
 import { runAttempt } from "../worker/run-attempt.ts";
 import { runJob } from "../worker/run-job.ts";
@@ -112,4 +113,5 @@ export async function startWorkerNode(dependencies: Dependencies, url: string, s
   const check = (connection: ForgeConnection, signal: AbortSignal) =>
     checkConnection(connection, connection.credential, { reach, configured: config.forges, signal });
   await shutdown.start(createConnectionChecks({ database, vault, logger, check }));
+  await shutdown.start(createScheduleTicks({ database, logger, templates }));
 }

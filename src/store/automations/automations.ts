@@ -8,6 +8,7 @@ import { isUuid } from "../../domain/fields/uuid.ts";
 import { cursorColumn, isoTime, pageOf, readCursor, withoutCursor, type WithCursor } from "../cursor.ts";
 import { sealing } from "../secrets/rotation.ts";
 import type { Vault } from "../secrets/vault.ts";
+import { resumeSchedules } from "./ticks.ts";
 import { saveTriggers, triggersOfAutomation, withApiTrigger, type NewSecrets, type TriggerRecord } from "./triggers.ts";
 
 /** An automation as the database has it, without the addresses of its triggers, which the API adds. */
@@ -180,12 +181,22 @@ export async function updateAutomation(
   triggers: TriggerChanges | null = null,
 ): Promise<SavedAutomation> {
   const saved = await sealing(database, async (transaction) => {
+    const wasPaused = changes.paused === false && (await isPaused(transaction, id));
     await change(transaction, organizationId, id, changes);
+    if (wasPaused) await resumeSchedules(transaction, id);
     const secrets = await save(transaction, { organizationId, automationId: id }, triggers);
     return { automation: await find(transaction, organizationId, id), secrets };
   });
   if (saved.automation === null) throw new NotFoundError(`automation ${id} was not found`);
   return { automation: saved.automation, secrets: saved.secrets };
+}
+
+async function isPaused(transaction: Queryable, id: string): Promise<boolean> {
+  const { rows } = await transaction.query<{ paused: boolean }>(
+    "select paused from automation where id = $1 for no key update",
+    [id],
+  );
+  return rows[0]?.paused === true;
 }
 
 async function change(

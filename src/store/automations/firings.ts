@@ -1,4 +1,4 @@
-import type { Database } from "../../database/database.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Verdict } from "../../domain/automations/condition.ts";
 import type { JobTask } from "../../domain/automations/job.ts";
@@ -42,12 +42,27 @@ export interface Fired extends Received {
  */
 export async function fireTrigger(
   database: Database,
+  fireable: FireableTrigger,
+  verdict: Verdict,
+  arrival: Arrival,
+): Promise<Fired> {
+  const fired = await fireTriggerIn(database.pool, fireable, verdict, arrival);
+  if (fired.outcome === "accepted") database.notify("offstage_work", "job");
+  return fired;
+}
+
+/**
+ * `fireTrigger` within a transaction, or outside. If the outcome is `accepted`, the caller notifies the workers once it is committed.
+ * Within a transaction, lock the automation before the trigger, as those do who change them.
+ */
+export async function fireTriggerIn(
+  queryable: Queryable,
   { id: triggerId, organizationId, automationId, priority, paused, trigger }: FireableTrigger,
   verdict: Verdict,
   { id, payload, scope = triggerId, keys = [], ...arrival }: Arrival,
 ): Promise<Fired> {
   const problem = "problem" in verdict ? verdict.problem : null;
-  if (problem !== trigger.problem) await noteTriggerProblem(database, triggerId, problem);
+  if (problem !== trigger.problem) await noteTriggerProblem(queryable, triggerId, problem);
   const { concurrency, debounceSeconds, maxPerHour } = trigger;
   const key = "key" in verdict ? verdict.key : null;
   const fired = {
@@ -66,13 +81,12 @@ export async function fireTrigger(
     debounceSeconds,
     maxPerHour,
   };
-  const { rows } = await database.pool.query<{ outcome: Received["outcome"]; entry: string; why: string | null }>({
+  const { rows } = await queryable.query<{ outcome: Received["outcome"]; entry: string; why: string | null }>({
     name: "fire_trigger",
     text: "select outcome, entry, why from fire_trigger($1::jsonb)",
     values: [storableJson(fired)],
   });
   const { outcome = "filtered", entry = id, why = null } = rows[0] ?? {};
-  if (outcome === "accepted") database.notify("offstage_work", "job");
   return { outcome, ledgerId: entry, reason: why };
 }
 

@@ -323,9 +323,6 @@ export async function findReceivingTrigger(
 }
 
 /** Records why a trigger's condition or key could not be evaluated, or that it could again. */
-export async function noteTriggerProblem(database: Database, id: string, problem: string | null): Promise<void> {
-  await database.pool.query("update trigger set problem = $2 where id = $1 and problem is distinct from $2", [
-    id,
-    problem,
-  ]);
+export async function noteTriggerProblem(queryable: Queryable, id: string, problem: string | null): Promise<void> {
+  await queryable.query("update trigger set problem = $2 where id = $1 and problem is distinct from $2", [id, problem]);
 }
