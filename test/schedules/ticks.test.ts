@@ -273,6 +273,18 @@ describe("each tick is decided once", () => {
   });
 });
 
+test("schedules that are on time come before what an outage has left", async () => {
+  await api.database.pool.query("update trigger set next_at = null");
+  const late = await addSchedule();
+  const onTime = await addSchedule();
+  await setNext(late, "2026-07-02T07:00:00Z");
+  await setNext(onTime, "2026-07-03T07:00:00Z");
+  const query = { limit: 1, except: [], worker: "a", now: new Date("2026-07-03T07:00:01Z") };
+  expect(await listDueSchedules(api.database, query)).toMatchObject([{ id: onTime.id }]);
+  await tickAt("2026-07-03T07:00:01Z");
+  expect(await listDueSchedules(api.database, query)).toEqual([]);
+});
+
 test("one schedule that can't be read holds up no other, and is told of", async () => {
   const broken = await addSchedule();
   const good = await addSchedule();

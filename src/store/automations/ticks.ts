@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Database, Queryable } from "../../database/database.ts";
 import type { EventContext } from "../../domain/automations/automation.ts";
 import type { Verdict } from "../../domain/automations/condition.ts";
-import { judgeTicks, type JudgedTicks } from "../../domain/automations/due-ticks.ts";
+import { graceMs, judgeTicks, type JudgedTicks } from "../../domain/automations/due-ticks.ts";
 import { nextTick, ticksBefore } from "../../domain/automations/schedule.ts";
 import { storableJson } from "../../domain/fields/text.ts";
 import { isoTime } from "../cursor.ts";
@@ -44,7 +44,10 @@ export interface DueQuery {
   readonly now?: Date | undefined;
 }
 
-/** Lists schedules of which a tick is due, the latest of them first. Schedules of deleted automations tick no more. */
+/**
+ * Lists schedules of which a tick is due: those that are on time first, so that they do not become late behind what an outage has left.
+ * Schedules of deleted automations tick no more.
+ */
 export async function listDueSchedules(
   database: Database,
   { limit, except, worker, now }: DueQuery,
@@ -63,8 +66,9 @@ export async function listDueSchedules(
            join automation on automation.id = trigger.automation_id and automation.deleted_at is null
            where trigger.next_at <= clock.time and trigger.enabled and trigger.deleted_at is null
              and trigger.type = 'schedule' and not trigger.id = any($2)
-           order by trigger.next_at, hashtext(trigger.id::text || $3) limit $4`,
-    values: [now, except, worker, limit],
+           order by trigger.next_at <= clock.time - $5 * interval '1 millisecond', trigger.next_at,
+             hashtext(trigger.id::text || $3) limit $4`,
+    values: [now, except, worker, limit, graceMs],
   });
   return rows;
 }
