@@ -137,7 +137,7 @@ async function decideOne(
   const { id: triggerId, automationId, trigger } = fireable;
   const filtered = (reason: string): Decision => ({ triggerId, automationId, outcome: "filtered", reason });
   const problem = "problem" in verdict ? verdict.problem : null;
-  if (problem !== trigger.problem) await noteTriggerProblem(database, triggerId, problem);
+  if (problem !== trigger.problem) await noteTriggerProblem(database.pool, triggerId, problem);
   if ("problem" in verdict) return filtered(verdict.problem);
   // Of these the ledger has the event alone: with many listeners there would be as many rows for each event.
   if (!verdict.passes) return filtered("its condition does not hold");

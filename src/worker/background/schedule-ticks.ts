@@ -11,6 +11,7 @@ import {
   type EvaluateTick,
 } from "../../store/automations/ticks.ts";
 import type { Templates } from "../../templates/templates.ts";
+import { expressionOf } from "../../store/automations/triggers.ts";
 
 /** Longest time between two looks at the schedules, in ms: a new one may tick before the time that the last look found. */
 const longestPauseMs = 5_000;
@@ -85,10 +86,9 @@ async function decideOne(
   schedule: DueSchedule,
 ): Promise<boolean> {
   const evaluate: EvaluateTick = async ({ id, organizationId, trigger }, event) => {
-    const { condition, concurrency: grouping } = trigger;
     const [verdict] = await templates.evaluate(
-      [{ condition, key: grouping?.key ?? null }],
-      { event, trigger: { id, type: trigger.type }, repository: null },
+      [expressionOf(trigger)],
+      { event, repository: null },
       { organizationId, id },
     );
     return verdict ?? { passes: true, key: null };
