@@ -34,6 +34,7 @@ const needed: Readonly<Record<string, Needed>> = {
   "GET /key/list": "admin",
   "POST /key/:id/revoke": "admin",
   "POST /hook/:triggerId": "nothing",
+  "POST /hook/forge/:connectionId": "nothing",
   "GET /ledger/list": "read",
   "GET /ledger/:id": "read",
   "POST /ledger/:id/replay": "write",

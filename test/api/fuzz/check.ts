@@ -59,7 +59,7 @@ export async function check({ origin, requests, concurrency, forbidden }: CheckO
         complaints.push(`${nameOf(request)} → no answer: ${reply.message}`);
         continue;
       }
-      if (reply.status === 200) known.succeeded += 1;
+      if (reply.status === 200 || reply.status === 202) known.succeeded += 1;
       known.worstMs = Math.max(known.worstMs, reply.ms);
       statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
       const mayRead = request.headers.some((value) => value.includes(forbidden.except));

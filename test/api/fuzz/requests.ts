@@ -15,7 +15,7 @@ export interface FuzzRequest {
 }
 
 export interface Surroundings {
-  /** Ids of what there is of this organization, by the first word of the paths that take them. */
+  /** Ids of what there is of this organization, by the word before them in paths. */
   readonly own: Readonly<Record<string, readonly string[]>>;
   /** Ids of everything: this organization's, another's, and of nothing. */
   readonly ids: readonly string[];
@@ -182,17 +182,17 @@ function bodyOf(operation: Operation, around: Surroundings, odd: ReadonlySet<Odd
 }
 
 function targetOf(operation: Operation, around: Surroundings, odd: ReadonlySet<Oddity>): fc.Arbitrary<string> {
-  const [, noun = ""] = operation.path.split("/");
-  const own = around.own[noun] ?? around.ids;
-  const inPath = odd.has("path")
-    ? fc.oneof(fc.constantFrom(...around.ids), awkward)
-    : fc.oneof(
-        { arbitrary: fc.constantFrom(...own), weight: 9 },
-        { arbitrary: fc.constantFrom(...around.ids), weight: 1 },
-      );
-  const path = fc.array(inPath, { minLength: 4, maxLength: 4 }).map((values) => {
+  const inPath = (noun: string): fc.Arbitrary<unknown> =>
+    odd.has("path")
+      ? fc.oneof(fc.constantFrom(...around.ids), awkward)
+      : fc.oneof(
+          { arbitrary: fc.constantFrom(...(around.own[noun] ?? around.ids)), weight: 9 },
+          { arbitrary: fc.constantFrom(...around.ids), weight: 1 },
+        );
+  const nouns = [...operation.path.matchAll(/([^/]+)\/\{\w+\}/gu)].map(([, noun = ""]) => noun);
+  const path = fc.tuple(...nouns.map(inPath)).map((values) => {
     const left = values.values();
-    return operation.path.replaceAll(/\{\w+\}/gu, () => pieceOf(left.next().value));
+    return operation.path.replaceAll(/\{\w+\}/gu, () => pieceOf(left.next().value ?? ""));
   });
   return fc
     .tuple(path, queryOf(operation, around, odd))
