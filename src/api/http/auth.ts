@@ -96,7 +96,7 @@ export function organizationOf(request: FastifyRequest): string {
   return principalOfRequest(request).organizationId;
 }
 
-const secretParameters: ReadonlySet<string> = new Set(["apikey", "code", "state"]);
+const secretParameters: ReadonlySet<string> = new Set(["apikey", "access_token", "code", "state"]);
 
 /**
  * A URL that is safe to log: without the values of keys and of a provider's sign-in response, even if the parameters'
