@@ -1,5 +1,5 @@
 import type { Database } from "../database/database.ts";
-import { isOver, pruneJobsBefore } from "./prune.ts";
+import { isOver, pruneJobsBefore, removeRows } from "./prune.ts";
 
 /** Sessions whose events one statement counts; meanwhile nobody can go on with them. */
 const countedAtOnce = 10;
@@ -7,8 +7,8 @@ const countedAtOnce = 10;
 const sessionsAtOnce = 100;
 /** Events that one transaction deletes, so that it holds its locks only briefly. */
 const batchSize = 1_000;
-/** Jobs that one statement reads. */
-const jobsAtOnce = 10_000;
+/** Jobs or ledger entries that one statement reads. */
+const rowsAtOnce = 10_000;
 /** Sorts after every other id. */
 const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
@@ -17,6 +17,10 @@ export const eventBytes = "(60 + pg_column_size(event.type) + pg_column_size(eve
 /** The same of a job. */
 export const jobBytes =
   "(200 + coalesce(pg_column_size(job.payload), 0) + coalesce(pg_column_size(job.task), 0) + coalesce(pg_column_size(job.error), 0))";
+
+/** The same of a ledger entry without a job. */
+const arrivalBytes =
+  "(200 + coalesce(pg_column_size(arrival.payload), 0) + coalesce(pg_column_size(arrival.decisions), 0) + coalesce(pg_column_size(arrival.reason), 0))";
 
 /** Most bytes that the events of ended sessions may take in the database; 0: no limit. */
 export interface EventBounds {
@@ -145,23 +149,58 @@ function removeBatch(database: Database, id: string, atLeast: number): Promise<{
  * @returns how many jobs
  */
 export async function boundJobs(database: Database, bytes: number, signal: AbortSignal): Promise<number> {
-  if (bytes === 0) return 0;
+  const at = await whereRoomEnds(
+    database,
+    { from: `job where ${isOver}`, time: "updated_at", bytes: jobBytes },
+    bytes,
+    signal,
+  );
+  return at === null ? 0 : pruneJobsBefore(database, at, signal);
+}
+
+/**
+ * Deletes the oldest ledger entries without a job, if all that are decided take more room than they may.
+ * @param bytes 0: no limit
+ * @returns how many
+ */
+export async function boundArrivals(database: Database, bytes: number, signal: AbortSignal): Promise<number> {
+  const rows = { from: "arrival where outcome is not null", time: "created_at", bytes: arrivalBytes };
+  const at = await whereRoomEnds(database, rows, bytes, signal);
+  if (at === null) return 0;
+  const condition = "outcome is not null and created_at <= $1::timestamptz";
+  return removeRows(database, "arrival", { condition, values: [at] }, signal);
+}
+
+/**
+ * From the newest back, so that no more is read than may be kept.
+ * @param rows.from the table and the condition of the rows that count
+ * @param rows.time the column by which they go, the oldest first
+ * @param rows.bytes SQL for what a row takes
+ * @param bytes that may be kept; 0: no limit
+ * @returns the time of the first row beyond, as PostgreSQL writes it; null: there is none
+ */
+async function whereRoomEnds(
+  database: Database,
+  rows: { readonly from: string; readonly time: string; readonly bytes: string },
+  bytes: number,
+  signal: AbortSignal,
+): Promise<string | null> {
+  if (bytes === 0) return null;
   let left = bytes;
   let last: { readonly at: string; readonly id: string } = { at: "infinity", id: lastId };
-  // From the newest back: no more is read than may be kept.
   while (!signal.aborted) {
-    const { rows }: { rows: { at: string; id: string; bytes: number }[] } = await database.pool.query(
-      `select updated_at::text as at, id, ${jobBytes} as bytes from job
-       where ${isOver} and (updated_at, id) < ($1::timestamptz, $2::uuid)
-       order by updated_at desc, id desc limit ${jobsAtOnce}`,
+    const { rows: found }: { rows: { at: string; id: string; bytes: number }[] } = await database.pool.query(
+      `select ${rows.time}::text as at, id, ${rows.bytes} as bytes from ${rows.from}
+         and (${rows.time}, id) < ($1::timestamptz, $2::uuid)
+       order by ${rows.time} desc, id desc limit ${rowsAtOnce}`,
       [last.at, last.id],
     );
-    for (const job of rows) {
-      left -= job.bytes;
-      if (left < 0) return pruneJobsBefore(database, job.at, signal);
-      last = job;
+    for (const row of found) {
+      left -= row.bytes;
+      if (left < 0) return row.at;
+      last = row;
     }
-    if (rows.length < jobsAtOnce) break;
+    if (found.length < rowsAtOnce) break;
   }
-  return 0;
+  return null;
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../src/database/database.ts";
 import type { NewEvent } from "../../src/domain/sessions/event.ts";
 import { createJobs, getJob } from "../../src/store/automations/jobs.ts";
-import { boundEvents, boundJobs, eventBytes, jobBytes } from "../../src/store/prune-by-size.ts";
+import { boundArrivals, boundEvents, boundJobs, eventBytes, jobBytes } from "../../src/store/prune-by-size.ts";
 import { pruneArrivals, pruneEvents, pruneJobs } from "../../src/store/prune.ts";
 import { pruneAudit } from "../../src/store/requests/audit.ts";
 import { appendEvents, listEvents } from "../../src/store/sessions/events.ts";
@@ -320,4 +320,31 @@ test("beyond their bound, the jobs that ended first go", async () => {
   const { rows } = await database.pool.query<{ id: string }>("select id from job order by updated_at");
   expect(rows.map(({ id }) => id)).toEqual(made.slice(3));
   expect(await boundJobs(database, 0, signal)).toBe(0);
+});
+
+test("ledger entries without a job go, the oldest first, if they take more room than they may, and those that wait stay", async () => {
+  const { pool } = database;
+  const ids: string[] = [];
+  for (const [age, outcome] of [
+    [4, null],
+    [3, "filtered"],
+    [2, "filtered"],
+    [1, "duplicate"],
+  ] as const) {
+    const id = crypto.randomUUID();
+    ids.push(id);
+    await pool.query(
+      `insert into arrival (id, organization_id, outcome, reason, payload, created_at)
+       values ($1, $2, $3, 'x', jsonb_build_object('text', (select string_agg(md5(random()::text), '') from generate_series(1, 500))), now() - $4 * interval '1 hour')`,
+      [id, organizationId, outcome, age],
+    );
+  }
+  expect(await boundArrivals(database, 0, signal)).toBe(0);
+  const { rows: sizes } = await pool.query<{ bytes: number }>(
+    "select pg_column_size(payload) as bytes from arrival where id = $1",
+    [ids[3]],
+  );
+  expect(await boundArrivals(database, (sizes[0]?.bytes ?? 0) + 1_000, signal)).toBe(2);
+  const { rows } = await pool.query<{ id: string }>("select id from arrival where id = any($1)", [ids]);
+  expect(new Set(rows.map(({ id }) => id))).toEqual(new Set([ids[0], ids[3]]));
 });

@@ -8,7 +8,7 @@ import { pruneCheckpoints } from "../../store/checkpoints/checkpoints.ts";
 import { sweepObjects } from "../../store/checkpoints/objects.ts";
 import { pruneLogins } from "../../store/people/logins.ts";
 import { pruneSignIns } from "../../store/people/users.ts";
-import { boundEvents, boundJobs } from "../../store/prune-by-size.ts";
+import { boundArrivals, boundEvents, boundJobs } from "../../store/prune-by-size.ts";
 import { pruneArrivals, pruneEvents, pruneJobs, pruneReceivedKeys } from "../../store/prune.ts";
 import { pruneWorkers } from "../../store/queue/worker-nodes.ts";
 import { pruneAudit } from "../../store/requests/audit.ts";
@@ -54,6 +54,7 @@ export async function keepHouse(house: Housekeeping, signal: AbortSignal): Promi
     jobs: () => pruneJobs(database, retention.jobDays, signal),
     largestJobs: () => boundJobs(database, retention.jobsBytes, signal),
     arrivals: () => pruneArrivals(database, retention.jobDays, signal),
+    largestArrivals: () => boundArrivals(database, retention.jobsBytes, signal),
     receivedKeys: () => pruneReceivedKeys(database, signal),
     checkpoints: () => pruneCheckpoints(database, retention.workspaceDays),
     // After the checkpoints, which refer to objects.
