@@ -40,6 +40,12 @@ const someSecrets = ["a-secret-of-the-server", "x".repeat(40), "[[[[[[[[", "line
 const calls: Readonly<Record<string, Call>> = {
   "agent.splitAgentName": first,
   "automation.titleOfRun": (exported, text) => withArguments(text, text, text)(exported, text),
+  "comment-mark.withCommentMark": withArguments(given, "key"),
+  "comment-mark.hasCommentMark": withArguments(given, "key"),
+  "connection.boundedProblems": (exported, text) => {
+    const problem = { missing: text, why: text, remedy: text, essential: true };
+    withArguments([problem])(exported, text);
+  },
   "egress.parseEgressRule": first,
   "egress.canonicalHost": first,
   "egress.egressRulesFor": withArguments([host], given, 443),
@@ -92,6 +98,16 @@ const calls: Readonly<Record<string, Call>> = {
     withArguments(`${text}<!-- /offstage -->`, work)(exported, text);
     withArguments(text, { ...work, finalMessage: "" })(exported, text);
   },
+  "recording.recordingName": first,
+  "recording.recordedSession": first,
+  "registry.registryAddress": (exported, text) =>
+    first(exported, `https://registry.example/${encodeURIComponent(text.toWellFormed())}`),
+  "registry.registryFolder": (exported, text) =>
+    first(exported, `https://registry.example/${encodeURIComponent(text.toWellFormed())}`),
+  "reply-target.replyTargetOf": (exported, text) => {
+    withArguments({ replyTo: text })(exported, text);
+    withArguments({ [text]: text })(exported, text);
+  },
   "repository-pattern.allowsRepository": (exported, text) => {
     const patterns = ["*.example.com/*a*b", "/*[*]*", "example.com/*"];
     for (const address of [
@@ -102,6 +118,12 @@ const calls: Readonly<Record<string, Call>> = {
       withArguments(patterns, address)(exported, text);
   },
   "retry-after.retryAfterMs": first,
+  "schedule.isCron": (exported, text) => {
+    for (const cron of [text, `${text} * * * *`, `0 0 * * ${text}`]) first(exported, cron);
+  },
+  "schedule.isTimeZone": (exported, text) => {
+    for (const zone of [text, `Europe/${text}`]) first(exported, zone);
+  },
   "secret-parts.partsOf": first,
   "secret-parts.joinedPartsOf": first,
   "secret-search.createSecretSearch": (exported, text) => {
@@ -109,6 +131,9 @@ const calls: Readonly<Record<string, Call>> = {
     const bytes = new TextEncoder().encode(text);
     search.shown(bytes);
     search.scan(bytes);
+  },
+  "source-event.isSourceEventName": (exported, text) => {
+    for (const source of ["sentry", "cloudEvents"]) withArguments(source, given)(exported, text);
   },
   "spellings.spellingsOf": first,
   "spellings.bytesOf": first,
@@ -123,6 +148,7 @@ const calls: Readonly<Record<string, Call>> = {
     const views = withArguments(new TextEncoder().encode(text))(exported, text) as ReturnType<typeof viewsOf>;
     for (const view of views) void view;
   },
+  "text.firstOf": (exported, text) => withArguments([text, text], 1)(exported, text),
   "text.storable": first,
   "text.storableJson": (exported, text) => withArguments({ text, inner: [text] })(exported, text),
   "text.cutAtWord": (exported, text) => {
@@ -144,6 +170,10 @@ const calls: Readonly<Record<string, Call>> = {
 /** Those that take no text of anybody's, and why. */
 const withoutText: Readonly<Record<string, string>> = {
   "audit.outcomeOf": "a number",
+  "due-ticks.judgeTicks": "times",
+  "schedule.nextTick": "a schedule that isCron and isTimeZone have found right",
+  "schedule.ticksBefore": "a schedule that isCron and isTimeZone have found right",
+  "connection.connectionStateOf": "problems, of which it reads a flag",
   "child-environment.childEnvironment": "variables of the server's own",
   "token-bucket.createTokenBucket": "numbers and a clock",
   "backoff.backoffMs": "numbers and chance",

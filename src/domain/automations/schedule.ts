@@ -1,7 +1,11 @@
 import { Cron } from "croner";
 
+/** Characters of a cron expression. */
+const longestCron = 200;
+
 /** Whether a text is a cron expression of five fields (minute, hour, day of the month, month, day of the week) with a tick to come. */
 export function isCron(text: string): boolean {
+  if (text.length > longestCron) return false;
   if (text.trim().split(/\s+/u).length !== 5) return false;
   try {
     return new Cron(text, { mode: "5-part" }).nextRun() !== null;
@@ -12,6 +16,7 @@ export function isCron(text: string): boolean {
 
 /** Whether a text is a name of the IANA time zone database, such as `Europe/Berlin`. */
 export function isTimeZone(text: string): boolean {
+  if (text.length > 100) return false;
   // Offsets such as +01:00 are accepted by Intl too: a schedule of one would silently know no daylight saving time.
   if (!/^[A-Za-z]/u.test(text)) return false;
   try {
