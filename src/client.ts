@@ -18,6 +18,7 @@ import { auditEntrySchema } from "./domain/people/audit.ts";
 import { createdKeySchema, keySchema, type createKeySchema } from "./domain/people/key.ts";
 import { loginSchema } from "./domain/people/login.ts";
 import { organizationSchema, type UpdateOrganization } from "./domain/people/organization.ts";
+import { triggerSchema } from "./domain/automations/trigger.ts";
 import { userSchema, type updateUserSchema } from "./domain/people/user.ts";
 import {
   connectionSchema,
@@ -162,6 +163,9 @@ export function createClient({ baseUrl, key }: ClientOptions) {
       update: (keyOrId: string, body: z.input<typeof updateAutomationSchema>) =>
         call(automationSchema, `/automation/${keyOrId}/update`, body),
       delete: (keyOrId: string) => call(automationSchema, `/automation/${keyOrId}/delete`, {}),
+      /** The answer contains the secret, if the trigger has one, only this once; so do those of `create` and `update`. */
+      rotateTrigger: (keyOrId: string, triggerId: string) =>
+        call(triggerSchema, `/automation/${keyOrId}/trigger/${triggerId}/rotate`, {}),
       /** The prompt that this event would produce. */
       preview: (keyOrId: string, event: EventContext) =>
         call(automationPreviewSchema, `/automation/${keyOrId}/preview`, { event }),

@@ -185,3 +185,40 @@ for (const colorScheme of ["light", "dark"] as const) {
     });
   }
 }
+
+test("triggers are shown with their address and condition, and changed as JSON; a new secret is shown once", async () => {
+  const { id } = await createAutomation("Triggered", {
+    triggers: [{ type: "schedule", cron: "0 9 * * 1-5", timeZone: "Europe/Berlin" }],
+  });
+  const page = await site.signedIn();
+  await page.goto(`/automations/${id}`);
+  const triggers = page.getByRole("list", { name: "Triggers" }).getByRole("listitem");
+  await triggers.filter({ hasText: "0 9 * * 1-5 (Europe/Berlin)" }).getByText("Next").waitFor();
+  await page.getByRole("button", { name: "Change" }).click();
+  const field = page.getByLabel("Triggers", { exact: true }).and(page.locator("textarea"));
+  const known = JSON.parse(await field.inputValue()) as object[];
+  const hook = { type: "webhook", condition: "event.go", verify: { type: "hmac", header: "X-Signature" } };
+  await field.fill("[{]");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("This is no JSON").waitFor();
+  await field.fill(JSON.stringify([...known, { ...hook, condition: "event.go ==" }]));
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("triggers[2].condition").waitFor();
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await field.fill(JSON.stringify([...known, hook]));
+  await page.getByRole("button", { name: "Save" }).click();
+  const secret = page.getByRole("region", { name: "New secret" });
+  expect(await secret.getByRole("textbox").inputValue()).toMatch(/^[0-9a-f]{64}$/u);
+  expect(await accessibilityProblems(page)).toEqual([]);
+  await secret.getByRole("button", { name: "Done" }).click();
+  const shown = triggers.filter({ hasText: "Webhook" });
+  await shown.getByText("event.go").waitFor();
+  await shown.getByText(`POST ${site.offstage.url}/hook/`).waitFor();
+  await shown.getByRole("button", { name: "Replace the secret" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Replace the secret" }).click();
+  await secret.waitFor();
+  const { triggers: saved } = await site.call(`/automation/${id}`);
+  expect(saved).toMatchObject([{ type: "api" }, { type: "schedule" }, { type: "webhook" }]);
+  expect(JSON.stringify(saved)).not.toContain("secret");
+  expect(await scrollsSideways(page)).toBe(false);
+});

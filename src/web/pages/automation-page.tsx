@@ -5,7 +5,7 @@ import { AutomationBadge } from "../automations/automation-badge.tsx";
 import { AutomationForm } from "../automations/automation-form.tsx";
 import { Runs } from "../automations/runs.tsx";
 import { TriggerForm } from "../automations/trigger-form.tsx";
-import { CopyButton } from "../elements/copy-button.tsx";
+import { Triggers } from "../automations/triggers.tsx";
 import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
 import { formatDollars } from "../elements/dollars.ts";
 import { Fact } from "../elements/fact.tsx";
@@ -16,7 +16,7 @@ import { useTitle } from "../elements/use-title.ts";
 import { Absent, ErrorText } from "../layout.tsx";
 import { client } from "../query.ts";
 
-/** One automation: its settings, how to trigger it, and its runs. */
+/** One automation: its settings, what triggers it, and its runs. */
 export function AutomationPage({ id }: { id: string }) {
   const automation = useQuery({ queryKey: ["automation", id], queryFn: () => client.automation.get(id) });
   useTitle(automation.data?.name ?? "Automation");
@@ -32,8 +32,7 @@ export function AutomationPage({ id }: { id: string }) {
 }
 
 function Found({ automation, shownAs }: { automation: Automation; shownAs: string }) {
-  const { name, macro, repositories, targetBranch, agent, priority, budgetUsd, createdAt, instructions } = automation;
-  const address = `${location.origin}/automation/${macro}/trigger`;
+  const { name, repositories, targetBranch, agent, priority, budgetUsd, createdAt, instructions } = automation;
   return (
     <div className="space-y-6">
       <div className="space-y-3">
@@ -69,13 +68,9 @@ function Found({ automation, shownAs }: { automation: Automation; shownAs: strin
           >
             {instructions}
           </pre>
-          <p className="flex flex-wrap items-center gap-x-3 gap-y-2 px-4 py-2 text-sm">
-            <span className="text-muted">Triggered by</span>
-            <code className="min-w-0 flex-1 text-xs break-all">POST {address}</code>
-            <CopyButton text={address} what="its address" />
-          </p>
         </div>
       </section>
+      <Triggers automation={automation} shownAs={shownAs} />
       <Runs automationId={automation.id} />
     </div>
   );

@@ -1,0 +1,247 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState, type FormEvent } from "react";
+import { z } from "zod";
+import type { Automation } from "../../domain/automations/automation.ts";
+import type { Trigger } from "../../domain/automations/trigger.ts";
+import { messageOf } from "../../domain/errors/errors.ts";
+import { Badge } from "../elements/badge.tsx";
+import { CopyButton } from "../elements/copy-button.tsx";
+import { ButtonDialog, ConfirmButton } from "../elements/dialog.tsx";
+import { Fact } from "../elements/fact.tsx";
+import { Field } from "../elements/field.tsx";
+import { FormEnd } from "../elements/form-end.tsx";
+import { SecretOnce } from "../elements/secret-once.tsx";
+import { Until } from "../elements/time.tsx";
+import { ErrorText } from "../layout.tsx";
+import { client } from "../query.ts";
+
+/** What starts an automation's runs, and a form to change it. */
+export function Triggers({ automation, shownAs }: { readonly automation: Automation; readonly shownAs: string }) {
+  const { id, macro, triggers } = automation;
+  const queries = useQueryClient();
+  const [made, setMade] = useState<readonly Trigger[]>([]);
+  const show = (changed: Automation): void => {
+    setMade(changed.triggers.filter((trigger) => "secret" in trigger && trigger.secret !== undefined));
+    queries.setQueryData(["automation", shownAs], changed);
+  };
+  const rotate = useMutation({
+    mutationFn: (triggerId: string) => client.automation.rotateTrigger(id, triggerId),
+    onSuccess: async (trigger) => {
+      setMade("secret" in trigger && trigger.secret !== undefined ? [trigger] : []);
+      await queries.invalidateQueries({ queryKey: ["automation", shownAs] });
+    },
+  });
+  const isDone = (trigger: Trigger): void => setMade((all) => all.filter((each) => each.id !== trigger.id));
+  return (
+    <section aria-labelledby="triggers" className="space-y-3">
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <h2 id="triggers" className="font-medium">
+          Triggers
+        </h2>
+        <ButtonDialog button="Change" title="Change the triggers">
+          {(close) => (
+            <TriggersForm
+              automation={automation}
+              onSaved={(changed) => {
+                show(changed);
+                close();
+              }}
+            />
+          )}
+        </ButtonDialog>
+      </div>
+      {made.map((trigger) => (
+        <NewSecret key={trigger.id} trigger={trigger} onDone={() => isDone(trigger)} />
+      ))}
+      <ErrorText error={rotate.error} />
+      <ul aria-label="Triggers" className="card divide-y divide-line">
+        {triggers.map((trigger) => (
+          <li key={trigger.id} className="space-y-2 px-4 py-3 text-sm">
+            <Head trigger={trigger} onRotate={rotate.isPending ? null : () => rotate.mutate(trigger.id)} />
+            <Address address={addressOf(trigger, macro)} />
+            <Policy trigger={trigger} />
+            {trigger.problem !== null && <ErrorText error={new Error(`Last time: ${trigger.problem}`)} />}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const names: Readonly<Record<Trigger["type"], string>> = {
+  api: "API",
+  schedule: "Schedule",
+  webhook: "Webhook",
+  forge: "Events of forges",
+  source: "Source",
+};
+
+function Head({ trigger, onRotate }: { readonly trigger: Trigger; readonly onRotate: (() => void) | null }) {
+  const isSecret = trigger.type === "source" || (trigger.type === "webhook" && trigger.verify.type !== "none");
+  return (
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+      <span className="font-medium">{names[trigger.type]}</span>
+      <span className="min-w-0 flex-1 text-muted">{aboutOf(trigger)}</span>
+      {!trigger.enabled && <Badge tone="muted" label="Disabled" />}
+      {(trigger.type === "webhook" || trigger.type === "source") && (
+        <ConfirmButton
+          button={isSecret ? "Replace the secret" : "Replace the address"}
+          disabled={onRotate === null}
+          question={isSecret ? "Replace the secret?" : "Replace the address?"}
+          onConfirm={() => onRotate?.()}
+        >
+          {isSecret ? "The present one counts for another day." : "The present one leads nowhere at once."}
+        </ConfirmButton>
+      )}
+    </div>
+  );
+}
+
+function aboutOf(trigger: Trigger): string {
+  switch (trigger.type) {
+    case "api":
+      return "";
+    case "schedule":
+      return `${trigger.cron} (${trigger.timeZone})`;
+    case "webhook":
+      return { none: "not signed", hmac: "signed by HMAC", standardWebhooks: "signed by Standard Webhooks" }[
+        trigger.verify.type
+      ];
+    case "forge":
+      return [
+        trigger.events.join(", "),
+        ...(trigger.repositories.length > 0 ? [trigger.repositories.join(", ")] : []),
+      ].join(" in ");
+    case "source":
+      return `${trigger.source}: ${trigger.events.length === 0 ? "all events" : trigger.events.join(", ")}`;
+  }
+}
+
+function addressOf(trigger: Trigger, macro: string): string | null {
+  if (trigger.type === "api") return `${location.origin}/automation/${macro}/trigger`;
+  return trigger.type === "webhook" || trigger.type === "source" ? trigger.url : null;
+}
+
+function Address({ address }: { readonly address: string | null }) {
+  if (address === null) return null;
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 gap-y-2">
+      <code className="min-w-0 flex-1 text-xs break-all">POST {address}</code>
+      <CopyButton text={address} what="its address" />
+    </p>
+  );
+}
+
+function Policy({ trigger }: { readonly trigger: Trigger }) {
+  const { condition, concurrency, debounceSeconds, maxPerHour } = trigger;
+  const nextAt = trigger.type === "schedule" ? trigger.nextAt : null;
+  const hasSome = condition !== "" || concurrency !== null || debounceSeconds !== null || maxPerHour !== null;
+  if (!hasSome && nextAt === null) return null;
+  return (
+    <dl className="flex flex-wrap gap-x-5 gap-y-1">
+      {nextAt !== null && (
+        <Fact name="Next">
+          <Until at={nextAt} />
+        </Fact>
+      )}
+      {condition !== "" && (
+        <Fact name="If">
+          <code className="text-xs break-all">{condition}</code>
+        </Fact>
+      )}
+      {concurrency !== null && (
+        <Fact name={{ skip: "Skipped", queue: "Queued", cancelOlder: "Replaces the older" }[concurrency.policy]}>
+          <code className="text-xs break-all">{concurrency.key}</code>
+        </Fact>
+      )}
+      {debounceSeconds !== null && <Fact name="Quiet for">{debounceSeconds} s</Fact>}
+      {maxPerHour !== null && <Fact name="An hour at most">{maxPerHour}</Fact>}
+    </dl>
+  );
+}
+
+function NewSecret({ trigger, onDone }: { readonly trigger: Trigger; readonly onDone: () => void }) {
+  if (!("secret" in trigger) || trigger.secret === undefined) return null;
+  return (
+    <SecretOnce
+      label={`Secret of ${trigger.url}`}
+      about="Its sender signs with it. Give it to the sender now: it is shown this once."
+      secret={trigger.secret}
+      onDone={onDone}
+    />
+  );
+}
+
+class NoList extends Error {}
+
+/** The triggers as JSON: what the API takes. */
+function TriggersForm({
+  automation: { id, triggers },
+  onSaved,
+}: {
+  readonly automation: Automation;
+  readonly onSaved: (changed: Automation) => void;
+}) {
+  const [text, setText] = useState(() => JSON.stringify(triggers.map(settable), null, 2));
+  const save = useMutation({
+    mutationFn: () => client.automation.update(id, { triggers: listOf(text) }),
+    onSuccess: onSaved,
+  });
+  const isWrong = save.error instanceof NoList;
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!save.isPending) save.mutate();
+  };
+  return (
+    <form onSubmit={submit} className="mt-4 space-y-4">
+      <Field
+        label="Triggers"
+        hint='A JSON list, such as [{ "type": "schedule", "cron": "0 9 * * 1-5" }]. The reference has all fields; those that are missing from the list are removed.'
+        error={isWrong ? save.error : null}
+      >
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            rows={16}
+            spellCheck={false}
+            className="field font-mono text-xs"
+            value={text}
+            onChange={({ target }) => {
+              setText(target.value);
+              save.reset();
+            }}
+          />
+        )}
+      </Field>
+      <FormEnd error={isWrong ? null : save.error} isPending={save.isPending} verb="Save" pendingVerb="Saving …" />
+    </form>
+  );
+}
+
+/** A trigger without what only the server sets. */
+function settable(trigger: Trigger): object {
+  const { problem: _, ...rest } = trigger;
+  const {
+    url: __,
+    secret: ___,
+    nextAt: ____,
+    ...given
+  } = rest as typeof rest & Record<"url" | "secret" | "nextAt", unknown>;
+  return given;
+}
+
+type TriggerList = NonNullable<Parameters<typeof client.automation.update>[1]["triggers"]>;
+
+/** @throws NoList if the text is no JSON list; what its entries must be is said by the API */
+function listOf(text: string): TriggerList {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.trim() === "" ? "[]" : text);
+  } catch (error) {
+    throw new NoList(`This is no JSON: ${messageOf(error)}`, { cause: error });
+  }
+  if (!z.array(z.record(z.string(), z.unknown())).safeParse(value).success) {
+    throw new NoList("Triggers are a JSON list of objects: write them in [ and ].");
+  }
+  return value as TriggerList;
+}
